@@ -31,7 +31,12 @@ from codex_checkpoints.codex.entries import (
 from codex_checkpoints.service.connect import connecting
 from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.doors import HOW_TO_TRUST
-from codex_checkpoints.service.connect.status import Connection, OtherHome, Surroundings
+from codex_checkpoints.service.connect.status import (
+    Connection,
+    Done,
+    OtherHome,
+    Surroundings,
+)
 from codex_checkpoints.service.refusal import Refusal
 from homes import Home, chat
 from peer import Peer
@@ -87,11 +92,11 @@ def path(home: Path) -> Path:
     return home / "config.toml"
 
 
-def connect(home: Path, wanted: Entries = WANTED) -> tuple[connecting.Done, ...]:
+def connect(home: Path, wanted: Entries = WANTED) -> tuple[Done, ...]:
     return connecting.put_in(connecting.plan(str(home), wanted))
 
 
-def disconnect(home: Path) -> tuple[connecting.Done, ...]:
+def disconnect(home: Path) -> tuple[Done, ...]:
     return connecting.take_out(connecting.removal(str(home)))
 
 
@@ -732,7 +737,7 @@ def test_a_diff_shows_what_comes_and_nothing_of_what_stays(home: Path, path: Pat
 def look(home: Path, wanted: Entries = WANTED, **around: object) -> Connection:
     surroundings = Surroundings(str(home), {"PATH": ""})
     surroundings = evolve(surroundings, **around)
-    return Connector(str(home), str(home / "state"), wanted, surroundings).status().connection
+    return Connector(str(home), str(home / "state"), wanted, surroundings).status()
 
 
 def test_what_is_told_before_and_after_it_is_connected(home: Path) -> None:
@@ -993,16 +998,16 @@ def test_codex_is_asked_for_the_state_alone(home: Path, tmp_path: Path) -> None:
     around = Surroundings(str(home), a_codex(tmp_path / "bin", f'touch "{tmp_path}/asked"'))
     connector = Connector(str(home), str(home / "state"), HERE, around)
 
-    assert connector.status().connection.doors[0].problem == "not_configured"
+    assert connector.status().doors[0].problem == "not_configured"
     assert not connector.preview("connect").written
     told = connector.carry_out("connect")
     assert told.written
-    assert told.connection.way_out == HOW_TO_TRUST
+    assert told.way_out == HOW_TO_TRUST
     assert not (tmp_path / "asked").exists()
-    assert connector.status().connection.codex_problem == "codex_failed"
+    assert connector.status().codex_problem == "codex_failed"
     assert (tmp_path / "asked").exists()
     assert connector.preview("remove").changes[0].action == "delete"
-    assert connector.carry_out("remove").connection.way_out is None
+    assert connector.carry_out("remove").way_out is None
     assert not connector.carry_out("remove").written
 
 
@@ -1468,7 +1473,7 @@ def test_a_codex_without_hooks_is_told_of(home: Path, tmp_path: Path, says: str,
     connect(home, HERE)
     around = Surroundings(str(home), a_codex(tmp_path / "bin", version(says)))
 
-    door, _ = Connector(str(home), str(home / "state"), HERE, around).examine().doors
+    door, _ = Connector(str(home), str(home / "state"), HERE, around).examine().connection.doors
 
     assert (door.problem == "no_hooks") is old
 

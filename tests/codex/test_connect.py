@@ -80,7 +80,7 @@ class Connected:
         return Connector(home, str(Path(home) / "state"), self.wanted, around)
 
     def look(self) -> Connection:
-        return self.connector.status().connection
+        return self.connector.status()
 
     def trust(self) -> None:
         """Trust all hooks, as Codex does when a person says so."""

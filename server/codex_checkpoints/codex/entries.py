@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from attrs import Factory
 
@@ -105,7 +106,7 @@ class Entries:
             "tool_timeout_sec": SERVER_SECONDS,
         }
 
-    def group(self, hook: Hook) -> dict[str, object]:
+    def group(self, hook: Hook) -> dict[str, Any]:
         """Return the group of one event: its matcher and our one handler."""
         handler: dict[str, object] = {
             "type": "command",

@@ -8,16 +8,23 @@ from codex_checkpoints import wiring
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.operations.services import Services, Steps, elsewhere
 from codex_checkpoints.service.connect.connecting import Connector
-from codex_checkpoints.service.connect.connecting import Done as ConnectChange
 from codex_checkpoints.service.connect.doors import Door as ConnectDoor
 from codex_checkpoints.service.connect.doors import HookState as ConnectHook
+from codex_checkpoints.service.connect.status import Connection as ConnectReport
+from codex_checkpoints.service.connect.status import Done as ConnectChange
 from codex_checkpoints.service.connect.status import OtherHome as ConnectHome
 from codex_checkpoints.service.doctor import Diagnosis as DoctorReport
 from codex_checkpoints.service.doctor import diagnose
 from codex_checkpoints.values import frozen
-from codex_checkpoints.wire import BadParams, filled
+from codex_checkpoints.wire import BadParams
 
-__all__ = ["ConnectDoor", "ConnectHook", "DoctorReport"]  # what presentation uses from here
+__all__ = [
+    "ConnectChange",
+    "ConnectDoor",
+    "ConnectHome",
+    "ConnectHook",
+    "DoctorReport",
+]  # what presentation uses from here
 
 
 @frozen
@@ -38,37 +45,15 @@ class ConnectParams:
     cwd: str | None = None
 
 
-@frozen
-class ConnectReport:
-    """How Codex is connected with us, and what was `written` or would be.
-
-    `codexProblem` is null or `codex_not_found`, `timed_out`, `codex_failed`, `hooks_unknown`.
-    """
-
-    codex_home: str
-    codex_path: str | None
-    codex_version: str | None
-    codex_problem: str | None
-    doors: tuple[ConnectDoor, ...]
-    hooks: tuple[ConnectHook, ...]
-    other_homes: tuple[ConnectHome, ...]
-    problems: tuple[str, ...]
-    way_out: str | None
-    written: bool
-    changes: tuple[ConnectChange, ...]
-
-
 def connect(where: Places, params: ConnectParams) -> ConnectReport:
     """Report or change how Codex is connected with us."""
     if params.status and (params.remove or params.dry_run):
         raise BadParams(["status: only looks, so `remove` and `dryRun` must be left out"])
     connector = _connector(where, params.cwd)
     if params.status:
-        report = connector.status()
-    else:
-        what = "remove" if params.remove else "connect"
-        report = connector.preview(what) if params.dry_run else connector.carry_out(what)
-    return filled(ConnectReport, report.connection, written=report.written, changes=report.changes)
+        return connector.status()
+    what = "remove" if params.remove else "connect"
+    return connector.preview(what) if params.dry_run else connector.carry_out(what)
 
 
 def doctor(

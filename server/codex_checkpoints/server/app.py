@@ -122,6 +122,7 @@ class App:
         """Start to follow the session folders."""
         self._follower = Follower((await self._open()).sessions)
         self._following = asyncio.create_task(self._follow(self._follower))
+        self._following.add_done_callback(_log_failure)
 
     async def end(self) -> None:
         """Stop following and save, after the running requests."""
@@ -311,6 +312,11 @@ class App:
         if self._follower is not None:
             for each in await self._work(self._follower.take_strayed):
                 self._server.protocol.notify("checkpoints/strayed", each)
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        logger.error("follow ended", exc_info=task.exception())
 
 
 async def _in_steps(

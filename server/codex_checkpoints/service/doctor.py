@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from codex_checkpoints.codex.program import has_hooks
 from codex_checkpoints.service.connect.doors import HOW_TO_TRUST, Door
-from codex_checkpoints.service.connect.status import Connection
+from codex_checkpoints.service.connect.status import Connection, Examined
 from codex_checkpoints.service.reading.catalogue import problems_of, skipped_of
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, left_aside, what_helps
@@ -61,13 +61,14 @@ _CONNECTION_PROBLEMS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def of_connection(connection: Connection, rows: Iterable[Row]) -> Iterator[Finding]:
+def of_connection(examined: Examined, rows: Iterable[Row]) -> Iterator[Finding]:
     """Yield what is wrong in the connection; without one, only leftovers and unreadable files."""
+    connection = examined.connection
     none = {"not_configured", "unreadable"}
     is_connected = any(door.problem not in none for door in connection.doors)
     for door in connection.doors:
         yield from _of_door(connection, door)
-    yield from _of_files(connection, is_connected=is_connected)
+    yield from _of_files(examined, is_connected=is_connected)
     if is_connected:
         yield from _of_codex(connection, rows)
 
@@ -90,13 +91,14 @@ def _of_door(connection: Connection, door: Door) -> Iterator[Finding]:
             yield Finding("mcp_never_ran", "info", message, home, 1, way_out)
 
 
-def _of_files(connection: Connection, *, is_connected: bool) -> Iterator[Finding]:
-    for sentence in connection.in_files:
+def _of_files(examined: Examined, *, is_connected: bool) -> Iterator[Finding]:
+    connection = examined.connection
+    for sentence in examined.in_files:
         message = f"{sentence}."
         way_out = "Correct that file; this program changes nothing in one that it cannot read."
         yield Finding("codex_configuration", "warning", message, connection.codex_home, 1, way_out)
     # Of a file that cannot be read the copy may be the best there is.
-    for path in () if is_connected or connection.in_files else connection.backups:
+    for path in () if is_connected or examined.in_files else examined.backups:
         message = "A copy of Codex's configuration from before `connect` is left; it may hold keys."
         way_out = "Remove it when you need it no longer."
         yield Finding("backup_left", "info", message, path, 1, way_out)
@@ -193,7 +195,7 @@ class Diagnosis:
 
 
 def diagnose(
-    sessions: Sessions, problems: tuple[str, ...] = (), connection: Connection | None = None
+    sessions: Sessions, problems: tuple[str, ...] = (), connection: Examined | None = None
 ) -> Diagnosis:
     """Check folders, index and sessions; `problems` are those of the settings."""
     catalogue = sessions.catalogue

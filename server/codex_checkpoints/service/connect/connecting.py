@@ -21,6 +21,8 @@ from codex_checkpoints.service.connect.status import (
     CONFIG,
     HOOKS,
     Connection,
+    Done,
+    Examined,
     FoundCodex,
     Surroundings,
 )
@@ -71,25 +73,6 @@ class Change:
 
 
 @frozen
-class Done:
-    """A written or previewed change of a file of Codex."""
-
-    path: str
-    action: str
-    diff: str
-    backup: str | None
-
-
-@frozen
-class Report:
-    """The connection, and the changes; `written` is false for a preview."""
-
-    connection: Connection
-    changes: tuple[Done, ...] = ()
-    written: bool = False
-
-
-@frozen
 class Connector:
     """Codex's configuration in one home, and our entries for it."""
 
@@ -98,29 +81,30 @@ class Connector:
     wanted: Entries
     around: Surroundings
 
-    def status(self) -> Report:
+    def status(self) -> Connection:
         """Report for each door whether it is configured, trusted and in use."""
-        return Report(self._look(status.ask_codex(self.codex_home, self.around)))
+        return self._look(status.ask_codex(self.codex_home, self.around)).connection
 
     def inspect(self) -> Connection:
         """Report without starting Codex."""
-        return self._look(status.find_codex(self.around))
+        return self._look(status.find_codex(self.around)).connection
 
-    def examine(self) -> Connection:
-        """Report as `inspect`, with the version of Codex."""
+    def examine(self) -> Examined:
+        """Report as `inspect`, with the version of Codex and what is left in the home."""
         return self._look(status.find_version(self.around))
 
-    def preview(self, request: ConnectRequest) -> Report:
+    def preview(self, request: ConnectRequest) -> Connection:
         """Return what would be written.  Raises `Refusal`."""
-        return Report(self.inspect(), tuple(each.done() for each in self._changes(request)))
+        changes = tuple(each.done() for each in self._changes(request))
+        return evolve(self.inspect(), changes=changes)
 
-    def carry_out(self, request: ConnectRequest) -> Report:
+    def carry_out(self, request: ConnectRequest) -> Connection:
         """Write it, and look again.  Raises `Refusal`; a file is written whole or not at all."""
         changes = self._changes(request)
         done = (put_in if request == "connect" else take_out)(changes)
-        return Report(self.inspect(), done, written=bool(done))
+        return evolve(self.inspect(), changes=done, written=bool(done))
 
-    def _look(self, codex: FoundCodex) -> Connection:
+    def _look(self, codex: FoundCodex) -> Examined:
         return status.look(self.codex_home, self.state_dir, self.wanted, self.around, codex)
 
     def _changes(self, request: ConnectRequest) -> tuple[Change, ...]:

@@ -41,11 +41,20 @@ class OtherHome:
 
 
 @frozen
-class Connection:
-    """What is known about one Codex home; `problems` are sentences for a person.
+class Done:
+    """A written or previewed change of a file of Codex."""
 
-    `in_files` are those of them that are about files of the user's, `backups` the copies of these
-    that were kept.
+    path: str
+    action: str
+    diff: str
+    backup: str | None
+
+
+@frozen
+class Connection:
+    """How Codex is connected with us, and what was `written` or would be.
+
+    `codexProblem` is null or `codex_not_found`, `timed_out`, `codex_failed`, `hooks_unknown`.
     """
 
     codex_home: str
@@ -57,8 +66,17 @@ class Connection:
     other_homes: tuple[OtherHome, ...]
     problems: tuple[str, ...]
     way_out: str | None
-    in_files: tuple[str, ...] = ()
-    backups: tuple[str, ...] = ()
+    written: bool = False
+    changes: tuple[Done, ...] = ()
+
+
+@frozen
+class Examined:
+    """A connection, its problems with files of the user, and the copies kept of them."""
+
+    connection: Connection
+    in_files: tuple[str, ...]
+    backups: tuple[str, ...]
 
 
 @frozen
@@ -113,7 +131,7 @@ def ask_codex(codex_home: str, around: Surroundings) -> FoundCodex:
 
 def look(
     codex_home: str, state_dir: str, wanted: Entries, around: Surroundings, codex: FoundCodex
-) -> Connection:
+) -> Examined:
     """Report the connection."""
     problems: list[str] = []
     files = _read_both(codex_home, problems)
@@ -141,7 +159,7 @@ def look(
         if door.failure is not None and door.problem not in {"not_configured", "unreadable"}
     ]
     backups = (file_edit.copies(os.path.join(codex_home, name)) for name in (CONFIG, HOOKS))
-    return Connection(
+    connection = Connection(
         codex_home,
         codex.path,
         codex.version,
@@ -151,9 +169,8 @@ def look(
         tuple(map(_other_home, around.other_homes)),
         tuple(problems),
         doors[0].way_out if ours.hooks.ours else None,
-        in_files,
-        tuple(path for copies in backups for path in copies),
     )
+    return Examined(connection, in_files, tuple(path for copies in backups for path in copies))
 
 
 def _other_home(codex_home: str) -> OtherHome:

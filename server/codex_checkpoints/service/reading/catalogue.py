@@ -165,9 +165,7 @@ class Readers:
         """Keep a reader in use, and drop the one used longest ago."""
         self._kept[session.path] = session
         self._kept.move_to_end(session.path)
-        offset = session.mark.offset
-        if offset - self._saved_at.get(session.path, 0) >= _SAVED_FROM:
-            self._save(session)
+        self._save(session)
         while len(self._kept) > _KEPT:
             _, old = self._kept.popitem(last=False)
             self._save(old)
