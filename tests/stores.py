@@ -90,7 +90,10 @@ def local(folder: Path) -> Generator[Shop]:
 def memory(_folder: Path) -> Generator[Shop]:
     """A store in this process, which is still there at the next start of a test."""
     store = InMemoryThreadStore()
-    yield Shop(store, store.put, _loading(store.live), lambda: store)
+    try:
+        yield Shop(store, store.put, _loading(store.live), lambda: store)
+    finally:
+        store.close()
 
 
 def _loading(threads: set[str]) -> Callable[[str], contextlib.AbstractContextManager[None]]:

@@ -72,8 +72,10 @@ def derived(call: Call) -> Row:
 
 
 @pytest.fixture
-def store() -> Recording:
-    return Recording()
+def store() -> Generator[Recording]:
+    made = Recording()
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -228,10 +228,9 @@ class Follower:
 
     def _choose_folders(self) -> None:
         followed = {row.session_id for row in self._followed()}
-        for session in self._observed.keys() - followed:
-            del self._observed[session]
-        for session in self._digests.keys() - followed:
-            del self._digests[session]
+        for known in (self._observed, self._digests):
+            for session in known.keys() - followed:
+                del known[session]
         if self._guard is not None:
             self._guard.forget_all_but(followed)
         self._folders = frozenset().union(*(each.folders for each in self._observed.values()))

@@ -45,12 +45,10 @@ def find_session(catalogue: Catalogue, session: str) -> Row:
     """Return the row of a session by id, by a unique prefix of it, or by path."""
     if _is_path(session):
         return catalogue.row_at(session)
-    current = catalogue.current()
-    wanted = session.lower()
-    if wanted in current:
-        return current[wanted]
-    if session in current:
-        return current[session]
+    current, wanted = catalogue.current(), session.lower()
+    for name in (wanted, session):
+        if name in current:
+            return current[name]
     broken = _broken(catalogue)
     if wanted in broken:
         raise broken[wanted]

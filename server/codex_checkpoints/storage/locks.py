@@ -195,14 +195,9 @@ def _coordinated(place: str) -> Generator[bool]:
         yield True
         return
     with _opened(path) as descriptor:
-        taken = descriptor is not None and _take_in_time(
+        yield descriptor is not None and _take_in_time(
             file_lock.share, descriptor, _COORDINATION_WAIT
         )
-        try:
-            yield taken
-        finally:
-            if taken and descriptor is not None:
-                file_lock.let_go(descriptor)
 
 
 def _take_in_time(lock: Callable[[int], bool], descriptor: int, seconds: float) -> bool:
@@ -219,17 +214,14 @@ def _is_held(path: str) -> bool:
             return _is_file(path)
         if not file_lock.share(descriptor):
             return True
-        try:
-            # Without a coordination lock the file may have been removed and made again
-            # between our opening and our locking; then our lock says nothing about the new one.
-            return not _is_same(descriptor, path) and _is_file(path)
-        finally:
-            file_lock.let_go(descriptor)
+        # Without a coordination lock the file may have been removed and made again
+        # between our opening and our locking; then our lock says nothing about the new one.
+        return not _is_same(descriptor, path) and _is_file(path)
 
 
 @contextlib.contextmanager
 def _opened(path: str) -> Generator[int | None]:
-    """Open a regular file for reading, without following a link and without blocking."""
+    """Open a regular file for reading, following no link and not blocking; unlock it at the end."""
     descriptor: int | None = None
     if _is_file(path):
         with contextlib.suppress(OSError):
@@ -239,6 +231,7 @@ def _opened(path: str) -> Generator[int | None]:
         yield descriptor if regular else None
     finally:
         if descriptor is not None:
+            file_lock.let_go(descriptor)
             os.close(descriptor)
 
 
