@@ -302,10 +302,8 @@ def _made(path: str, mode: int) -> int:
 
 def _is_locked_by_us(file: int, path: str) -> bool:
     """Lock a file; return whether that worked and the file still has this name."""
-    if not file_lock.take(file):
-        return False
     with contextlib.suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(file), os.stat(path, follow_symlinks=False))
+        return file_lock.take(file) and os.path.samestat(os.fstat(file), os.lstat(path))
     return False
 
 
@@ -443,10 +441,9 @@ def _locked(path: str, patience: float) -> Generator[int]:
 def _hold(path: str, patience: float) -> int:
     """Open a file that only grows, make it if need be, and lock it."""
     end = time.monotonic() + patience
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | _SAFE
     while True:
         make_folder(os.path.dirname(path), 0o700)
-        file = os.open(path, flags, 0o600)
+        file = open_to_append(path, os.O_CREAT)
         try:
             if _is_taken(file, path):
                 return file
@@ -461,12 +458,8 @@ def _hold(path: str, patience: float) -> int:
 
 def _is_taken(file: int, path: str) -> bool:
     """Lock a file without waiting; return whether that worked and the file is still there."""
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        raise StorageError("not a regular file")
-    if not file_lock.take_to_append(file):
-        return False
     with contextlib.suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(file), os.stat(path))
+        return file_lock.take_to_append(file) and os.path.samestat(os.fstat(file), os.stat(path))
     return False
 
 
