@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Container, Generator, Iterable, Iterator
+from collections.abc import Container, Generator, Iterator
 from contextlib import AbstractContextManager
 
 from codex_checkpoints.core.checkpoint.canonical import kept
@@ -13,14 +13,14 @@ from codex_checkpoints.core.compaction.records import (
     Record,
     Strategy,
     Undone,
+    began_session,
     record_of,
-    seed_of,
     standing,
     to_value,
     unsettled,
 )
 from codex_checkpoints.core.history.survey import Trigger
-from codex_checkpoints.core.portable.reading import Import, imports_in, links_of, seed_in
+from codex_checkpoints.core.portable.reading import Import, import_in, links_of, seed_in
 from codex_checkpoints.core.restore import records as lines
 from codex_checkpoints.core.restore.events import Operation, StateTransferred
 from codex_checkpoints.core.restore.lineage import MAX_CHAIN, Link
@@ -103,7 +103,8 @@ class CompactionRecords:
 
     def seed(self, session_id: str) -> Checkpoint | None:
         """Return the seed of a session; raises `StorageError` (JUN-46)."""
-        return seed_of(self.of(session_id), session_id)
+        began = began_session(self.of(session_id), session_id)
+        return None if began is None else began.seed
 
     def opened(self, session_id: str) -> dict[str, str]:
         """Return a session's compactions by the window they opened; refuses `storage_error`."""
@@ -165,14 +166,6 @@ class CompactionRecords:
 def storing_compaction(session_id: str) -> AbstractContextManager[None]:
     """Turn a `StorageError` about these records into a refusal."""
     return keeping("records of compactions", session_id)
-
-
-def began_session(records: Iterable[Record], session_id: str) -> Installed | None:
-    """Return the compaction that a session began with, None where none did."""
-    for each in records:
-        if isinstance(each, Installed) and (each.into, each.session_id) == ("new", session_id):
-            return each
-    return None
 
 
 def is_undone(records: tuple[Record, ...], compaction_id: str) -> bool:
@@ -325,8 +318,8 @@ class ImportRecords:
     def made(self, session_id: str) -> Import | None:
         """Return the import that made a session, or None; refuses `storage_error`."""
         with storing_restore(session_id):
-            found = imports_in(self._records.lines(session_id, IMPORTS))
-        return next((each for each in found if each.session_id == session_id), None)
+            found = [*map(import_in, self._records.lines(session_id, IMPORTS))]
+        return next((each for each in found if each and each.session_id == session_id), None)
 
     def all(self) -> Iterator[Import]:
         """Yield every record, by session."""

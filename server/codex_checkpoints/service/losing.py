@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from attrs import evolve
 
 from codex_checkpoints.core.compaction.handoff import COMPACTION
-from codex_checkpoints.core.compaction.records import Installed, Range
+from codex_checkpoints.core.compaction.records import Installed, Range, began_session
 from codex_checkpoints.core.losses.account import Account
 from codex_checkpoints.core.losses.watched import Loss, Readings
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.history import ours
-from codex_checkpoints.service.kept import began_session
 from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.session_file import (
     Fingerprint,

@@ -16,13 +16,13 @@ from codex_checkpoints.core.compaction.records import (
     Sizes,
     Undone,
     Windows,
+    began_session,
     counts_of,
     digest_of,
     recalled,
     record_of,
     remaining,
     remembered,
-    seed_of,
     standing,
     to_value,
 )
@@ -167,8 +167,8 @@ def test_a_session_that_a_compaction_made_is_where_its_own_work_goes_on() -> Non
     made, in_place = installed(seed=CHECKPOINT), installed(target="S")
 
     assert standing([made], "T") is None
-    assert [seed_of([made], name) for name in "TS"] == [CHECKPOINT, None]
-    assert seed_of([in_place], "S") is seed_of([undone("k1")], "T") is None
+    assert [began_session([made], name) for name in "TS"] == [made, None]
+    assert began_session([in_place], "S") is began_session([undone("k1")], "T") is None
 
 
 def test_a_record_keeps_author_and_time_of_each_item_and_counts_the_rest() -> None:

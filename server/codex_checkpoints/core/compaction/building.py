@@ -418,7 +418,6 @@ def not_now(terms: Terms, before: Figure) -> Declined | None:
 def _pieces(
     history: Sequence[Past], selection: Selection, kept: Sequence[Retained]
 ) -> tuple[Piece, ...]:
-    """Return what became of each item of the old history."""
     chosen = {each.place: each for each in selection.retained}
     staying = {each.place for each in kept}
     pieces: list[Piece] = []
@@ -507,7 +506,6 @@ def adopt(
 
 
 def _origins(history: Sequence[Past], items: Sequence[Json]) -> tuple[int | None, ...]:
-    """Return the place of each of the user's messages in the old history, the newest first."""
     messages = [
         (place, plain_message(past.item).text)
         for place, past in enumerate(history)

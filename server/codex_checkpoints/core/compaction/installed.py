@@ -222,7 +222,6 @@ def _named(
 
 
 def _task(turn_id: str, window: int | None, at: Moment) -> tuple[Json, Json]:
-    """Return the beginning and the end of a task, at one moment."""
     seconds = at.ms // 1000
     started: Json = {
         "type": "task_started",

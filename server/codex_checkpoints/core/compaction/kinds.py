@@ -168,7 +168,6 @@ def plain_message(item: Json) -> PlainMessage:
 
 
 def _left_out(part: Json) -> LeftOut:
-    """Describe a part that is no text."""
     media = _MEDIA.get(str(part.get("type")), "attachment")
     place = next((text for key in _PLACES if (text := text_of(part.get(key)))), None)
     if place is None:
@@ -184,7 +183,6 @@ def _of(found: re.Match[str]) -> LeftOut:
 
 
 def _decoded(encoded: str) -> int:
-    """Return how many bytes base64 stands for."""
     return len(encoded.rstrip("=")) * 3 // 4
 
 

@@ -8,7 +8,7 @@ which is a checkpoint.  A line of `compactions.jsonl` is one record; its `type` 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import orjson
@@ -198,14 +198,11 @@ def unsettled(records: Sequence[Record]) -> Installed | Undone | None:
             return None
 
 
-def seed_of(records: Sequence[Record], session_id: str) -> Checkpoint | None:
-    """Return the checkpoint that this session began with, if a compaction made it (JUN-46)."""
-    for record in records:
-        if isinstance(record, Installed) and (record.into, record.session_id) == (
-            "new",
-            session_id,
-        ):
-            return record.seed
+def began_session(records: Iterable[Record], session_id: str) -> Installed | None:
+    """Return the compaction that a session began with, None where none did."""
+    for each in records:
+        if isinstance(each, Installed) and (each.into, each.session_id) == ("new", session_id):
+            return each
     return None
 
 

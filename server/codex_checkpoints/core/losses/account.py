@@ -104,7 +104,6 @@ def held_by(items: Iterable[Item]) -> Held:
 
 
 def _texts(item: Item) -> Iterator[str]:
-    """Yield every text in an item, in its order, except names of kinds and ids."""
     # A loop, no recursion: a file may nest values to any depth.
     waiting: list[object] = [item]
     while waiting:
@@ -123,7 +122,6 @@ def _folded(text: str) -> str:
 
 
 def _slashed(text: str) -> str:
-    """Return a text with `/` for each separator of paths."""
     return _BACKSLASHES.sub("/", text)
 
 

@@ -40,7 +40,7 @@ from codex_checkpoints.core.checkpoint.state import Observation, State, name_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.history.survey import Trigger
 from codex_checkpoints.core.rollout import tools
-from codex_checkpoints.core.rollout.fields import is_object, load, object_of, text_of
+from codex_checkpoints.core.rollout.fields import is_object, load, object_of, renew, text_of
 from codex_checkpoints.core.rollout.items import Action, CommandRun, ToolCall
 from codex_checkpoints.values import define, frozen
 
@@ -221,11 +221,7 @@ class Files:
     def change(self, uri: str, change: Changed) -> None:
         """Add a change that the session recorded."""
         self.changes += 1
-        self.changed.pop(uri, None)
-        self.changed[uri] = change
-        if len(self.changed) > MAX_CHANGED:
-            del self.changed[next(iter(self.changed))]
-            self.forgotten += 1
+        self.forgotten += renew(self.changed, uri, change, MAX_CHANGED)
         self._file(uri).renew(self.window)
 
     def read(self, uri: str, command: str, printed: str | None, ref: str | None, seq: int) -> bool:
@@ -252,23 +248,19 @@ class Files:
 
     def _file(self, uri: str) -> _File:
         """Return a file and make it the newest; beyond the bound the oldest is forgotten."""
-        file = self._files.pop(uri, None) or _File(self.window)
-        self._files[uri] = file
-        if len(self._files) > MAX_FILES:
-            del self._files[next(iter(self._files))]
+        file = self._files.get(uri) or _File(self.window)
+        renew(self._files, uri, file, MAX_FILES)
         return file
 
     def _since(self, file: _File, command: str, printed: str) -> int:
         """Return the window since which the printed content is known (rules 2 and 3)."""
         key, digest = _digest(command), _digest(printed)
-        known = file.outputs.pop(key, None)
+        known = file.outputs.get(key)
         same = known is not None and known.digest == digest
         if known is not None and not same and known.content == file.content:
             file.renew(self.window)
         since = known.since if known is not None and same else file.since
-        file.outputs[key] = _Output(digest, file.content, since)
-        if len(file.outputs) > _OUTPUTS:
-            del file.outputs[next(iter(file.outputs))]
+        renew(file.outputs, key, _Output(digest, file.content, since), _OUTPUTS)
         return since
 
 
@@ -375,7 +367,7 @@ class Commands:
     def run(self, run: Run, changes: int) -> None:
         """Add a run; `changes` counts the changes of the session so far."""
         key = _digest(f"{run.folder or ''}\0{run.script}")
-        before = self._known.pop(key, None)
+        before = self._known.get(key)
         text = value(run.script, MAX_VALUE_CHARS) if before is None else before.text
         outcome, end = run.outcome, None
         if outcome.printed is not None:
@@ -389,9 +381,7 @@ class Commands:
             and (before.end, before.changes) == (end, changes)
         ):
             command.runs = before.runs + 1
-        self._known[key] = command
-        if len(self._known) > MAX_COMMANDS:
-            del self._known[next(iter(self._known))]
+        renew(self._known, key, command, MAX_COMMANDS)
         if command.runs >= LOOP_RUNS and text and (run.outcome.failed or not run.reading):
             self.looping[text] = None
 

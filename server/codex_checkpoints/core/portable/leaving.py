@@ -235,7 +235,6 @@ class Names:
         )
 
     def _id(self, text: str | None) -> str | None:
-        """Return an id; None where a pack may not hold it."""
         name = "" if text is None else self.name(text)
         return name if is_id(name) else None
 
@@ -245,7 +244,6 @@ def _time(at: str | None) -> str | None:
 
 
 def _uris_in(payload: Mapping[str, object] | None) -> Iterable[str]:
-    """Yield the files that a payload rests on."""
     fields = object_of(payload)
     evidence = object_of(fields.get("evidence"))
     uris = [object_of(each).get("uri") for each in list_of(fields.get("dependsOn"))]

@@ -135,7 +135,6 @@ def _json(data: bytes) -> dict[str, Any]:
 
 
 def _values_in(found: object) -> int:
-    """Count the values in a JSON value; stop behind `MAX_VALUES`."""
     inside, count = [found], 1
     while inside and count <= MAX_VALUES:
         part = inside.pop()
@@ -334,7 +333,6 @@ def _wrong_past(pack: Pack) -> Iterator[str]:
 
 
 def _wrong_markers(pack: Pack) -> Iterator[str]:
-    """Yield markers and pins that stand there twice, and markers without a label."""
     markers = [each.checkpoint_id for each in pack.markers]
     if len(set(markers)) < len(markers):
         yield "markers: one stands twice"
@@ -433,11 +431,6 @@ def import_in(line: object) -> Import | None:
     return _form.read_or_none(line, Import)
 
 
-def imports_in(lines: Iterable[object]) -> tuple[Import, ...]:
-    """Return the records in a file."""
-    return tuple(filter(None, map(import_in, lines)))
-
-
 def seed_in(lines: Iterable[object], session_id: str) -> Checkpoint | None:
     """Return the initial state of a session, None where it was not made from a pack.
 
@@ -525,8 +518,6 @@ def links_of(pack: Pack, session_id: str, at: str, operation_id: str) -> tuple[L
 
 @frozen
 class _Hashes:
-    """The hashes that this machine computes."""
-
     hashes: Mapping[str, str]
 
     def artifact(self, artifact: Artifact) -> Artifact:

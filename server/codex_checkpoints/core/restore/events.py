@@ -285,7 +285,6 @@ def unended(log: Iterable[object]) -> tuple[str, ...]:
 
 
 def _misplaced(kinds: Sequence[str], mode: str) -> int | None:
-    """Return the place of the first event that may not follow those before it."""
     expected = list(ORDER["hard" if mode == "hard" else "soft"])
     for place, kind in enumerate(kinds):
         if kind == FAILED and place > 0 and expected:

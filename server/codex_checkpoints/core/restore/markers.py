@@ -16,7 +16,7 @@ from attrs import evolve
 from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.rollout.fields import object_of, text_of
+from codex_checkpoints.core.rollout.fields import object_of, renew, text_of
 from codex_checkpoints.core.rollout.paths import encoded
 from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.values import frozen
@@ -141,10 +141,7 @@ def _pin(pins: dict[Pin, None], pin: Pin | None) -> None:
             return
     elif not 1 <= pin.start <= pin.end:
         return
-    pins.pop(pin, None)
-    pins[pin] = None
-    if len(pins) > MAX_PINS:
-        del pins[next(iter(pins))]
+    renew(pins, pin, None, MAX_PINS)
 
 
 def is_detached(marker: Marker, turns: Turns) -> bool:

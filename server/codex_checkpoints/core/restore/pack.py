@@ -215,7 +215,6 @@ def filtered(contents: PackContents) -> tuple[Item, ...]:
 
 
 def _sections(contents: PackContents) -> tuple[_Section, ...]:
-    """Return the sections behind the notice, in the order of `HEADINGS`."""
     checkpoint = contents.checkpoint
     plan = checkpoint.plan
     keys = sorted(checkpoint.facts)
@@ -270,7 +269,6 @@ def _lineage(origin: Origin) -> _Section:
 
 
 def _how(above: Ancestor) -> str:
-    """Return how a session came from its parent, as far as that is known."""
     parent = above.source_turn
     turn = "" if parent.turn_id is None else f"turn {_name(parent.turn_id)} of "
     where = f"{turn}session {_name(parent.session_id)}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import TypeVar
 
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.reducer import ref_of, words_of
@@ -17,7 +16,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Observation, Place, name_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import shell
-from codex_checkpoints.core.rollout.fields import object_of, text_of
+from codex_checkpoints.core.rollout.fields import object_of, renew, text_of
 from codex_checkpoints.core.rollout.items import (
     Seen,
     TaskEnded,
@@ -36,8 +35,6 @@ MAX_SPANS = 64
 _FILES = 1 << 16
 _PATCHES = 256
 
-_Key = TypeVar("_Key")
-
 
 @frozen
 class Span:
@@ -46,14 +43,6 @@ class Span:
     uri: str
     start: int
     end: int
-
-
-def _renew(known: dict[_Key, None], key: _Key, total: int) -> None:
-    """Make `key` the newest; beyond `total` the oldest is dropped."""
-    known.pop(key, None)
-    known[key] = None
-    if len(known) > total:
-        del known[next(iter(known))]
 
 
 def _spans(uri: str, seen: Seen, place: Place) -> Iterator[Span]:
@@ -164,14 +153,14 @@ class Trace(Fold):
             uri = name_of(each, place)[0] if each.kind == "file" else None
             if uri is None:
                 continue
-            _renew(self._sent if each.action == "read" else self._touched, uri, _FILES)
+            renew(self._sent if each.action == "read" else self._touched, uri, None, _FILES)
             if each.call_id:
-                _renew(self._patches, each.call_id[:MAX_URI_CHARS], _PATCHES)
+                renew(self._patches, each.call_id[:MAX_URI_CHARS], None, _PATCHES)
             for span in _spans(uri, each, place):
-                _renew(self._spans, span, MAX_SPANS)
+                renew(self._spans, span, None, MAX_SPANS)
             self._deleted.pop(uri, None)
             if moves or each.action == "delete":
-                _renew(self._deleted, uri, _FILES)
+                renew(self._deleted, uri, None, _FILES)
 
     def window(self, count: int, turn_id: str) -> tuple[Message, ...]:
         """Return the last `count` messages of the user up to a turn, oldest first.

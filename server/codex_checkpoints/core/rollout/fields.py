@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import TypeGuard
+from typing import TypeGuard, TypeVar
 
 import orjson
 
@@ -108,3 +108,17 @@ def texts_of(parts: object) -> tuple[str, ...]:
 
 CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
 """The control characters, for use inside `[…]` in a regular expression."""
+
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+def renew(known: dict[_K, _V], key: _K, value: _V, most: int) -> bool:
+    """Make a key the newest one; return whether the oldest was dropped, beyond `most`."""
+    known.pop(key, None)
+    known[key] = value
+    if len(known) <= most:
+        return False
+    del known[next(iter(known))]
+    return True

@@ -197,7 +197,7 @@ class Compacting:
 
     def preview(self, request: Request) -> Compacted:
         """Return the report of a compaction; write nothing, run no hook. Refuses as `compact`."""
-        plan = self._plan(request, self._sources.read)
+        plan = self._plan(request, seal=False)
         source_id, before = plan.source.session_id, plan.source.traced.history.chain
         if isinstance(plan, PendingSummary):
             raise no_preview(source_id, plan.before, plan.job.seconds)
@@ -221,7 +221,7 @@ class Compacting:
 
     def ask(self, request: Request) -> Asked:
         """Plan what would be installed; refuses as `compact`."""
-        plan = self._plan(request, self._sources.sealed)
+        plan = self._plan(request, seal=True)
         at, source = self._outside.moment(), plan.source
         ids = self._outside.new_ids(at, 6)
         events = Operation(
@@ -260,14 +260,12 @@ class Compacting:
 
     # --- the plan --------------------------------------------------------------------------------
 
-    def _plan(
-        self, request: Request, read: Callable[[str], CompactionSource]
-    ) -> CompactionPlan | PendingSummary:
+    def _plan(self, request: Request, *, seal: bool) -> CompactionPlan | PendingSummary:
         """Build the replacement of a session, or a job for Codex; refuses as `compact`."""
         codex = self._codex_for(request.strategy)
         if codex is None:
-            return self._built(request, read)
-        source, terms = self._ground(request, read)
+            return self._built(request, seal=seal)
+        source, terms = self._ground(request, seal=seal)
         limits = budget(source.window, self._sessions.named)
         excerpt = excerpt_of(self._sessions, source, limits.window - limits.reserve)
         if isinstance(excerpt, TooLarge):
@@ -291,9 +289,8 @@ class Compacting:
         self._check_form(request, source)
         return pending
 
-    def _built(self, request: Request, read: Callable[[str], CompactionSource]) -> CompactionPlan:
-        """Build the replacement of a session from its checkpoint."""
-        source, terms = self._ground(request, read)
+    def _built(self, request: Request, *, seal: bool) -> CompactionPlan:
+        source, terms = self._ground(request, seal=seal)
         caps = self._sessions.settings.caps_for(source.replay.state.model)
         past, checkpoint = self._sources.past(source), self._sources.checkpoint(source)
         match build(past, checkpoint, caps, terms):
@@ -317,15 +314,12 @@ class Compacting:
             case Replacement() as built:
                 return CompactionPlan(source, terms, built, "codex", determinism_of(built.items))
 
-    def _ground(
-        self, request: Request, read: Callable[[str], CompactionSource]
-    ) -> tuple[CompactionSource, Terms]:
-        source = read(request.session)
+    def _ground(self, request: Request, *, seal: bool) -> tuple[CompactionSource, Terms]:
+        source = self._sources.read(request.session, seal=seal)
         _check_target(request, source)
         return source, self._terms(request, source)
 
     def _check_form(self, request: Request, source: CompactionSource) -> None:
-        """Refuse to append to a session that Codex would not continue as it is."""
         if request.into != "in-place":
             return
         try:
@@ -335,7 +329,6 @@ class Compacting:
             raise Refusal(refusal.code, refusal.message, facts) from refusal
 
     def _codex_for(self, strategy: str) -> str | None:
-        """Return the Codex CLI where a strategy needs it, else None."""
         if strategy == "checkpoint":
             return None
         if strategy != "codex":
@@ -381,7 +374,7 @@ class Compacting:
             case CompactionPlan() if not changed:
                 return outcome
             case _:
-                return self._built(asked.request, self._sources.sealed)
+                return self._built(asked.request, seal=True)
 
     # --- the install -----------------------------------------------------------------------------
 
@@ -472,7 +465,6 @@ def _in_place(plan: CompactionPlan, asked: Asked) -> _Change:
 
 
 def _check_target(request: Request, source: CompactionSource) -> None:
-    """Refuse to append to a session that is loaded or archived."""
     if request.into != "in-place":
         return
     if source.live:

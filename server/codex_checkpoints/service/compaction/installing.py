@@ -183,7 +183,6 @@ def _has_happened(
 
 
 def _opens(sessions: Sessions, row: Row, start: int, window_id: str) -> bool:
-    """Return whether a rollout opens a window behind the byte `start`."""
     needle = f'"window_id":"{window_id}"'.encode()
     found = False
 
@@ -278,15 +277,13 @@ class Undoing:
         return record
 
     def _point_back(self, record: Installed) -> None:
-        """Add the record alone: the source is unchanged."""
         undone = _undone_record(record, self._outside.moment())
         self._sessions.pace.commit()
         with self._undertaking(record, undone, None) as held:
             held.add(undone)
 
     def _reopen(self, record: Installed) -> None:
-        """Open a further window with the old history."""
-        source = self._sources.split(record.source.session_id, record.source.bytes_before)
+        source = self._sources.read(record.source.session_id, cut=record.source.bytes_before)
         self._check(record, source)
         items = self._items(record, source)
         at = self._outside.moment()

@@ -109,29 +109,16 @@ class Sources:
         self._look_around = look_around
         self._histories = Histories(sessions)
 
-    def read(self, session: str) -> CompactionSource:
-        """Read a session of this home; refuses as `Sessions.find`, `unreadable_source`."""
-        return self._read(session, self._histories.first_pass)
+    def read(self, session: str, *, seal: bool = False, cut: int | None = None) -> CompactionSource:
+        """Read a session of this home; refuses as `Sessions.find`, `unreadable_source`.
 
-    def sealed(self, session: str) -> CompactionSource:
-        """Read a session and, in the same pass, the digest of its bytes (CKP-33).
-
-        Refuses as `read`.
+        In the same pass come the digest of its bytes with `seal` (CKP-33), and the history in front
+        of the byte `cut`.
         """
 
         def begin(path: str) -> FirstPass:
-            return self._histories.first_pass(path, digest=Fingerprint())
+            return self._histories.first_pass(path, cut, Fingerprint() if seal else None)
 
-        return self._read(session, begin)
-
-    def split(self, session: str, at: int) -> CompactionSource:
-        """Read a session and, in the same pass, its history in front of a byte.
-
-        Refuses as `read`.
-        """
-        return self._read(session, partial(self._histories.first_pass, cut=at))
-
-    def _read(self, session: str, begin: Callable[[str], FirstPass]) -> CompactionSource:
         catalogue = self._sessions.catalogue
         listening = Listening(partial(may_mean, session), begin)
         with catalogue.shared_with(listening):
@@ -161,7 +148,7 @@ class Sources:
         return seen is None or seen.look != source.look
 
     def items_in_front(self, source: CompactionSource) -> tuple[Json, ...]:
-        """Return the history in front of the byte of `split`."""
+        """Return the history in front of the `cut`."""
         in_front = source.traced.in_front
         return () if in_front is None else self._histories.items(source.row, in_front)
 
@@ -184,7 +171,6 @@ class Sources:
         return self._first(_Brought(traced.surveyed, traced.past, traced.shift), opened)
 
     def _first(self, history: _Brought, opened: Mapping[str | None, Opened]) -> tuple[Past, ...]:
-        """Return the first places, by the record that opened the window of a history."""
         base = history.surveyed.choice.base
         if base is None:
             return history.past

@@ -131,7 +131,6 @@ def _bytes_of(file: str) -> bytes:
 
 
 def _name_of(pack: Pack) -> str:
-    """Return the name of the session in lists: its own, or its task."""
     task = pack.checkpoint.task
     name = pack.origin.name or ("" if task is None else task.text)
     return value(name, MAX_VALUE_CHARS) or "Imported session"

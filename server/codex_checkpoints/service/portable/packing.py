@@ -93,7 +93,6 @@ def past_of(sessions: Sessions, session_id: str) -> Past:
 
 
 def _pasts(sessions: Sessions, session_id: str) -> Iterator[Past]:
-    """Yield the past in each session that this one continues, the nearest first."""
     records, seen = sessions.records, set[str]()
     while session_id not in seen and len(seen) < MAX_CHAIN:
         seen.add(session_id)

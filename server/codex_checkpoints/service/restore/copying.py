@@ -87,7 +87,6 @@ class WindowNames:
 
 
 def _window_ids(line: bytes) -> Iterator[tuple[Member, str]]:
-    """Yield each window id of the record itself, and its place."""
     for member in payload_members(line):
         if member.name in _WINDOW_IDS:
             old = text_of(load(line[member.start : member.end]))
@@ -213,7 +212,6 @@ def _wrapped(line: bytes) -> Item:
 
 
 def _chain(reader: RolloutReader, parts: Iterable[_Sealed]) -> Iterator[bytes]:
-    """Yield the lines of a history, those of its bases below their cut first."""
     for each in parts:
         cut = each.part.cut
         yield from each.lines(reader) if cut is None else _below(reader, each, cut)

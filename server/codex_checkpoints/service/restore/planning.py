@@ -15,7 +15,7 @@ from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import MARK, SCANNED, secrets
-from codex_checkpoints.core.compaction.records import Range
+from codex_checkpoints.core.compaction.records import Range, began_session
 from codex_checkpoints.core.history import tokens
 from codex_checkpoints.core.restore.events import RestoreMode, digest_of
 from codex_checkpoints.core.restore.markers import Marker, MarkerSet, Pin, is_detached
@@ -50,7 +50,6 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.kept import (
     ImportRecords,
     RestoreRecords,
-    began_session,
     storing_compaction,
 )
 from codex_checkpoints.service.lineages import ancestors
@@ -150,7 +149,6 @@ def _elsewhere(sessions: Sessions, marker: Marker) -> tuple[Row, SessionFile]:
 
 
 def _at_turn(sessions: Sessions, row: Row, opened: SessionFile, marker: Marker) -> RestoreSource:
-    """Find the turn in the newest file, or in an older segment."""
     detached = is_detached(marker, opened.now().state.turns)
     for candidate, its in _segments(sessions, row, opened):
         now = its.now()
@@ -221,7 +219,6 @@ def pinned_now(workspace: Workspace, base: str | None, pin: Pin) -> Pinned:
 
 
 def _unseen(workspace: Workspace, base: str | None, uri: str) -> Unseen:
-    """Return why a file cannot be read."""
     if workspace.missing(base, [uri]):
         return "missing"
     # One above the limit is known by its size and time.
@@ -245,7 +242,6 @@ def _text(content: bytes, start: int, end: int) -> str:
 
 
 def _lines(content: bytes | None, start: int, end: int) -> bytes | None:
-    """Return lines of a file, counted from 1; None where it has none of them."""
     if content is None:
         return None
     found = _LINE.findall(content)[start - 1 : end]
@@ -301,7 +297,6 @@ def _above(sessions: Sessions, row: Row, trace: Trace) -> Earlier | tuple[Row, T
 
 
 def _carried(made: Restore, seed: int | None) -> Earlier:
-    """Return the contents of a restore; later modes stand in the lines of the branch."""
     modes = tuple(each for each in made.modes if seed is not None and each.seq <= seed)
     return Earlier(made.references, modes, tuple(gap for gap in made.fallbacks if gap == UNKNOWN))
 
@@ -459,7 +454,6 @@ class Planner:
         return parts_below(catalogue.reader, path, catalogue.chains.locator(path))
 
     def _referred(self, trace: Trace) -> tuple[Reference | None, tuple[Fallback, ...]]:
-        """Return the reference of a soft branch to its source, or why there is none."""
         if self.options.mode == "hard" or self.sessions.settings.soft_restore != "reference":
             return None, ()
         found = reference_to(self.sessions.catalogue.reader, self.source.row, trace)
@@ -528,7 +522,6 @@ class Planner:
         return (*self.sessions.workspace.missing(base, wanted), *pins)
 
     def _without_index(self) -> tuple[Fallback, ...]:
-        """Return the fallback to files alone, where there is no index."""
         faults = self.sessions.catalogue.store.faults()
         missing = any(fault.code == "index_unavailable" for fault in faults)
         return (Fallback("file_only_store"),) if missing else ()
@@ -539,7 +532,6 @@ class Planner:
         return min(default if budget is None else budget, _MOST_TOKENS)
 
     def _window(self, seq: int) -> str | None:
-        """Return the window of the source at the turn, where its file names it."""
         windows = Histories(self.sessions).windows(self.source.row.path)
         opened = [each for each in windows if each.opened_seq <= seq]
         return opened[-1].window_id if opened else None

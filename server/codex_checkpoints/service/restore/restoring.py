@@ -189,7 +189,6 @@ class Restoring:
             raise Refusal("conflict", message, {"sessionId": branch_id, "reason": "exists"})
 
     def _publish(self, plan: RestorePlan, work: RestoreWork, prepare: Append) -> None:
-        """Write the branch, whole or not at all."""
         at, branch_id, records = self._now(), work.branch_id, self._sessions.records
         work.operation = evolve(work.operation, session_id=branch_id)
         new, windows = self._thread(plan, branch_id, at)

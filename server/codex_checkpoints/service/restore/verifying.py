@@ -63,7 +63,6 @@ def looks(
 
 
 def _size_of(event: Json) -> int:
-    """Return how many bytes of files the check of an event reads."""
     written = event.get("branchBytes"), event.get("sourceBytes")
     return sum(size for size in written if type(size) is int and size > 0)
 
@@ -105,7 +104,6 @@ def _compacted(sessions: Sessions, record: Installed) -> Look:
 
 
 def _continued(sessions: Sessions, record: Installed) -> Look:
-    """Check the replacement at the beginning of a session that a compaction made."""
     reader = sessions.catalogue.reader
     try:
         found = [
@@ -127,7 +125,6 @@ def _replacement(lines: Iterable[bytes]) -> list[Json]:
 
 
 def _paths(sessions: Sessions, session_id: str | None) -> list[str]:
-    """Return the files of a session, with its older segments."""
     rows = sessions.catalogue.rows().values()
     return [row.path for row in rows if row.session_id == session_id and row.error is None]
 
@@ -267,7 +264,6 @@ def _operations(sessions: Sessions, under_way: Iterable[str]) -> frozenset[str]:
 
 
 def _changed(written: _Written) -> Iterator[Fault]:
-    """Yield the lines of the audit and the records that have changed."""
     found = [*verify_events(written.log)]
     known = {each.line for each in found if each.code == "changed_line"}
     for number, event in enumerate(written.log, 1):
@@ -282,7 +278,6 @@ def _changed(written: _Written) -> Iterator[Fault]:
 
 
 def _lacking_events(written: _Written) -> Iterator[Fault]:
-    """Yield operations without an end in the audit."""
     done = {
         text_of(event.get("operationId")) for event in written.log if event.get("type") in _DONE
     }
@@ -295,7 +290,6 @@ def _lacking_events(written: _Written) -> Iterator[Fault]:
 
 
 def _lacking_records(sessions: Sessions, written: _Written) -> Iterator[Fault]:
-    """Yield sessions without a record that another place has."""
     here = {row.session_id for row in sessions.catalogue.rows().values()}
     found = {(session_id, text_of(line.get("operationId"))) for session_id, line in written.later}
     wanted: dict[tuple[str | None, str | None], None] = {}
