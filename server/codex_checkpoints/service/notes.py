@@ -22,7 +22,7 @@ from codex_checkpoints.core.checkpoint.anchors import (
     notes_of,
 )
 from codex_checkpoints.core.checkpoint.claims import Accepted, Known, Rejected, check
-from codex_checkpoints.core.checkpoint.memory import Memory
+from codex_checkpoints.core.checkpoint.memory import Memory, Update, line_of
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint, Limits
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import call_ids, user_refs
@@ -107,16 +107,9 @@ class Notes:
         def write(append: Append) -> Applied:
             now = self._place(row, opened, place.calls)
             accepted = _judged(now, payload)
-            append(
-                {
-                    "updateId": update_id,
-                    "seq": now.seq,
-                    "turnId": now.turn_id,
-                    "at": self._now(),
-                    "payload": accepted.payload,
-                    "hashes": accepted.hashes,
-                }
-            )
+            given, hashes = accepted.payload, accepted.hashes
+            update = Update(now.seq, now.turn_id, given, hashes, at=self._now())
+            append(line_of(update, update_id))
             return now.applied(accepted, update_id)
 
         return self._written(row, opened, write)
@@ -129,14 +122,8 @@ class Notes:
         def write(append: Append) -> Revoked:
             now = self._place(row, opened)
             found = _standing(now, name, kind)
-            append(
-                {
-                    "revoke": {"kind": found, "id": name},
-                    "seq": now.seq,
-                    "turnId": now.turn_id,
-                    "at": self._now(),
-                }
-            )
+            update = Update(now.seq, now.turn_id, None, {}, (found, name), self._now())
+            append(line_of(update, ""))
             return Revoked(row.session_id, found, name, now.seq)
 
         return self._written(row, opened, write)

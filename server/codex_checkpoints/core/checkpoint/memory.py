@@ -75,6 +75,16 @@ def update_of(line: object) -> Update | None:
     return Update(seq, turn_id, payload, hashes, at=at) if is_object(payload) else None
 
 
+def line_of(update: Update, update_id: str) -> dict[str, object]:
+    """Return the line of an update; a revocation has no id."""
+    where = {"seq": update.seq, "turnId": update.turn_id, "at": update.at}
+    if update.revokes is not None:
+        kind, name = update.revokes
+        return {"revoke": {"kind": kind, "id": name}, **where}
+    hashes = dict(update.hashes)
+    return {"updateId": update_id, **where, "payload": update.payload, "hashes": hashes}
+
+
 def replay(
     updates: Iterable[Update],
     counts: Callable[[str | None], bool],

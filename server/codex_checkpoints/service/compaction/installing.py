@@ -74,8 +74,6 @@ _IN_EVENT = (
     "baseline",
 )
 
-# --- an operation as it is written down ----------------------------------------------------------
-
 
 @define
 class CompactionWork:
@@ -201,9 +199,6 @@ def _opens(sessions: Sessions, row: Row, start: int, window_id: str) -> bool:
 def _undone(record: Undone, records: Sequence[Record]) -> Installed | None:
     made = (each for each in records if isinstance(each, Installed))
     return next((each for each in made if each.compaction_id == record.compaction_id), None)
-
-
-# --- events --------------------------------------------------------------------------------------
 
 
 @frozen

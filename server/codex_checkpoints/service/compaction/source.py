@@ -222,9 +222,6 @@ class Sources:
         )
 
 
-# --- what is appended ----------------------------------------------------------------------------
-
-
 def opened_after(chain: Chain, window_id: str) -> Chain:
     """Return a chain with one more window; it gets the number 1 where no window had one."""
     return evolve(chain, number=chain.number or 0).opened(window_id)

@@ -174,8 +174,6 @@ class Packing:
             self._write_event(found)
         return evolve(found, dry_run=False)
 
-    # --- inside ----------------------------------------------------------------------------------
-
     def _packed(self, session: str, file: str) -> tuple[Packed, bytes]:
         self._refuse_place(file)
         row, opened = self._opened(session)

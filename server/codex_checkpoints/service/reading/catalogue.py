@@ -243,6 +243,11 @@ class Catalogue:
         """Return the row of the newest rollout of each session, by session id."""
         return self.store.current()
 
+    def files_of(self, session_id: str) -> list[Row]:
+        """Return the readable rollouts of a session, older segments as well."""
+        rows = self.rows().values()
+        return [row for row in rows if row.session_id == session_id and row.error is None]
+
     def row_at(self, path: str) -> Row:
         """Return the row of a rollout, also one outside the home; raises `unreadable_source`."""
         path = os.path.abspath(path)

@@ -171,11 +171,7 @@ def _segments(
 ) -> Iterator[tuple[Row, SessionFile]]:
     yield row, opened
     catalogue = sessions.catalogue
-    older = [
-        each
-        for each in catalogue.rows().values()
-        if each.session_id == row.session_id and each.path != row.path and each.error is None
-    ]
+    older = [each for each in catalogue.files_of(row.session_id) if each.path != row.path]
     for each in sorted(older, key=lambda each: each.rollout_id, reverse=True):
         yield each, catalogue.open(each)
 
@@ -305,11 +301,7 @@ def _compacted(sessions: Sessions, source: Range) -> tuple[Row, Trace] | None:
     """Read the source of a compaction up to its end; None where it is gone or changed."""
     catalogue = sessions.catalogue
     newest = catalogue.current().get(source.session_id)
-    others = (
-        row
-        for row in catalogue.rows().values()
-        if row.session_id == source.session_id and row.error is None and row != newest
-    )
+    others = (row for row in catalogue.files_of(source.session_id) if row != newest)
     for row in (*filter(None, [newest]), *others):
         try:
             found = fingerprint(catalogue.reader, row.path, source.bytes_before)

@@ -16,6 +16,7 @@ from datetime import datetime
 from attrs import evolve
 
 from codex_checkpoints.codex import resume
+from codex_checkpoints.core.checkpoint.memory import line_of as noted
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.compaction.installed import (
@@ -26,19 +27,6 @@ from codex_checkpoints.core.compaction.installed import (
     session_meta,
 )
 from codex_checkpoints.core.restore import events, markers
-from codex_checkpoints.core.restore.events import (
-    BranchCreated,
-    Event,
-    LLMChainReset,
-    Operation,
-    PackTruncated,
-    RestoreCompleted,
-    RestoreFailed,
-    RestoreRequested,
-    RestoreValidated,
-    StatePackPrepared,
-    type_of,
-)
 from codex_checkpoints.core.restore.lineage import closes_a_circle, link_of
 from codex_checkpoints.core.restore.pack import PackLine, TurnSource, pack_lines
 from codex_checkpoints.core.restore.records import Restore, Windows, transferred
@@ -124,7 +112,7 @@ class Restoring:
         operation = self._operation(asked_of(sessions, session), checkpoint, options)
         work = RestoreWork(sessions, self._now, self._new_id(), operation)
         branch_id = work.branch_id
-        asked = RestoreRequested(None, options.budget, options.window)
+        asked = events.RestoreRequested(None, options.budget, options.window)
         try:
             # The operation is written before its first event, so that the event never lacks an end.
             with (
@@ -146,7 +134,7 @@ class Restoring:
                 record = plan.record
                 turns = len(plan.turns)
                 work.add(
-                    RestoreValidated(record.source_bytes or 0, record.source_digest, turns),
+                    events.RestoreValidated(record.source_bytes or 0, record.source_digest, turns),
                     *(*record.drift, *record.missing, *record.fallbacks),
                 )
                 self._publish(plan, work, prepare)
@@ -155,21 +143,19 @@ class Restoring:
             raise
         return Restored(work.restore, _pack_of(plan), dry_run=False)
 
-    # --- inside ----------------------------------------------------------------------------------
-
     @property
     def _markers(self) -> Markers:
         return Markers(self._sessions, self._now, self._new_id)
 
     def _operation(
         self, session_id: str | None, checkpoint: str, options: RestoreOptions
-    ) -> Operation:
+    ) -> events.Operation:
         """Return the known ids of a restore before its source is read."""
         checkpoint_id = None
         if session_id is not None:
             with contextlib.suppress(Refusal):  # `find_source` meets it again, and is heard
                 checkpoint_id = self._markers.find(session_id, checkpoint).checkpoint_id
-        return Operation(
+        return events.Operation(
             self._new_id(),
             None,
             session_id,
@@ -242,18 +228,8 @@ class Restoring:
         except UnreadableSource as error:
             raise unreadable(plan.source.row, str(error)) from error
         for update in plan.updates:
-            where: dict[str, object] = {
-                "seq": update.seq + moved,
-                "turnId": update.turn_id,
-                "at": update.at,
-            }
-            if update.revokes is not None:
-                kind, name = update.revokes
-                yield {"revoke": {"kind": kind, "id": name}} | where
-            else:
-                hashes = dict(update.hashes)
-                payload: dict[str, object] = {"payload": update.payload, "hashes": hashes}
-                yield {"updateId": self._new_id()} | where | payload
+            update_id = self._new_id() if update.revokes is None else ""
+            yield noted(evolve(update, seq=update.seq + moved), update_id)
 
     def _name(self, plan: RestorePlan) -> str:
         """Return the name of a hard branch: the label, then the title of the source.
@@ -305,9 +281,6 @@ def _pack_of(plan: RestorePlan) -> str | None:
     return None if plan.pack is None else plan.pack.text
 
 
-# --- a restore as it is written down -------------------------------------------------------------
-
-
 @define
 class RestoreWork:
     """A restore from its first event to its last, each numbered; `undertaking.Work`."""
@@ -315,7 +288,7 @@ class RestoreWork:
     _sessions: Sessions
     _now: Callable[[], str]
     branch_id: str
-    operation: Operation
+    operation: events.Operation
     prepared: PreparedRestore | None = None
     row: Row | None = None
     _step: int = 0
@@ -367,10 +340,10 @@ class RestoreWork:
         before, after = record.tokens.before, record.tokens.after
         cautions = tuple(caution.code for caution in record.warnings)
         self.add(
-            BranchCreated(placement, size, digest),
+            events.BranchCreated(placement, size, digest),
             self.prepared.transferred,
             *_hard_events(record),
-            RestoreCompleted(record.context_reset, before, after, cautions),
+            events.RestoreCompleted(record.context_reset, before, after, cautions),
         )
         self.prepared = evolve(self.prepared, record=record)
 
@@ -383,17 +356,17 @@ class RestoreWork:
         gone = removed(self._sessions.records, self.branch_id, names)
         return self._fail(code) and gone
 
-    def add(self, *several: Event) -> None:
+    def add(self, *several: events.Event) -> None:
         """Write events; refuses `storage_error`."""
         for event in several:
-            if type_of(event) in self._written:
+            if events.type_of(event) in self._written:
                 continue
             line = events.line_of(self.operation, event, step=self._step, at=self._now())
             with storing_restore(self.operation.source_session_id):
                 self._sessions.records.add_event(line)
             self._step += 1
 
-    def end(self, asked: RestoreRequested, code: str) -> None:
+    def end(self, asked: events.RestoreRequested, code: str) -> None:
         """Write the request and the end of a restore that did not begin, unless it has an end."""
         if self._ended:
             return
@@ -409,7 +382,7 @@ class RestoreWork:
         if self._step == 0:
             return True
         try:
-            self.add(RestoreFailed(code))
+            self.add(events.RestoreFailed(code))
         except Refusal as refusal:
             logger.warning("storage_error: %s", refusal.message)
             return False
@@ -437,14 +410,16 @@ def reopened(sessions: Sessions, now: Callable[[], str], branch_id: str) -> Rest
     return evolve(work, step=len(own), written=frozenset(own))
 
 
-def _hard_events(record: Restore) -> tuple[Event, ...]:
+def _hard_events(record: Restore) -> tuple[events.Event, ...]:
     """Return the events that only a hard restore has, in order (AGN-61)."""
     figures, windows = record.pack, record.windows
     if figures is None:
         return ()
     left = sum(item.reason == "budget" for item in record.deferred)
     included, deferred = len(record.included), len(record.deferred)
-    prepared = StatePackPrepared(figures.digest, figures.tokens, figures.budget, included, deferred)
-    cut = (PackTruncated(figures.budget, included, left),) if left else ()
-    reset = LLMChainReset(windows.current or "", windows.first or "", windows.source)
+    prepared = events.StatePackPrepared(
+        figures.digest, figures.tokens, figures.budget, included, deferred
+    )
+    cut = (events.PackTruncated(figures.budget, included, left),) if left else ()
+    reset = events.LLMChainReset(windows.current or "", windows.first or "", windows.source)
     return (prepared, *cut, reset)

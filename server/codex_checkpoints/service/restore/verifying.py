@@ -125,8 +125,7 @@ def _replacement(lines: Iterable[bytes]) -> list[Json]:
 
 
 def _paths(sessions: Sessions, session_id: str | None) -> list[str]:
-    rows = sessions.catalogue.rows().values()
-    return [row.path for row in rows if row.session_id == session_id and row.error is None]
+    return [row.path for row in sessions.catalogue.files_of(session_id or "")]
 
 
 _SEALED = (
@@ -369,8 +368,6 @@ class RestoreHistory:
             if (session_id is None or session_id in _sessions_of(event))
             and (operation is None or event.get("operationId") == operation)
         )
-
-    # --- inside ----------------------------------------------------------------------------------
 
     def _events(self) -> Iterator[Json]:
         try:
