@@ -1,10 +1,7 @@
 """Converts between JSON values and records, by the fields of a class and their types.
 
-A `Codec` has the options: how keys are written, and what happens with a key that is unknown, that
-is missing, or that has no value.  Values are never converted: `True` is no number, a text is no
-list.  All problems are raised as one `Misfit`.
-
-Nothing is generated or compiled, since Codex waits for some of the callers.
+Values are never converted: `True` is no number, a text is no list.  All problems are raised as one
+`Misfit`.  Nothing is generated or compiled, since Codex waits for some of the callers.
 """
 
 from __future__ import annotations

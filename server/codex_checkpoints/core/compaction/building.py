@@ -1,6 +1,7 @@
 """Build a replacement: the user's own messages, then one handoff; report what became of the rest.
 
 The same history, checkpoint, caps and terms give the same bytes (JUN-7, JUN-8, JUN-43, CKP-17).
+What Codex or another tool compacted is filtered, then reported like our own (CKP-20 to CKP-22).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The records of compactions: who replaced what by what, and which was taken back (CKP-2).
 
-All strategies share one form (CKP-23).  The newest record of a session that was not taken back
-shows where its work continues (JUN-24).  A record holds no text of the session except the seed,
-which is a checkpoint.  A line of `compactions.jsonl` is one record; its `type` says which.
+All strategies share one form (CKP-23).  A record holds no text of the session except the seed.  A
+line of `compactions.jsonl` is one record; its `type` says which.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """Read a session once for its losses: what was known at each compaction, and what is gone.
 
-One reader feeds the replay, the survey of the history and `Account`.  `Held` decides what a
-replacement no longer holds, `Watched` what is read again.
-
 Windows follow each other as in the file; those that a rollback removed are listed too.
 """
 

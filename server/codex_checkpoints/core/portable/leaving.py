@@ -1,8 +1,7 @@
 """Make a pack of a session, without the places and the secrets of this machine.
 
 Files outside the session's folder stay behind; a fact that rests on one gets a sign for it, so it
-is SUSPECT on every machine.  Texts are values as in a checkpoint, cut again after places were
-removed.  Markers and notes lose their hashes.  Of every list the newest are packed.
+is SUSPECT on every machine.  Of every list the newest are packed.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
-"""The records of a portable pack, and its canonical bytes.
+"""The records of a portable pack, and its canonical bytes: one JSON object on one line.
 
-A pack is one JSON object on one line: `format`, `version`, `origin`, `checkpoint`, `turns`,
-`notes`, `modes`, `markers`, `pins`, `lineage`, in this order.  Equal packs have equal bytes.  Of
-the conversation it holds only the task (AGN-39); it holds no place of a machine and nothing that
-looks like a secret.
-
-It has all durable state (AGN-14): session metadata in `origin` and `lineage`; turns, notes and the
-mode history as lists; the one checkpoint, whose artifacts of the kind `file` are the file
-references.  Their hashes are claims: they describe the files where the pack was made.
+Of the conversation it holds only the task (AGN-39); it holds no place of a machine and nothing that
+looks like a secret.  Hashes are claims: they describe the files where the pack was made (AGN-14).
 """
 
 from __future__ import annotations

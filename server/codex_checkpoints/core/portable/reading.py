@@ -1,11 +1,8 @@
-"""Read the bytes of a pack, and trust nothing in them.
+"""Read the bytes of a pack, trust nothing in them, and make the state of a new session of them.
 
-A pack is refused whole: with `limit_exceeded` if it is larger or longer than ours can be, with
-`policy_text` if a note tells an agent how to behave, with `invalid_payload` if it differs from ours
-in any other way.  Keys are unique and known, texts are values, files are named below a folder, ids
-are plain.  Texts that look like a secret are removed.
-
-`arriving` checks whether the hashes in a pack are true.
+A pack is refused whole where it differs from ours; texts that look like a secret are removed.  A
+hash is never copied: a file gets the hash that this machine computes, and a fact stays valid only
+while that equals the hash in the pack.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
-"""The events of a restore, one JSON line each in `audit.jsonl`.
+"""The events of operations, one JSON line each in `audit.jsonl`, with a digest.
 
-Each event says who and what in the same fields, and adds ids, counts, hashes, codes and names of
-files.  The marker's label is the only text of a person: no field can hold a prompt (AGN-61,
-AGN-76).  Drift, missing files and fallbacks are reported where they are found; what the budget
-keeps out, behind the pack (AGN-63 to AGN-66).
-
-`step` numbers the events of one operation from 0, and each line has a digest, so `verify` finds a
-changed line and a missing one.
+No field can hold a prompt: a marker's label is the only text of a person (AGN-61, AGN-76).  `step`
+numbers the events of one operation from 0, so `verify` finds a missing line too.
 """
 
 from __future__ import annotations

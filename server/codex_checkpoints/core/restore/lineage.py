@@ -1,9 +1,7 @@
 """Where sessions come from, as one tree with the exact cut on every edge (AGN-17, AGN-86).
 
-Sessions, forks, revert segments, compactions, restores and subagents are nodes; a node holds the
-windows of its session.  Claims in files may be broken or circular: a missing parent is shown as
-unavailable, and a link that closes a circle is left out and reported.  Nothing here is recursive,
-so a chain may have any length; the size of a tree is bounded.
+Claims in files may be broken or circular: a missing parent is shown as unavailable, and a link that
+closes a circle is left out and reported.  Nothing here is recursive; the size is bounded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Markers, pins and hints: saved points of a session, and the files that a restore offers.
 
-Lines are only added to `markers.jsonl`; `marker_set_of` reads them.  A marker names a turn and
-never moves: when its turn is rolled back it is detached, and still shows the session of that time
-(AGN-83).  It holds a label, a time and the hashes of files, no text of the conversation (AGN-8).
+Lines are only added to `markers.jsonl`.  A marker names a turn and never moves (AGN-83).  It holds
+a label, a time and the hashes of files, no text of the conversation (AGN-8).
 """
 
 from __future__ import annotations

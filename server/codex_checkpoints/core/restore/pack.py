@@ -340,9 +340,6 @@ def _content(pin: Pinned) -> tuple[list[str], bool]:
 TITLE = "[SESSION_RESTORE v1]"
 
 Reason = Literal["budget", "filtered", "missing", "no_lines", "unreadable", "bound"]
-"""Why a pack leaves something out: no tokens left; a finished step or superseded decision; a pinned
-file that is missing, without such lines, unreadable or too long.
-"""
 
 
 @frozen

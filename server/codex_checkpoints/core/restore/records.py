@@ -1,9 +1,7 @@
 """`restores.jsonl`: one record a restore, with all that its details need (AGN-68, AGN-87).
 
-Branch and source both keep the record, so either can be deleted.  It names what the branch has, and
-holds the initial state of a hard branch.  It holds no text of the conversation, of a file or of the
-pack (AGN-25), only the digest of the pack, which stands in the branch.  The semantics have a
-version (AGN-82).
+Branch and source both keep it, so either can be deleted.  It holds no text of the conversation, of
+a file or of the pack (AGN-25), and the version of its semantics (AGN-82).
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Read a session again for a restore, for what a checkpoint does not keep.
 
-These are the files that were changed and read, the lines of them, applied patches, modes, the last
-messages of the user, and the ends of turns.  The reducer decides which call did what, and which
-message is a person's.
+The reducer decides which call did what, and which message is a person's.
 """
 
 from __future__ import annotations

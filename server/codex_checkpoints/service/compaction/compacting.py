@@ -1,9 +1,8 @@
 """Compaction as an operation: install a checkpoint in the place of a history (CKP-1).
 
-The steps that wait for other programs may run on any thread; the others belong to the thread of the
-service: `ask` reads and builds, without writing (CKP-14), `Asked.consult` waits for hooks and for
-Codex, `install` reads a changed session again and installs, `Done.notify` waits for the hooks that
-run after, `finish` writes the event. `compact` does all of them in order.
+`ask` reads and builds, without writing (CKP-14), `Asked.consult` waits for hooks and for Codex,
+`install` reads a changed session again, `Done.notify` waits for the hooks that run after, `finish`
+writes the event.  What waits for other programs may run on any thread.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """How a compaction is written, whole or not at all, and taken back (CKP-14, JUN-26).
 
-Each step is durable before the next: store the checkpoint (DSC-53); write the undertaking and a
-*prepared* record; publish the new session, or append to the source; add the record, which moves the
-pointer (JUN-24); write the event (CKP-2, CKP-11).
-
-Before lines are appended, a check shows that Codex will read them (JUN-2, WIN-14). Events hold ids,
-counts, digests and codes, and no text of a session.
+Each step is durable before the next: the checkpoint (DSC-53); a *prepared* record; the new session
+or the lines; the record, which moves the pointer (JUN-24); the event (CKP-2, CKP-11), without text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The check before a person resumes a session (JUN-16).
 
-We can act only while Codex does not have the session loaded (JUN-36). For a full window the
-settings choose: nothing, a hint, or a compaction into a new session, which is then resumed. Nothing
-is compacted in place by itself, and no text of a session has an influence (JUN-22).
+We can act only while Codex does not have it loaded (JUN-36).  Nothing is compacted in place by
+itself, and no text of a session has an influence (JUN-22).
 """
 
 from __future__ import annotations

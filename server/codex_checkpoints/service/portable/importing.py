@@ -1,8 +1,6 @@
 """Import a portable pack as a session that can be listed and resumed.
 
-The pack is validated before anything is written. Then, as an `undertaking`: write the record with
-the pack and the markers beside the new session, publish the session file whole, and write the
-event.
+The pack is validated before anything is written; then the session is made as an `undertaking`.
 """
 
 from __future__ import annotations

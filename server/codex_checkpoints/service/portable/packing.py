@@ -1,6 +1,5 @@
 """Export a session as a portable pack (AGN-14, AGN-81).
 
-`core.portable` decides what a pack holds; this module reads it, and writes it whole or not at all.
 The audit gets ids, counts and a digest, but nothing about a session file outside the Codex home
 (rules, "Lines, `seq`, identity").
 """

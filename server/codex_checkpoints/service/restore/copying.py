@@ -1,15 +1,8 @@
 """The lines of a session up to the end of a turn, for a branch (AGN-12, AGN-25).
 
-Lines are read in portions and copied byte for byte. A branch numbers its records as its source
-does. Two kinds of line change. The first head becomes the branch's own, and another head becomes an
-empty record, since Codex forgets what stands before a second one. In the records of compactions
-each window id becomes a new one (WIN-13); nothing else in them changes (WIN-10).
-
-Codex reads no file with bytes that are not UTF-8: each such byte becomes a character that no JSON
-has, so that the line keeps its place and still cannot be read.
-
-A file that changed since it was planned is refused before the branch is published (AGN-84). A file
-that only grew is the same.
+Lines are copied byte for byte but for heads, and for the window ids of compactions (WIN-10,
+WIN-13).  Codex reads no file with bytes that are not UTF-8: each such byte becomes a character that
+no JSON has.  A file that changed since it was planned is refused (AGN-84); it may have grown.
 """
 
 from __future__ import annotations
@@ -18,6 +11,8 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+
+from attrs import Factory
 
 from codex_checkpoints.core.history.leading import before_task, leading
 from codex_checkpoints.core.restore.references import FallbackKind
@@ -42,7 +37,7 @@ from codex_checkpoints.service.reading.session_file import (
     lines_of,
 )
 from codex_checkpoints.storage.contract import Copied, Item, RolloutReader, Row, UnreadableSource
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import define, frozen
 
 _FIRST = "first_window_id"
 _WINDOW_IDS = frozenset({_FIRST, "previous_window_id", "window_id"})
@@ -58,13 +53,13 @@ QUIET = Item("event_msg", {"type": "token_count", "info": None, "rate_limits": N
 """A record of which Codex writes many and that says nothing."""
 
 
+@define
 class WindowNames:
     """New ids for the windows of a session; the first window of a branch has its id already."""
 
-    def __init__(self, first: str, new_id: Callable[[], str]) -> None:
-        self._first = first
-        self._new_id = new_id
-        self._known: dict[str, str] = {}
+    _first: str
+    _new_id: Callable[[], str]
+    _known: dict[str, str] = Factory(dict[str, str])
 
     def renamed(self, line: bytes) -> bytes:
         """Return the record of a compaction with the window ids of the branch."""
@@ -146,7 +141,7 @@ def copied_history(
         elif bare:
             yield _wrapped(line)
         elif b'"session_meta"' in line and object_of(load(line)).get("type") == "session_meta":
-            yield QUIET
+            yield QUIET  # Codex forgets what stands before a second head
         elif b'"compacted"' in line and object_of(load(line)).get("type") == "compacted":
             yield Copied(names.renamed(line))
         else:

@@ -1,6 +1,6 @@
 """Plan a restore without writing (AGN-84).
 
-A marker leads to a session and a turn. The session is read again up to that turn, the files it
+A marker leads to a session and a turn.  The session is read again up to that turn, the files it
 names are looked at, and the result is one `RestorePlan`.
 """
 

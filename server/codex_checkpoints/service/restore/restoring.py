@@ -1,9 +1,7 @@
 """Restore a marker into a branch, soft or hard (AGN-9, AGN-31, AGN-84, AGN-85).
 
-The plan is validated before anything of a branch is written. Then, as an `undertaking`: write the
-operation, then its events; write what the end needs; put updates, markers and pins beside the
-branch; publish the session file whole; add the record to both sessions, and the events (AGN-61,
-AGN-69). The source is never written.
+The plan is validated first, then the branch is made as an `undertaking`, with its events (AGN-61,
+AGN-69).  The source is never written.
 """
 
 from __future__ import annotations

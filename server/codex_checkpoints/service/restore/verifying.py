@@ -1,12 +1,8 @@
-"""Verify records of operations: compute their digests again (AGN-62).
+"""Verify records of operations: compute their digests again (AGN-62); and list restores.
 
-Each line of the audit with a digest is compared with it. A line that cannot be read is a changed
-one; a line that only lacks its end was left by a crash. A session file that is gone is counted, and
-is no fault.
-
-An operation stands in the audit, in a record with its source and in one with its branch. It is a
-fault where one of them is missing, as long as that session exists. An operation that ended before
-there was a branch stands in the audit alone; it has an end there unless it still runs.
+A line that only lacks its end was left by a crash; a session file that is gone is counted.  An
+operation stands in the audit, in a record with its source and in one with its branch; one that
+ended before there was a branch stands in the audit alone.
 """
 
 from __future__ import annotations
