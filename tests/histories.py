@@ -23,7 +23,7 @@ def history(data: bytes, *bases: Base, chunk: int = CHUNK) -> History:
     rebuild = Rebuild(choice, outline.start)
     _feed(rebuild.reader, chain, rebuild.start, chunk)
     assert rebuild.found
-    return history_of(outline, choice, rebuild.result())
+    return history_of(outline, rebuild)
 
 
 def windows(data: bytes, *bases: Base) -> tuple[Window, ...]:

@@ -91,7 +91,7 @@ class Histories:
             rebuild = Rebuild(surveyed.choice, surveyed.outline.start)
             self._read(row, rebuild, surveyed.parts, rebuild.start)
             if rebuild.found:
-                return history_of(surveyed.outline, surveyed.choice, rebuild.result())
+                return history_of(surveyed.outline, rebuild)
         raise _replaced(row)
 
     def windows(self, session: str) -> tuple[Window, ...]:
@@ -139,7 +139,7 @@ class Histories:
         self._rebuild(row, retracing.rebuild, parts)
         above = None if first.cut is None else (*parts[:-1], ChainPart(row.path, None, first.cut))
         return Traced(
-            history_of(outline, choice, retracing.rebuild.result()),
+            history_of(outline, retracing.rebuild),
             retracing.past(),
             shift=shift,
             from_seq=shift + (outline.opened_seq if choice.base is None else choice.base.seq),
@@ -155,7 +155,7 @@ class Histories:
         """Return the items of a surveyed history; raises `unreadable_source`."""
         rebuild = Rebuild(surveyed.choice, surveyed.outline.start)
         self._rebuild(row, rebuild, surveyed.parts)
-        return rebuild.result().items
+        return rebuild.result()
 
     def past(self, row: Row, surveyed: Surveyed, shift: int) -> tuple[Past, ...]:
         """Return the items with their places, numbered as in `traced`; raises as `items`."""

@@ -19,7 +19,7 @@ from codex_checkpoints.core.history.rebuild import Rebuild, is_output
 from codex_checkpoints.core.history.survey import Outline, Survey
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, whole_of
-from codex_checkpoints.core.rollout.reader import NOTED, Line, Place
+from codex_checkpoints.core.rollout.reader import Fold, Line, Place
 from codex_checkpoints.values import frozen
 
 _USAGE = (
@@ -263,7 +263,7 @@ def _history(outline: Outline, form: Form) -> tuple[Item, ...] | None:
         return None
     rebuild = Rebuild(choice, choice.base.place)
     rebuild.reader.feed(data[choice.base.place.offset :])
-    return rebuild.result().items
+    return rebuild.result()
 
 
 def _written(line: RecordLine) -> bytes:
@@ -275,7 +275,7 @@ def _written(line: RecordLine) -> bytes:
     return json.dumps(whole, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-class Retracing:
+class Retracing(Fold):
     """The second pass; it also keeps the line and time of each item (JUN-43)."""
 
     def __init__(self, choice: Choice, start: Place, shift: int) -> None:
@@ -289,10 +289,6 @@ class Retracing:
         self._shift = shift
         self._before = self.rebuild.items
         self._seen: list[tuple[Item, str | None, int]] = []
-
-    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
-        """Ask for no line whole; `Rebuild` does."""
-        return NOTED
 
     def take(self, line: Line) -> None:
         """Note the line of the items that came with it."""
@@ -313,7 +309,7 @@ class Retracing:
         """
         found: list[Past] = []
         at = 0
-        for item in self.rebuild.result().items:
+        for item in self.rebuild.result():
             ahead = at
             while ahead < len(self._seen) and self._seen[ahead][0] is not item:
                 # Only outputs are left out: behind anything else the item cannot be.

@@ -54,10 +54,6 @@ class _Stretch:
     baseline: int | None = None
     whole_context: bool = False
 
-    def fits(self, turn_id: str | None) -> bool:
-        """Return whether a record belongs here: two known turn ids must be equal."""
-        return turn_id is None or self.turn_id is None or turn_id == self.turn_id
-
     def add(self, mark: ItemsAdded | Settings | WorldState | Compaction | TaskEnded) -> None:
         """Add the mark that stands before those already added."""
         match mark:
@@ -69,7 +65,7 @@ class _Stretch:
                 self.turn_id = self.turn_id or turn_id
             case Settings(turn_id=turn_id, seq=seq):
                 self.turn_id = self.turn_id or turn_id
-                if self.fits(turn_id) and self.baseline is None:
+                if turn_id in {None, self.turn_id} and self.baseline is None:
                     self.baseline = seq
             case Compaction():
                 self.compactions.append(mark)

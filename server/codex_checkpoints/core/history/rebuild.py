@@ -3,7 +3,7 @@
     survey = Survey()                        # reads all bytes of the session, its bases first
     choice = choose(survey.outline())
     rebuild = Rebuild(choice, outline.start)   # reads the bytes from `rebuild.start` on
-    history = history_of(outline, choice, rebuild.result())
+    history = history_of(outline, rebuild)
 
 Rules, as Codex follows them:
 
@@ -97,29 +97,23 @@ KEPT_TOKENS = 20_000
 NO_SUMMARY = "(no summary available)"
 
 
-@frozen
-class Rebuilt:
-    """A history as it would be sent; `reconstructed` when part of it was made up (CKP-26)."""
-
-    items: tuple[Item, ...]
-    reconstructed: bool
-
-
 class Rebuild:
     """The fold that keeps the items of a history, from the chosen place on."""
 
     def __init__(self, choice: Choice, start: Place) -> None:
+        self.choice = choice
         self._base = choice.base
         self.start = start if choice.base is None else choice.base.place
         self.reader = Reader(self, start=self.start)
         self.items: list[Item] = []
-        self._reconstructed = False
+        self.reconstructed = False
+        """Whether part of the history was made up (CKP-26)."""
         self.found = choice.base is None
         """Whether the reader has passed the record that the history begins with."""
 
-    def result(self) -> Rebuilt:
-        """Return the history so far, calls and outputs paired."""
-        return Rebuilt(paired(self.items), self._reconstructed)
+    def result(self) -> tuple[Item, ...]:
+        """Return the history so far as it would be sent, calls and outputs paired."""
+        return paired(self.items)
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
         """Ask for items and rollbacks whole."""
@@ -169,7 +163,7 @@ class Rebuild:
         elif replacement is None and is_legacy(line.payload):
             message = text_of(line.payload.get("message")) or NO_SUMMARY
             self.items = [*kept_prompts(self.items), user_message([message])]
-            self._reconstructed = True
+            self.reconstructed = True
 
 
 def without_last_turns(items: Sequence[Item], turns: int) -> list[Item]:
@@ -261,12 +255,13 @@ class Window:
     tokens_after: int | None = None
 
 
-def history_of(outline: Outline, choice: Choice, rebuilt: Rebuilt) -> History:
+def history_of(outline: Outline, rebuild: Rebuild) -> History:
     """Join the results of both passes."""
-    estimate = tokens.of_items(rebuilt.items) + outline.instructions
+    items, choice = rebuild.result(), rebuild.choice
+    estimate = tokens.of_items(items) + outline.instructions
     return History(
-        items=rebuilt.items,
-        reconstructed=rebuilt.reconstructed,
+        items=items,
+        reconstructed=rebuild.reconstructed,
         chain=choice.chain,
         context=tokens.context(outline.usage, estimate, stale=outline.stale),
         baseline=choice.baseline,

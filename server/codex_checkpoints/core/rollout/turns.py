@@ -159,7 +159,5 @@ class Turns:
         return place
 
     def _last_counting(self) -> int | None:
-        for place in range(len(self.turns) - 1, -1, -1):
-            if not self.turns[place].rolled_back:
-                return place
-        return None
+        newest_first = reversed(range(len(self.turns)))
+        return next((place for place in newest_first if not self.turns[place].rolled_back), None)
