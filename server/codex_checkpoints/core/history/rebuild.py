@@ -35,13 +35,6 @@ from codex_checkpoints.core.history.items import (
 )
 from codex_checkpoints.core.history.speakers import begins_turn, is_prompt, states_context
 from codex_checkpoints.core.history.survey import Outline, Strategy, Trigger
-from codex_checkpoints.core.history.tokens import (
-    OUTPUT_TOKENS,
-    Context,
-    approximate_tokens,
-    cut_output,
-    ends_of,
-)
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import NOTHING, Json, object_of, text_of, whole_of
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
@@ -152,8 +145,8 @@ class Rebuild:
         if limit is not None and whole_of(limit) is None:
             return
         cuttable = is_output(item) and item["type"] != "tool_search_output"
-        tokens = OUTPUT_TOKENS if limit is None else whole_of(limit) or 0
-        self.items.append(cut_output(item, tokens) if cuttable else item)
+        most = tokens.OUTPUT_TOKENS if limit is None else whole_of(limit) or 0
+        self.items.append(tokens.cut_output(item, most) if cuttable else item)
 
     def _compacted(self, line: Line) -> None:
         replacement = replacement_of(line.payload)
@@ -177,23 +170,23 @@ def without_last_turns(items: Sequence[Item], turns: int) -> list[Item]:
     return list(items[:cut])
 
 
-def kept_prompts(items: Iterable[Item], tokens: int = KEPT_TOKENS) -> list[Item]:
-    """Return the user's newest messages within `tokens`; the oldest of them may be cut."""
+def kept_prompts(items: Iterable[Item], most: int = KEPT_TOKENS) -> list[Item]:
+    """Return the user's newest messages within `most` tokens; the oldest of them may be cut."""
     kept: list[Item] = []
-    left = tokens
+    left = most
     for item in reversed([item for item in items if is_prompt(item)]):
         if left == 0:
             break
         parts = texts(item)
-        cost = approximate_tokens("".join(parts))
+        cost = tokens.approximate_tokens("".join(parts))
         kept.append(user_message(parts if cost <= left else _cut_parts(parts, left)))
         left = max(0, left - cost)
     return kept[::-1]
 
 
-def _cut_parts(parts: Sequence[str], tokens: int) -> list[str]:
+def _cut_parts(parts: Sequence[str], most: int) -> list[str]:
     """Cut the middle out of a text in several parts; the mark becomes a part."""
-    ends = ends_of("".join(parts), tokens)
+    ends = tokens.ends_of("".join(parts), most)
     if ends is None:
         return list(parts)
     before, mark, after = ends
@@ -236,7 +229,7 @@ class History:
     items: tuple[Item, ...]
     reconstructed: bool
     chain: Chain
-    context: Context
+    context: tokens.Context
     baseline: int | None
 
 
