@@ -112,18 +112,23 @@ def test_a_part_costs_time_in_proportion_to_its_length(
 
 
 @pytest.mark.parametrize(
-    "text", [SUMMARY, SUMMARY + "\nmore " * 1000, SUMMARY.removesuffix(" this")]
+    ("text", "summary"),
+    [
+        (SUMMARY, True),
+        (SUMMARY + "\nmore " * 1000, True),
+        (SUMMARY.removesuffix(" this"), True),
+        ("", False),
+        (SUMMARY[:38], False),
+        (SUMMARY.lower(), False),
+        ("x" + SUMMARY, False),
+        ("\ud800" * 400, False),
+    ],
+    ids=range(8),
 )
-def test_the_agents_own_summary_is_known_by_its_opening(text: str) -> None:
-    assert is_summary(text)
-    assert not is_human([text])
+def test_the_agents_own_summary_is_known_by_its_opening(text: str, *, summary: bool) -> None:
+    assert is_summary(text) is summary
+    assert is_human([text]) is not summary
     assert not is_contextual(text)
-
-
-@pytest.mark.parametrize("text", ["", SUMMARY[:38], SUMMARY.lower(), "x" + SUMMARY, "\ud800" * 400])
-def test_other_texts_are_no_summary(text: str) -> None:
-    assert not is_summary(text)
-    assert is_human([text])
 
 
 @pytest.mark.parametrize("line", [HOW_TO_LINE, CHECKPOINT_LINE, RESTORE_LINE])
@@ -133,30 +138,16 @@ def test_our_own_messages_are_known_by_their_first_line(line: str, front: str) -
     assert is_ours(front + line + "\n\n[TASK]\n")
     assert not is_human([front + line + "\n"])
     assert not is_human(["<image>", front + line])
+    assert not any(map(is_ours, ("", f"what is {line}?", line.replace("v1", "v2"))))
 
 
-@pytest.mark.parametrize(
-    "text", ["", "what is [SESSION_CHECKPOINT v1]?", "[SESSION_CHECKPOINT v2]"]
-)
-def test_other_texts_are_not_ours(text: str) -> None:
-    assert not is_ours(text)
-    assert is_human([text])
+WRAPPERS = ("<image>", "</image>", '<image name="[Image #1]">', " <IMAGE>\n")
+NO_WRAPPERS = ("", "image", "<images>", "<image", "<image>x", "<image name=a b></")
 
 
-@pytest.mark.parametrize("part", ["<image>", "</image>", '<image name="[Image #1]">', " <IMAGE>\n"])
-def test_image_wrappers_are_no_text(part: str) -> None:
-    assert is_image_wrapper(part)
-    assert is_human([part])
-
-
-@pytest.mark.parametrize(
-    "part", ["", "image", "<images>", "<image", "<image>x", "<image name=a b></"]
-)
-def test_other_parts_are_no_image_wrappers(part: str) -> None:
-    assert not is_image_wrapper(part)
-
-
-def test_a_message_without_text_is_a_persons() -> None:
+def test_image_wrappers_are_no_text() -> None:
+    assert [part for part in WRAPPERS + NO_WRAPPERS if is_image_wrapper(part)] == list(WRAPPERS)
+    assert is_human(WRAPPERS)
     assert is_human([])
 
 

@@ -12,14 +12,15 @@ from codex_checkpoints.core.compaction.offering import (
     outline_budget,
 )
 
-FULL = Between(ended=True, tokens=153_000, source="reported", window=272_000)
-NOBODY = Named()
-
 
 def between(
     *, ended: bool = True, tokens: int | None = 153_000, window: int | None = 272_000
 ) -> Between:
     return Between(ended, tokens, "reported", window)
+
+
+FULL = between()
+NOBODY = Named()
 
 
 @pytest.mark.parametrize("mode", ["offer", "automatic"])
@@ -68,50 +69,29 @@ def test_an_estimate_counts_also_above_the_window_and_is_called_one(tokens: int)
     assert made.tokens_source == "estimated"
 
 
+NOBODYS = Named(setting=50_000, environment="100000")
+FAST = Named(fast_setting=32_000, fast_environment="64000")
+
+
 @pytest.mark.parametrize(
-    ("named", "window", "source"),
+    ("named", "main", "fast"),
     [
-        (Named(), 272_000, "advertised"),
-        (Named(environment="100000"), 100_000, "environment"),
-        (Named(setting=50_000), 50_000, "setting"),
-        (Named(setting=50_000, environment="100000"), 50_000, "setting"),
-        (Named(fast_setting=50_000, fast_environment="9"), 272_000, "advertised"),
-        (Named(environment="0"), 272_000, "advertised"),
-        (Named(environment="-5"), 272_000, "advertised"),
-        (Named(environment="large"), 272_000, "advertised"),
+        (NOBODY, (272_000, "advertised"), (400_000, "unknown")),
+        (Named(environment="100000"), (100_000, "environment"), (400_000, "unknown")),
+        (NOBODYS, (50_000, "setting"), (400_000, "unknown")),
+        (Named(environment="0"), (272_000, "advertised"), (400_000, "unknown")),
+        (Named(fast_environment="64000"), (272_000, "advertised"), (64_000, "environment")),
+        (FAST, (272_000, "advertised"), (32_000, "setting")),
     ],
 )
 def test_settings_go_before_the_environment_and_that_before_the_model(
-    named: Named, window: int, source: str
+    named: Named, main: tuple[int, str], fast: tuple[int, str]
 ):
-    its = budget(272_000, named)
+    """The outline goes by the window of the smaller model."""
+    its, outlines = budget(272_000, named), outline_budget(named)
 
-    assert (its.window, its.window_source) == (window, source)
-
-
-@pytest.mark.parametrize(
-    ("named", "window", "source"),
-    [
-        (Named(), 400_000, "unknown"),
-        (Named(setting=50_000, environment="100000"), 400_000, "unknown"),
-        (Named(fast_environment="64000"), 64_000, "environment"),
-        (Named(fast_setting=32_000, fast_environment="64000"), 32_000, "setting"),
-    ],
-)
-def test_the_outline_goes_by_the_window_of_the_smaller_model(
-    named: Named, window: int, source: str
-):
-    its = outline_budget(named)
-
-    assert (its.window, its.window_source) == (window, source)
-
-
-def test_two_windows_give_two_thresholds_by_one_rule():
-    named = Named(setting=272_000, fast_setting=64_000)
-
-    triggers = budget(None, named).trigger, outline_budget(named).trigger
-
-    assert triggers == (153_000, 36_000)
+    assert (its.window, its.window_source) == main
+    assert (outlines.window, outlines.window_source) == fast
 
 
 def test_a_window_that_is_deliberately_limited_moves_the_trigger():

@@ -98,71 +98,46 @@ def test_of_too_many_turns_and_modes_the_newest_go():
     assert pack_in(to_bytes(pack)) == pack
 
 
-def test_turns_that_make_a_pack_too_large_stay_behind():
+def test_notes_and_turns_that_make_a_pack_too_large_stay_behind():
     uris = [f"{n}-".ljust(1000, "x") for n in range(1990)]
     artifacts = {uri: Artifact(uri, "tool_output", None, 1) for uri in uris}
     turns = tuple(map(played, range(1, MAX_TURNS + 1)))
-    known = evolve(contents(), checkpoint=evolve(EMPTY, artifacts=artifacts), turns=turns)
-
-    pack, left = packed(known, [])
-
-    assert len(to_bytes(evolve(pack, turns=()))) < MAX_BYTES
-    assert len(to_bytes(pack)) <= MAX_BYTES
-    assert len(pack.turns) == MAX_TURNS - left.older_turns < MAX_TURNS
-    assert pack.turns == turns[left.older_turns :]
-
-
-def test_turns_of_several_sessions_are_numbered_in_each():
-    above = evolve(played(1), session_id="above")
-    known = evolve(contents(), turns=(above, evolve(above, turn_id="t2", number=2), played(1)))
-
-    pack, left = packed(known, [])
-
-    assert [(each.session_id, each.number) for each in pack.turns] == [
-        ("above", 1),
-        ("above", 2),
-        (SOURCE, 1),
-    ]
-    assert left == Left()
-    assert pack_in(to_bytes(pack)) == pack
-
-
-def test_a_turn_whose_name_no_pack_may_hold_stays_behind_and_a_mode_loses_such_a_name():
-    changes = (ModeChange(1, "plan", "turn one"), ModeChange(0, "default", None))
-    known = evolve(contents(), turns=(played(1, "turn one"), played(2)), modes=changes)
-
-    pack, left = packed(known, [])
-
-    assert (pack.turns, left.older_turns) == ((played(2),), 1)
-    assert pack.modes == (ModeChange(1, "plan", None),)
-    assert pack_in(to_bytes(pack)) == pack
-
-
-def test_what_has_an_id_that_no_pack_may_hold_stays_behind():
-    odd = Marker("m1", SOURCE, "../../y", "odd", AT)
-    note = NoteEvent(3, "turn one", AT, fact("port"), None)
-    way = (
-        Link(SOURCE, "above", "fork", Cut(turn_id="turn one"), AT),
-        Link("above", "../../x", "fork", Cut(), AT),
-    )
-
-    pack, left = packed(SessionContents(ORIGIN, None, EMPTY, (note,), MarkerSet((odd,)), way), [])
-
-    assert (pack.markers, left.older_markers) == ((), 1)
-    assert [each.turn_id for each in pack.notes] == [None]
-    assert [(each.parent, each.turn_id) for each in pack.lineage] == [("above", None)]
-    assert pack_in(to_bytes(pack)) == pack
-
-
-def test_notes_that_make_a_pack_too_large_stay_behind():
     plan = [{"id": f"s{n}" + "x" * 120, "text": "日" * 160} for n in range(32)]
     payload = {"kind": "plan", "steps": plan, "evidence": {"source": "user", "ref": "task"}}
     history = tuple(NoteEvent(n, None, AT, payload, None) for n in range(400))
 
-    pack, left = packed(contents(history), [])
+    large = evolve(contents(), checkpoint=evolve(EMPTY, artifacts=artifacts), turns=turns)
+    pack, left = packed(large, [])
+    assert len(to_bytes(evolve(pack, turns=()))) < MAX_BYTES
+    assert len(to_bytes(pack)) <= MAX_BYTES
+    assert pack.turns == turns[left.older_turns :]
+    assert 0 < left.older_turns < MAX_TURNS
 
+    pack, left = packed(contents(history), [])
     assert len(to_bytes(pack)) <= MAX_BYTES
     assert 0 < len(pack.notes) == 400 - left.older_notes
+
+
+def test_what_has_an_id_that_no_pack_may_hold_stays_behind():
+    known = evolve(
+        contents((NoteEvent(3, "turn one", AT, fact("port"), None),)),
+        turns=(played(1, "turn one"), played(2)),
+        modes=(ModeChange(1, "plan", "turn one"), ModeChange(0, "default", None)),
+        marker_set=MarkerSet((Marker("m1", SOURCE, "../../y", "odd", AT),)),
+        lineage=(
+            Link(SOURCE, "above", "fork", Cut(turn_id="turn one"), AT),
+            Link("above", "../../x", "fork", Cut(), AT),
+        ),
+    )
+
+    pack, left = packed(known, [])
+
+    assert (pack.markers, left.older_markers) == ((), 1)
+    assert (pack.turns, left.older_turns) == ((played(2),), 1)
+    assert pack.modes == (ModeChange(1, "plan", None),)
+    assert [each.turn_id for each in pack.notes] == [None]
+    assert [(each.parent, each.turn_id) for each in pack.lineage] == [("above", None)]
+    assert pack_in(to_bytes(pack)) == pack
 
 
 def test_two_commands_that_differ_in_places_alone_are_one():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reading import checkpoint, read, seq_of, task
+from reading import read, seq_of, task
 from rollouts import (
     SUMMARY_OF_CODEX,
     Step,
@@ -34,19 +34,16 @@ FORMS = pytest.mark.parametrize(
 )
 
 
+CONTEXT = "<environment_context>\n  <cwd>/x</cwd>\n</environment_context>"
+VIEW = "[SESSION_CHECKPOINT v1]\n\n[TASK]\n- x"
+
+
 def text_of(head: Step, *steps: Step) -> str | None:
-    found = checkpoint(rollout(head, *steps)).task
-    return None if found is None else found.text
+    found = task(rollout(head, *steps))
+    return None if found is None else found[0]
 
 
 # --- which message -------------------------------------------------------------------------------
-
-
-@FORMS
-def test_the_last_message_of_a_person_is_the_task(head: Step):
-    assert text_of(head) is None
-    assert text_of(head, user("one")) == "one"
-    assert text_of(head, user("one"), assistant("no"), shell("ls"), user("two")) == "two"
 
 
 @FORMS
@@ -57,19 +54,20 @@ def test_a_message_without_words_leaves_the_task_as_it_was(head: Step, empty: st
 
 
 def test_an_image_alone_leaves_the_task_as_it_was():
-    assert text_of(session(), user("one"), user(images=2)) == "one"
     picture = event("user_message", message="", images=["data:image/png;base64,AA"])
-    assert text_of(session("legacy"), user("one"), picture) == "one"
     content = [
         {"type": "input_text", "text": "<image name=[Image #1]>"},
         {"type": "input_image", "image_url": "data:image/png;base64,AA"},
         {"type": "input_text", "text": "</image>"},
     ]
+    alone = response("message", role="user", content=content)
+    words = [*content, {"type": "input_text", "text": "what is this?"}]
+    together = response("message", role="user", content=words)
+
+    assert text_of(session(), user("one"), user(images=2)) == "one"
+    assert text_of(session("legacy"), user("one"), picture) == "one"
     for head in (session("legacy", events=False), session("bare")):
-        alone = response("message", role="user", content=content)
         assert text_of(head, user("one"), alone) == "one"
-        words = [*content, {"type": "input_text", "text": "what is this?"}]
-        together = response("message", role="user", content=words)
         assert text_of(head, user("one"), together) == "what is this?"
 
 
@@ -93,9 +91,7 @@ def test_machinery_in_the_history_is_never_the_task(head: Step, machinery: str):
 
 @pytest.mark.parametrize("head", [session("legacy", events=False), session("bare")])
 def test_one_contextual_part_makes_a_message_machinery(head: Step):
-    context = "<environment_context>\n  <cwd>/x</cwd>\n</environment_context>"
-
-    assert text_of(head, user("one"), injected("please", context)) == "one"
+    assert text_of(head, user("one"), injected("please", CONTEXT)) == "one"
     assert text_of(head, user("one"), injected("please", "and this")) == "please and this"
 
 
@@ -118,20 +114,18 @@ def test_only_the_user_can_set_it(head: Step):
     assert text_of(head, *(steps[:-1] if head is session("bare") else steps)) == "one"
 
 
-def test_events_say_which_messages_are_plain():
-    def typed(kind: object) -> Step:
-        return event("user_message", message="two", kind=kind)
+@pytest.mark.parametrize("kind", ["plain", None, "environment_context", "user_instructions", "new"])
+def test_events_say_which_messages_are_plain(kind: str | None):
+    typed = event("user_message", message="two", kind=kind)
 
-    assert text_of(session("legacy"), user("one"), typed("plain")) == "two"
-    assert text_of(session("legacy"), user("one"), typed(None)) == "two"
-    for kind in ("environment_context", "user_instructions", "new"):
-        assert text_of(session("legacy"), user("one"), typed(kind)) == "one"
+    assert text_of(session("legacy"), user("one"), typed) == (
+        "two" if kind in {"plain", None} else "one"
+    )
 
 
-def test_what_was_typed_is_the_users_even_where_it_looks_like_machinery_to_the_history():
-    """In a file with events or items, only those are asked."""
-    assert text_of(session(), user("one"), injected("two")) == "one"
-    assert text_of(session("legacy"), user("one"), injected("two")) == "one"
+@pytest.mark.parametrize("head", [session(), session("legacy")])
+def test_only_what_was_typed_is_the_users_and_no_view_that_was_pasted(head: Step):
+    assert text_of(head, user("one"), injected("two"), user(VIEW)) == "one"
 
 
 @pytest.mark.parametrize(
@@ -145,19 +139,6 @@ def test_what_was_typed_may_look_like_machinery_of_a_kind_that_nobody_knows(head
     assert task(data) is not None
     assert text_of(head, user("one"), user(said)) == " ".join(said.split())
     assert len(read(data).state.turns.turns) == 2
-
-
-def test_a_view_that_somebody_pasted_is_not_the_users():
-    pasted = "[SESSION_CHECKPOINT v1]\n\n[TASK]\n- x"
-
-    assert text_of(session(), user("one"), user(pasted)) == "one"
-    assert text_of(session("legacy"), user("one"), user(pasted)) == "one"
-
-
-def test_a_rollback_brings_the_task_before_back():
-    data = rollout(session("legacy"), turn(user("one")), turn(user("two")), rollback(1))
-
-    assert task(data) == ("one", "seq:4")
 
 
 # --- its words -----------------------------------------------------------------------------------
@@ -204,32 +185,22 @@ def test_parts_are_joined_with_a_line_feed():
 
 
 def test_it_refers_to_the_item_else_to_the_number_of_its_record():
-    data = rollout(session(), user("one", ref="msg_1"))
-    assert task(data) == ("one", "msg_1")
+    assert task(rollout(session(), user("one", ref="msg_1"))) == ("one", "msg_1")
 
     for head in (session("legacy"), session("legacy", events=False), session("bare")):
         data = rollout(head, environment(), user("one"), assistant("x"))
         mark = "user_message" if b"user_message" in data else '"one"'
         assert task(data) == ("one", f"seq:{seq_of(data, mark)}")
-
-
-@pytest.mark.parametrize("ref", [None, 7, "", "x" * 2000])
-def test_a_message_without_a_usable_name_is_named_after_its_number(ref: object):
-    told = item("UserMessage", id=ref, content=[{"type": "text", "text": "one"}])
-
-    assert task(rollout(session(), told)) == ("one", "seq:1")
+    for ref in (None, 7, "", "x" * 2000):
+        told = item("UserMessage", id=ref, content=[{"type": "text", "text": "one"}])
+        assert task(rollout(session(), told)) == ("one", "seq:1")
 
 
 def test_every_message_of_a_turn_that_counts_may_be_cited():
-    data = rollout(
-        session("legacy"),
-        turn(user("one"), user("")),
-        turn(user("two")),
-        rollback(1),
-        turn(user("three")),
-    )
+    steps = (turn(user("one"), user("")), turn(user("two")), rollback(1), turn(user("three")))
+    turns = read(rollout(session("legacy"), *steps)).state.turns
 
-    cited = [ref for each in read(data).state.turns.counting() for ref in each.messages]
+    cited = [ref for each in turns.counting() for ref in each.messages]
     assert cited == ["seq:4", "seq:6", "seq:15"]
 
 

@@ -108,16 +108,18 @@ def test_without_task_events_any_rollback_needs_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "chain", [Chain(number=-1), Chain(number=1 << 64), Chain(current="b", number=1 << 64)]
+    ("chain", "items"),
+    [
+        (Chain(number=-1), ITEMS),
+        (Chain(number=1 << 64), ITEMS),
+        (Chain(current="b", number=1 << 64), ITEMS),
+        (CHAIN, [{**user("fix it"), "id": "i1"}]),  # would be read as another item
+    ],
 )
-def test_what_codex_would_pass_over_is_no_way(chain: Chain) -> None:
-    assert effective(outline(written("legacy", chat(1))), forms(ITEMS, chain), ITEMS) is None
+def test_what_codex_would_pass_over_is_no_way(chain: Chain, items: list[Json]) -> None:
+    data = written("legacy", chat(1))
 
-
-def test_what_would_be_read_as_other_items_is_no_way() -> None:
-    odd = [{**user("fix it"), "id": "i1"}]
-
-    assert effective(outline(written("legacy", chat(1))), forms(odd), odd) is None
+    assert effective(outline(data), forms(items, chain), items) is None
 
 
 def test_the_task_says_nothing_and_names_no_mode() -> None:

@@ -2,7 +2,6 @@
 
 import pytest
 
-from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS
 from codex_checkpoints.core.compaction.building import select
 from codex_checkpoints.core.rollout.ours import CHECKPOINT_LINE, HOW_TO_LINE, RESTORE_LINE
 from compactions import ENVIRONMENT, SUMMARY, Item, call, message, output, pasts, text_of, user
@@ -20,10 +19,6 @@ def kept(*items: Item, budget: int = 20_000) -> list[str]:
 
 def lengths(*items: Item, budget: int = 20_000) -> list[int]:
     return [len(text) for text in kept(*items, budget=budget)]
-
-
-def test_the_default_budget_is_that_of_codex() -> None:
-    assert RETAINED_TOKENS == 20_000
 
 
 @pytest.mark.parametrize(
@@ -70,10 +65,6 @@ def test_a_message_of_several_parts_keeps_them_apart_unless_it_is_cut() -> None:
     assert (cut.tokens, cut.cut_tokens) == (1, 1)
 
 
-def test_two_messages_are_never_merged() -> None:
-    assert kept(user("a"), user("a"), user("b")) == ["a", "a", "b"]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -90,10 +81,12 @@ def test_what_no_person_wrote_is_never_kept(text: str) -> None:
     assert kept(user("a"), user(text), user("b")) == ["a", "b"]
 
 
-def test_only_messages_of_the_user_are_kept() -> None:
-    items = [message("developer", "x"), message("assistant", "x"), call("c"), output("c", "x")]
+def test_only_messages_of_the_user_are_kept_with_their_places() -> None:
+    others = [message("developer", "x"), message("assistant", "x"), call("c"), output("c", "x")]
 
-    assert kept(*items, user("a"), user("")) == ["a"]
+    found = select(pasts([*others, user("a"), user(SUMMARY), user("a"), user("")]), 20_000).retained
+
+    assert [(text_of(each.item), each.place) for each in found] == [("a", 4), ("a", 6)]
 
 
 def test_a_message_that_was_cut_once_stays_as_it_is_the_next_time() -> None:
@@ -102,12 +95,6 @@ def test_a_message_that_was_cut_once_stays_as_it_is_the_next_time() -> None:
 
     assert [each.item for each in second.retained] == items
     assert not any(each.cut_tokens for each in second.retained)
-
-
-def test_the_place_in_the_history_is_remembered() -> None:
-    found = select(pasts([message("developer", "x"), user("a"), user(SUMMARY), user("b")]), 9)
-
-    assert [each.place for each in found.retained] == [1, 3]
 
 
 def test_what_there_was_no_room_for_is_told_by_its_place() -> None:
