@@ -3,10 +3,9 @@ r"""Hold a JSON value against a JSON Schema, whose patterns may say `\p{L}` and 
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
-from jsonschema import Draft202012Validator, ValidationError
-from jsonschema.validators import extend
+from jsonschema import Draft202012Validator, ValidationError, validators
 
 LETTERS_OR_DIGITS = re.compile(r"\\p\{(.)\}")
 
@@ -51,4 +50,4 @@ def _pattern(_: object, pattern: str, text: object, __: object) -> Iterator[Vali
         yield ValidationError("another pattern")
 
 
-_Schema: Any = extend(Draft202012Validator, {"pattern": _pattern})
+_Schema = cast("Any", validators).extend(Draft202012Validator, {"pattern": _pattern})

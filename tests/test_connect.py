@@ -396,7 +396,8 @@ def test_a_changed_hook_of_ours_in_a_group_of_a_person_leaves_it() -> None:
     corrected = config.with_entries(text, WANTED)
 
     groups = tomllib.loads(corrected)["hooks"]["SessionStart"]
-    (ours,) = WANTED.group(ON_START)["hooks"]
+    (ours,) = handlers_of(WANTED.group(ON_START))
+    assert isinstance(ours, dict)
     assert sorted(groups, key=lambda group: group["matcher"]) == [
         WANTED.group(ON_START) | {"hooks": [ours | {"timeout": 7}]},
         {"matcher": "startup", "hooks": [{"command": "mine"}]},

@@ -47,13 +47,15 @@ def test_a_block_that_fails_takes_its_file_with_it(path: Path) -> None:
         opened.write(bytes(1 // 0))
 
 
-@pytest.mark.parametrize(
-    "write_it",
-    [lambda path: durable.replace(path, b"new"), lambda path: durable.publish(path, [b"new"])],
-    ids=["replacing", "publishing"],
-)
+WAYS: list[Callable[[str], object]] = [
+    lambda path: durable.replace(path, b"new"),
+    lambda path: durable.publish(path, [b"new"]),
+]
+
+
+@pytest.mark.parametrize("write_it", WAYS, ids=["replacing", "publishing"])
 def test_an_interrupt_at_any_call_leaves_no_temporary_file(
-    tmp_path: Path, write_it: Callable[[str], None]
+    tmp_path: Path, write_it: Callable[[str], object]
 ) -> None:
     def is_interrupted(moment: int) -> bool:
         """Raise where Ctrl+C could: after the call with this number."""

@@ -66,16 +66,19 @@ def plain(calls: Calls) -> Calls:
     return [(call, "temporary" if name.endswith(".tmp") else name) for call, name in calls]
 
 
-@pytest.mark.parametrize(
-    ("write_it", "naming"),
-    [
-        (lambda path: durable.replace(path, b"new"), "replace"),
-        (lambda path: durable.publish(path, [b"new"]), "link"),
-    ],
-    ids=["replaced", "published"],
-)
+WAYS: list[tuple[Callable[[str], object], str]] = [
+    (lambda path: durable.replace(path, b"new"), "replace"),
+    (lambda path: durable.publish(path, [b"new"]), "link"),
+]
+APPENDING: list[Callable[[str], object]] = [
+    lambda path: durable.append_to(path, {"a": 1}),
+    lambda path: durable.append_line(path, b"{}"),
+]
+
+
+@pytest.mark.parametrize(("write_it", "naming"), WAYS, ids=["replaced", "published"])
 def test_a_file_is_flushed_then_named_then_its_folder_is_flushed(
-    folder: Path, calls: Calls, write_it: Callable[[str], None], naming: str
+    folder: Path, calls: Calls, write_it: Callable[[str], object], naming: str
 ) -> None:
     write_it(str(folder / "a"))
 
@@ -87,13 +90,9 @@ def test_a_file_is_flushed_then_named_then_its_folder_is_flushed(
     ]
 
 
-@pytest.mark.parametrize(
-    "append",
-    [lambda path: durable.append_to(path, {"a": 1}), lambda path: durable.append_line(path, b"{}")],
-    ids=["under a lock", "without a lock"],
-)
+@pytest.mark.parametrize("append", APPENDING, ids=["under a lock", "without a lock"])
 def test_the_folder_is_flushed_behind_the_first_line_of_a_file_and_never_again(
-    folder: Path, calls: Calls, append: Callable[[str], None]
+    folder: Path, calls: Calls, append: Callable[[str], object]
 ) -> None:
     for _ in range(2):
         append(str(folder / "a"))

@@ -218,21 +218,23 @@ def handed_over(text: str) -> r.Step:
     return r.compacted("Handed over.", [handoff(text.partition("\n\n")[2])])
 
 
-@pytest.mark.parametrize(
-    ("later", "is_given"),
-    [
-        (lambda text: [r.injected(text, role="developer"), r.turn(r.user("Paint it."))], True),
-        (
-            lambda text: [
-                r.injected(text, role="developer"),
-                r.compacted("Done.", [{"type": "other"}]),
-            ],
-            True,
-        ),
-        (lambda text: [handed_over(text)], False),
-    ],
-    ids=["the view has changed", "a compaction took it away", "we made the session"],
-)
+LATER: dict[str, tuple[Callable[[str], list[r.Step]], bool]] = {
+    "the view has changed": (
+        lambda text: [r.injected(text, role="developer"), r.turn(r.user("Paint it."))],
+        True,
+    ),
+    "a compaction took it away": (
+        lambda text: [
+            r.injected(text, role="developer"),
+            r.compacted("Done.", [{"type": "other"}]),
+        ],
+        True,
+    ),
+    "we made the session": (lambda text: [handed_over(text)], False),
+}
+
+
+@pytest.mark.parametrize(("later", "is_given"), LATER.values(), ids=LATER)
 def test_what_stands_in_the_window_no_longer_is_given_again(
     home: Home, later: Callable[[str], list[r.Step]], is_given: bool
 ):
@@ -255,8 +257,8 @@ def test_a_bundle_may_stand_in_the_file_that_a_fork_builds_on(home: Home):
 
 def test_a_bundle_that_stands_behind_a_compaction_stands_in_the_window_of_that(home: Home):
     home.put(r.rollout(begun(), TURN, opened(1)))
-    text = given_to(home, "compact")
-    assert text == expected(home)
+    text = expected(home)
+    assert given_to(home, "compact") == text
     grow(home, r.injected(text, role="developer"), r.turn(r.user("Mend the sesame.")))
 
     assert given_to(home, "resume") is None

@@ -108,7 +108,11 @@ def sessions(home: Home, monkeypatch: pytest.MonkeyPatch) -> Generator[Sessions]
         yield house.sessions
 
 
-def restore(mode: str, what: str = "restore") -> Callable[[Sessions], Callable[[], object]]:
+Begun = Callable[[Sessions], Callable[[], object]]
+"""How an operation is begun: what prepares it, and then what does it."""
+
+
+def restore(mode: str, what: str = "restore") -> Begun:
     def begun(sessions: Sessions) -> Callable[[], object]:
         markers = Markers(sessions, records.now, records.new_id)
         marker, wish = markers.mark(thread(1), "here"), restore_options(mode, None, 0, None)
@@ -133,7 +137,7 @@ def exporting(sessions: Sessions) -> Callable[[], object]:
     return lambda: packing.write(thread(1), f"{sessions.catalogue.place}/pack.json")
 
 
-def importing(what: str) -> Callable[[Sessions], Callable[[], object]]:
+def importing(what: str) -> Begun:
     def begun(sessions: Sessions) -> Callable[[], object]:
         exporting(sessions)()
         folder = Path(sessions.catalogue.place).parent / "elsewhere"
@@ -145,13 +149,17 @@ def importing(what: str) -> Callable[[Sessions], Callable[[], object]]:
     return begun
 
 
-def compaction(what: str, into: Into = "new") -> Callable[[Sessions], Callable[[], object]]:
+def compaction(what: str, into: Into = "new") -> Begun:
     return lambda sessions: (
         lambda: getattr(compacting(sessions), what)(Request(thread(1), into=into))
     )
 
 
-CHANGING: dict[str, Callable[[Sessions], Callable[[], object]]] = {
+def reading_history(sessions: Sessions) -> Callable[[], object]:
+    return lambda: Histories(sessions).history(thread(1))
+
+
+CHANGING: dict[str, Begun] = {
     "compact": compaction("compact"),
     "compact in place": compaction("compact", "in-place"),
     "take back in place": taking_back,
@@ -161,12 +169,12 @@ CHANGING: dict[str, Callable[[Sessions], Callable[[], object]]] = {
     "import": importing("make"),
     "archive": lambda sessions: lambda: moved(sessions, thread(1), archive=True),
 }
-OPERATIONS = CHANGING | {
+OPERATIONS: dict[str, Begun] = CHANGING | {
     "preview": compaction("preview"),
     "restore preview": restore("hard", "preview"),
     "verify": verification,
     "import preview": importing("preview"),
-    "history": lambda sessions: lambda: Histories(sessions).history(thread(1)),
+    "history": reading_history,
 }
 
 

@@ -293,6 +293,7 @@ def test_a_ping_is_answered_before_and_after_the_handshake(home: Home) -> None:
 
 
 CALL = "tools/call"
+NO_ARGUMENTS: list[object] = [[], None, "x"]
 REFUSED_LINES: list[tuple[bytes, object, int]] = [
     *(
         (line, None, -32700)
@@ -328,7 +329,7 @@ REFUSED_LINES: list[tuple[bytes, object, int]] = [
     (request(CALL, {"name": "memory.read", "_meta": "x"}), 1, -32602),
     *(
         (request(CALL, {"name": "memory.apply", "arguments": each}), 1, -32602)
-        for each in ([], None, "x")
+        for each in NO_ARGUMENTS
     ),
 ]
 
@@ -753,7 +754,10 @@ def test_a_defect_in_one_call_is_told_without_its_text_and_is_not_the_end(
 def test_an_answer_that_is_no_json_is_a_defect_of_one_call_too(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_calls, "_result", lambda *_: {"text": "\udcff"})
+    def strange(*_: object) -> Json:
+        return {"text": "\udcff"}
+
+    monkeypatch.setattr(mcp_calls, "_result", strange)
 
     (broken,) = speak(home, calling("memory.read", {}))
 
