@@ -1,25 +1,20 @@
 """What a session remembers: accepted, refused, listed and taken back, through the real doors."""
 
-import copy
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import python
 from codex_checkpoints.core.checkpoint.anchors import Note
 from codex_checkpoints.core.checkpoint.claims import MAX_PAYLOAD_BYTES
 from codex_checkpoints.service.following import Changed, Follower
 from codex_checkpoints.service.notes import Applied, Notes
-from codex_checkpoints.service.refusal import Refusal
-from fitting import is_list, is_object
 from homes import WAIT, Home, eventually, following, go_on, refusal, snapshot, thread
 from peer import Peer
 from rollouts import (
@@ -637,86 +632,6 @@ def test_nothing_is_stored_for_a_file_elsewhere_or_an_older_one(home: Home, tmp_
             met = refusal(lambda path=path: notes.revoke(str(path), "port"))
             assert met.facts["rule"] == "session"
         assert kept(home) == before
-
-
-# --- whatever comes ------------------------------------------------------------------------------
-
-TEXTS = st.text(max_size=20) | st.sampled_from(
-    ["a.py", "b.py", "task", "u1", "test", "d1", KEY, "Always do it", "make test", "port", "\0"]
-)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
-    max_leaves=12,
-)
-GOOD = [
-    fact(evidence=IN_A, dependsOn=on("a.py", "b.py")),
-    fact(dependsOn=[]),
-    decision(topic="store", supersedes="d1"),
-    a_plan("s1", "s2", done={"s1": True}),
-]
-
-
-def _names(part: object) -> list[Any]:
-    """Return by what the members of a JSON value are reached."""
-    if is_object(part):
-        return list(part)
-    return list(range(len(part))) if is_list(part) else []
-
-
-@st.composite
-def mutated(draw: st.DrawFn) -> bytes:
-    """Take a payload that fits and spoil a part of it, or some of its bytes."""
-    payload = copy.deepcopy(draw(st.sampled_from(GOOD)))
-    for _ in range(draw(st.integers(0, 3))):
-        part: Any = payload
-        while names := _names(part):
-            name = draw(st.sampled_from(names))
-            if draw(st.booleans()):
-                part[name] = draw(JSON)
-                break
-            part = part[name]
-    data = bytearray(json.dumps(payload).encode())
-    for _ in range(draw(st.integers(0, 2))):
-        data[draw(st.integers(0, len(data) - 1))] = draw(st.integers(0, 255))
-    return bytes(data)
-
-
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Home, Notes]]:
-    home = a_home(tmp_path_factory.mktemp("hostile"))
-    with remembering(home) as notes:
-        yield home, notes
-
-
-def outcome(ask: Callable[[str, bytes], Applied], payload: bytes) -> Applied | Refusal:
-    try:
-        return ask(thread(1), payload)
-    except Refusal as met:
-        return met
-
-
-@given(st.one_of(mutated(), JSON.map(lambda each: json.dumps(each).encode()), st.binary()))
-def test_whatever_comes_is_accepted_whole_or_changes_nothing(
-    hostile: tuple[Home, Notes], payload: bytes
-):
-    home, notes = hostile
-    before = kept(home)
-    tried = outcome(notes.try_out, payload)
-    if isinstance(tried, Refusal):
-        assert {"rule", "hint"} <= tried.facts.keys()
-        assert KEY not in tried.message + repr(tried.facts)
-        assert isinstance(outcome(notes.apply, payload), Refusal)
-        assert kept(home) == before
-        return
-    assert kept(home) == before
-    count = len(lines(home)) if home.checkpoint().with_name("updates.jsonl").exists() else 0
-
-    applied = notes.apply(thread(1), payload)
-
-    assert (applied.kind, applied.id, applied.seq) == (tried.kind, tried.id, tried.seq)
-    assert len(lines(home)) == count + 1
-    assert KEY not in home.checkpoint().read_text(encoding="utf-8")
 
 
 # --- two at once ---------------------------------------------------------------------------------

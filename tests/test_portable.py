@@ -801,18 +801,6 @@ def test_a_secret_that_somebody_put_in_does_not_arrive(two: Two):
     )
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
-def test_a_link_that_leads_out_of_the_folder_gives_no_hash(two: Two, tmp_path: Path):
-    two.export()
-    (tmp_path / "secret").write_text("secret")
-    (two.shop / "a.py").unlink()
-    (two.shop / "a.py").symlink_to(tmp_path / "secret")
-
-    made = two.taken()
-
-    assert "hash" not in state(two.here, made["sessionId"])["artifacts"]["a.py"]
-
-
 # --- a fork, the wire, another process -----------------------------------------------------------
 
 
@@ -913,19 +901,6 @@ def test_a_marker_of_a_pack_that_names_a_number_and_no_turn_is_refused_as_unknow
 
     wish = ("restore", made, marker, "--mode", "soft", "--dry-run")
     assert two.code(*wish) == "unknown_turn"
-
-
-def test_a_file_in_a_folder_that_is_called_home_goes_along(two: Two):
-    page = rollout(
-        session(thread=thread(2), cwd=str(two.there.user / "shop")),
-        turn(user("Look"), shell("cat", reads=["src/home/index.tsx", "app/Users/a.php"])),
-    )
-    two.there.put(page, 2)
-    two.there.json("pin", thread(2), "src/home/index.tsx")
-    two.there.json("export", thread(2), str(two.file))
-
-    assert two.pack["checkpoint"]["artifacts"].keys() >= {"src/home/index.tsx", "app/Users/a.php"}
-    assert [pin["uri"] for pin in two.pack["pins"]] == ["src/home/index.tsx"]
 
 
 def test_an_import_that_another_process_is_at_is_left_alone(two: Two):

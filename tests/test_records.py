@@ -7,7 +7,6 @@ import os
 import stat
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -318,29 +317,6 @@ def test_what_lies_there_instead_of_a_file_is_refused(records: Records):
         records.journal("../x", UPDATES),
     ):
         pass
-
-
-def test_the_right_belongs_to_one_at_a_time(records: Records):
-    order: list[str] = []
-    held = threading.Event()
-
-    def second() -> None:
-        held.wait()
-        with records.journal(SESSION, UPDATES) as journal:
-            order.append("second")
-            journal.append(fact("second"))
-
-    other = threading.Thread(target=second)
-    other.start()
-    with records.journal(SESSION, UPDATES) as journal:
-        held.set()
-        time.sleep(0.1)  # long enough that the other one has asked
-        order.append("first")
-        journal.append(fact("first"))
-    other.join()
-
-    assert order == ["first", "second"]
-    assert keys(records) == ["first", "second"]
 
 
 def test_only_the_place_of_updates_tells_a_session(records: Records):

@@ -37,7 +37,6 @@ from reading import compressed
 from rollouts import (
     SUMMARY_OF_CODEX,
     Step,
-    assistant,
     based_on,
     blank,
     compacted,
@@ -559,22 +558,6 @@ def test_the_last_turn_is_the_state_of_now(home: Home):
     assert shown(home, at=2).data == shown(home).data
 
 
-def test_in_a_file_without_task_events_a_turn_lasts_up_to_the_next(home: Home):
-    data = rollout(
-        session("legacy", thread=thread(1), events=False),
-        environment(),
-        user("one"),
-        shell("make one"),
-        assistant("done"),
-        user("two"),
-        shell("make two"),
-        assistant("done"),
-    )
-
-    assert at_turns(data, home, 1, 2, "turn-3") == ["one", "two", "one"]
-    assert list(shown(home, at=1).checkpoint.artifacts) == ["make one"]
-
-
 def test_numbers_count_the_turns_that_are_not_rolled_back(home: Home):
     data = rollout(
         session("legacy", thread=thread(1)),
@@ -624,11 +607,6 @@ def test_a_turn_that_is_none_is_refused(home: Home, name: str):
 
     assert refused.code == "unknown_turn"
     assert refused.facts == {"sessionId": thread(1), "turnId": name[:200], "turns": 2}
-
-
-def test_a_turn_of_a_base_can_be_shown(reverted: Home):
-    assert task(shown(reverted, at=1)) == "first"
-    assert task(shown(reverted, at=2)) == "another second"
 
 
 # --- facts ---------------------------------------------------------------------------------------
