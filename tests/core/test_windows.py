@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from codex_checkpoints.core.history.window_ids import is_window_id
+from codex_checkpoints.core.history.window_ids import window_id_of
 from codex_checkpoints.core.history.windows import (
     Chain,
     Fragment,
@@ -114,7 +114,7 @@ def test_a_file_without_any_id_has_windows_all_the_same():
 def test_a_window_id_is_a_uuid_of_version_7():
     odd = (A.replace("-7000-", "-4000-"), A.replace("-9000-", "-c000-"), A + "0", "")
 
-    assert [is_window_id(text) for text in (A, A.upper(), *odd)] == [True, True] + [False] * 4
+    assert [window_id_of(text) for text in (A, A.upper(), *odd)] == [A, A.upper()] + [None] * 4
 
 
 # --- how a window was opened ---------------------------------------------------------------------

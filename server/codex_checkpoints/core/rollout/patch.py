@@ -31,10 +31,11 @@ def files_of(patch: str) -> tuple[FileChange, ...]:
         marker = line.strip()
         if marker == _END:
             break
-        if marker.startswith(_MOVE):
-            _move_last(changes, marker.removeprefix(_MOVE).strip())
-        else:
+        target = marker.removeprefix(_MOVE).strip()
+        if not marker.startswith(_MOVE):
             changes.extend(_header(marker))
+        elif target and changes and changes[-1].kind == "update" and not changes[-1].move_to:
+            changes[-1] = attrs.evolve(changes[-1], move_to=target)
     return tuple(changes)
 
 
@@ -43,9 +44,3 @@ def _header(marker: str) -> Iterator[FileChange]:
         path = marker.removeprefix(prefix).strip()
         if marker.startswith(prefix) and path:
             yield FileChange(path, kind)
-
-
-def _move_last(changes: list[FileChange], target: str) -> None:
-    """Set the new path of the current update, if it has none."""
-    if target and changes and changes[-1].kind == "update" and changes[-1].move_to is None:
-        changes[-1] = attrs.evolve(changes[-1], move_to=target)
