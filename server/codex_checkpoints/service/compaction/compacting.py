@@ -47,11 +47,10 @@ from codex_checkpoints.core.compaction.records import (
 )
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.service.compaction.installing import (
-    CompactionWork,
     Operation,
+    changing,
     fields_of,
     moment,
-    settle,
     without_reasons,
 )
 from codex_checkpoints.service.compaction.request import (
@@ -78,11 +77,9 @@ from codex_checkpoints.service.compaction.source import (
     nothing,
     opened_after,
 )
-from codex_checkpoints.service.kept import storing_compaction
 from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
-from codex_checkpoints.service.undertaking import undertaking
 from codex_checkpoints.storage.contract import Item, NewThread, Row, in_text
 from codex_checkpoints.values import define, frozen
 
@@ -414,20 +411,15 @@ class Compacting:
             seed=kept.checkpoint if request.into == "new" else None,
         )
         more = fields_of(record) | {"hooks": without_reasons(asked.results)}
-        with storing_compaction(source_id), sessions.compactions.held(source_id) as held:
-            settle(sessions, held)
-            event = asked.events.event("CompactionInstalled", more, session_id)
-            work = CompactionWork(sessions, source_id, record, event, held)
-            with undertaking(sessions.records, record.compaction_id, work) as prepare:
-                prepare(work.line)
-                held.add(Prepared(record))
-                if isinstance(what, NewThread):
-                    sessions.compactions.give(session_id, record)
-                    row = sessions.threads.create(what, asked.at)
-                else:
-                    sessions.threads.append(source_id, what, asked.at, expected=source.look)
-                    row = sessions.own(source_id)
-                work.published = True
+        event = asked.events.event("CompactionInstalled", more, session_id)
+        with changing(sessions, source_id, record, event) as held:
+            held.add(Prepared(record))
+            if isinstance(what, NewThread):
+                sessions.compactions.give(session_id, record)
+                row = sessions.threads.create(what, asked.at)
+            else:
+                sessions.threads.append(source_id, what, asked.at, expected=source.look)
+                row = sessions.own(source_id)
         return Done(asked, plan, record, row)
 
     def _new(self, plan: CompactionPlan, asked: Asked) -> _Change:

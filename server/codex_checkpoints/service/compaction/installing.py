@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 
 import attrs
@@ -122,6 +123,22 @@ class CompactionWork:
         else:
             with self._sessions.compactions.held(self._session_id) as held:
                 yield held
+
+
+@contextlib.contextmanager
+def changing(
+    sessions: Sessions, source_id: str, record: Installed | Undone, event: Mapping[str, object]
+) -> Generator[CompactionsOf]:
+    """Hold the records of a session while a block changes it, wholly or not at all."""
+    with storing_compaction(source_id), sessions.compactions.held(source_id) as held:
+        settle(sessions, held)
+        if is_undone(held.records, record.compaction_id):
+            raise _conflict(record, "undone", "it was taken back already")
+        work = CompactionWork(sessions, source_id, record, event, held)
+        with undertaking(sessions.records, record.compaction_id, work) as prepare:
+            prepare(work.line)
+            yield held
+            work.published = True
 
 
 def reopened(sessions: Sessions, written: Json) -> CompactionWork | None:
@@ -270,7 +287,7 @@ class Undoing:
     def _point_back(self, record: Installed) -> None:
         undone = _undone_record(record, self._outside.moment())
         self._sessions.pace.commit()
-        with self._undertaking(record, undone, None) as held:
+        with self._changing(record, undone, None) as held:
             held.add(undone)
 
     def _reopen(self, record: Installed) -> None:
@@ -283,29 +300,19 @@ class Undoing:
         lines = behind(source, items, chain, turn_id, moment(at))
         undone = _undone_record(record, at, chain)
         self._sessions.pace.commit()
-        with self._undertaking(record, undone, source.last_turn) as held:
+        with self._changing(record, undone, source.last_turn) as held:
             held.add(Prepared(undone))
             self._sessions.threads.append(source.session_id, lines, at, expected=source.look)
 
-    @contextlib.contextmanager
-    def _undertaking(
+    def _changing(
         self, record: Installed, undone: Undone, turn: Turn | None
-    ) -> Generator[CompactionsOf]:
-        """Hold the records of the source while a block takes a compaction back."""
+    ) -> AbstractContextManager[CompactionsOf]:
         sessions, source_id = self._sessions, record.source.session_id
         operation = Operation(sessions, self._outside.moment, record.compaction_id, source_id, turn)
         known = to_value(undone)
         more = {name: known[name] for name in ("requestedBy", "why", "window")}
         event = operation.event("CompactionUndone", more, source_id)
-        with storing_compaction(source_id), sessions.compactions.held(source_id) as held:
-            settle(sessions, held)
-            if is_undone(held.records, record.compaction_id):
-                raise _conflict(record, "undone", "it was taken back already")
-            work = CompactionWork(sessions, source_id, undone, event, held)
-            with undertaking(sessions.records, record.compaction_id, work) as prepare:
-                prepare(work.line)
-                yield held
-                work.published = True
+        return changing(sessions, source_id, undone, event)
 
     def _check(self, record: Installed, source: CompactionSource) -> None:
         if source.live:
@@ -346,7 +353,7 @@ def _undone_record(record: Installed, at: datetime, window: Chain | None = None)
     return Undone(record.compaction_id, in_text(at), "user", "requested by the user", window)
 
 
-def _conflict(record: Installed, reason: str, words: str) -> Refusal:
+def _conflict(record: Installed | Undone, reason: str, words: str) -> Refusal:
     message = f"compaction {record.compaction_id} is not taken back: {words}"
     facts = {"compactionId": record.compaction_id, "reason": reason}
     return Refusal("conflict", message, facts)

@@ -24,6 +24,7 @@ from codex_checkpoints.core.compaction.installed import (
     new_session,
     session_meta,
 )
+from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.restore import events, markers
 from codex_checkpoints.core.restore.lineage import closes_a_circle, link_of
 from codex_checkpoints.core.restore.pack import PackLine, TurnSource, pack_lines
@@ -211,7 +212,8 @@ class Restoring:
             return NewThread(meta, _of(plan, lines)), Windows(before, first, first)
         naming = Naming(self._name(plan), self._new_id(), self._new_id())
         ids = (branch_id, first, self._new_id())
-        made = new_session(_message(plan.pack.text), source, naming, moment, ids)
+        begins_with = [user_message([plan.pack.text])] if plan.pack.text else []
+        made = new_session(begins_with, source, naming, moment, ids)
         items = tuple(Item(line.type, line.payload) for line in made.lines)
         return NewThread(made.meta, items), Windows(before, made.chain.first, made.chain.current)
 
@@ -257,14 +259,6 @@ def _inherited(head: Json) -> Json:
     """Return where a subagent's own lines begin: a copy has the same field."""
     start = whole_of(head.get("subagent_history_start_ordinal"))
     return {} if start is None else {"subagent_history_start_ordinal": start}
-
-
-def _message(pack: str) -> tuple[Json, ...]:
-    """Return the items that a hard branch begins with: the pack, or nothing."""
-    if not pack:
-        return ()
-    part = {"type": "input_text", "text": pack}
-    return ({"type": "message", "role": "user", "content": [part]},)
 
 
 def _all_of(items: Iterable[Item | Copied], pace: Pace) -> Iterator[Item | Copied]:

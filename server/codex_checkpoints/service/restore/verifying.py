@@ -216,19 +216,17 @@ def _read(sessions: Sessions) -> _Written:
     open_before = frozenset(unended(sessions.records.events()))
     lines = _lines(sessions)
     under_way = frozenset(sessions.records.undertakings())
-    operations = _operations(sessions, under_way)
+    begun = map(RestoreRecords(sessions.records).begun, under_way)
+    operations = frozenset(each.operation_id for each in begun if each)
     audit = tuple(sessions.records.audit_lines())
-    log, damaged = tuple(map(object_of, audit)), tuple(_damaged(audit))
+    log = tuple(map(object_of, audit))
+    damaged = tuple(
+        number
+        for number, line in enumerate(audit, 1)
+        if not is_object(line) and not (isinstance(line, Unreadable) and line.torn)
+    )
     later, compactions = _lines(sessions), _compactions(sessions)
     return _Written(open_before, lines, under_way, operations, log, damaged, later, compactions)
-
-
-def _damaged(audit: Iterable[object]) -> Iterator[int]:
-    """Yield the numbers of lines that are no event and were not left half-written."""
-    for number, line in enumerate(audit, 1):
-        torn = isinstance(line, Unreadable) and line.torn
-        if not is_object(line) and not torn:
-            yield number
 
 
 def _lines(sessions: Sessions) -> _Lines:
@@ -250,12 +248,6 @@ def _compactions(sessions: Sessions) -> tuple[Installed, ...]:
         if isinstance(record, Installed)
     }
     return tuple(sorted(found.values(), key=lambda record: record.at))
-
-
-def _operations(sessions: Sessions, under_way: Iterable[str]) -> frozenset[str]:
-    """Return the restores that create these branches, or were killed while they did."""
-    restores = RestoreRecords(sessions.records)
-    return frozenset(each.operation_id for each in map(restores.begun, under_way) if each)
 
 
 def _changed(written: _Written) -> Iterator[Fault]:
