@@ -19,6 +19,7 @@ from codex_checkpoints.core.checkpoint import anchors
 from codex_checkpoints.core.checkpoint.records import Evidence
 from codex_checkpoints.core.compaction import outline
 from codex_checkpoints.core.compaction.kinds import LeftOut
+from codex_checkpoints.core.compaction.offering import WindowBudget
 from codex_checkpoints.core.restore import events
 from codex_checkpoints.operations import (
     compactions,
@@ -31,7 +32,7 @@ from codex_checkpoints.operations import (
     services,
     sessions,
 )
-from codex_checkpoints.service import doctor, lineages
+from codex_checkpoints.service import doctor, lineages, summaries
 from codex_checkpoints.service.connect import doors
 from codex_checkpoints.service.reading.projections import Strayed
 from codex_checkpoints.values import frozen
@@ -183,7 +184,9 @@ _FOUND: dict[str, Any] = {
     "OutlineChunk": outline.Chunk,
     "OutlineTurn": outline.OutlineTurn,
     "Strayed": Strayed,
+    "TurnEntry": summaries.TurnEntry,
     "VerifyFinding": events.Fault,
+    "WindowBudget": WindowBudget,
 }
 RECORDS: dict[str, type] = {name: _FOUND[name] for name in _NAMES}
 """Every record by its name on the wire, in the order of protocol.ts."""

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
+
 from codex_checkpoints.core.checkpoint.records import Caps as EffectiveCaps
-from codex_checkpoints.core.compaction.offering import WindowBudget
 from codex_checkpoints.operations.services import Services, SessionParams, Steps, Text, elsewhere
-from codex_checkpoints.service.connect.receipts import Receipt, received
+from codex_checkpoints.service.connect.receipts import received
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.summaries import SessionList, SessionSummary, TurnEntry
+from codex_checkpoints.service.summaries import (
+    SessionDetail,
+    SessionList,
+    SessionSummary,
+)
 from codex_checkpoints.storage.contract import ThreadQuery
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
@@ -29,23 +34,6 @@ class SessionsParams:
     limit: int | None = None
     cursor: str | None = None
     work_done_token: int | str | None = None
-
-
-@frozen
-class SessionDetail:
-    """One session with its turns; `problems` and `skipped` are what could not be read.
-
-    `received` is what Codex was given of it last; `outlineBudget` is that of the smaller model.
-    """
-
-    summary: SessionSummary
-    turns: tuple[TurnEntry, ...]
-    caps: EffectiveCaps
-    problems: tuple[str, ...]
-    skipped: dict[str, int]
-    received: Receipt | None
-    budget: WindowBudget
-    outline_budget: WindowBudget
 
 
 @frozen
@@ -108,7 +96,7 @@ def session(services: Services, params: SessionParams) -> SessionDetail:
     """Return one session with its turns."""
     detail = services.sessions.detail(params.session_id)
     receipts = received(services.sessions, params.session_id)
-    return filled(SessionDetail, detail, received=receipts[-1] if receipts else None)
+    return evolve(detail, received=receipts[-1] if receipts else None)
 
 
 def show(services: Services, params: ShowParams) -> Text:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from codex_checkpoints.codex.program import CodexArchive
     from codex_checkpoints.core.compaction.offering import Named
     from codex_checkpoints.service.kept import CompactionRecords
-    from codex_checkpoints.service.summaries import Detail, SessionSummary, Summaries
+    from codex_checkpoints.service.summaries import SessionDetail, SessionSummary, Summaries
     from codex_checkpoints.service.threads import IsReferredTo, Move, ThreadManager
 
 _SHORTEST_PREFIX = 8
@@ -223,14 +223,14 @@ class Sessions:
         unreported, self._unreported = self._unreported | self.threads.take_changed(), set()
         return unreported
 
-    def detail(self, session: str) -> Detail:
+    def detail(self, session: str) -> SessionDetail:
         """Return one session with its turns."""
         from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
-        from codex_checkpoints.service.summaries import Detail, TurnEntry  # noqa: PLC0415
+        from codex_checkpoints.service.summaries import SessionDetail, TurnEntry  # noqa: PLC0415
 
         row, opened = self.open(session)
         state = opened.now().state
-        return Detail(
+        return SessionDetail(
             self.summaries.of(row),
             tuple(
                 TurnEntry(
@@ -246,6 +246,7 @@ class Sessions:
             self.settings.caps_for(state.model),
             problems_of(row),
             skipped_of(row),
+            None,
             offering.budget(row.context_window, self.named),
             offering.outline_budget(self.named),
         )

@@ -91,10 +91,29 @@ class TurnEntry:
 
 
 @frozen
-class Detail:
-    """One session with its turns, the caps in force for its view, and the budgets of its surfaces.
+class Receipt:
+    """Something that Codex was given; of the text only digest and size are kept.
 
-    `budget` is that of what its model is sent, `outline_budget` that of what people see (JUN-20).
+    `door` is `hook` or `memory.read`; `event` and `source` are what a hook was called for;
+    `isCurrent` says whether it would be given the very same text now.
+    """
+
+    at: str
+    door: str
+    event: str | None
+    source: str | None
+    window_id: str | None
+    seq: int | None
+    digest: str
+    size: int
+    is_current: bool = False
+
+
+@frozen
+class SessionDetail:
+    """One session with its turns; `problems` and `skipped` are what could not be read.
+
+    `received` is what Codex was given of it last; `outlineBudget` is that of the smaller model.
     """
 
     summary: SessionSummary
@@ -102,6 +121,7 @@ class Detail:
     caps: Caps
     problems: tuple[str, ...]
     skipped: dict[str, int]
+    received: Receipt | None
     budget: WindowBudget
     outline_budget: WindowBudget
 

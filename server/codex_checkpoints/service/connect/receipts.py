@@ -14,28 +14,9 @@ from codex_checkpoints.core.history.rebuild import Window
 from codex_checkpoints.core.rollout.fields import is_object, text_of, whole_of
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.summaries import Receipt
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import RECEIPTS, Records
-from codex_checkpoints.values import frozen
-
-
-@frozen
-class Receipt:
-    """Something that Codex was given; of the text only digest and size are kept.
-
-    `door` is `hook` or `memory.read`; `event` and `source` are what a hook was called for;
-    `isCurrent` says whether it would be given the very same text now.
-    """
-
-    at: str
-    door: str
-    event: str | None
-    source: str | None
-    window_id: str | None
-    seq: int | None
-    digest: str
-    size: int
-    is_current: bool = False
 
 
 def received(sessions: Sessions, session: str) -> tuple[Receipt, ...]:
