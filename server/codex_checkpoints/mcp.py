@@ -1,8 +1,7 @@
 """The MCP server for Codex, on stdin and stdout, with the tools of the memory.
 
-Codex starts it with every session and waits for its first answer, so the loop is our own and the
-tools are loaded when they are called (`mcp_calls`).  Requests are answered one after the other, so
-a cancellation comes too late to have an effect.  Nothing here compacts (JUN-22).
+Codex waits for its first answer, so the loop is our own and the tools are loaded when they are
+called (`mcp_calls`).  Requests are answered one after the other.  Nothing here compacts (JUN-22).
 """
 
 from __future__ import annotations

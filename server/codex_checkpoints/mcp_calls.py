@@ -1,7 +1,7 @@
 """The tools of the MCP server.
 
-A tool acts on the session that calls it, which Codex names in `_meta` of each call; no argument of
-the model can name another one.  A refusal is a result with `isError`, which the model reads.
+A tool acts on the session that Codex names in `_meta` of each call; no argument of the model can
+name another one.  A refusal is a result with `isError`, which the model reads.
 """
 
 from __future__ import annotations

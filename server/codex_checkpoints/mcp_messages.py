@@ -1,7 +1,6 @@
 """JSON-RPC 2.0 as the stdio transport of MCP has it: a message a line, in UTF-8.
 
-Lines become messages, answers become lines.  What a method does is left to `mcp`.  Nothing here
-loads more than the start of the door needs, which Codex waits for.
+Codex waits for the start of `mcp`, so little is loaded here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The tools of the MCP server as it lists them.
 
-Codex lists the tools while a session begins and does not wait long, so little is loaded here; the
-tools themselves are in `mcp_calls`.
+Codex lists them while a session begins and does not wait long, so little is loaded here.
 """
 
 from __future__ import annotations

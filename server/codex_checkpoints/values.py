@@ -1,8 +1,7 @@
-"""attrs classes that are made faster.
+"""attrs classes that are made faster: they share one `__repr__`.
 
-attrs compiles the methods of each class when the class is made, and `__repr__` takes nearly half of
-that time.  Codex waits for `hook`, which loads about ninety classes and prints none of them.  So
-all our classes share one `__repr__`.
+attrs compiles one for each class, which takes nearly half of the time to make it.  Codex waits for
+`hook`, which loads about ninety classes and prints none of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Read and write wire records as JSON values: camelCase names, strict types, every field.
 
-`protocol` lists the records.  All doors use these functions, so an answer has the same keys on the
-command line and over JSON-RPC.
+All doors use these functions, so an answer has the same keys on the command line and over JSON-RPC.
 """
 
 from __future__ import annotations

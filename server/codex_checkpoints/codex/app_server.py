@@ -1,7 +1,6 @@
 """A conversation with Codex's app server: one JSON message a line, over the pipes of a child.
 
-Every wait ends by a time limit or by a cancel. The messages of Codex are untrusted; a line that is
-no message is skipped.
+Every wait ends by a time limit or by a cancel. The messages of Codex are untrusted.
 """
 
 from __future__ import annotations

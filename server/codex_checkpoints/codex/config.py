@@ -1,11 +1,8 @@
 """Find, write and remove our entries in the text of Codex's `config.toml`.
 
-They are one block between two comments. They are found by their contents, since Codex moves tables
-when it writes. A change replaces the block; lines that a person or Codex added to one of our tables
-are kept in the new one.
-
-The text is edited in place, so every other byte stays, also a byte order mark and CRLF. Each result
-is parsed again, and refused where other entries would change.
+They are one block between two comments, and found by their contents, since Codex moves tables. A
+change replaces the block; lines that others added to our tables are kept. Every other byte stays.
+Each result is parsed again, and refused where other entries would change.
 """
 
 from __future__ import annotations
@@ -137,10 +134,7 @@ def _events(data: Mapping[str, object]) -> dict[str, list[object]]:
 
 
 def _checked(before: str, candidates: Iterable[str]) -> str:
-    """Return the candidate that keeps the entries of others, best with their hooks in place.
-
-    Codex keeps the trust in a hook by its place among the hooks of an event.
-    """
+    """Return the candidate that keeps the entries of others, best with their hooks in place."""
     foreign = _foreign_in(before)
     right = [each for each in candidates if _foreign_in(each) == foreign]
     if not right:
@@ -149,6 +143,7 @@ def _checked(before: str, candidates: Iterable[str]) -> str:
             "and from which nothing can be taken, without rewriting them; "
             "write them as [mcp_servers.NAME] and [[hooks.EVENT]] tables first"
         )
+    # Codex keeps the trust in a hook by its place among the hooks of an event.
     places = found_in(before).hooks.others
     return next((each for each in right if found_in(each).hooks.others == places), right[-1])
 

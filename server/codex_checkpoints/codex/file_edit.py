@@ -1,8 +1,7 @@
 """Write a configuration file of Codex so that nothing is lost.
 
-The old bytes are kept in a copy beside it, which never replaces another file.  The new file has
-the mode and owner of the old one.  A symbolic link stays one: the file that it leads to is written.
-A file that somebody else changed since it was read is left alone.
+The old bytes are kept in a copy beside it; mode, owner and symbolic links stay.  A file that
+somebody else changed since it was read is left alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Find, write and remove our hooks in the text of Codex's `hooks.json`.
 
 A new group is added as the last of its event, and replaced in its place: Codex keeps trust by
-position. Members that somebody added to our group or handler are kept. Every other byte stays; each
-result is parsed again, as in `config`.
+position. What others added is kept, and each result is parsed again, as in `config`.
 """
 
 from __future__ import annotations

@@ -85,8 +85,7 @@ def has_hooks(named: str | None) -> bool | None:
 def this_program(interpreter: str, package_folder: str) -> tuple[str, ...]:
     """Return the words that start this very program from any folder.
 
-    From the editor's bundle by its launcher; else as a module, with `-P`: Codex starts us in the
-    folder of a session, and a module there must not pass for ours.
+    `-P`: Codex starts us in the folder of a session, and a module there must not pass for ours.
     """
     launcher = os.path.join(os.path.dirname(os.path.dirname(package_folder)), "launch.py")
     if os.path.isfile(launcher):

@@ -168,14 +168,9 @@ def resume(services: Services, params: ResumeParams) -> Steps[Resumed]:
     """Return how to go on; compact first where the settings ask for it."""
     ready = resuming.check(services.sessions, params.session_id)
     if ready.wanted is not None:
+        compacting = Compacting(services.sessions, outside(os.environ))
         try:
-            ready = ready.after(
-                (
-                    yield from _done(
-                        services, Compacting(services.sessions, outside(os.environ)), ready.wanted
-                    )
-                )
-            )
+            ready = ready.after((yield from _done(services, compacting, ready.wanted)))
         except Refusal as refusal:
             ready = ready.without(refusal)
     return _resumed(ready)

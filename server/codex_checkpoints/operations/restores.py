@@ -279,38 +279,40 @@ def _restoring(services: Services) -> Restoring:
 def _restored(done: restoring.Restored) -> Restored:
     """Return a restore as a record; a preview has no ids."""
     record = done.record
-    sentences = sentences_of(record)
     return filled(
         Restored,
         record,
+        **_derived(record),
         operation_id=record.operation_id or None,
         session_id=record.session_id or None,
         restored_at=record.restored_at or None,
-        warnings=_warnings(record),
-        tokens_before=record.tokens.before,
-        tokens_after=record.tokens.after,
-        context_window=record.tokens.window,
         pack=done.pack,
-        pack_tokens=None if record.pack is None else record.pack.tokens,
-        budget=None if record.pack is None else record.pack.budget,
         lines=tuple(map(_pack_line, done.lines)),
-        headline=sentences.headline,
-        carried=sentences.carried,
         resume=done.resume,
         dry_run=done.dry_run,
     )
+
+
+def _derived(record: records.Restore) -> dict[str, object]:
+    """Return the fields that follow from a record, for a new restore as for an old one."""
+    sentences, pack = sentences_of(record), record.pack
+    cautions = record.warnings
+    return {
+        "warnings": tuple(RestoreWarning(c.code, c.count, caution_text(c)) for c in cautions),
+        "tokens_before": record.tokens.before,
+        "tokens_after": record.tokens.after,
+        "context_window": record.tokens.window,
+        "pack_tokens": None if pack is None else pack.tokens,
+        "budget": None if pack is None else pack.budget,
+        "headline": sentences.headline,
+        "carried": sentences.carried,
+    }
 
 
 def _pack_line(line: pack.PackLine) -> PackLine:
     item = line.item
     part, name = (None, None) if item is None else (item.part, item.id)
     return filled(PackLine, line, part=part, id=name)
-
-
-def _warnings(record: records.Restore) -> tuple[RestoreWarning, ...]:
-    return tuple(
-        RestoreWarning(each.code, each.count, caution_text(each)) for each in record.warnings
-    )
 
 
 def restores(services: Services, params: RestoresParams) -> RestoreList:
@@ -332,29 +334,18 @@ def restore_details(services: Services, params: RestoreDetailsParams) -> Restore
     """Return everything about a restore."""
     listed = RestoreHistory(services.sessions).details(params.operation_id)
     record = listed.record
-    written, sentences = kept.write(record), sentences_of(record)
+    written = kept.write(record)
+    lists = ("chain", "modes", "pinned", "drift", "missing", "fallbacks")
     return filled(
         RestoreDetails,
         record,
-        chain=tuple(written["chain"]),
-        modes=tuple(written["modes"]),
+        **_derived(record),
+        **{name: tuple(written[name]) for name in lists},
         references=written["references"],
-        pinned=tuple(written["pinned"]),
-        warnings=_warnings(record),
-        tokens_before=record.tokens.before,
-        tokens_after=record.tokens.after,
-        context_window=record.tokens.window,
         caps=dict(record.caps),
         windows=written["windows"],
-        drift=tuple(written["drift"]),
-        missing=tuple(written["missing"]),
-        fallbacks=tuple(written["fallbacks"]),
         state=written["seed"],
         pack=listed.pack,
-        pack_tokens=None if record.pack is None else record.pack.tokens,
-        budget=None if record.pack is None else record.pack.budget,
-        headline=sentences.headline,
-        carried=sentences.carried,
         resume=resume(record.session_id),
         branch_title=listed.branch.title,
         branch_available=listed.branch.available,
@@ -379,11 +370,9 @@ def lineage(services: Services, params: SessionParams) -> Lineage:
 
 def _node(node: trees.Node) -> LineageNode:
     link = node.link
-    cut = (
-        None
-        if link is None
-        else filled(LineageLink, link.cut, parent=link.parent, kind=link.kind, at=link.at)
-    )
+    if link is None:
+        return filled(LineageNode, node, link=None)
+    cut = filled(LineageLink, link.cut, parent=link.parent, kind=link.kind, at=link.at)
     return filled(LineageNode, node, link=cut)
 
 

@@ -1,7 +1,7 @@
 """The server of one client: its sessions, its follower, its notifications.
 
-All work happens on one worker thread, so the service needs no locks, and the loop stays free to
-receive a cancellation.  Only the loop's thread sends; the observer's threads only mark paths.
+All work happens on one worker thread, so the service needs no locks.  Only the loop's thread sends;
+the observer's threads only mark paths.
 """
 
 from __future__ import annotations

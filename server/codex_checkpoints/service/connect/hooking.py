@@ -77,11 +77,7 @@ class Hooking:
     _new_id: Callable[[], str]
 
     def answer(self, call: Call) -> Given:
-        """Handle a call; read only files of its session.
-
-        Raises the refusals of `Sessions`, and `unknown_session` for a file of another session or
-        home.
-        """
+        """Handle a call; refuses as `Sessions`, and a file of another session or home."""
         row = self._row(call)
         match call.event:
             case "SessionStart":

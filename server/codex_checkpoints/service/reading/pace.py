@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from codex_checkpoints.service.refusal import Cancelled
-from codex_checkpoints.storage.contract import Feed, Identity, Mark, Reading, RolloutReader
+from codex_checkpoints.storage.contract import Feed, Mark, Reading, RolloutReader
 
 if TYPE_CHECKING:
     from codex_checkpoints.storage.workspace import Workspace
@@ -87,10 +87,8 @@ class PacedReader:
     def __init__(self, reader: RolloutReader) -> None:
         self._reader = reader
         self.pace = Pace()
-
-    def identify(self, path: str) -> Identity:
-        """Return the ids in the name of a rollout."""
-        return self._reader.identify(path)
+        self.identify, self.first_line = reader.identify, reader.first_line
+        self.mark_at, self.piece = reader.mark_at, reader.piece
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
         """Feed what lies behind `old`, or everything; None where it is no longer the same."""
@@ -101,18 +99,6 @@ class PacedReader:
     ) -> tuple[int, bytes]:
         """Feed from `offset` to `limit` or the end; return where it stopped, and the rest."""
         return self._reader.read(path, offset, self._stepping(feed), limit)
-
-    def mark_at(self, path: str, offset: int, inode: int) -> Mark:
-        """Return the mark at an offset."""
-        return self._reader.mark_at(path, offset, inode)
-
-    def piece(self, path: str, start: int, longest: int) -> bytes | None:
-        """Return what lies from `start` to the end; None when that is more than `longest`."""
-        return self._reader.piece(path, start, longest)
-
-    def first_line(self, path: str) -> bytes:
-        """Return the first line that is not blank, or as much of it as is read for that."""
-        return self._reader.first_line(path)
 
     def _stepping(self, feed: Feed) -> Feed:
         pace = self.pace
