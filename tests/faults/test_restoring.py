@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from itertools import count
@@ -12,6 +11,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.core.restore.events import ORDER, RestoreMode
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.recovery import recover
@@ -60,6 +60,30 @@ def home(tmp_path: Path) -> Home:
     )
     home.json("pin", thread(1), "a.py")
     return home
+
+
+def marked(home: Home) -> str:
+    """Make a marker; return its id."""
+    with home.house() as house:
+        markers = Markers(house.sessions, stamps.now, stamps.new_id)
+        return markers.mark(thread(1), "x").marker.checkpoint_id
+
+
+def restore(
+    house: Assembly, marker: str, mode: RestoreMode = "soft", now: Callable[[], str] = stamps.now
+) -> None:
+    Restoring(house.sessions, now, stamps.new_id).restore(thread(1), marker, RestoreOptions(mode))
+
+
+def sessions_of(home: Home) -> dict[str, str]:
+    return snapshot(home.root / "sessions", home.state / "sessions")
+
+
+def block_today(home: Home) -> None:
+    """Put a file where the folder of new sessions should be."""
+    day = home.root / "sessions" / stamps.now()[:10].replace("-", "/")
+    day.parent.mkdir(parents=True, exist_ok=True)
+    day.write_text("a file where a folder should be")
 
 
 def events(home: Home) -> list[dict[str, Any]]:
@@ -114,14 +138,13 @@ def _after(root: Path, mode: RestoreMode, source: bytes, state: dict[str, Any]) 
 
 
 def test_a_restore_that_another_process_is_at_is_left_alone(home: Home):
-    name = home.json("mark", thread(1), "--label", "x")["checkpointId"]
+    name = marked(home)
     with home.house() as house:
-        restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
         with house.sessions.records.undertaking(thread(7)) as journal:
             journal.append({"begun": True})
             assert recover(house.sessions, stamps.now) == 0
             assert list(house.sessions.records.undertakings()) == [thread(7)]
-        restoring.restore(thread(1), name, RestoreOptions("soft"))
+        restore(house, name)
         assert recover(house.sessions, stamps.now) == 1
         assert list(house.sessions.records.undertakings()) == []
 
@@ -155,11 +178,10 @@ def test_an_end_that_could_not_be_told_is_told_by_the_next_start(home: Home):
             audit.mkdir()
         return stamps.now()
 
-    name = home.json("mark", thread(1), "--label", "x")["checkpointId"]
+    name = marked(home)
     audit.unlink(missing_ok=True)
     with home.house() as house:
-        restoring = Restoring(house.sessions, blocked, stamps.new_id)
-        met = refusal(lambda: restoring.restore(thread(1), name, RestoreOptions("soft")))
+        met = refusal(lambda: restore(house, name, now=blocked))
         audit.rmdir()
         aside.rename(audit)
         told = [event["type"] for event in events(home)]
@@ -171,63 +193,40 @@ def test_an_end_that_could_not_be_told_is_told_by_the_next_start(home: Home):
     assert not (home.state / "restoring").exists()
 
 
-@pytest.mark.parametrize("what", ["restoring", "audit.jsonl"])
+@pytest.mark.parametrize("what", ["restoring", "audit.jsonl", "the new session"])
 def test_what_must_not_be_written_is_refused_and_leaves_nothing(home: Home, what: str):
-    with home.house() as house:
-        marker = Markers(house.sessions, stamps.now, stamps.new_id).mark(thread(1), "x").marker
-        before = snapshot(home.root / "sessions", home.state / "sessions")
-        if what == "restoring":
-            (home.state / what).write_text("a file where a folder should be")
-        else:
-            (home.state / what).mkdir()
-        restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
+    name = marked(home)
+    if what == "the new session":
+        block_today(home)
+    elif what == "restoring":
+        (home.state / what).write_text("a file where a folder should be")
+    else:
+        (home.state / what).unlink(missing_ok=True)
+        (home.state / what).mkdir()
+    before = sessions_of(home)
 
-        met = refusal(
-            lambda: restoring.restore(thread(1), marker.checkpoint_id, RestoreOptions("hard"))
-        )
+    with home.house() as house:
+        met = refusal(lambda: restore(house, name, "hard"))
 
     assert met.code == "storage_error"
-    assert snapshot(home.root / "sessions", home.state / "sessions") == before
-    if what == "restoring":
-        assert events(home)[-1]["type"] == "RestoreFailed"
-        assert events(home)[-1]["code"] == "storage_error"
-
-
-def test_a_branch_that_cannot_be_published_leaves_nothing_but_its_events(home: Home):
-    with home.house() as house:
-        marker = Markers(house.sessions, stamps.now, stamps.new_id).mark(thread(1), "x").marker
-        shutil.rmtree(home.root / "sessions/2026/11/21", ignore_errors=True)
-        before = snapshot(home.root / "sessions", home.state / "sessions")
-        for day in _days():
-            (home.root / "sessions" / day).parent.mkdir(parents=True, exist_ok=True)
-            (home.root / "sessions" / day).write_text("a file where a folder should be")
-        blocked = snapshot(home.root / "sessions", home.state / "sessions")
-        restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
-
-        met = refusal(
-            lambda: restoring.restore(thread(1), marker.checkpoint_id, RestoreOptions("soft"))
-        )
-
-    assert met.code == "storage_error"
-    assert snapshot(home.root / "sessions", home.state / "sessions") == blocked
-    assert before.items() <= blocked.items()
-    assert not (home.state / "restoring").exists()
-    assert events(home)[-1]["type"] == "RestoreFailed"
+    assert sessions_of(home) == before
+    if what != "audit.jsonl":
+        last = events(home)[-1]
+        assert (last["type"], last["code"]) == ("RestoreFailed", "storage_error")
+    assert not (home.state / "restoring").is_dir()
 
 
 def test_where_files_cannot_be_locked_a_restore_is_refused_and_the_rest_goes_on(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ):
-    name = home.json("mark", thread(1), "--label", "x")["checkpointId"]
+    name = marked(home)
 
     def no_locks(_file: int, _kind: int) -> NoReturn:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr("fcntl.flock", no_locks)
     with home.house() as house:
-        restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
-        met = refusal(lambda: restoring.restore(thread(1), name, RestoreOptions("soft")))
-    with home.house() as house:
+        met = refusal(lambda: restore(house, name))
         shown = house.sessions.show(thread(1)).checkpoint
 
     assert (met.code, met.facts["reason"]) == ("storage_error", os.strerror(errno.ENOLCK))
@@ -237,24 +236,18 @@ def test_where_files_cannot_be_locked_a_restore_is_refused_and_the_rest_goes_on(
 def test_what_could_not_be_taken_back_is_taken_back_by_a_later_start(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ):
-    remove = Records.remove
+    remove, name = Records.remove, marked(home)
 
     def all_but_markers(records: Records, session_id: str, name: str) -> None:
         if name == MARKERS:
             raise StorageError("input/output error")
         remove(records, session_id, name)
 
+    block_today(home)
     with monkeypatch.context() as broken:
         broken.setattr(Records, "remove", all_but_markers)
         with home.house() as house:
-            marker = Markers(house.sessions, stamps.now, stamps.new_id).mark(thread(1), "x").marker
-            for day in _days():
-                (home.root / "sessions" / day).parent.mkdir(parents=True, exist_ok=True)
-                (home.root / "sessions" / day).write_text("a file where a folder should be")
-            restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
-            refusal(
-                lambda: restoring.restore(thread(1), marker.checkpoint_id, RestoreOptions("soft"))
-            )
+            refusal(lambda: restore(house, name))
             assert recover(house.sessions, stamps.now) == 0
         (left,) = {path.name for path in (home.state / "sessions").iterdir()} - {thread(1)}
 
@@ -275,8 +268,3 @@ def _interrupted(calls: int) -> Callable[[], str]:
         return stamps.now()
 
     return now
-
-
-def _days() -> list[str]:
-    """Return where sessions of now go, also should midnight pass."""
-    return [stamps.now()[:10].replace("-", "/")]

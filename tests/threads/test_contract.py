@@ -274,13 +274,6 @@ def test_a_copied_line_that_does_not_fit_there_is_not_appended(shop: Shop, line:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def test_a_fork_is_numbered_on_behind_its_base(shop: Shop):
-    base = {"thread_id": thread(1), "end_ordinal_exclusive": 2, "end_byte_offset": 99}
-    shop.store.create_thread(new(2, "paginated", said("own"), history_base=base), AT)
-
-    assert ordinals(shop.store, 2) == [2, 3]
-
-
 def test_a_reader_goes_on_from_where_it_stood_and_notices_another_content(shop: Shop, mode: str):
     rollout = shop.store.create_thread(new(1, mode), AT)
     reader = shop.store.reader
