@@ -15,7 +15,7 @@ from codex_checkpoints.core.checkpoint.anchors import Note
 from codex_checkpoints.core.checkpoint.claims import MAX_PAYLOAD_BYTES
 from codex_checkpoints.service.following import Changed, Follower
 from codex_checkpoints.service.notes import Applied, Notes
-from homes import WAIT, Home, eventually, following, go_on, refusal, snapshot, thread
+from homes import WAIT, Home, go_on, refusal, snapshot, thread
 from peer import Peer
 from rollouts import (
     Form,
@@ -460,22 +460,6 @@ def test_later_is_later_though_the_file_became_shorter(home: Home):
     assert [each.value for each in listed(home)] == ["new"]
     revoke(home, "port")
     assert listed(home) == []
-
-
-def test_a_rebuild_from_nothing_gives_the_bytes_of_following_along(home: Home):
-    with following(home):
-        for number in range(4):
-            apply(home, fact(f"k{number}", evidence=IN_A, dependsOn=on("a.py")))
-            apply(home, decision(f"d{number}"))
-            grow(home, turn(user(f"turn {number}"), name=f"n{number}"))
-            eventually(lambda: home.stored()["task"]["text"], f"turn {number}".__eq__)
-    followed = home.checkpoint().read_bytes()
-    home.checkpoint().unlink()
-    for path in home.state.glob("index.sqlite*"):
-        path.unlink()
-
-    assert home.run("show", thread(1)).stdout == followed
-    assert home.checkpoint().read_bytes() == followed
 
 
 # --- the doors -----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records
 from homes import Home, more, refusal, thread
 from reading import compressed
-from restores import MODES, marked, put, put_fork, restore, restored, state, three_turns
+from restores import MODES, marked, put, restore, restored, state, three_turns
 from rollouts import (
     WINDOW,
     Form,
@@ -128,23 +128,6 @@ def test_what_a_subagent_inherited_stays_inherited_in_its_branch(home: Home):
         found = state(house.sessions, done.record.session_id)
         assert found == state(house.sessions, thread(1))
         assert "parent.py" not in found["artifacts"]
-
-
-@pytest.mark.parametrize("form", ["legacy", "bare"])
-@pytest.mark.parametrize("mode", MODES)
-def test_an_old_file_is_restored_and_its_branch_is_one_that_codex_reads(
-    home: Home, mode: RestoreMode, form: Form
-):
-    put(home, form)
-
-    with sessions_of(home) as sessions:
-        done = restored(sessions, mode)
-
-        name = done.record.session_id
-        assert state(sessions, name) == state(sessions, thread(1), "2")
-        found = lines(sessions, name)
-        assert [line["type"] for line in found].count("session_meta") == 1
-        assert all({"timestamp", "type", "payload"} <= line.keys() for line in found)
 
 
 STATED: dict[str, tuple[Step, ...]] = {
@@ -533,12 +516,3 @@ def test_a_branch_whose_source_is_gone_is_refused_as_one_and_still_told_of(home:
     assert met.code == "unknown_turn"
     assert len(list(home.root.rglob("rollout-*"))) == 1
     assert home.json("restore-details", done.operation_id)["sourceAvailable"] is False
-
-
-def test_a_chain_of_files_is_restored_in_one_sequence(home: Home):
-    put(home)
-    put_fork(home)
-    with sessions_of(home) as sessions:
-        for mode in MODES:
-            done = restored(sessions, mode, thread(2), None)
-            assert state(sessions, done.record.session_id) == state(sessions, thread(2))

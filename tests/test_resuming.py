@@ -260,31 +260,29 @@ def test_by_itself_nothing_is_compacted_but_where_it_is_asked_for(
         assert "6,000 of 10,000 tokens" in ready["notice"]
 
 
-def test_automatic_compacts_into_a_new_session_and_says_so(due: Home):
+@pytest.mark.parametrize("way", ["command line", "editor"])
+def test_automatic_compacts_into_a_new_session_and_says_so(due: Home, way: str):
     data = due.path().read_bytes()
 
-    ready = by_request(due, thread(1))
-
-    done = ready["compacted"]
-    assert due.path().read_bytes() == data
-    assert (done["into"], done["strategy"]) == ("new", "checkpoint")
-    assert ready["sessionId"] == done["sessionId"] != thread(1)
-    assert ready["resume"] == f"codex resume {done['sessionId']}"
-    assert ready["offer"] is None
-    assert "Compacted" in ready["notice"]
-    assert due.json("history", done["sessionId"])["items"] == done["replacement"]
-
-
-def test_automatic_compacts_before_the_command_is_printed(due: Home):
-    data = due.path().read_bytes()
-
-    new, told = gone_on(due, thread(1))
+    if way == "editor":
+        ready = by_request(due, thread(1))
+        done, new = ready["compacted"], ready["sessionId"]
+        assert (done["into"], done["strategy"], done["sessionId"]) == ("new", "checkpoint", new)
+        assert (ready["resume"], ready["offer"]) == (f"codex resume {new}", None)
+        assert "Compacted" in ready["notice"]
+        assert due.json("history", new)["items"] == done["replacement"]
+    else:
+        new, told = gone_on(due, thread(1))
+        operation = due.audited()[0]["operationId"]
+        assert told.startswith("Compacted before going on")
+        assert told.endswith(f"codex-checkpoints uncompact {operation}\n")
 
     (event,) = due.audited()
     assert due.path().read_bytes() == data
     assert new == event["sessionId"] != thread(1)
-    assert told.startswith("Compacted before going on")
-    assert told.endswith(f"codex-checkpoints uncompact {event['operationId']}\n")
+    assert (event["type"], event["requestedBy"]) == ("CompactionInstalled", "automatic")
+    assert event["placement"] == "pre_turn"
+    assert [each["trigger"] for each in due.json("windows", new)] == [None, "pre_turn"]
 
 
 def files_of(home: Home) -> set[Path]:
@@ -327,20 +325,6 @@ def test_where_a_compaction_would_be_refused_that_is_told_beforehand(home: Home,
     home.config(AUTOMATIC)
 
     assert ask(home, thread(1))["notCompacted"]["code"] == "not_smaller"
-
-
-@pytest.mark.parametrize("way", ["command line", "editor"])
-def test_what_is_compacted_before_the_next_turn_is_recorded_as_such(due: Home, way: str):
-    if way == "editor":
-        new = by_request(due, thread(1))["sessionId"]
-    else:
-        new, _ = gone_on(due, thread(1))
-
-    (event,) = due.audited()
-    assert (event["type"], event["requestedBy"]) == ("CompactionInstalled", "automatic")
-    assert event["placement"] == "pre_turn"
-    first, second = due.json("windows", new)
-    assert (first["trigger"], second["trigger"]) == (None, "pre_turn")
 
 
 def test_a_session_that_went_on_elsewhere_is_neither_compacted_again_nor_left_for_the_other(
