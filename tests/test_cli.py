@@ -592,7 +592,7 @@ def test_doctor_prints_its_keys_and_names_the_files_that_hold_what_gave_nothing(
     assert "3 more session files" in rest["message"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="links, pipes and names are others elsewhere")
+@pytest.mark.skipif(os.name == "nt", reason="links and pipes are made otherwise there")
 def test_doctor_names_what_is_called_like_a_session_file_and_is_none(home: Home) -> None:
     day = home.path(1).parent
     home.path(2).mkdir()

@@ -436,34 +436,31 @@ def test_entries_without_their_comments_are_known_by_what_they_say() -> None:
     assert (config.without_entries(bare) or "").split() == ["a", "=", "1"]
 
 
-@pytest.mark.parametrize(
-    ("data", "mode", "code", "reason"),
-    [
-        (b"a = [", 0o644, "unreadable_source", "not valid TOML"),
-        (b"a = 1\na = 2\n", 0o644, "unreadable_source", "not valid TOML"),
-        (b"a = " + b"[" * 10_000, 0o644, "unreadable_source", "not valid TOML"),
-        (b"mcp_servers = {}\n", 0o644, "conflict", "[mcp_servers.NAME]"),
-        (b'hooks = { Stop = [] }\n[x]\ny = "z"\n', 0o644, "conflict", "[[hooks.EVENT]]"),
-        (b"hooks.SessionStart = [{ hooks = [] }]\n", 0o644, "conflict", "[[hooks.EVENT]]"),
-        (b'[mcp_servers.codex-checkpoints]\ncommand = "x"\n', 0o644, "conflict", "not ours"),
-        (b'a = "\xff"\n', 0o644, "unreadable_source", "not UTF-8"),
-        (b"#" * (file_edit.MAX_BYTES + 1), 0o644, "limit_exceeded", "longer than"),
-        (b"a = 1\n", 0o444, "storage_error", "read-only"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+UNSAFE = [
+    (b"a = [", "unreadable_source", "not valid TOML"),
+    (b"a = 1\na = 2\n", "unreadable_source", "not valid TOML"),
+    (b"a = " + b"[" * 10_000, "unreadable_source", "not valid TOML"),
+    (b"mcp_servers = {}\n", "conflict", "[mcp_servers.NAME]"),
+    (b'hooks = { Stop = [] }\n[x]\ny = "z"\n', "conflict", "[[hooks.EVENT]]"),
+    (b"hooks.SessionStart = [{ hooks = [] }]\n", "conflict", "[[hooks.EVENT]]"),
+    (b'[mcp_servers.codex-checkpoints]\ncommand = "x"\n', "conflict", "not ours"),
+    (b'a = "\xff"\n', "unreadable_source", "not UTF-8"),
+    (b"#" * (file_edit.MAX_BYTES + 1), "limit_exceeded", "longer than"),
+    (b"read = 'only'\n", "storage_error", "read-only"),
+]
+
+
+@pytest.mark.parametrize(("data", "code", "reason"), UNSAFE, ids=[each[2] for each in UNSAFE])
 def test_a_file_that_cannot_be_edited_safely_is_left(
-    home: Path, data: bytes, mode: int, code: str, reason: str
+    home: Path, path: Path, data: bytes, code: str, reason: str
 ) -> None:
-    path = home / "config.toml"
     path.write_bytes(data)
-    path.chmod(mode)
+    path.chmod(0o444 if reason == "read-only" else 0o644)
 
     refusal = refused(home)
 
-    assert refusal.code == code
+    assert (refusal.code, refusal.facts["path"]) == (code, str(path))
     assert reason in refusal.message
-    assert refusal.facts["path"] == str(path)
 
 
 def test_without_a_codex_home_nothing_is_made_and_one_has_to_be_chosen(tmp_path: Path) -> None:
@@ -1096,36 +1093,26 @@ def test_all_of_it_by_hand_leaves_nothing_to_connect(home: Path, path: Path) -> 
         text += HOOK_BY_HAND.format(event=event, matcher="*", program="codex-checkpoints")
     path.write_text(text)
 
-    assert connect(home, USUAL) == ()
-    assert disconnect(home) == ()
+    assert connect(home, USUAL) == disconnect(home) == ()
     assert [(d.by_hand, d.problem) for d in look(home, USUAL).doors] == [
         (True, "untrusted"),
         (True, None),
     ]
-
-
-def test_hooks_that_were_written_by_hand_in_the_hooks_file_are_seen(home: Path) -> None:
+    path.unlink()
     theirs = THEIRS.replace("notify-me codex-checkpoints hook", "codex-checkpoints hook")
     (home / "hooks.json").write_text(HOOKS_FILES["one line"] % theirs)
-
     connect(home, USUAL)
-
     assert len(json.loads((home / "hooks.json").read_text())["hooks"]["SessionStart"]) == 1
     assert look(home, USUAL).doors[0].by_hand
 
 
-def test_what_was_written_by_hand_and_calls_nothing_is_told(home: Path) -> None:
+def test_what_was_written_by_hand_and_calls_nothing_of_ours_is_told(home: Path, path: Path) -> None:
     by_hand(home, "/gone/codex-checkpoints")
-
     doors = look(home, USUAL).doors
-
     assert [(door.problem, door.next) for door in doors] == [("program_missing", None)] * 2
     assert all((door.way_out or "").startswith("Correct what was written") for door in doors)
 
-
-def test_a_server_by_hand_that_looks_into_another_home_is_told(home: Path, path: Path) -> None:
     text = by_hand(home)
-
     assert look(home, HERE).doors[1].problem == "other_folders"
     path.write_text(text.replace('["mcp"]', '["mcp"]\nenv = { CODEX_HOME = "/here" }'))
     assert look(home, HERE).doors[1].problem is None
@@ -1166,15 +1153,6 @@ def test_a_hook_of_ours_that_stands_there_twice_is_written_once(home: Path, path
     assert look(home, USUAL).problems == ()
 
 
-def test_the_status_says_that_a_person_wrote_it(own: Home) -> None:
-    by_hand(own.root)
-
-    said = own.run("connect", "--status", env=NO_CODEX).stdout.decode()
-
-    assert "hook        connected by hand, some hooks are missing" in said
-    assert "mcp         connected by hand" in said
-
-
 # --- the doors -----------------------------------------------------------------------------------
 
 
@@ -1194,22 +1172,21 @@ def configuration(own: Home) -> str:
 
 
 def test_the_command_line_connects_shows_and_takes_back(own: Home) -> None:
-    shown = own.run("connect", "--dry-run").stdout.decode()
+    elsewhere = ("--state-dir", str(own.state / "elsewhere"))
+    shown = own.run("connect", "--dry-run", *elsewhere).stdout.decode()
     assert configuration(own) == "a = 1  # mine\n"
 
-    done = own.json("connect", "--state-dir", str(own.state / "elsewhere"))
+    done = own.json("connect", *elsewhere)
 
     (change,) = done["changes"]
     assert (done["written"], change["action"]) == (True, "edit")
     assert "+[mcp_servers.codex-checkpoints]" in shown.splitlines()
-    assert (
-        change["diff"].partition("\n@@")[2].splitlines()[:4]
-        == shown.partition("\n@@")[2].splitlines()[:4]
-    )
+    assert change["diff"].partition("\n@@")[2] in shown
     server = tomllib.loads(configuration(own))["mcp_servers"]["codex-checkpoints"]
-    folders = ["--codex-home", str(own.root), "--state-dir", str(own.state / "elsewhere")]
-    assert server["command"] == sys.executable
-    assert server["args"] == ["-P", "-X", "utf8", "-m", "codex_checkpoints", "mcp", *folders]
+    folders = ("--codex-home", str(own.root), *elsewhere)
+    assert [server["command"], *server["args"]] == [
+        *(sys.executable, "-P", "-X", "utf8", "-m", "codex_checkpoints", "mcp", *folders),
+    ]
     status = own.json("connect", "--status", env=NO_CODEX)
     assert [(door["door"], door["configured"]) for door in status["doors"]] == [
         ("hook", True),
@@ -1443,6 +1420,10 @@ def test_the_status_says_what_to_do_next(own: Home) -> None:
     assert "Codex may read a newer form of it" in words
     assert words.count("whether it is connected is not known") == 2
     assert "not connected" not in words
+    by_hand(own.root)
+    words = "\n".join(lines("--status"))
+    assert "hook        connected by hand, some hooks are missing" in words
+    assert "mcp         connected by hand" in words
 
 
 def test_the_doctor_tells_of_a_copy_that_is_left(own: Home) -> None:
