@@ -67,7 +67,7 @@ def history_in(path: Path) -> History:
     choice = choose(outline)
     rebuild = Rebuild(choice, outline.start)
     rebuild.reader.feed(data[rebuild.start.offset :])
-    return history_of(outline, choice, rebuild.result())
+    return history_of(outline, rebuild)
 
 
 def replaced(path: Path, history: History) -> Replacement:
