@@ -200,6 +200,10 @@ class Record:
     text: str
 
 
+_CALLS = frozenset({"function_call", "local_shell_call"})
+"""A citation shows these beside the item of the call in a paginated file."""
+
+
 class Citation(Fold):
     """Collects the records of one anchor."""
 
@@ -224,6 +228,8 @@ class Citation(Fold):
 
     def _is_cited(self, line: Line) -> bool:
         item = self.replay.reducer.item
+        if line.tag in _CALLS and not line.passed_over:
+            item = item_of(line.kind, line.payload, bare=line.bare)
         if isinstance(item, str) and item != "compacted":
             return False
         if self._seq is not None:

@@ -40,8 +40,7 @@ _EVENTS_BESIDE_ITEMS = frozenset(
 )
 """Events that repeat the items of a paginated file (ROL-14)."""
 
-_CALLS_BESIDE_ITEMS = frozenset({"function_call", "local_shell_call"})
-"""Response items of a paginated file that count: a call may be a plan, or be cited."""
+_PLAN = "update_plan"
 
 
 class Reducer:
@@ -63,7 +62,7 @@ class Reducer:
         match kind:
             case "response_item" if tag is not None and tag in RESPONSES:
                 if paginated:
-                    wanted = tag in _CALLS_BESIDE_ITEMS
+                    wanted = tag == "function_call"  # it may be a plan
                 elif tag == "message":
                     wanted = inner is None or (inner == "user" and not self._state.typed)
                 else:
@@ -83,7 +82,10 @@ class Reducer:
         """Take the next line."""
         state = self._state
         state.paginated = self._scale.paginated
-        if self.wants(line.kind, line.tag, line.inner):
+        wanted = self.wants(line.kind, line.tag, line.inner) != NOTED
+        if state.paginated and line.tag == "function_call":
+            wanted = line.payload.get("name") == _PLAN
+        if wanted:
             item = item_of(line.kind, line.payload, bare=line.bare)
         else:
             item = signal_of(line.kind, line.tag, line.inner)
@@ -97,15 +99,15 @@ class Reducer:
             case items.ToolCall():
                 state.worked_at = line.position
                 _call(state, item, line)
+            case items.Tokens():
+                state.tokens, state.tokens_at = item, line.position
+                state.window = state.window if item.window is None else item.window
             case items.ToolOutput():
                 _answer(state, item, line)
             case items.CommandRun() | items.FilesChanged() | items.ToolRan() | items.FileViewed():
                 _result(state, item, line)
             case items.UserMessage():
                 _message(state, item, line)
-            case items.Tokens():
-                state.tokens, state.tokens_at = item, line.position
-                state.window = state.window if item.window is None else item.window
             case items.TurnContext():
                 state.turn_folder = item.cwd or state.turn_folder
                 state.model = state.model if item.model is None else item.model
@@ -223,7 +225,7 @@ def _call(state: State, item: items.ToolCall, line: Line) -> None:
     from codex_checkpoints.core.rollout import tools  # noqa: PLC0415 - it loads many modules
 
     waits = not state.paginated
-    if item.name == "update_plan" and item.namespace is None:
+    if item.name == _PLAN and item.namespace is None:
         _plan_call(state, tools.plan_of(item.arguments), item, line)
         return
     if waits and tools.is_script(item):

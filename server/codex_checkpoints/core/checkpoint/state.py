@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from attrs import Factory, evolve, field
+from attrs import Factory, field
 
 from codex_checkpoints.core.checkpoint.records import (
     MAX_URI_CHARS,
@@ -168,7 +168,10 @@ def _slim(observation: Observation) -> tuple[Observation, int]:
     item = observation.item
     if isinstance(item, CommandRun):
         size = sum(map(len, item.argv))
-        return observation._replace(item=evolve(item, printed=None)), size
+        item = CommandRun(
+            item.call_id, item.argv, item.folder, item.parsed, item.status, item.exit_code
+        )
+        return Observation(observation.place, item), size
     if not isinstance(item, ToolCall) or not item.is_command:
         return observation, 0
     arguments = object_of(item.arguments)
