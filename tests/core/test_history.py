@@ -228,7 +228,7 @@ def test_a_call_without_output_gets_one_that_says_aborted():
         *("tool_search_call", "tool_search_output"),
     ]
     assert items[1] == {"type": "function_call_output", "call_id": "c1", "output": "aborted"}
-    found = {"status": "completed", "execution": "client", "tools": []}
+    found: dict[str, object] = {"status": "completed", "execution": "client", "tools": []}
     assert items[8] == {"type": "tool_search_output", "call_id": "c4", **found}
 
 
@@ -311,26 +311,26 @@ def test_a_replacement_is_taken_as_it_stands(form: Form):
 WHOLE: dict[str, object] = {"message": "m", "replacement_history": kept("kept")}
 
 
-@pytest.mark.parametrize(
-    ("payload", "counts"),
-    [
-        ({}, False),
-        ({"message": 5}, False),
-        (WHOLE | {"replacement_history": 5}, False),
-        (WHOLE | {"replacement_history": [{"type": "message", "role": "user"}]}, False),
-        (WHOLE | {"replacement_history": [5]}, False),
-        (WHOLE | {"replacement_history_metadata": [{}, {}]}, False),
-        (WHOLE | {"window_number": "1"}, False),
-        (WHOLE | {"window_id": []}, False),
-        (WHOLE | {"first_window_id": 5}, False),
-        (WHOLE | {"retained_context": 5}, False),
-        ({"message": "m", "replacement_history_metadata": [{}]}, False),
-        (WHOLE | {"window_id": 3}, True),
-        (WHOLE | {"window_id": "no uuid", "window_number": 1}, True),
-        (WHOLE | {"replacement_history_metadata": [{}]}, True),
-        (WHOLE | {"replacement_history_metadata": None, "of_the_future": 1}, True),
-    ],
-)
+COMPACTED: list[tuple[dict[str, object], bool]] = [
+    ({}, False),
+    ({"message": 5}, False),
+    (WHOLE | {"replacement_history": 5}, False),
+    (WHOLE | {"replacement_history": [{"type": "message", "role": "user"}]}, False),
+    (WHOLE | {"replacement_history": [5]}, False),
+    (WHOLE | {"replacement_history_metadata": [{}, {}]}, False),
+    (WHOLE | {"window_number": "1"}, False),
+    (WHOLE | {"window_id": []}, False),
+    (WHOLE | {"first_window_id": 5}, False),
+    (WHOLE | {"retained_context": 5}, False),
+    ({"message": "m", "replacement_history_metadata": [{}]}, False),
+    (WHOLE | {"window_id": 3}, True),
+    (WHOLE | {"window_id": "no uuid", "window_number": 1}, True),
+    (WHOLE | {"replacement_history_metadata": [{}]}, True),
+    (WHOLE | {"replacement_history_metadata": None, "of_the_future": 1}, True),
+]
+
+
+@pytest.mark.parametrize(("payload", "counts"), COMPACTED)
 def test_a_record_that_codex_cannot_read_compacts_nothing(
     payload: Mapping[str, object], *, counts: bool
 ):

@@ -562,7 +562,7 @@ def test_seeing_a_file_again_keeps_it_and_makes_it_the_newest():
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, 99])
 def test_the_recent_ones_are_distinct_and_the_newest_first(limit: int):
-    changes = {"/home/ana/shop/z": {}, "/home/ana/shop/y": {}}
+    changes: dict[str, object] = {"/home/ana/shop/z": {}, "/home/ana/shop/y": {}}
     two = item("FileChange", id="c9", status="completed", changes=changes)
     data = rollout(session(), user("x"), *map(shown, "abab"), two)
 

@@ -340,6 +340,7 @@ def test_the_state_at_a_turn_is_that_of_everything_up_to_its_end():
     data = rollout(*three())
 
     for name, _, ended in turns(data):
+        assert ended is not None
         replay = Replay()
         replay.until = ended
         replay.feed(data)

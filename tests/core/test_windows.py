@@ -1,6 +1,7 @@
 """Context windows: their chain, how each was opened, and the fragment that names them."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -205,7 +206,7 @@ def test_tokens_before_are_those_of_the_last_call_that_worked_on_the_task(
     ],
 )
 def test_tokens_after_are_the_estimate_of_codex_where_there_is_one(
-    head: dict[str, object], steps: list[Step], after: int | None
+    head: dict[str, Any], steps: list[Step], after: int | None
 ):
     assert windows(rollout(session(**head), turn(user("a"), *steps)))[1].tokens_after == after
 

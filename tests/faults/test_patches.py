@@ -67,6 +67,7 @@ def test_a_patch_is_there_as_a_whole_or_not_at_all(tmp_path: Path, home: Home) -
 
     assert tries > 30
     seen: set[tuple[Any, ...]] = set()
+    tasks: list[str | None] = []
     for at in range(1, tries + 1):
         here = again(tmp_path / "killed" / str(at))
         with contextlib.closing(opened(here)) as store:

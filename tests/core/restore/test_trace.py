@@ -1,5 +1,7 @@
 """What a restore needs of a session and no checkpoint keeps, read from its bytes."""
 
+from typing import Any
+
 import pytest
 
 import rollouts as r
@@ -15,7 +17,7 @@ def trace(data: bytes) -> Trace:
     return read_with(Trace(), data)
 
 
-def told(*steps: Step, **head: object) -> tuple[list[str], list[str]]:
+def told(*steps: Step, **head: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401 - of a head
     """Return the modes that a session tells, and the words of its window."""
     found = trace(r.rollout(r.session(**head), *steps))
     window = [message.text for message in found.window(5, "t1")]
