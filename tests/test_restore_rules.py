@@ -15,7 +15,7 @@ from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records
-from homes import Home, more, snapshot, thread
+from homes import Home, go_on, snapshot, thread
 from restores import MODES, restored
 from rollouts import (
     Step,
@@ -30,28 +30,25 @@ from rollouts import (
     user,
 )
 
-NEVER = {
-    "assistant text": "assistant-words",
-    "reasoning": "reasoning-words",
-    "an earlier message": "first-words",
-    "a casual link": "https://casual.example/page",
-    "the output of a tool": "output-words",
-    "the content of a file": "body-words",
-}
+SAID, THOUGHT, EARLIER, OUTPUT, BODY = (
+    f"{what}-words" for what in ("assistant", "reasoning", "first", "output", "body")
+)
+LINK = "https://casual.example/page"
+NEVER = {SAID, THOUGHT, EARLIER, OUTPUT, BODY, LINK}
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path)
-    (home.user / "a.py").write_text(f"{NEVER['the content of a file']}\n")
+    (home.user / "a.py").write_text(f"{BODY}\n")
     home.put(
         rollout(
             session(cwd=str(home.user)),
             turn(
-                user(f"{NEVER['an earlier message']} see {NEVER['a casual link']}"),
-                reasoning(NEVER["reasoning"]),
-                shell("cat a.py", NEVER["the output of a tool"], reads=["a.py"]),
-                assistant(NEVER["assistant text"]),
+                user(f"{EARLIER} see {LINK}"),
+                reasoning(THOUGHT),
+                shell("cat a.py", OUTPUT, reads=["a.py"]),
+                assistant(SAID),
                 tokens(90_000),
             ),
             turn(user("Repair it"), patch(add="b.py")),
@@ -66,12 +63,9 @@ def remember(sessions: Sessions, key: str, session_id: str = thread(1)) -> None:
     Notes(sessions, records.now, records.new_id).apply(session_id, json.dumps(fact).encode())
 
 
-def go_on(sessions: Sessions, session_id: str, *steps: Step) -> None:
+def works_on(sessions: Sessions, session_id: str, *steps: Step) -> None:
     """Let the user of a session work on."""
-    path = Path(sessions.find(session_id).path)
-    ordinal = json.loads(path.read_bytes().splitlines()[-1])["ordinal"] + 1
-    with path.open("ab") as file:
-        file.write(more(*steps, thread=session_id, ordinal=ordinal))
+    go_on(Path(sessions.find(session_id).path), session_id, *steps)
     sessions.refresh()
 
 
@@ -94,8 +88,8 @@ def test_what_was_said_and_read_is_in_no_record_and_in_no_hard_branch(
 
     chain = {"response_id", "responseId"}  # of a model, which goes nowhere
     ours = written(home)
-    assert not [words for words in {*NEVER.values(), *chain} if words in ours]
-    kept = chain if mode == "soft" else {*NEVER.values(), *chain}
+    assert not [words for words in NEVER | chain if words in ours]
+    kept = chain if mode == "soft" else NEVER | chain
     assert not [words for words in kept if words in branch + (done.pack or "")]
 
 
@@ -140,10 +134,12 @@ def test_a_source_and_its_branch_go_on_without_each_other(home: Home):
         names = [restored(sessions, mode, turn=None).record.session_id for mode in MODES]
         source = home.path().read_bytes()
         for name in names:
-            go_on(sessions, name, turn(user("On the branch"), patch(add=f"{name}.py"), name="x1"))
+            works_on(
+                sessions, name, turn(user("On the branch"), patch(add=f"{name}.py"), name="x1")
+            )
         assert home.path().read_bytes() == source
         kept = [Path(sessions.find(name).path).read_bytes() for name in names]
-        go_on(sessions, thread(1), turn(user("At the source"), name="x2"))
+        works_on(sessions, thread(1), turn(user("At the source"), name="x2"))
 
         assert [Path(sessions.find(name).path).read_bytes() for name in names] == kept
         tasks = [sessions.show(name).checkpoint.task for name in (thread(1), *names)]
@@ -160,7 +156,7 @@ def test_a_small_invariant_is_there_after_many_turns_and_three_hard_restores(hom
         remember(sessions, "encoding")
         for number in range(3):
             work = [turn(user(f"Go on {number}"), name=f"g{number}-{n}") for n in range(167)]
-            go_on(sessions, at, *work)
+            works_on(sessions, at, *work)
             done = restored(sessions, "hard", at, None)
             at = done.record.session_id
 
