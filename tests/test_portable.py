@@ -586,16 +586,6 @@ def test_a_pack_may_not_give_a_session_of_this_home_another_parent(two: Two):
 # --- what is refused -----------------------------------------------------------------------------
 
 
-def test_the_same_pack_comes_in_once(two: Two):
-    two.export()
-    made = two.taken()
-
-    error = two.refused()
-
-    assert (error.code, error.facts["sessionId"]) == ("conflict", made["sessionId"])
-    assert len(two.here.json("sessions")) == 1
-
-
 BAD_NAMES = ["/etc/passwd", "../x", "a/../../x", "C:/x", "..\\x", "file:///x", "", "a//b", "a/./b"]
 NO_MORE = dict.fromkeys(("at", "turnId", "checkpointId"))
 LINK: Json = {"child": thread(1), "parent": thread(2), "kind": "fork", **NO_MORE}
@@ -842,6 +832,7 @@ def test_packs_over_the_wire_are_those_of_the_command_line(two: Two):
         twice = peer.error("checkpoints/import", wish)
     assert preview["handoff"] == made["handoff"]
     assert [each["sessionId"] for each in seen["items"]] == [made["sessionId"]]
+    assert twice["data"]["code"] == "conflict", "the same pack comes in once"
     assert twice["data"]["facts"]["sessionId"] == made["sessionId"]
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from codex_checkpoints.core.restore.events import ORDER, RestoreMode, digest_of, sealed
-from codex_checkpoints.core.restore.pack import Deferred
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.restoring import Restored
 from codex_checkpoints.service.restore.verifying import verify
@@ -390,47 +389,39 @@ def test_of_files_in_a_folder_that_is_not_here_nothing_is_said(home: Home):
     assert restored(home).record.missing == ()
 
 
-def test_a_pinned_file_that_is_gone_is_told(home: Home):
-    (home.user / "shop/rules.md").write_text("one rule\n")
-    home.json("pin", thread(1), "rules.md")
-    (home.user / "shop/rules.md").unlink()
-
-    done = restored(home)
-
-    assert (done.pack or "").endswith("\n[PINNED]\n- pinned: rules.md (not there)\n")
-    assert Deferred("pinned", "rules.md", "missing") in done.record.deferred
-    assert [(each.code, each.count) for each in done.record.warnings] == [("missing_files", 1)]
-    assert [event["uri"] for event in told(home, "ArtifactMissing")] == ["rules.md"]
-
-
 @pytest.mark.parametrize(
     ("pin", "why", "words"),
     [
         ("big.txt#L3-L4", "bound", "too large to be read"),
         ("a.py#L90-L99", "no_lines", "it has no such lines"),
         ("out.txt", "unreadable", "not to be read"),
+        ("gone.md", "missing", "not there"),
     ],
 )
 def test_a_pinned_file_that_is_there_is_never_said_to_be_missing(
     home: Home, pin: str, why: str, words: str
 ):
     home.config("hashLimitBytes = 1024\n")
-    (home.user / "shop/big.txt").write_text("line\n" * 1000)
-    (home.user / "shop/out.txt").write_text("leads elsewhere soon\n")
+    for name in ("big.txt", "out.txt", "gone.md"):
+        (home.user / "shop" / name).write_text("line\n" * 1000)
     home.json("pin", thread(1), pin)
     (home.user / "elsewhere.txt").write_text("not of this folder\n")
-    (home.user / "shop/out.txt").unlink()
+    for name in ("out.txt", "gone.md"):
+        (home.user / "shop" / name).unlink()
     (home.user / "shop/out.txt").symlink_to(home.user / "elsewhere.txt")
 
     done = restored(home)
 
+    gone = [pin] if why == "missing" else []
     assert f"({words})\n" in (done.pack or "")
     assert [(each.id, each.reason) for each in done.record.deferred] == [
         ("step:s1", "filtered"),
         (pin, why),
     ]
-    assert done.record.missing == ()
-    assert told(home, "ArtifactMissing") == []
+    assert [event["uri"] for event in told(home, "ArtifactMissing")] == gone
+    assert [each.count for each in done.record.warnings if each.code == "missing_files"] == (
+        [1] if gone else []
+    )
 
 
 def test_a_pinned_file_known_by_size_and_time_alone_is_told(home: Home):
