@@ -33,7 +33,7 @@ from codex_checkpoints.operations import (
     sessions,
 )
 from codex_checkpoints.service import doctor, lineages, summaries
-from codex_checkpoints.service.connect import doors
+from codex_checkpoints.service.connect import doors, status
 from codex_checkpoints.service.reading.projections import Strayed
 from codex_checkpoints.values import frozen
 
@@ -175,7 +175,9 @@ _FOUND: dict[str, Any] = {
     **{name: found for each in (services, *_OPERATIONS) for name, found in vars(each).items()},
     "Branch": lineages.Branch,
     "Changed": Changed,
+    "ConnectChange": status.Done,
     "ConnectFailure": doors.Failure,
+    "ConnectHome": status.OtherHome,
     "DoctorFinding": doctor.Finding,
     "InitializationOptions": InitializationOptions,
     "LeftOut": LeftOut,

@@ -11,20 +11,13 @@ from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.doors import Door as ConnectDoor
 from codex_checkpoints.service.connect.doors import HookState as ConnectHook
 from codex_checkpoints.service.connect.status import Connection as ConnectReport
-from codex_checkpoints.service.connect.status import Done as ConnectChange
-from codex_checkpoints.service.connect.status import OtherHome as ConnectHome
 from codex_checkpoints.service.doctor import Diagnosis as DoctorReport
 from codex_checkpoints.service.doctor import diagnose
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import BadParams
 
-__all__ = [
-    "ConnectChange",
-    "ConnectDoor",
-    "ConnectHome",
-    "ConnectHook",
-    "DoctorReport",
-]  # what presentation uses from here
+# what presentation uses from here
+__all__ = ["ConnectDoor", "ConnectHook", "ConnectReport", "DoctorReport"]
 
 
 @frozen

@@ -19,6 +19,8 @@ from codex_checkpoints.storage.contract import ThreadQuery
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 
+__all__ = ["SessionList", "SessionSummary"]  # what presentation uses from here
+
 
 @frozen
 class SessionsParams:
