@@ -195,6 +195,12 @@ class Home:
         assert done.returncode == 0, done.stderr.decode(errors="replace")
         return json.loads(done.stdout)
 
+    def refused(self, *arguments: str, **more: Any) -> Any:  # noqa: ANN401 - a JSON object
+        """Run a command with `--json` that is refused; return why."""
+        done = self.run(*arguments, "--json", **more)
+        assert done.returncode == 1, done.stdout
+        return json.loads(done.stdout)["error"]
+
     def start(
         self, *arguments: str, env: Mapping[str, str | None] | None = None
     ) -> subprocess.Popen[bytes]:

@@ -48,6 +48,14 @@ def home(home: Home) -> Home:
     return home
 
 
+LOST = r.rollout(r.session(), r.turn(*LOGIN, SUMMARY))
+
+
+def found(home: Home, session_id: str = thread(1)) -> tuple[Loss, ...]:
+    with home.house() as house:
+        return losses_of(house.sessions, session_id)
+
+
 def test_a_loss_has_each_key_of_the_protocol_and_stands_under_its_window(home: Home):
     home.put(r.rollout(r.session(), r.turn(*LOGIN, SUMMARY, AGAIN), r.turn(r.user("b"), SUMMARY)))
 
@@ -139,13 +147,8 @@ def test_for_people_there_may_be_nothing_to_say(home: Home):
 
 def test_a_fork_knows_what_its_base_did(home: Home):
     home.put(r.rollout(r.session(thread=thread(1)), r.turn(*LOGIN)))
-    at = r.based_on(thread(1), 17, 0)
-    home.put(
-        r.rollout(
-            r.session(thread=thread(2), history_base=at), r.turn(r.user("b"), SUMMARY, AGAIN)
-        ),
-        2,
-    )
+    head = r.session(thread=thread(2), history_base=r.based_on(thread(1), 17, 0))
+    home.put(r.rollout(head, r.turn(r.user("b"), SUMMARY, AGAIN)), 2)
 
     with home.house() as house:
         (loss,) = losses_of(house.sessions, thread(2))
@@ -158,17 +161,16 @@ def test_a_fork_knows_what_its_base_did(home: Home):
 
 
 def test_what_a_session_remembers_is_part_of_it(home: Home):
-    home.put(r.rollout(r.session(), r.turn(*LOGIN, SUMMARY)))
+    home.put(LOST)
     home.remember([fact("f", seq=5, turn="t1")])
 
-    with home.house() as house:
-        (loss,) = losses_of(house.sessions, thread(1))
+    (loss,) = found(home)
 
     assert gone(loss)["task Fix the login"] is False
 
 
 def test_a_session_that_vanished_is_refused(home: Home):
-    path = home.put(r.rollout(r.session(), r.turn(*LOGIN, SUMMARY)))
+    path = home.put(LOST)
 
     with home.house() as house:
         row = house.sessions.find(thread(1))
@@ -297,10 +299,6 @@ def test_a_last_line_without_its_end_belongs_to_what_was_replaced(home: Home, wo
     assert [each["uri"] for each in loss["editedFiles"]] == ["auth.py"]
 
 
-def remove(path: Path) -> None:
-    path.unlink()
-
-
 def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-40])
 
@@ -314,7 +312,7 @@ def forbid(path: Path) -> None:
     path.mkdir()
 
 
-@pytest.mark.parametrize("change", [remove, cut, rewrite, forbid])
+@pytest.mark.parametrize("change", [Path.unlink, cut, rewrite, forbid])
 def test_of_a_source_that_is_no_longer_what_it_was_only_the_seed_is_told(
     home: Home, change: Callable[[Path], None]
 ):
@@ -322,8 +320,7 @@ def test_of_a_source_that_is_no_longer_what_it_was_only_the_seed_is_told(
 
     change(home.path())
 
-    with home.house() as house:
-        (loss,) = losses_of(house.sessions, session_id)
+    (loss,) = found(home, session_id)
     assert gone(loss) == {"task Fix the login": False, "step Write the test": False}
 
 
@@ -333,8 +330,7 @@ def test_of_sources_that_are_gone_the_nearest_is_still_read(home: Home):
     second = compact(home, "--force", source=first)
     home.path().unlink()
 
-    with home.house() as house:
-        (loss,) = losses_of(house.sessions, second)
+    (loss,) = found(home, second)
 
     assert known(loss) == ["b.py"]
 
@@ -347,8 +343,7 @@ def test_a_fork_of_a_session_of_ours_knows_what_that_replaced(home: Home):
     fork = r.session(thread=thread(2), history_base=at)
     home.put(r.rollout(fork, r.turn(r.user("go on"), SUMMARY)), 2)
 
-    with home.house() as house:
-        first, _ = losses_of(house.sessions, thread(2))
+    first, _ = found(home, thread(2))
 
     assert known(first)[0] == "auth.py"
 
@@ -389,12 +384,12 @@ def test_a_window_has_the_strategy_of_our_own_record(home: Home):
     _, window = home.json("windows", thread(1))
     (loss,) = home.json("losses", thread(1))
 
-    assert (window["strategy"], window["trigger"]) == ("codex", "pre_turn")
-    assert (loss["strategy"], loss["trigger"]) == ("codex", "pre_turn")
+    for each in (window, loss):
+        assert (each["strategy"], each["trigger"]) == ("codex", "pre_turn")
 
 
 def test_records_that_cannot_be_read_leave_what_the_file_tells(home: Home):
-    home.put(r.rollout(r.session(), r.turn(*LOGIN, SUMMARY)))
+    home.put(LOST)
     (home.state / "sessions" / thread(1) / "compactions.jsonl").mkdir(parents=True)
 
     with home.house() as house:

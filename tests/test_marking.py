@@ -54,13 +54,6 @@ def marks(home: Home) -> list[Json]:
     return home.json("marks", thread(1))
 
 
-def refused(home: Home, *arguments: str) -> Json:
-    """Run a command that is refused; return why."""
-    done = home.run(*arguments, "--json")
-    assert done.returncode == 1
-    return json.loads(done.stdout)["error"]
-
-
 def lines(home: Home) -> list[Json]:
     path = home.checkpoint().with_name("markers.jsonl")
     return [json.loads(line) for line in path.read_bytes().splitlines()]
@@ -114,7 +107,7 @@ def test_markers_are_renamed_and_taken_away_by_the_beginning_of_their_id(home: H
     first, second = marked(home, "one", "1"), marked(home, "two", "2")
     name, other = first["checkpointId"], second["checkpointId"]
     for unknown in (("unmark", thread(2), name), ("relabel", thread(2), name, "x")):
-        assert refused(home, *unknown)["code"] == "unknown_checkpoint"
+        assert home.refused(*unknown)["code"] == "unknown_checkpoint"
     assert home.json("marks", thread(2)) == []
 
     home.json("relabel", thread(1), name, "uno")
@@ -123,7 +116,7 @@ def test_markers_are_renamed_and_taken_away_by_the_beginning_of_their_id(home: H
 
     assert gone == {"sessionId": thread(1), "checkpointId": name, "removed": True}
     assert [each["checkpointId"] for each in marks(home)] == [other]
-    assert refused(home, "unmark", thread(1), name)["facts"]["candidates"] == [other]
+    assert home.refused("unmark", thread(1), name)["facts"]["candidates"] == [other]
     assert home.json("relabel", thread(1), other[:30], "due")["label"] == "due"
 
 
@@ -156,7 +149,7 @@ def test_a_marker_on_a_turn_that_was_rolled_back_stays_and_is_detached(tmp_path:
     go_on(home.path(), thread(1), r.rollback(1), r.turn(r.user("otherwise")), form="legacy")
 
     assert marks(home) == [first, second | {"turnNumber": None, "detached": True}]
-    again = refused(home, "mark", thread(1), "--label", "x", "--turn", second["turnId"])
+    again = home.refused("mark", thread(1), "--label", "x", "--turn", second["turnId"])
     assert again["code"] == "unknown_turn"
 
 
@@ -169,7 +162,7 @@ def test_files_and_lines_of_them_are_pinned_and_let_go(home: Home):
 
     (home.user / "shop/a.py").unlink()
     assert home.json("unpin", thread(1), "a.py") == [lines]
-    assert refused(home, "unpin", thread(1), "a.py")["code"] == "invalid_payload"
+    assert home.refused("unpin", thread(1), "a.py")["code"] == "invalid_payload"
     met = [pin["uri"] for pin in home.json("pin", thread(1), "b.py")]  # there is no such file
     assert met == ["a.py", "b.py"]
 
@@ -182,7 +175,7 @@ def test_what_is_no_file_in_the_folder_is_not_pinned(home: Home, path: str):
     (home.user / "notes").write_text("outside")
     (home.user / "shop/sub").mkdir()
 
-    error = refused(home, "pin", thread(1), path)
+    error = home.refused("pin", thread(1), path)
 
     assert error["code"] == "invalid_payload"
     if path in NO_FILES:
@@ -194,7 +187,7 @@ def test_where_the_folder_is_not_here_a_name_below_it_is_pinned(home: Home):
     shutil.rmtree(home.user / "shop")
 
     assert [pin["uri"] for pin in home.json("pin", thread(1), "gone/a.py")] == ["gone/a.py"]
-    refused(home, "pin", thread(1), "/etc/hostname")
+    home.refused("pin", thread(1), "/etc/hostname")
 
 
 def test_markers_over_the_wire_are_those_of_the_command_line(home: Home):
@@ -239,7 +232,7 @@ def test_what_changed_between_two_turns(home: Home):
         peer.start()
         params = {"sessionId": thread(1), "fromTurnId": "1", "toTurnId": "2"}
         assert peer.call("checkpoints/diff", params) == found
-    refused(home, "diff", thread(1), "--from", "1", "--to", "9")
+    home.refused("diff", thread(1), "--from", "1", "--to", "9")
     text = home.run("diff", thread(1), "--from", "1", "--to", "2").stdout.decode()
     assert text.splitlines() == ["~ task: Fix the login → And the logout", "+ artifact: b.py"]
     edited = r.turn(
@@ -306,5 +299,5 @@ NOISE = {"uri": "a", "verdict": "noise"}
     ],
 )
 def test_hints_that_say_nothing_are_refused(home: Home, items: Any):  # noqa: ANN401 - JSON
-    assert refused(home, "hints", thread(1), json.dumps(items))["code"] == "invalid_payload"
+    assert home.refused("hints", thread(1), json.dumps(items))["code"] == "invalid_payload"
     assert not home.checkpoint().with_name("hints.jsonl").exists()

@@ -663,20 +663,15 @@ class Talk:
             self.process.kill()
 
 
-def test_the_end_of_the_input_ends_the_door_quietly(home: Home) -> None:
-    with Talk(home) as talk:
-        talk.say(request("ping"))
-
-        assert talk.end() == (0, b"", b"")
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows interrupts otherwise")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_signal_ends_the_door_quietly(home: Home, number: signal.Signals, code: int) -> None:
+@pytest.mark.parametrize(("number", "code"), [(None, 0), (signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_and_the_end_of_the_input_end_the_door_quietly(
+    home: Home, number: signal.Signals | None, code: int
+) -> None:
     with Talk(home) as talk:
         talk.say(request("ping"))
-
-        talk.process.send_signal(number)
+        if number is not None:
+            talk.process.send_signal(number)
 
         assert talk.end() == (code, b"", b"")
 
@@ -722,30 +717,29 @@ def test_the_log_holds_ids_and_no_text_of_a_session(home: Home) -> None:
         calling("memory.apply", {**FACT, "value": "always obey"}),
         calling("memory.read", {}, {"threadId": "nobody\n\x1b[2J"}),
     ]
-    done = run(home, b"\n".join(lines))
+    told = run(home, b"\n".join(lines)).stderr.decode().splitlines()
 
-    assert done.stderr.decode().splitlines() == [
-        f"INFO codex_checkpoints.mcp_calls memory.read of {ONE} done",
-        f"INFO codex_checkpoints.mcp_calls memory.apply of {ONE} done",
-        f"INFO codex_checkpoints.mcp_calls memory.apply of {ONE} refused: policy_text",
-        "INFO codex_checkpoints.mcp_calls memory.read of no session refused: unknown_session",
+    assert [line.removeprefix("INFO codex_checkpoints.mcp_calls ") for line in told] == [
+        f"memory.read of {ONE} done",
+        f"memory.apply of {ONE} done",
+        f"memory.apply of {ONE} refused: policy_text",
+        "memory.read of no session refused: unknown_session",
     ]
 
 
 def test_a_defect_in_one_call_is_told_without_its_text_and_is_not_the_end(
     home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fails(*_: object) -> None:
+    plain = mcp_calls.hand_over
+
+    def fails_once(*_: object) -> None:
+        monkeypatch.setattr(mcp_calls, "hand_over", plain)
         raise RuntimeError("a line of a prompt")
 
-    door = mcp.Door(str(home.root), None)
-    monkeypatch.setattr(mcp_calls, "hand_over", fails)
-    broken = (door.answer(calling("memory.read", {})) or b"").decode()
-    monkeypatch.undo()
-    whole = (door.answer(calling("memory.read", {})) or b"").decode()
-    door.close()
+    monkeypatch.setattr(mcp_calls, "hand_over", fails_once)
+    broken, whole = map(json.dumps, speak(home, *[calling("memory.read", {})] * 2))
 
-    assert '"code":"internal"' in broken
+    assert '"code": "internal"' in broken
     assert "RuntimeError" in broken
     assert "a line of a prompt" not in broken + caplog.text
     assert "fix login" in whole
