@@ -256,7 +256,7 @@ def test_a_call_of_the_file_that_a_session_builds_on_may_be_cited_up_to_the_cut(
 
 
 def test_the_first_line_may_be_longer_than_any_other(home: Home):
-    more = {"base_instructions": {"text": "x" * 200_000}, "subagent_history_start_ordinal": 7}
+    more: Json = {"base_instructions": {"text": "x" * 200_000}, "subagent_history_start_ordinal": 7}
     head = session(thread=thread(1), cwd=str(home.user / "shop"), **more)
     home.put(rollout(head, *work(), turn(user("mine"), *work()[2:])))
 

@@ -759,7 +759,7 @@ def test_a_list_that_is_longer_than_any_of_ours_is_refused_without_a_look_inside
     two.export()
 
     for name in ("turns", "notes", "modes", "markers", "pins", "lineage"):
-        refused = two.forged(name, [{}] * 1025)
+        refused = two.forged(name, [Json()] * 1025)
         assert refused.code == "limit_exceeded"
         assert str(refused.facts["problems"]).startswith(f"['{name}: 1025, more than ")
 

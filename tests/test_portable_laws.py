@@ -93,11 +93,13 @@ DECISIONS = st.lists(
     max_size=3,
 )
 STEPS = st.lists(st.builds(Step, NAMES, TEXTS), max_size=3, unique_by=lambda step: step.id)
-PLANS = st.builds(
-    lambda steps, evidence: Plan(tuple(steps), {step.id: False for step in steps}, evidence),
-    STEPS,
-    EVIDENCE,
-)
+
+
+def _plan(steps: list[Step], evidence: Evidence) -> Plan:
+    return Plan(tuple(steps), {step.id: False for step in steps}, evidence)
+
+
+PLANS = st.builds(_plan, STEPS, EVIDENCE)
 
 
 SOUND = st.builds(

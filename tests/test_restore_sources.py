@@ -102,7 +102,7 @@ def test_a_source_that_codex_put_away_is_restored_and_stays_so(
 @pytest.mark.parametrize("mode", MODES)
 def test_a_subagent_is_restored_as_a_session_that_is_listed(home: Home, mode: RestoreMode):
     agent = {"subagent": {"thread_spawn": {"parent_thread_id": thread(9), "depth": 1}}}
-    more = {"source": agent, "parent_thread_id": thread(9), "thread_source": "subagent"}
+    more: Json = {"source": agent, "parent_thread_id": thread(9), "thread_source": "subagent"}
     home.put(rollout(session(cwd=str(home.user), **more), *three_turns()))
 
     with sessions_of(home) as sessions:

@@ -42,15 +42,15 @@ def test_everything_wrong_is_told_at_once_by_the_names_that_the_client_wrote():
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "expected"),
-    [
-        ("limit", ["3", 3.0, True], "int | None"),
-        ("archived", [1, "no", None], "bool"),
-        ("cwd", [5, ["x"], {}], "str | None"),
-        ("workDoneToken", [True, 1.5, [], {}], "int | str | None"),
-    ],
-)
+OTHERS: list[tuple[str, list[object], str]] = [
+    ("limit", ["3", 3.0, True], "int | None"),
+    ("archived", [1, "no", None], "bool"),
+    ("cwd", [5, ["x"], {}], "str | None"),
+    ("workDoneToken", [True, 1.5, [], {}], "int | str | None"),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "expected"), OTHERS)
 def test_a_value_of_another_type_is_not_made_to_fit(name: str, values: list[object], expected: str):
     for value in values:
         assert problems({name: value}, SessionsParams) == [
@@ -59,9 +59,10 @@ def test_a_value_of_another_type_is_not_made_to_fit(name: str, values: list[obje
 
 
 def test_what_is_no_object_does_not_fit():
-    for value in ([], "x", 5, True, [{}]):
+    nothing: list[object] = []
+    for value in (nothing, "x", 5, True, [["a", 1]]):
         assert problems(value, SessionsParams) == ["expected an object @ params"]
-    for value in (5, "x", [], [["a", 1]], None):
+    for value in (nothing, 5, "x", [["a", 1]], None):
         (found,) = problems({"settings": value}, protocol.InitializationOptions)
         assert found.endswith("@ params.settings")
 
