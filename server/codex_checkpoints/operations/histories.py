@@ -10,11 +10,12 @@ from codex_checkpoints.core.losses import watched as losing
 from codex_checkpoints.core.losses.watched import LostCommand, LostFile, LostText, Reread
 from codex_checkpoints.core.restore.summary import difference
 from codex_checkpoints.operations.services import Services, SessionParams
-from codex_checkpoints.service.connect.receipts import Receipt, by_window, received
+from codex_checkpoints.service.connect.receipts import by_window, received
 from codex_checkpoints.service.differences import outline as outlined
 from codex_checkpoints.service.differences import state_at
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import losses_of
+from codex_checkpoints.service.summaries import Receipt
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 
