@@ -128,3 +128,24 @@ def test_it_works_whatever_model_or_provider_a_session_used(home: Home) -> None:
 
     head: Any = json.loads(path.read_bytes().splitlines()[0])["payload"]
     assert (head["model_provider"], done.determinism) == ("ollama", "deterministic")
+
+
+def test_a_stored_checkpoint_that_is_of_no_use_is_made_again(home: Home) -> None:
+    stored: list[bytes] = []
+    said = [r.turn(r.user(text), r.assistant(WORK)) for text in ("Fix it.", "And that.")]
+    for steps in (said[:1], said):
+        home.put(r.rollout(r.session(), *steps))
+        home.run("watch", "--once")
+        stored.append(home.checkpoint().read_bytes())
+    behind, clean = stored
+    other = clean.replace(b'"schemaVersion":1', b'"schemaVersion":9')
+
+    for spoilt in (None, b'\xff{"seq":', other, behind):
+        home.checkpoint().unlink()
+        if spoilt is not None:
+            home.checkpoint().write_bytes(spoilt)
+        with home.house() as house:
+            done = compact(house.sessions)
+            begun = house.sessions.compactions.seed(str(done.session_id))
+        assert home.checkpoint().read_bytes() == clean
+        assert begun == from_bytes(clean)
