@@ -276,7 +276,7 @@ def test_who_listens_comes_to_what_a_reading_of_their_own_would_find(
 ):
     place.write_bytes(data)
     reader, path = FileReader(), str(place)
-    heard = FirstPass(reader, path, nowhere, digest=Fingerprint())
+    heard = FirstPass(reader, path, nowhere, None, Fingerprint())
     opened = open_session(reader, path, nowhere, also=heard.feed)
     place.write_bytes(data + more_data)
     whole = opened.now() is not opened.replay

@@ -323,10 +323,7 @@ def test_a_fact_that_rests_on_a_file_elsewhere_is_suspect_wherever_it_arrives(tw
 def test_a_file_that_is_there_is_replaced_only_on_request(two: Two):
     two.file.write_text("mine")
 
-    done = two.there.run("export", thread(1), str(two.file), "--json")
-
-    error = json.loads(done.stdout)["error"]
-    assert (error["code"], error["facts"]["reason"]) == ("conflict", "file_exists")
+    assert two.code("export", thread(1), str(two.file)) == "conflict"
     assert two.file.read_text() == "mine"
     two.there.json("export", thread(1), str(two.file), "--force")
     assert two.pack["format"] == "codex-checkpoints-pack"
@@ -892,13 +889,3 @@ def test_a_marker_of_a_pack_that_names_a_number_and_no_turn_is_refused_as_unknow
 
     wish = ("restore", made, marker, "--mode", "soft", "--dry-run")
     assert two.code(*wish) == "unknown_turn"
-
-
-def test_an_import_that_another_process_is_at_is_left_alone(two: Two):
-    two.here.put(chat("x", 3), 3)
-    with two.here.house() as house:
-        with house.sessions.records.undertaking(thread(7)) as journal:
-            journal.append({"import": {"operationId": "o"}})
-            assert recover(house.sessions, stamps.now) == 0
-        assert recover(house.sessions, stamps.now) == 1
-        assert list(house.sessions.records.undertakings()) == []

@@ -120,16 +120,11 @@ WINDOWS = (Window(0, "A", None, 0, None), Window(1, "B", "A", 10, None))
         (None, None, 0),
     ],
 )
-def test_a_receipt_belongs_to_its_window(
+def test_a_receipt_belongs_to_its_window_and_of_several_the_last_counts(
     window_id: str | None, seq: int | None, number: int | None
 ):
     receipt = Receipt("1", "hook", None, None, window_id, seq, "sha256:x", 1)
+    earlier = Receipt("0", "hook", None, None, window_id, seq, "sha256:y", 1)
 
-    assert by_window([receipt], WINDOWS) == ({} if number is None else {number: receipt})
-
-
-def test_of_several_receipts_of_a_window_the_last_counts():
-    first = Receipt("1", "hook", None, None, "A", 1, "sha256:x", 1)
-    last = Receipt("2", "hook", None, None, "A", 1, "sha256:y", 1)
-
-    assert by_window([first, last], WINDOWS) == {0: last}
+    last = {} if number is None else {number: receipt}
+    assert by_window([earlier, receipt], WINDOWS) == last

@@ -223,18 +223,6 @@ def test_a_preview_is_what_comes_and_writes_nothing(home: Home, mode: str):
     assert done["restoredAt"].endswith("Z")
 
 
-def test_the_same_restore_twice_differs_in_ids_and_times_alone(home: Home):
-    with home.house() as house:
-        name = marked(house.sessions)
-        first, second = (restore(house.sessions, name, "hard") for _ in range(2))
-
-    assert first.pack == second.pack
-    assert first.record.seed == second.record.seed
-    assert first.record.included == second.record.included
-    assert first.record.session_id != second.record.session_id
-    assert len(home.json("restores", thread(1))) == 2
-
-
 # --- what goes over ------------------------------------------------------------------------------
 
 

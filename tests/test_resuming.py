@@ -451,15 +451,6 @@ def test_no_text_of_a_session_and_no_tool_starts_a_compaction(home: Home, ask: A
     assert home.audited() == []
 
 
-def test_a_wrong_setting_keeps_the_default_and_is_told(home: Home, ask: Ask):
-    home.put(full())
-    home.config('compactionOffer = "always"')
-
-    assert ask(home, thread(1))["offer"]["tokens"] == 6_000
-    found = home.json("doctor")["findings"]
-    assert ["compactionOffer" in each["message"] for each in found].count(True) == 1
-
-
 def test_an_editor_chooses_with_its_own_settings_and_hears_of_what_was_done(home: Home):
     home.put(full())
     with Peer(home.root) as peer:

@@ -536,39 +536,21 @@ def at_turns(data: bytes, home: Home, *turns: str | int) -> list[str | None]:
         return [task(house.sessions.show(thread(1), each)) for each in turns]
 
 
-def test_a_turn_is_named_by_its_number_or_its_id(home: Home):
-    data = rollout(
-        session(thread=thread(1)),
-        turn(user("one"), patch(add="a.py"), name="alpha"),
-        turn(user("two"), patch(add="b.py"), plan(("do it", False)), name="beta"),
-        turn(user("three"), patch(add="c.py"), name="gamma"),
-    )
-
-    assert at_turns(data, home, 1, "1", "alpha") == ["one"] * 3
-    assert at_turns(data, home, "beta", "3") == ["two", "three"]
-    second = shown(home, at=2)
-    assert sorted(second.checkpoint.artifacts) == ["a.py", "b.py"]
-    assert [step.text for step in second.checkpoint.plan.steps] == ["do it"]
-    assert (second.stored, home.stored()) == (None, None)
-
-
-def test_the_last_turn_is_the_state_of_now(home: Home):
-    home.put(rollout(session(thread=thread(1)), turn(user("one")), turn(user("two"))))
-
-    assert shown(home, at=2).data == shown(home).data
-
-
-def test_numbers_count_the_turns_that_are_not_rolled_back(home: Home):
+def test_a_turn_is_named_by_its_id_or_its_number_among_those_that_are_not_rolled_back(home: Home):
     data = rollout(
         session("legacy", thread=thread(1)),
-        turn(user("one"), name="a"),
-        turn(user("two"), name="b"),
+        turn(user("one"), patch(add="a.py"), plan(("do it", False)), name="a"),
+        turn(user("two"), patch(add="b.py"), name="b"),
         rollback(1),
-        turn(user("another two"), name="c"),
+        turn(user("another two"), patch(add="c.py"), name="c"),
     )
 
-    assert at_turns(data, home, 1, 2, "a") == ["one", "another two", "one"]
-    assert at_turns(data, home, "b", "c") == ["two", "another two"]
+    assert at_turns(data, home, 1, "1", "a") == ["one"] * 3
+    assert at_turns(data, home, 2, "b", "c") == ["another two", "two", "another two"]
+    first = shown(home, at=1)
+    assert list(first.checkpoint.artifacts) == ["a.py"]
+    assert [step.text for step in first.checkpoint.plan.steps] == ["do it"]
+    assert (first.stored, home.stored()) == (None, None)
     with home.house() as house:
         turns = house.sessions.detail(thread(1)).turns
         assert refusal(lambda: house.sessions.show(thread(1), 3)).code == "unknown_turn"
@@ -576,6 +558,12 @@ def test_numbers_count_the_turns_that_are_not_rolled_back(home: Home):
         (1, "a", "one"),
         (2, "c", "another two"),
     ]
+
+
+def test_the_last_turn_is_the_state_of_now(home: Home):
+    home.put(rollout(session(thread=thread(1)), turn(user("one")), turn(user("two"))))
+
+    assert shown(home, at=2).data == shown(home).data
 
 
 @pytest.mark.parametrize("later", [(user("one"),), (user("one"), turn(user("two")))])
@@ -694,6 +682,7 @@ def test_a_bad_setting_stays_at_its_default_and_is_told():
     for text, problems in {
         "": 0,
         'checkpointLocation = "elsewhere"': 1,
+        'compactionOffer = "always"': 1,
         "checkpointLocation = 5": 1,
         "checkpointLocation = []": 1,
         "hashLimitBytes = -1": 1,

@@ -382,25 +382,6 @@ def test_uris_that_no_system_takes_have_no_hash(tmp_path: Path):
         assert Workspace().folders(str(tmp_path), [uri]) <= {str(tmp_path)}
 
 
-@pytest.mark.timeout(120)
-def test_ten_thousand_files_are_hashed_and_the_second_look_reads_none(tmp_path: Path):
-    for folder in range(100):
-        (tmp_path / str(folder)).mkdir()
-        for number in range(100):
-            (tmp_path / str(folder) / str(number)).write_text(f"{folder} {number}")
-    uris = [f"{folder}/{number}" for folder in range(100) for number in range(100)]
-    clock = Clock(LATER)
-    workspace = Workspace(clock=clock)
-    first = workspace.hashes(str(tmp_path), uris)
-    assert len(set(first.values())) == 10_000
-
-    begun = time.monotonic()
-    assert workspace.hashes(str(tmp_path), iter(uris)) == first
-    assert clock.readings == 10_000
-    assert time.monotonic() - begun < 5
-    assert len(workspace.folders(str(tmp_path), uris)) == 101
-
-
 def test_what_is_remembered_is_bounded(tmp_path: Path):
     uris = [str(number) for number in range(17_000)]
     for uri in uris:
