@@ -5,6 +5,7 @@ import json
 import pytest
 
 from codex_checkpoints.core.checkpoint.anchors import MOST_TEXT, Citation
+from reading import seq_of
 from rollouts import Form, call, output, rollout, session, shell, turn, user
 
 
@@ -27,34 +28,20 @@ def test_a_call_is_shown_with_its_outcome(form: Form):
     assert "make" in json.dumps(found)
 
 
-def test_a_message_is_found_by_the_id_of_its_item():
-    data = rollout(session(), turn(user("first")), turn(user("second")))
-    [ref] = [
-        line["payload"]["item"]["id"]
-        for line in map(json.loads, data.splitlines())
-        if "second" in json.dumps(line) and line["payload"].get("type") == "item_completed"
-    ]
+def test_a_message_is_found_by_the_id_of_its_item_else_by_its_place():
+    told = rollout(session(), turn(user("first", ref="m1")), turn(user("second", ref="m2")))
+    legacy = rollout(session("legacy"), turn(user("hello")))
 
-    [record] = cited(data, ref)
-
+    [record] = cited(told, "m2")
     assert "second" in json.dumps(record)
-
-
-def test_a_message_without_an_id_is_found_by_its_place():
-    data = rollout(session("legacy"), turn(user("hello")))
-    places = [n for n, line in enumerate(data.splitlines(), 1) if b'"user_message"' in line]
-
-    [record] = cited(data, f"seq:{places[0]}")
-
-    assert record["payload"] == {**record["payload"], "type": "user_message"}  # type: ignore[dict-item]
+    [record] = cited(legacy, f"seq:{seq_of(legacy, 'user_message')}")
+    assert "hello" in json.dumps(record)
 
 
 def test_a_text_that_quotes_the_id_is_no_record_of_it():
-    data = rollout(
-        session("legacy"), turn(user('see "c9"'), call("update_plan", {"a": "c9"}, "c1"))
-    )
+    steps = (user('see "c9"'), call("update_plan", {"a": "c9"}, "c1"))
 
-    assert cited(data, "c9") == []
+    assert cited(rollout(session("legacy"), turn(*steps)), "c9") == []
 
 
 def test_a_long_text_is_cut_and_says_so():

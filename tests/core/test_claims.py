@@ -351,6 +351,14 @@ def test_the_message_of_the_task_is_an_anchor_by_itself() -> None:
         assert answer.payload["evidence"] == {"source": "user", "ref": "seed-1"}
 
 
+def test_the_task_is_no_anchor_before_there_is_one() -> None:
+    asked = fact(evidence={"source": "user", "ref": "task"})
+    answer = checked(asked, attrs.evolve(SESSION, task_ref=None))
+
+    assert isinstance(answer, Rejected)
+    assert answer.code == "evidence_unknown"
+
+
 def test_calls_of_one_script_share_an_anchor_and_a_hash_where_they_have_one() -> None:
     def session(*hashes: str | None) -> Known:
         outputs = [

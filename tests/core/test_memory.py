@@ -90,6 +90,20 @@ def test_of_facts_touched_together_the_first_by_code_point_goes():
         assert set(checkpoint(SESSION, lines, limits=Limits(max_facts_total=2)).facts) == set(left)
 
 
+def test_the_65th_fact_evicts_the_one_touched_longest_ago():
+    told = [fact(f"k{number:02}", seq=number) for number in range(65)]
+
+    assert set(after(*told).facts) == {f"k{number:02}" for number in range(1, 65)}
+    assert "k00" in after(*told[:64], fact("k00", "again", seq=64), told[64]).facts
+
+
+def test_updates_of_one_record_follow_the_order_of_the_file():
+    told = [fact("k", str(number), seq=5) for number in range(5)]
+
+    assert after(fact("k", "late", seq=6), *told).facts["k"].value == "late"
+    assert (after(*told).facts["k"].value, after(*told[::-1]).facts["k"].value) == ("4", "0")
+
+
 def test_the_eviction_does_not_depend_on_how_the_touches_came_about():
     draw = random.Random(1)
     keys = [f"k{number}" for number in range(12)]

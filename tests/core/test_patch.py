@@ -59,36 +59,25 @@ def test_only_headers_outside_of_content_count(lines: tuple[str, ...]):
 @pytest.mark.parametrize(
     "text",
     [
-        "  *** Begin Patch \r\n\t*** Add File: a \r\n+b\r\n*** End Patch",  # space
-        "<<'EOF'\n*** Begin Patch\n*** Add File: a\n+b\n*** End Patch\nEOF\n",  # doc
+        "  *** Begin Patch \r\n\t*** Add File: a \r\n+b\r\n*** End Patch",  # white space
+        "<<'EOF'\n*** Begin Patch\n*** Add File: a\n+b\n*** End Patch\nEOF\n",  # a heredoc
         "*** Begin Patch\n*** Add File: a\n+b",  # no end
         "\n\n*** Begin Patch\n\n*** Add File: a\n\n*** End Patch",  # empty lines
+        # Only an update moves a file.
+        patch("*** Move to: x", "*** Add File: a", "*** Move to: y"),
+        patch("*** Add File: a", "+b", "*** Move to: "),
     ],
 )
-def test_white_space_and_a_wrapping_heredoc_are_allowed(text: str):
+def test_white_space_a_wrapping_heredoc_and_a_vain_move_are_passed_over(text: str):
     assert files_of(text) == (FileChange("a", "add", None),)
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ("*** Move to: x", "*** Add File: a", "*** Move to: y"),  # not an update
-        ("*** Add File: a", "+b", "*** Move to: "),  # nowhere
-    ],
-)
-def test_only_an_update_moves_a_file(lines: tuple[str, ...]):
-    assert files_of(patch(*lines)) == (FileChange("a", "add", None),)
+def test_a_file_moves_once_and_text_without_a_begin_is_no_patch():
+    moved = patch("*** Update File: a", "*** Move to: b", "*** Move to: c")
 
-
-def test_a_file_moves_once():
-    text = patch("*** Update File: a", "*** Move to: b", "*** Move to: c")
-
-    assert files_of(text) == (FileChange("a", "update", "b"),)
-
-
-@pytest.mark.parametrize("text", ["", "*** Add File: a\n+b", "+*** Begin Patch\n*** Add File: a"])
-def test_text_without_a_begin_is_no_patch(text: str):
-    assert files_of(text) == ()
+    assert files_of(moved) == (FileChange("a", "update", "b"),)
+    for text in ("", "*** Add File: a\n+b", "+*** Begin Patch\n*** Add File: a"):
+        assert files_of(text) == ()
 
 
 @given(st.lists(st.text() | st.tuples(st.sampled_from(HEADERS), st.text()).map("".join)))

@@ -98,6 +98,16 @@ def test_of_too_many_turns_and_modes_the_newest_go():
     assert pack_in(to_bytes(pack)) == pack
 
 
+def test_turns_of_several_sessions_are_numbered_in_each():
+    above = evolve(played(1), session_id="above")
+    turns = (above, evolve(above, turn_id="t2", number=2), played(1))
+
+    pack, left = packed(evolve(contents(), turns=turns), [])
+
+    assert (pack.turns, left) == (turns, Left())
+    assert pack_in(to_bytes(pack)) == pack
+
+
 def test_notes_and_turns_that_make_a_pack_too_large_stay_behind():
     uris = [f"{n}-".ljust(1000, "x") for n in range(1990)]
     artifacts = {uri: Artifact(uri, "tool_output", None, 1) for uri in uris}

@@ -18,7 +18,7 @@ from codex_checkpoints.core.history.tokens import (
 )
 from codex_checkpoints.core.rollout.items import Tokens
 from histories import history
-from rollouts import WINDOW, compacted, event, rollout, session, shell, tokens, turn, user
+from rollouts import WINDOW, Step, compacted, event, rollout, session, shell, tokens, turn, user
 
 KEPT = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "kept"}]}
 
@@ -26,49 +26,38 @@ KEPT = {"type": "message", "role": "user", "content": [{"type": "input_text", "t
 # --- what is in use ------------------------------------------------------------------------------
 
 
-def test_the_last_report_counts_with_what_the_model_wrote():
-    data = rollout(
-        session(), turn(user("a"), tokens(900), shell("x", "y" * 40_000), tokens(16_013))
-    )
-
-    assert history(data).context == Context(16_013, "reported", flagged=False, window=WINDOW)
+def used(total: int) -> dict[str, object]:
+    return {"input_tokens": total - 9, "total_tokens": total}
 
 
-def test_what_was_used_in_total_is_never_looked_at():
-    used = {"input_tokens": 900_000, "total_tokens": 990_000}
-    last = {"input_tokens": 90, "total_tokens": 99}
-    info = {"total_token_usage": used, "last_token_usage": last, "model_context_window": 1000}
-    data = rollout(session(), turn(user("a"), event("token_count", info=info)))
-
-    assert history(data).context == Context(99, "reported", flagged=False, window=1000)
+# What was used in total is never looked at.
+TOTAL = {"total_token_usage": used(990_000), "last_token_usage": used(99)}
+NOTHING = event("token_count", info=None, rate_limits={})
+COMPACTED = (tokens(200_000), compacted("m", [KEPT]))
 
 
-def test_a_report_without_input_is_an_estimate_of_codex():
-    data = rollout(session(), turn(user("a"), tokens(7016, read=0)))
+@pytest.mark.parametrize(
+    ("steps", "count", "source", "window"),
+    [
+        ((tokens(900), shell("x", "y" * 40_000), tokens(16_013)), 16_013, "reported", WINDOW),
+        ((event("token_count", info={**TOTAL, "model_context_window": 999}),), 99, "reported", 999),
+        ((tokens(7016, read=0),), 7016, "estimated", WINDOW),  # by Codex
+        (COMPACTED, 20, "estimated", WINDOW),  # an older report is stale
+        ((*COMPACTED, tokens(9000)), 9000, "reported", WINDOW),
+        ((tokens(0), NOTHING), 20, "estimated", WINDOW),  # a report of nothing is none
+        ((), 20, "estimated", None),
+    ],
+)
+def test_the_last_report_counts_and_else_the_history_is_estimated(
+    steps: tuple[Step, ...], count: int, source: str, window: int | None
+):
+    found = history(rollout(session(), turn(user("a"), *steps))).context
 
-    assert history(data).context == Context(7016, "estimated", flagged=False, window=WINDOW)
-
-
-def test_after_a_compaction_an_older_report_is_stale_until_the_next_one():
-    before = [turn(user("a"), tokens(200_000)), compacted("m", [KEPT])]
-
-    right_after = history(rollout(session(), *before)).context
-    later = history(rollout(session(), *before, turn(user("b"), tokens(9000)))).context
-
-    assert right_after == Context(20, "estimated", flagged=False, window=WINDOW)
-    assert later == Context(9000, "reported", flagged=False, window=WINDOW)
-
-
-def test_a_report_of_nothing_is_none():
-    data = rollout(
-        session(), turn(user("a"), tokens(0), event("token_count", info=None, rate_limits={}))
-    )
-
-    assert history(data).context.source == "estimated"
-    assert history(data).context.tokens == 20
+    assert (found.tokens, found.source, found.window) == (count, source, window)
+    assert not found.flagged
 
 
-def test_without_any_report_the_history_is_estimated():
+def test_the_base_instructions_are_estimated_with_the_history():
     found = history(rollout(session(base_instructions={"text": "x" * 41}), turn(user("a"))))
 
     assert found.context == Context(20 + 11, "estimated", flagged=False, window=None)
@@ -91,24 +80,17 @@ def test_a_text_counts_its_bytes_by_four(text: str, count: int):
     assert approximate_tokens(text) == count
 
 
-def test_an_item_counts_the_bytes_of_its_json():
-    assert of_item(KEPT) == -(-len(orjson.dumps(KEPT)) // 4)
+def with_image(url: str) -> dict[str, object]:
+    content = [{"type": "input_image", "image_url": url}]
+    return {"type": "message", "role": "user", "content": content}
 
 
-@pytest.mark.parametrize("size", [4, 4_000_000])
-def test_an_image_counts_the_same_however_large_it_is(size: int):
-    picture = {"type": "input_image", "image_url": "data:image/png;base64," + "A" * size}
-    item = {"type": "message", "role": "user", "content": [picture]}
-    frame = len(orjson.dumps(item)) - size
-
-    assert of_item(item) == -(-(frame + 7373) // 4)
-
-
-def test_an_image_elsewhere_counts_its_address():
-    picture = {"type": "input_image", "image_url": "https://example.org/a.png"}
-    item = {"type": "message", "role": "user", "content": [picture]}
-
-    assert of_item(item) == -(-len(orjson.dumps(item)) // 4)
+def test_an_item_counts_the_bytes_of_its_json_and_an_image_the_same_however_large_it_is():
+    for item in (KEPT, with_image("https://example.org/a.png")):
+        assert of_item(item) == -(-len(orjson.dumps(item)) // 4)
+    for size in (4, 4_000_000):
+        item = with_image("data:image/png;base64," + "A" * size)
+        assert of_item(item) == -(-(len(orjson.dumps(item)) - size + 7373) // 4)
 
 
 @pytest.mark.parametrize(("size", "count"), [(0, 0), (800, 0), (4000, 588)])

@@ -309,6 +309,12 @@ def test_a_patch_that_was_not_applied_gives_nothing(status: str):
     assert met("legacy", custom_call("apply_patch", "x", "c1"), end, output("c1", DONE)) == {}
 
 
+def test_an_item_without_a_status_was_done():
+    step = item("FileChange", id="c1", changes={"/home/ana/shop/a.py": {}})
+
+    assert met("paginated", step) == {"a.py": "file"}
+
+
 @pytest.mark.parametrize(
     "step",
     [

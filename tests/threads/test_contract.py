@@ -121,8 +121,11 @@ STRANGE = (
 def test_a_copied_line_is_the_same_to_the_byte(shop: Shop):
     shop.store.create_thread(new(1, "paginated", Copied(STRANGE), said("next")), AT)
 
-    assert lines(shop.store)[1] == STRANGE
-    assert ordinals(shop.store) == [0, 1, 2]
+    later = STRANGE.replace(b'":1 ', b'":3 ')
+    shop.store.append_items(thread(1), [Copied(later)], AT)
+
+    assert lines(shop.store)[1::2] == [STRANGE, later]
+    assert ordinals(shop.store) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,7 @@ def test_a_coordination_lock_held_for_long_makes_the_answer_live_after_a_short_w
 
         assert is_live(str(home), THREAD)
         assert live_threads(str(home)) == {THREAD, OTHER}
+        assert not is_live(str(home), OTHER[:-1] + "2"), "it has no lock file"
         assert time.monotonic() - begun < 5
 
 

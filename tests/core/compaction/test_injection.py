@@ -34,16 +34,13 @@ def test_any_other_start_gets_nothing(source: str) -> None:
     assert injection(source, CHECKPOINT, VIEW, []) is None
 
 
-@pytest.mark.parametrize("source", ["resume", "fork", "compact"])
-def test_an_empty_checkpoint_is_not_told(source: str) -> None:
-    assert is_empty(NOTHING)
-    assert injection(source, NOTHING, VIEW, []) is None
-
-
-def test_a_plan_alone_is_worth_telling() -> None:
+def test_an_empty_checkpoint_is_not_told_but_a_plan_alone_is() -> None:
     plan = Plan((Step("s1", "Look."),), {"s1": True}, None)
 
+    assert is_empty(NOTHING)
     assert not is_empty(Checkpoint(7, None, plan, (), {}, {}, ()))
+    for source in ("resume", "fork", "compact"):
+        assert injection(source, NOTHING, VIEW, []) is None
 
 
 @pytest.mark.parametrize(
@@ -57,14 +54,11 @@ def test_what_the_window_has_already_is_given_again_only_after_a_compaction(give
     assert injection("compact", CHECKPOINT, VIEW, window) == bundle(VIEW)
 
 
-def test_a_bundle_that_another_one_followed_counts_no_longer() -> None:
-    window = [developer(bundle(VIEW)), developer(bundle(OTHER))]
+@pytest.mark.parametrize("earlier", [developer(bundle(VIEW)), assistant(bundle(VIEW))])
+def test_a_bundle_that_another_one_followed_and_one_in_the_assistants_mouth_do_not_count(
+    earlier: Item,
+) -> None:
+    window = [earlier, developer(bundle(OTHER)), assistant(bundle(VIEW))]
 
     assert injection("resume", CHECKPOINT, VIEW, window) == bundle(VIEW)
     assert injection("resume", CHECKPOINT, OTHER, window) is None
-
-
-def test_a_bundle_in_the_assistants_mouth_is_a_quote() -> None:
-    window = [developer(bundle(OTHER)), assistant(bundle(VIEW))]
-
-    assert injection("resume", CHECKPOINT, VIEW, window) == bundle(VIEW)

@@ -103,16 +103,11 @@ def test_other_parts_are_left_out_too() -> None:
     ids=range(4),
 )
 def test_a_message_that_is_only_payload_is_not_kept_but_counted(item: Item) -> None:
-    found = select(pasts([user("a"), item, user("b")]), 20_000)
+    found = select(pasts([with_parts("look", image()), item, user("b")]), 20_000)
 
     assert [each.place for each in found.retained] == [0, 2]
+    assert found.retained[0].left_out == (LeftOut("image/png", SIZE),)
     assert found.only_payload == (1,)
-
-
-def test_what_was_left_out_is_told_beside_the_message() -> None:
-    found = select(pasts([with_parts("look", image())]), 20_000).retained[0]
-
-    assert found.left_out == (LeftOut("image/png", SIZE),)
 
 
 def test_a_text_is_looked_through_in_time_that_grows_with_it_alone() -> None:

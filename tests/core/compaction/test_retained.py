@@ -2,6 +2,7 @@
 
 import pytest
 
+from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS
 from codex_checkpoints.core.compaction.building import select
 from codex_checkpoints.core.rollout.ours import CHECKPOINT_LINE, HOW_TO_LINE, RESTORE_LINE
 from compactions import ENVIRONMENT, SUMMARY, Item, call, message, output, pasts, text_of, user
@@ -40,7 +41,7 @@ def lengths(*items: Item, budget: int = 20_000) -> list[int]:
 def test_messages_are_taken_from_the_newest_until_the_budget_is_used_up(
     sizes: list[int], expected: list[int]
 ) -> None:
-    assert lengths(*map(of, sizes)) == expected
+    assert lengths(*map(of, sizes), budget=RETAINED_TOKENS) == expected
 
 
 def test_another_budget_keeps_another_amount() -> None:

@@ -20,42 +20,29 @@ def lost_file(uri: str, said: str, base: str | None = BASE) -> bool | None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("text", "said", "lost"),
     [
-        "Then write the test.",
-        "then WRITE\n\tthe   test",
-        "- [ ] Write the test (id=s1)",
-        "write the\u2028test",
+        ("Write the test", ["Then write the test."], False),
+        ("Write the test", ["then WRITE\n\tthe   test"], False),
+        ("Write the test", ["- [ ] Write the test (id=s1)"], False),
+        ("Write the test", ["write the\u2028test"], False),
+        ("Write the test", ["Write the", "test"], False),  # over two parts
+        ("Write the test", ["Rewrite the test"], True),  # as whole words alone
+        ("Write the test", ["Write the tests"], True),
+        ("Write the test", ["The test is written"], True),
+        ("Write the test", [""], True),
+        ("写测试", ["然后写测试吧"], False),  # a script without spaces
+        ("Write the te…", ["Write the tests"], False),  # a value that was cut
+        ("Write the te…", ["Write the docs"], True),
+        ("log in with [redacted] now", [f"log in with {SECRET} now"], False),
+        ("", [], False),  # what says nothing cannot be lost
     ],
+    ids=range(14),
 )
-def test_a_text_is_there_whatever_the_white_space_and_the_case(said: str):
-    assert lost_text("Write the test", said) is False
-
-
-def test_a_text_that_goes_over_two_parts_is_there():
-    assert lost_text("Write the test", "Write the", "test") is False
-
-
-@pytest.mark.parametrize("said", ["Rewrite the test", "Write the tests", "The test is written", ""])
-def test_a_text_is_there_as_whole_words_alone(said: str):
-    assert lost_text("Write the test", said) is True
-
-
-def test_a_text_in_a_script_without_spaces_is_there_within_another():
-    assert lost_text("写测试", "然后写测试吧") is False
-
-
-def test_a_value_that_was_cut_is_there_where_its_beginning_is():
-    assert lost_text("Write the te…", "Write the tests") is False
-    assert lost_text("Write the te…", "Write the docs") is True
-
-
-def test_a_value_without_its_secret_is_there_where_the_secret_is():
-    assert lost_text("log in with [redacted] now", f"log in with {SECRET} now") is False
-
-
-def test_a_text_that_says_nothing_cannot_be_lost():
-    assert lost_text("") is False
+def test_a_text_is_there_as_whole_words_whatever_the_white_space_and_the_case(
+    text: str, said: list[str], *, lost: bool
+):
+    assert lost_text(text, *said) is lost
 
 
 def test_a_text_is_found_in_whatever_an_item_holds():
@@ -100,52 +87,35 @@ def test_of_a_replacement_too_long_to_search_nobody_can_tell_the_rest(
     assert not held.sealed
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "src/a.py",
-        "see src/a.py.",
-        "`src/a.py`:10",
-        "./src/a.py",
-        "/home/ana/shop/src/a.py",
-        'file:src/a.py (hash="…")',
-        "changed src\\a.py",
-    ],
-)
-def test_a_file_is_there_where_its_path_is(said: str):
-    assert lost_file("src/a.py", said) is False
+WINDOWS = "C:\\Users\\ana\\shop"
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("uri", "base", "said", "lost"),
     [
-        "a.py",
-        "lib/src/a.py",
-        "src/a.pyc",
-        "src/a.py.orig",
-        "src/a.py/b",
-        "other-src/a.py",
-        "~/src/a.py",
+        ("src/a.py", BASE, "src/a.py", False),
+        ("src/a.py", BASE, "see src/a.py.", False),
+        ("src/a.py", BASE, "`src/a.py`:10", False),
+        ("src/a.py", BASE, "./src/a.py", False),
+        ("src/a.py", BASE, "/home/ana/shop/src/a.py", False),
+        ("src/a.py", BASE, 'file:src/a.py (hash="…")', False),
+        ("src/a.py", BASE, "changed src\\a.py", False),
+        *(("src/a.py", BASE, other, True) for other in ("a.py", "lib/src/a.py", "src/a.pyc")),
+        *(("src/a.py", BASE, other, True) for other in ("src/a.py.orig", "src/a.py/b")),
+        *(("src/a.py", BASE, other, True) for other in ("other-src/a.py", "~/src/a.py")),
+        # outside the folder by its whole path
+        ("/etc/hosts", BASE, "see /etc/hosts", False),
+        ("/etc/hosts", BASE, "see /chroot/etc/hosts", True),
+        # of Windows in either spelling
+        ("src/a.py", WINDOWS, "c:\\users\\ana\\shop\\SRC\\a.py", False),
+        ("src/b.py", WINDOWS, "C:\\Users\\ana\\shop\\src\\a.py", True),
+        ("a.py", None, "see a.py", False),
     ],
 )
-def test_a_file_is_not_there_where_another_one_is(said: str):
-    assert lost_file("src/a.py", said) is True
-
-
-def test_a_file_outside_the_folder_goes_by_its_whole_path():
-    assert lost_file("/etc/hosts", "see /etc/hosts") is False
-    assert lost_file("/etc/hosts", "see /chroot/etc/hosts") is True
-
-
-def test_a_file_of_windows_is_there_in_either_spelling():
-    base = "C:\\Users\\ana\\shop"
-
-    assert lost_file("src/a.py", "c:\\users\\ana\\shop\\SRC\\a.py", base) is False
-    assert lost_file("src/b.py", "C:\\Users\\ana\\shop\\src\\a.py", base) is True
-
-
-def test_a_session_without_a_folder_has_names_of_files():
-    assert lost_file("a.py", "see a.py", None) is False
+def test_a_file_is_there_where_its_path_is_and_not_where_another_one_is(
+    uri: str, base: str | None, said: str, *, lost: bool
+):
+    assert lost_file(uri, said, base) is lost
 
 
 def test_what_is_nested_without_end_is_read():
