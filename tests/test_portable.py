@@ -690,27 +690,17 @@ def test_what_no_pack_of_ours_says_is_refused(two: Two, code: str, places: dict[
     assert made_files(two.here) == before
 
 
-@pytest.mark.parametrize(
-    ("data", "code"),
-    [
-        (b"", "invalid_payload"),
-        (b"{", "invalid_payload"),
-        (b"[]", "invalid_payload"),
-        (b'{"format":"codex-checkpoints-pack","format":"x"}', "invalid_payload"),
-        (b"[" * 100_000, "invalid_payload"),
-        (b'{"format":' + b"[" * 500 + b"]" * 500 + b"}", "limit_exceeded"),
-        (b'{"a":NaN}', "invalid_payload"),
-        (b'{"a":"\xff"}', "invalid_payload"),
-        (b'{"a":"\\ud800"}', "invalid_payload"),
-        (b'{"a":' + b"9" * 5000 + b"}", "invalid_payload"),
-        (b" " * (MAX_BYTES + 1), "limit_exceeded"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else str(value[:12]),
-)
-def test_what_is_no_pack_is_refused(two: Two, data: bytes, code: str):
-    two.file.write_bytes(data)
+def test_what_is_no_pack_is_refused(two: Two):
+    for data in (
+        *(b"", b"{", b"[]", b"[" * 100_000, b'{"a":NaN}', b'{"a":"\xff"}', b'{"a":"\\ud800"}'),
+        b'{"format":"codex-checkpoints-pack","format":"x"}',
+        b'{"a":' + b"9" * 5000 + b"}",
+    ):
+        two.file.write_bytes(data)
+        assert two.refused().code == "invalid_payload", data[:12]
 
-    assert two.refused().code == code
+    two.file.write_bytes(b'{"format":' + b"[" * 500 + b"]" * 500 + b"}")
+    assert two.refused().code == "limit_exceeded"
 
 
 def test_a_file_is_a_pack_up_to_the_limit_and_refused_unread_a_byte_beyond(two: Two):

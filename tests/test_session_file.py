@@ -236,25 +236,21 @@ def test_a_base_may_be_compressed_and_is_reported_where_it_is_damaged(home: File
     assert task(home.now(2)) == "three"
 
 
-@pytest.mark.parametrize(
-    "base",
-    [
+def test_a_strange_pointer_to_a_base_stops_nobody(home: Files):
+    parent(home)
+    head, rest = rollout(session(thread=OWN), turn(user("own", ref="u9"))).split(b"\n", 1)
+    for base in (
+        {},
         {"thread_id": BASE},
         {"thread_id": BASE, "end_ordinal_exclusive": 8},
         {"thread_id": 7, "end_ordinal_exclusive": 8, "end_byte_offset": 9},
         {"thread_id": BASE, "end_ordinal_exclusive": -8, "end_byte_offset": "9"},
-        {},
-    ],
-)
-def test_a_strange_pointer_to_a_base_stops_nobody(home: Files, base: dict[str, object]):
-    parent(home)
-    own = rollout(session(thread=OWN), turn(user("own", ref="u9")))
-    head, rest = own.split(b"\n", 1)
-    pointed = json.loads(head)
-    pointed["payload"]["history_base"] = base
-    home.put(json.dumps(pointed).encode() + b"\n" + rest, 2)
+    ):
+        pointed = json.loads(head)
+        pointed["payload"]["history_base"] = base
+        home.put(json.dumps(pointed).encode() + b"\n" + rest, 2)
 
-    assert task(home.now(2)) == "own"
+        assert task(home.now(2)) == "own"
 
 
 # --- growth --------------------------------------------------------------------------------------
@@ -444,23 +440,17 @@ def test_a_compressed_file_says_the_same_in_one_frame_or_several(home: Files):
 PACKED = compressed(FIRST)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(b"", id="empty"),
-        pytest.param(b"garbage" * 9, id="garbage"),
-        pytest.param(FIRST, id="not compressed at all"),
-        pytest.param(PACKED[:-5], id="cut off"),
-        pytest.param(PACKED[:9], id="only its beginning"),
-        pytest.param(PACKED[:40] + b"\x00\x00\x00\x00" + PACKED[44:], id="damaged"),
-        pytest.param(PACKED + b"garbage", id="something behind it"),
-    ],
-)
-def test_a_damaged_compressed_file_cannot_be_read(home: Files, data: bytes):
-    path = home.put(data, form=".jsonl.zst")
-
-    with pytest.raises(UnreadableSource):
-        open_session(FILES, str(path), nowhere)
+def test_a_damaged_compressed_file_cannot_be_read(home: Files):
+    for data in (
+        *(b"", b"garbage" * 9, FIRST),
+        PACKED[:-5],
+        PACKED[:9],
+        PACKED[:40] + b"\x00\x00\x00\x00" + PACKED[44:],
+        PACKED + b"garbage",
+    ):
+        path = home.put(data, form=".jsonl.zst")
+        with pytest.raises(UnreadableSource):
+            open_session(FILES, str(path), nowhere)
 
 
 # --- saved and taken up again --------------------------------------------------------------------
