@@ -801,39 +801,30 @@ def test_the_tools_that_may_be_left_out_are_those_of_our_server() -> None:
     assert [tool["name"] for tool in mcp_tools.described()] == [*TOOLS]
 
 
-OFF = ("untrusted", "disabled")
 STATES = {
-    "as it was written": ("", ("untrusted", None), [None] * 3),
-    "no hooks": ("[features]\nhooks = false\n", ("disabled", None), [False] * 3),
-    "no hooks, the older name": (
-        "[features]\ncodex_hooks = false\n",
-        ("disabled", None),
-        [False] * 3,
-    ),
-    "no server": ("enabled = false", OFF, [None] * 3),
-    "no tools": ("enabled_tools = []", OFF, [None] * 3),
-    "not all tools": ('enabled_tools = ["memory.read"]', OFF, [None] * 3),
-    "all tools off": ('disabled_tools = ["memory.apply", "memory.read"]', OFF, [None] * 3),
-    "a tool off": ('disabled_tools = ["memory.apply"]', OFF, [None] * 3),
-    "all tools": (
-        'enabled_tools = ["memory.apply", "memory.read"]',
-        ("untrusted", None),
-        [None] * 3,
-    ),
-    "another tool off": ('disabled_tools = ["another"]', ("untrusted", None), [None] * 3),
-    "trust in another file": ("TRUST /x/config.toml 0:0", ("untrusted", None), [None] * 3),
-    "trust in another place": ("TRUST {path} 1:0", ("untrusted", None), [None] * 3),
-    "a hook off": ("TRUST {path} 0:0\nenabled = false", ("disabled", None), [False, None, None]),
-    "a hook on": ("TRUST {path} 0:0\nenabled = true", (None, None), [None] * 3),
+    "as it was written": ("", "untrusted", None),
+    "no hooks": ("[features]\nhooks = false\n", "disabled", None),
+    "no hooks, the older name": ("[features]\ncodex_hooks = false\n", "disabled", None),
+    "no server": ("enabled = false", "untrusted", "disabled"),
+    "no tools": ("enabled_tools = []", "untrusted", "disabled"),
+    "not all tools": ('enabled_tools = ["memory.read"]', "untrusted", "disabled"),
+    "all tools off": (f"disabled_tools = {json.dumps(TOOLS)}", "untrusted", "disabled"),
+    "a tool off": ('disabled_tools = ["memory.apply"]', "untrusted", "disabled"),
+    "all tools": (f"enabled_tools = {json.dumps(TOOLS)}", "untrusted", None),
+    "another tool off": ('disabled_tools = ["another"]', "untrusted", None),
+    "trust in another file": ("TRUST /x/config.toml 0:0", "untrusted", None),
+    "trust in another place": ("TRUST {path} 1:0", "untrusted", None),
+    "a hook off": ("TRUST {path} 0:0\nenabled = false", "disabled", None),
+    "a hook on": ("TRUST {path} 0:0\nenabled = true", None, None),
 }
 
 
 @pytest.mark.parametrize("state", STATES.values(), ids=STATES)
 def test_what_a_person_left_out_or_switched_off_is_told(
-    home: Path, path: Path, state: tuple[str, tuple[str | None, ...], list[bool | None]]
+    home: Path, path: Path, state: tuple[str, str | None, str | None]
 ) -> None:
     connect(home, HERE)
-    written, problems, enabled = state
+    written, hook, mcp = state
     text = path.read_text()
     if written.startswith("TRUST "):
         trust, _, more = written.format(path=path).partition("\n")
@@ -847,9 +838,11 @@ def test_what_a_person_left_out_or_switched_off_is_told(
 
     seen = look(home, HERE)
 
-    assert tuple(door.problem for door in seen.doors) == problems
-    assert [hook.enabled for hook in seen.hooks] == enabled
-    assert ("disabled_tools" in (seen.doors[1].way_out or "")) is (problems == OFF)
+    assert [door.problem for door in seen.doors] == [hook, mcp]
+    others = False if written.startswith("[") else None
+    first = False if hook == "disabled" else None
+    assert [each.enabled for each in seen.hooks] == [first, others, others]
+    assert ("disabled_tools" in (seen.doors[1].way_out or "")) is (mcp == "disabled")
 
 
 def test_entries_that_call_something_else_are_told(home: Path) -> None:
