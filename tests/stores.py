@@ -11,6 +11,7 @@ from codex_checkpoints.storage import file_lock
 from codex_checkpoints.storage.contract import Copied, Item, NewThread, Rollout, Row, ThreadStore
 from codex_checkpoints.storage.local import LocalThreadStore
 from codex_checkpoints.storage.memory import InMemoryThreadStore
+from homes import thread
 
 AT = datetime(2026, 11, 21, 12, 0, 0, 123000, tzinfo=UTC)
 
@@ -109,11 +110,6 @@ def _loading(threads: set[str]) -> Callable[[str], contextlib.AbstractContextMan
 
 
 STORES = {"local": local, "memory": memory}
-
-
-def thread(number: int) -> str:
-    """Return a thread id; a higher number is a newer one."""
-    return f"01a1f865-0000-7000-8000-{number:012d}"
 
 
 def meta(number: int, mode: str = "paginated", **more: object) -> dict[str, object]:
