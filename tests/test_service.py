@@ -1281,18 +1281,16 @@ def test_two_followers_at_once_keep_one_whole_checkpoint(home: Home, shop: Path)
     first = turn(user("one"), patch(add="a.py"))
     home.put(rollout(session(thread=thread(1), cwd=str(shop)), first))
 
+    def now() -> tuple[str, str] | None:
+        it = home.stored()
+        return it and (it["task"]["text"], it["artifacts"]["a.py"]["hash"])
+
     with following(home), following(home):
         for number in range(1, 8):
             (shop / "a.py").write_text(f"{number}")
             grow(home, turn(user(f"task {number}"), name=f"n{number}"))
-            wanted = "sha256:" + sha256(f"{number}".encode()).hexdigest()
-            eventually(
-                home.stored,
-                lambda it, number=number, wanted=wanted: (
-                    it["task"]["text"] == f"task {number}"
-                    and it["artifacts"]["a.py"]["hash"] == wanted
-                ),
-            )
+            digest = "sha256:" + sha256(f"{number}".encode()).hexdigest()
+            eventually(now, (f"task {number}", digest).__eq__)
         stored = home.checkpoint().read_bytes()
 
     assert [path.name for path in home.checkpoint().parent.iterdir()] == ["checkpoint_v1.json"]
