@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import python
+from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.storage import tree
 from codex_checkpoints.storage.contract import (
@@ -263,28 +264,27 @@ def test_codex_hears_of_the_name_of_a_legacy_thread_as_it_would_write_it(
     assert name(store, 2) == "not told"
 
 
+def codex_says(home: Home, text: str, at: str) -> None:
+    line = {"id": thread(1), "thread_name": text, "updated_at": at}
+    with codex_names(home).open("ab") as file:
+        file.write(orjson.dumps(line) + b"\n")
+
+
 def test_a_later_line_of_codex_goes_before_our_name_and_an_earlier_one_does_not(
     home: Home, store: LocalThreadStore, clock: Clock
 ):
     home.put(chat("x"))
-
-    def codex_says(text: str, at: str) -> None:
-        line = {"id": thread(1), "thread_name": text, "updated_at": at}
-        with codex_names(home).open("ab") as file:
-            file.write(orjson.dumps(line) + b"\n")
-
-    codex_says("theirs", "2026-11-21T11:59:59Z")
+    codex_says(home, "theirs", "2026-11-21T11:59:59Z")
     assert name(store) == "theirs"
     give(store, "ours")
-    assert name(store) == "ours"
-    codex_says("a copy of the past", "2026-11-21T13:00:00+02:00")
-    assert name(store) == "ours"
-    codex_says("theirs again", "2026-11-21T12:00:01Z")
-    assert name(store) == "theirs again"
-    codex_says("", "2026-11-21T12:00:02Z")
-    assert name(store) is None
-    codex_says("of no time", "yesterday")
-    assert name(store) == "ours"
+    for text, at, after in (
+        ("a copy of the past", "2026-11-21T13:00:00+02:00", "ours"),
+        ("theirs again", "2026-11-21T12:00:01Z", "theirs again"),
+        ("", "2026-11-21T12:00:02Z", None),
+        ("of no time", "yesterday", "ours"),
+    ):
+        codex_says(home, text, at)
+        assert name(store) == after
     clock.now += timedelta(hours=1)
     give(store, None)
     assert name(store) is None
@@ -294,10 +294,8 @@ def test_a_later_line_of_codex_goes_before_our_name_and_an_earlier_one_does_not(
 def test_a_name_counts_though_codex_wrote_one_by_a_clock_that_was_ahead(
     home: Home, store: LocalThreadStore, clock: Clock, ahead: timedelta
 ):
-    home.put(rollout(session("legacy", thread=thread(1)), user("x")))
-    later = (clock.now + ahead).isoformat()
-    line = {"id": thread(1), "thread_name": "theirs", "updated_at": later}
-    codex_names(home).write_bytes(orjson.dumps(line) + b"\n")
+    legacy(home)
+    codex_says(home, "theirs", (clock.now + ahead).isoformat())
     assert name(store) == "theirs"
 
     give(store, "ours")
@@ -312,14 +310,12 @@ def test_older_sources_of_names_stay_readable(home: Home):
     home.put(rollout(session("legacy", thread=thread(1)), turn(user("x")), renamed))
 
     with home.house() as house:
-        store = house.sessions.catalogue.store
-        assert [item.title for item in house.sessions.summaries.page().items] == ["in the history"]
-        codex_names(home).write_bytes(
-            orjson.dumps({"id": thread(1), "thread_name": "in the list", "updated_at": "2026"})
-        )
-        assert [item.title for item in house.sessions.summaries.page().items] == ["in the list"]
-        store.update_thread_metadata([(thread(1), Patch(name="in the patch"))])
-        assert [item.title for item in house.sessions.summaries.page().items] == ["in the patch"]
+        titles = [_page(house)[0].title]
+        codex_says(home, "in the list", "2026")
+        titles.append(_page(house)[0].title)
+        give(cast("LocalThreadStore", house.sessions.catalogue.store), "in the patch")
+        titles.append(_page(house)[0].title)
+    assert titles == ["in the history", "in the list", "in the patch"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such pipes there")
@@ -349,29 +345,27 @@ def test_a_thread_in_a_folder_that_nobody_can_name_is_not_found(
             ask(thread(1))
 
 
-def test_a_name_that_cannot_be_kept_is_not_given(home: Home, store: LocalThreadStore):
-    home.put(chat("x"))
-    metadata(home).mkdir(parents=True)
+@pytest.mark.parametrize(
+    ("place", "other"), [(metadata, codex_names), (codex_names, metadata)], ids=["ours", "theirs"]
+)
+def test_a_name_that_cannot_be_kept_or_told_to_codex_is_not_given(
+    home: Home,
+    store: LocalThreadStore,
+    place: Callable[[Home], Path],
+    other: Callable[[Home], Path],
+):
+    legacy(home)
+    place(home).mkdir(parents=True)
 
-    with pytest.raises(StorageFailed):
+    with pytest.raises(StorageFailed, match=f"not kept: {place(home).name}") as failed:
         give(store, "lost")
+    assert not isinstance(failed.value, KeptHereAlone)
     assert name(store) is None
-    assert not codex_names(home).exists()
+    assert not other(home).exists()
 
 
 def legacy(home: Home) -> None:
     home.put(rollout(session("legacy", thread=thread(1)), user("x")))
-
-
-def test_a_name_that_codex_cannot_be_told_of_is_not_given(home: Home, store: LocalThreadStore):
-    legacy(home)
-    codex_names(home).mkdir()
-
-    with pytest.raises(StorageFailed, match=r"not kept: session_index\.jsonl") as failed:
-        give(store, "lost")
-    assert not isinstance(failed.value, KeptHereAlone)
-    assert name(store) is None
-    assert not metadata(home).exists()
 
 
 def test_a_name_that_the_disk_has_no_room_to_tell_codex_of_is_said_to_be_kept(
@@ -648,12 +642,12 @@ def test_processes_that_write_and_list_at_once_lose_nothing(home: Home, store: L
     for who, count in counts.items():
         assert sorted(said_by[who]) == list(range(1, count + 1))
     assert len(records(codex_names(home))) == len(records(metadata(home, 2)))
-    assert {each.title for each in _page(home)} == {name(store, number) for number in (1, 2, 3)}
-
-
-def _page(home: Home) -> Any:  # noqa: ANN401 - summaries
     with home.house() as house:
-        return house.sessions.summaries.page().items
+        assert {each.title for each in _page(house)} == {name(store, n) for n in (1, 2, 3)}
+
+
+def _page(house: Assembly) -> Any:  # noqa: ANN401 - summaries
+    return house.sessions.summaries.page().items
 
 
 # --- where things are written --------------------------------------------------------------------
