@@ -104,13 +104,17 @@ def publish(home: Home, path: Path, *lines: bytes) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
-def test_a_new_session_file_has_the_rights_that_codex_gives(home: Home) -> None:
+def test_a_new_session_file_has_the_rights_that_codex_gives(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home.root)  # a relative path is a path too
     old = os.umask(0o027)
     try:
-        publish(home, home.path(), b"one\n")
+        writer.publish(str(home.path().relative_to(home.root)), [b"one\n", b"two\n"], "nursery")
     finally:
         os.umask(old)
 
+    assert home.path().read_bytes() == b"one\ntwo\n"
     assert home.path().stat().st_mode & 0o777 == 0o640
 
 
