@@ -14,47 +14,15 @@ from typing import Any
 import pytest
 
 from homes import WAIT, Home, chat, eventually, following, more, thread
+from killing import again, killed_at_each_step
 from rollouts import patch, rollout, session, turn, user
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 
-DIE = """
-import os, signal, sqlite3, stat
-
-what, after = os.environ["DIE_AT"].split(":")
-left = int(after)
-
-def die():
-    global left
-    left -= 1
-    if left < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-if what == "commit":
-    from codex_checkpoints.storage.index import Index
-
-    def write(self, work):
-        with self._connection:
-            work(self._connection)
-            die()
-    Index._write = write
-elif what in ("file", "folder"):
-    plain = os.fsync
-
-    def fsync(file):
-        if stat.S_ISDIR(os.fstat(file).st_mode) == (what == "folder"):
-            if what == "file" and left == 0:
-                os.ftruncate(file, os.fstat(file).st_size // 2)  # as much as had come to the disk
-            die()
-        return plain(file)
-    os.fsync = fsync
-else:
-    plain = getattr(os, what)
-
-    def call(first, *more, **named):
-        die()
-        return plain(first, *more, **named)
-    setattr(os, what, call)
+SHOW = """
+def work(sessions, root, *names):
+    for name in names:
+        sessions.show(name)
 """
 
 HOLD = """
@@ -69,34 +37,20 @@ sys.stdin.read()
 NUMBERS = range(1, 6)
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    """Five sessions whose checkpoints are stored, and which have gone on since."""
-    home = Home(tmp_path)
-    for number in NUMBERS:
-        home.put(chat(f"old {number}", number), number)
-    assert home.run("watch", "--once").returncode == 0
-    for number in NUMBERS:
-        home.put(chat(f"old {number}", number) + later(number, "new"), number)
-    return home
-
-
 def later(number: int, text: str, ordinal: int = 6) -> bytes:
     return more(turn(user(f"{text} {number}"), name=text), thread=thread(number), ordinal=ordinal)
 
 
+def show_all(home: Home) -> None:
+    with home.house() as house:
+        for number in NUMBERS:
+            house.sessions.show(thread(number))
+
+
 def tasks(home: Home) -> list[str]:
     """Read every stored checkpoint; one that is not whole fails here."""
-    found: list[str] = []
-    for number in NUMBERS:
-        data = home.checkpoint(number).read_bytes()
-        assert data.endswith(b"}\n")
-        found.append(json.loads(data)["task"]["text"])
-    return found
-
-
-def leftovers(home: Home) -> list[Path]:
-    return sorted(home.root.rglob("*.tmp"))
+    stored = sorted(home.root.rglob("*checkpoint_v1.json"))
+    return [json.loads(path.read_bytes())["task"]["text"] for path in stored]
 
 
 def is_whole(home: Home) -> bool:
@@ -104,51 +58,30 @@ def is_whole(home: Home) -> bool:
         return database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
-def die_at(home: Home, point: str, *command: str) -> None:
-    done = home.run(*command, first=DIE, env={"DIE_AT": point})
-    assert done.returncode == -signal.SIGKILL, done.stderr
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["state", "beside"])
+def test_a_checkpoint_is_the_old_one_or_the_new_one(tmp_path: Path, where: str) -> None:
+    home = Home(tmp_path / "template")
+    home.config(f'checkpointLocation = "{where}"')
+    for number in NUMBERS:
+        home.put(chat(f"old {number}", number), number)
+    show_all(home)
+    for number in NUMBERS:
+        home.put(chat(f"old {number}", number) + later(number, "new"), number)
+    old, new = ([f"{age} {number}" for number in NUMBERS] for age in ("old", "new"))
 
+    tries = killed_at_each_step(SHOW, home, tmp_path / "killed", *map(thread, NUMBERS))
 
-@pytest.mark.parametrize("after", [0, 3])
-@pytest.mark.parametrize("call", ["file", "replace"])
-def test_a_checkpoint_is_the_old_one_or_the_new_one(home: Home, call: str, after: int) -> None:
-    die_at(home, f"{call}:{after}", "watch", "--once")
-
-    expected = [f"new {number}" for number in NUMBERS][:after]
-    assert tasks(home) == expected + [f"old {number}" for number in NUMBERS][after:]
-    (left,) = leftovers(home)
-    assert left.parent == home.checkpoint(after + 1).parent
-
-    assert home.run("watch", "--once").returncode == 0
-    assert tasks(home) == [f"new {number}" for number in NUMBERS]
-    assert leftovers(home) == []
-
-
-def test_a_checkpoint_whose_folder_is_not_flushed_yet_is_the_new_one(home: Home) -> None:
-    die_at(home, "folder:2", "watch", "--once")
-
-    assert tasks(home) == ["new 1", "new 2", "new 3", "old 4", "old 5"]
-    assert leftovers(home) == []
-
-
-def test_what_is_left_beside_a_rollout_is_cleared_too(home: Home) -> None:
-    home.config('checkpointLocation = "beside"')
-
-    die_at(home, "replace:0", "show", thread(1))
-
-    (left,) = leftovers(home)
-    assert left.parent == home.path().parent
-    before = sorted(home.path().parent.iterdir())
-    assert home.run("sessions").returncode == 0
-    assert sorted(home.path().parent.iterdir()) == [path for path in before if path != left]
-
-
-def test_an_index_that_was_being_written_is_whole(home: Home) -> None:
-    die_at(home, "commit:0", "sessions")
-
-    assert is_whole(home)
-    listed = home.json("sessions")
-    assert [item["task"] for item in listed] == [f"new {number}" for number in NUMBERS]
+    seen: set[int] = set()
+    for at in range(1, tries):
+        here = again(tmp_path / "killed" / str(at))
+        done = sum(text.startswith("new") for text in tasks(here))
+        assert tasks(here) == new[:done] + old[done:]
+        seen.add(done)
+        show_all(here)
+        assert tasks(here) == new
+        assert list(here.root.rglob("*.tmp")) == []
+    assert seen == set(range(6))
 
 
 def test_killing_a_follower_again_and_again_never_shows_a_part(tmp_path: Path) -> None:
@@ -191,6 +124,9 @@ def test_killing_a_follower_again_and_again_never_shows_a_part(tmp_path: Path) -
 
 def test_a_killed_process_holds_up_no_other(home: Home) -> None:
     """Nothing of it stays locked."""
+    for number in NUMBERS:
+        home.put(chat(f"old {number}", number), number)
+    show_all(home)
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(home.state / "index.sqlite")],
         stdin=subprocess.PIPE,
