@@ -77,7 +77,7 @@ def test_payloads_and_marks_of_the_sender_do_not_come_in() -> None:
     }
     sealed: Item = {**compaction(), "id": "cmp_1", "metadata": {}}
 
-    assert filtered([marked]) == (user("see [left out here: base64, 3008 bytes]"),)
+    assert filtered([marked]) == (user("see [3008 bytes of base64]"),)
     assert filtered([sealed]) == (compaction(),)
 
 

@@ -6,12 +6,13 @@ import random
 import pytest
 
 from codex_checkpoints.core.compaction.building import select
-from codex_checkpoints.core.compaction.kinds import LeftOut, plain_message
+from codex_checkpoints.core.compaction.kinds import plain_message
+from codex_checkpoints.core.rollout.payloads import LeftOut
 from compactions import PNG, Item, image, pasts, user, with_parts
 from growth import takes_time_in_proportion
 
 SIZE = 3008
-NOTE = f"[left out here: base64, {SIZE} bytes]"
+NOTE = f"[{SIZE} bytes of base64]"
 BLOB = base64.b64encode(random.Random(2).randbytes(1200)).decode()
 
 
@@ -30,30 +31,31 @@ def test_an_image_gives_way_to_a_note_with_its_size() -> None:
     [
         (
             f"see data:image/png;base64,{PNG} here",
-            f"see [left out here: image/png, {SIZE} bytes] here",
+            f"see [{SIZE} bytes of base64] here",
         ),
-        (f"data:;base64,{PNG}!", f"[left out here: text/plain, {SIZE} bytes]!"),
+        (f"data:;base64,{PNG}!", f"[{SIZE} bytes of base64]!"),
         (
             "a data:image/svg+xml;charset=utf-8," + "%3Csvg" * 50 + " b",
-            "a [left out here: image/svg+xml, 300 bytes] b",
+            "a [300 bytes of base64] b",
         ),
         (f"so: {PNG}", f"so: {NOTE}"),
-        (f"so: {PNG[:64]}", "so: [left out here: base64, 48 bytes]"),
-        (f"so: {BLOB}.", "so: [left out here: base64, 1200 bytes]."),
+        (f"so: {PNG[:64]}", "so: [48 bytes of base64]"),
+        (f"so: {BLOB[:260]}", "so: [195 bytes of base64]"),
+        (f"so: {BLOB}.", "so: [1200 bytes of base64]."),
         (
             "so:\n" + "\r\n".join(BLOB[at : at + 64] for at in range(0, 1600, 64)) + "\nthen",
-            "so:\n[left out here: base64, 1200 bytes]\nthen",
+            "so:\n[1200 bytes of base64]\nthen",
         ),
         (
             "so:\n" + "\n".join(BLOB[at : at + 64] for at in range(0, 1600, 64)) + "\nQUI=\nthen",
-            "so:\n[left out here: base64, 1202 bytes]\nthen",
+            "so:\n[1202 bytes of base64]\nthen",
         ),
         (
             f"{PNG} data:image/gif;base64,{'R0lGODlh' * 3} {BLOB}",
-            f"{NOTE} [left out here: image/gif, 18 bytes] [left out here: base64, 1200 bytes]",
+            f"{NOTE} [18 bytes of base64] [1200 bytes of base64]",
         ),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_payloads_in_a_text_give_way_to_notes(text: str, left: str) -> None:
     assert parts(user(text)) == (left,)
@@ -66,15 +68,27 @@ def test_payloads_in_a_text_give_way_to_notes(text: str, left: str) -> None:
         "abcABC123" * 1000,
         "/home/ana/" + "deep/" * 300,
         "0123456789abcdef" * 500,
-        BLOB[:1000],
+        BLOB[:256],
         "data:image/png;base64,iVBOR",
         "the data: is here",
-        "ssh-rsa " + BLOB[:372],
+        "ssh-ed25519 " + BLOB[:68],
     ],
     ids=range(8),
 )
 def test_long_words_are_no_payload(text: str) -> None:
     assert parts(user(text)) == (text,)
+
+
+def test_of_a_message_that_an_editor_wrapped_the_request_alone_is_kept() -> None:
+    wrapped = (
+        "# Context from my IDE setup:\n## Open tabs:\n- a.py\n\n## My request for Codex:\nfix it\n"
+    )
+
+    assert parts(user(wrapped)) == ("fix it\n",)
+    assert parts(with_parts(image(), "# Context\n", wrapped)) == (
+        f"[left out here: image/png, {SIZE} bytes]",
+        "fix it\n",
+    )
 
 
 def test_other_parts_are_left_out_too() -> None:

@@ -22,26 +22,62 @@ def lengths(*items: Item, budget: int = 20_000) -> list[int]:
     return [len(text) for text in kept(*items, budget=budget)]
 
 
+def sizes(*tokens: int, budget: int = RETAINED_TOKENS) -> list[int]:
+    """Return the tokens kept of messages of these sizes, each of another letter."""
+    items = [of(size, chr(ord("a") + place)) for place, size in enumerate(tokens)]
+    return [each.tokens for each in select(pasts(items), budget).retained]
+
+
 @pytest.mark.parametrize(
-    ("sizes", "expected"),
+    ("tokens", "kept"),
     [
-        ([19_999], [79_996]),
-        ([20_000], [80_000]),
-        ([20_001], [80_000 + len(MARK)]),
-        ([5, 19_999], [4 + len("…4 tokens truncated…"), 79_996]),
-        ([1, 19_999], [4, 79_996]),
-        ([5, 1, 19_999], [4, 79_996]),
-        ([5, 20_000], [80_000]),
-        ([5, 20_001], [80_000 + len(MARK)]),
-        ([10_000, 10_000], [40_000, 40_000]),
-        ([1, 10_001, 10_000], [40_000 + len(MARK), 40_000]),
+        ([19_999], [19_999]),
+        ([20_000], [20_000]),
+        ([10_000, 10_000], [10_000, 10_000]),
+        ([20_001], [8_000]),
+        ([5, 19_999], [5, 8_000]),
+        ([10_000, 5_000, 5_001], [2_000, 5_000, 5_001]),
+        ([10_000, 10_000, 10_000], [2_000, 2_000, 10_000]),
+        ([10_000, 10_000, 17_000], [2_000, 2_000, 8_000]),
+        ([1_500] * 12 + [4_000], [1_000, *[1_500] * 10, 4_000]),
     ],
     ids=str,
 )
-def test_messages_are_taken_from_the_newest_until_the_budget_is_used_up(
-    sizes: list[int], expected: list[int]
+def test_long_messages_are_cut_the_oldest_first_until_all_fit(
+    tokens: list[int], kept: list[int]
 ) -> None:
-    assert lengths(*map(of, sizes), budget=RETAINED_TOKENS) == expected
+    assert sizes(*tokens) == kept
+
+
+@pytest.mark.parametrize(
+    ("tokens", "kept"),
+    [
+        ([2_000] * 11, [2_000] * 10),
+        ([*[2_000] * 10, 1_999], [1, *[2_000] * 9, 1_999]),
+        ([10, *[2_000] * 10], [2_000] * 10),
+    ],
+    ids=str,
+)
+def test_what_still_does_not_fit_goes_from_the_oldest(tokens: list[int], kept: list[int]) -> None:
+    assert sizes(*tokens) == kept
+
+
+def test_three_pasted_logs_leave_all_requests() -> None:
+    logs = [user(f"log {number}\n" + "x" * 25_000) for number in range(3)]
+    asked = [user(f"request {number}: " + "y" * 3_000) for number in range(17)]
+
+    found = kept(*asked[:6], logs[0], *asked[6:9], logs[1], logs[2], *asked[9:])
+
+    assert [text for text in found if text.startswith("request")] == [
+        text_of(item) for item in asked
+    ]
+    assert len(found) == 20
+
+
+def test_of_identical_messages_the_newest_alone_is_kept() -> None:
+    history = pasts([user("go on"), user("fix it"), user("go on")])
+
+    assert [each.place for each in select(history, 20_000).retained] == [1, 2]
 
 
 def test_another_budget_keeps_another_amount() -> None:
@@ -85,9 +121,9 @@ def test_what_no_person_wrote_is_never_kept(text: str) -> None:
 def test_only_messages_of_the_user_are_kept_with_their_places() -> None:
     others = [message("developer", "x"), message("assistant", "x"), call("c"), output("c", "x")]
 
-    found = select(pasts([*others, user("a"), user(SUMMARY), user("a"), user("")]), 20_000).retained
+    found = select(pasts([*others, user("a"), user(SUMMARY), user("b"), user("")]), 20_000).retained
 
-    assert [(text_of(each.item), each.place) for each in found] == [("a", 4), ("a", 6)]
+    assert [(text_of(each.item), each.place) for each in found] == [("a", 4), ("b", 6)]
 
 
 def test_a_message_that_was_cut_once_stays_as_it_is_the_next_time() -> None:

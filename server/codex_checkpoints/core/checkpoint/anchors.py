@@ -27,12 +27,11 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.checkpoint.reducer import ref_of, words_of
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import contextual, items, tools
 from codex_checkpoints.core.rollout.fields import is_list, is_object, object_of
 from codex_checkpoints.core.rollout.parsing import item_of
-from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line, Scale
+from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line
 from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.values import frozen
 
@@ -103,12 +102,7 @@ class Newest(Fold):
         `turns` are the current ones, those of an unfinished last line included.  If `is_enough`,
         the anchors are those of the whole session.
         """
-        scale, state = whole.scale, whole.state
-        count = sum(1 for line in lines.split(b"\n") if line.strip())
-        seed = None if state.seed is None else state.seed.seq
-        at = Scale(scale.lines - count, -1, scale.ordinals, scale.paginated, seed=seed)
-        end = State(head=state.head, own_from=state.own_from, typed=state.typed, seed=state.seed)
-        newest = cls(limit, Replay(end, at), turns)
+        newest = cls(limit, whole.near_the_end(lines), turns)
         newest.replay.feed(lines)
         return newest
 

@@ -150,6 +150,9 @@ MAX_URI_CHARS = 1024
 RETAINED_TOKENS = 20_000
 """The default budget for the user's messages in a compaction, as in Codex (JUN-13)."""
 
+IGNORED = (".env*", "*.pem", "*.key", "id_*")
+"""The default of `digestIgnore`: names of files that are never quoted."""
+
 DEFAULT_BUDGET = 8000
 """The default of `restoreBudgetTokens`: tokens of a state pack."""
 

@@ -109,6 +109,15 @@ class Replay(Reader):
         ahead.close(tail)
         return ahead
 
+    def near_the_end(self, lines: bytes) -> Replay:
+        """Return a replay that stands before the last `lines` of what this one has read."""
+        scale, state = self.scale, self.state
+        count = sum(1 for line in lines.split(b"\n") if line.strip())
+        seed = None if state.seed is None else state.seed.seq
+        at = Scale(scale.lines - count, -1, scale.ordinals, scale.paginated, seed=seed)
+        end = State(head=state.head, own_from=state.own_from, typed=state.typed, seed=state.seed)
+        return Replay(end, at)
+
     def task(self) -> Task | None:
         """Return the task of the checkpoint."""
         return task_of(self.state)

@@ -20,13 +20,13 @@ from codex_checkpoints.core.compaction.kinds import (
     AUTHORS,
     Author,
     Kind,
-    LeftOut,
     Past,
     PlainMessage,
     kind_of,
     plain_message,
 )
-from codex_checkpoints.core.history.items import user_message
+from codex_checkpoints.core.digest.composing import Digest
+from codex_checkpoints.core.history.items import texts, user_message
 from codex_checkpoints.core.history.tokens import (
     Source,
     approximate_tokens,
@@ -36,6 +36,7 @@ from codex_checkpoints.core.history.tokens import (
 )
 from codex_checkpoints.core.rollout.fields import Json, text_of, texts_of
 from codex_checkpoints.core.rollout.ours import is_ours
+from codex_checkpoints.core.rollout.payloads import LeftOut
 from codex_checkpoints.values import frozen
 
 
@@ -229,6 +230,13 @@ def counted(kinds: Sequence[Kind]) -> Mapping[Kind, int]:
 _MARKER = re.compile("(?=(…[0-9]{1,19} tokens truncated…))")
 
 
+LONGEST_KEPT = 2_000
+"""Tokens to which messages are cut where not all fit."""
+
+LONGEST_NEWEST = 8_000
+"""The same for the newest one."""
+
+
 @frozen
 class Retained:
     """A user message that is kept: its place in the history, and what replaces it."""
@@ -253,31 +261,53 @@ class Selection:
 
 
 def select(history: Sequence[Past], budget: int) -> Selection:
-    """Return the user's newest messages within the budget (JUN-14)."""
+    """Return the user's messages that a replacement keeps (rules, "Retained user messages").
+
+    When all fit into the budget, none is cut.  Else long ones are cut to `LONGEST_KEPT`, the oldest
+    first, until all fit; what then does not fit is left to the walk from the newest (JUN-14).
+    """
+    found = _messages(history)
+    tokens = {place: _cost(message.text) for place, message in found.items()}
+    limits = dict(tokens)
+    newest = max(found, default=0)
+    for place in sorted(found):
+        if sum(limits.values()) <= budget:
+            break
+        limits[place] = min(tokens[place], LONGEST_NEWEST if place == newest else LONGEST_KEPT)
     retained: list[Retained] = []
     only_payload: list[int] = []
     left, reached = budget, len(history)
     while left > 0 and reached > 0:
         reached -= 1
-        item = history[reached].item
-        if kind_of(item) != "user":
-            continue
-        message = plain_message(item)
-        if not message.says_something:
-            only_payload += [reached] if message.left_out else []
-            continue
-        found = _within(reached, message, left)
-        retained.append(found)
-        left -= found.tokens
+        message = found.get(reached)
+        if message is not None:
+            retained.append(_within(reached, message, tokens[reached], min(left, limits[reached])))
+            left -= retained[-1].tokens
+        elif kind_of(history[reached].item) == "user":
+            message = plain_message(history[reached].item)
+            only_payload += [reached] if message.left_out and not message.says_something else []
     return Selection(tuple(reversed(retained)), tuple(reversed(only_payload)), reached)
 
 
-def _within(place: int, message: PlainMessage, left: int) -> Retained:
-    tokens = _cost(message.text)
-    if tokens <= left:
+def _messages(history: Sequence[Past]) -> dict[int, PlainMessage]:
+    """Return the user's messages that say something, by place; of identical ones the newest."""
+    found: dict[int, PlainMessage] = {}
+    seen: set[tuple[str, ...]] = set()
+    for place in range(len(history) - 1, -1, -1):
+        item = history[place].item
+        if kind_of(item) == "user":
+            message = plain_message(item)
+            if message.says_something and message.parts not in seen:
+                seen.add(message.parts)
+                found[place] = message
+    return found
+
+
+def _within(place: int, message: PlainMessage, tokens: int, limit: int) -> Retained:
+    if tokens <= limit:
         return Retained(place, user_message(message.parts), tokens, 0, message.left_out)
-    text = cut_text(message.text, left)
-    return Retained(place, user_message([text]), left, tokens - left, message.left_out)
+    text = cut_text(message.text, limit)
+    return Retained(place, user_message([text]), limit, tokens - limit, message.left_out)
 
 
 def _cost(text: str) -> int:
@@ -315,7 +345,8 @@ class Terms:
 
     `placement` is one of `Placement`; any other text is refused (CKP-6).  `before` is the reported
     size of the context.  Below `trigger` nothing is done; the replacement fits into `target`
-    (JUN-19).  `waived` are refusals that the user overrides: `not_smaller`, `turn_not_complete`.
+    (JUN-19).  `digest` makes the digest beside these messages of the user, for a context of so many
+    tokens.  `waived` are refusals that the user overrides: `not_smaller`, `turn_not_complete`.
     """
 
     placement: str
@@ -324,6 +355,7 @@ class Terms:
     before: Figure | None = None
     trigger: int | None = None
     target: int | None = None
+    digest: Callable[[Sequence[str], int], Digest] | None = None
     waived: frozenset[Reason] = frozenset()
 
     def size_of(self, items: Iterable[Json]) -> Figure:
@@ -346,16 +378,37 @@ class Replacement:
 def build(
     history: Sequence[Past], checkpoint: Checkpoint, caps: Caps, terms: Terms
 ) -> Replacement | Declined:
-    """Return what replaces this history, or why nothing does (JUN-45)."""
+    """Return what replaces this history, or why nothing does (JUN-45).
+
+    Where only the digest makes it no smaller than the history, it goes without.
+    """
+    built = _build(history, checkpoint, caps, terms)
+    if isinstance(built, Declined) and built.reason == "not_smaller" and terms.digest is not None:
+        return _build(history, checkpoint, caps, attrs.evolve(terms, digest=None))
+    return built
+
+
+def _build(
+    history: Sequence[Past], checkpoint: Checkpoint, caps: Caps, terms: Terms
+) -> Replacement | Declined:
     selection = select(history, terms.budget)
-    declined = not_now(terms, terms.size_of(past.item for past in history))
+    before = terms.size_of(past.item for past in history)
+    declined = not_now(terms, before)
     if declined is not None:
         return declined
     if not history or (is_empty(checkpoint) and not selection.retained):
         return Declined("missing_context", {"items": len(history)})
-    last = handoff(view_v1(checkpoint, caps))
     kept: Sequence[Retained] = selection.retained
-    if terms.target is not None:
+    view = view_v1(checkpoint, caps)
+    while True:
+        digest = Digest()
+        if terms.digest is not None:
+            digest = terms.digest(_whole_texts(kept), before.tokens)
+        last = handoff(view, digest.text)
+        if terms.target is None:
+            break
+        if of_item(last) > terms.target:
+            digest, last = Digest(), handoff(view)
         # The oldest messages go until the rest and the handoff fit; never the newest (CKP-15).
         least = of_item(last)
         found = TooLarge(0, 0)
@@ -364,10 +417,14 @@ def build(
         if isinstance(found, TooLarge):
             size = least + found.tokens
             return Declined("item_too_large", {"tokens": size, "target": terms.target})
+        if len(found.kept) == len(kept):
+            break
+        # What goes no longer stands beside the digest, so that quotes it.
         kept = [kept[place] for place in found.kept]
     items = (*(each.item for each in kept), last)
     origins = (*(each.place for each in kept), None)
-    bound, pieces = _bound_of(selection, last, terms), _pieces(history, selection, kept)
+    bound = _bound_of(selection, last, terms, digest.budget - digest.tokens)
+    pieces = _pieces(history, selection, kept)
     return reported(history, terms, items, origins, bound, pieces)
 
 
@@ -395,13 +452,19 @@ def reported(  # noqa: PLR0913, PLR0917 - both sides, and what became of each it
     return Replacement(items, origins, report)
 
 
-def _bound_of(selection: Selection, last: Json, terms: Terms) -> int:
+def _whole_texts(kept: Sequence[Retained]) -> list[str]:
+    """Return the texts of the messages that are kept whole."""
+    return ["\n".join(texts(each.item)) for each in kept if not each.cut_tokens]
+
+
+def _bound_of(selection: Selection, last: Json, terms: Terms, unused: int) -> int:
     """Return the most tokens a replacement can have, before it is built (DSC-56).
 
-    The sum of the handoff, the budget for the user's messages and their JSON, up to the target.
+    The sum of the handoff, what its digest left `unused`, the budget for the user's messages and
+    their JSON, up to the target.
     """
     around = sum(of_item(each.item) - each.tokens for each in selection.retained)
-    bound = of_item(last) + terms.budget + around
+    bound = of_item(last) + unused + terms.budget + around
     return bound if terms.target is None else min(bound, terms.target)
 
 
@@ -487,7 +550,8 @@ def adopt(
     history: Sequence[Past], material: Sequence[Json], terms: Terms
 ) -> Replacement | Declined:
     """Return what replaces this history, made of foreign `material`, or why nothing does."""
-    declined = not_now(terms, terms.size_of(past.item for past in history))
+    before = terms.size_of(past.item for past in history)
+    declined = not_now(terms, before)
     if declined is not None:
         return declined
     found = filtered(material)

@@ -98,6 +98,20 @@ def is_summary(text: str) -> bool:
     )
 
 
+def without_summary_start(text: str) -> str:
+    """Return the summary of a compaction without the words that Codex puts before it."""
+    data = text.encode(errors="replace")
+    for length, _, digest in _SUMMARY_STARTS:
+        if hashlib.sha256(data[:length]).hexdigest() == digest:
+            return data[length:].decode(errors="replace")
+    return text
+
+
+def wraps_request(text: str) -> bool:
+    """Return whether an editor put a heading, and context before it, in front of a request."""
+    return _REQUEST in text
+
+
 def request_of(text: str) -> str:
     """Return the text after the last heading that editors put before it (rules, "Task")."""
     found = text.rfind(_REQUEST)

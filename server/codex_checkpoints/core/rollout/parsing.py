@@ -48,11 +48,12 @@ def _message(payload: Json) -> items.Item:
     role = payload.get("role")
     if role == "user":
         texts = texts_of(payload.get("content"))
-        return items.UserMessage(texts, in_history=True, turn_id=_turn_id(payload))
+        return items.UserMessage(texts, in_history=True, turn_id=turn_id_of(payload))
     return "answered" if role == "assistant" else "worked"
 
 
-def _turn_id(payload: Json) -> str | None:
+def turn_id_of(payload: Json) -> str | None:
+    """Return the turn that a response item names, or None."""
     passed = object_of(payload.get("internal_chat_message_metadata_passthrough"))
     return text_of(passed.get("turn_id"))
 
@@ -68,7 +69,7 @@ def _call(payload: Json, arguments: object) -> items.Item:
     if call_id is None or name is None:
         return "unknown"
     namespace = text_of(payload.get("namespace"))
-    return items.ToolCall(call_id, name, namespace, arguments, _turn_id(payload))
+    return items.ToolCall(call_id, name, namespace, arguments, turn_id_of(payload))
 
 
 def _local_shell_call(payload: Json) -> items.Item:
@@ -77,7 +78,7 @@ def _local_shell_call(payload: Json) -> items.Item:
     if call_id is None:
         return "unknown"
     arguments = {"command": action.get("command"), "workdir": action.get("working_directory")}
-    return items.ToolCall(call_id, "local_shell", None, arguments, _turn_id(payload))
+    return items.ToolCall(call_id, "local_shell", None, arguments, turn_id_of(payload))
 
 
 def _output(payload: Json) -> items.Item:

@@ -1,0 +1,446 @@
+"""`digest_v1`: from what was gathered to a text inside a budget (rules, "Digest").
+
+Each section gets a share of the budget, and what one leaves the next may use; the key lines get the
+rest.  The cost of a text is ceil(UTF-8 bytes / 4).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
+
+from attrs import Factory, evolve
+
+from codex_checkpoints.core.checkpoint.policy import standing_policy
+from codex_checkpoints.core.checkpoint.records import IGNORED
+from codex_checkpoints.core.checkpoint.text import redact
+from codex_checkpoints.core.digest.choosing import choose, names_in
+from codex_checkpoints.core.digest.gathering import (
+    GAP,
+    Answer,
+    Check,
+    Gathered,
+    Quote,
+    Trail,
+    Where,
+    ends_of,
+)
+from codex_checkpoints.core.digest.ignoring import PATCHED, Ignoring
+from codex_checkpoints.core.digest.outcomes import plain
+from codex_checkpoints.core.rollout import shell
+from codex_checkpoints.core.rollout.fields import CONTROLS
+from codex_checkpoints.core.rollout.ours import DIGEST_LINE
+from codex_checkpoints.values import define, frozen
+
+SECTIONS: Final = (
+    "STATUS",
+    "REQUESTS",
+    "OUTCOMES",
+    "CHANGES",
+    "CHECKS",
+    "PINNED",
+    "EARLIER_SUMMARY",
+    "KEY_LINES",
+)
+LEAST_TOKENS: Final = 50
+"""With a smaller budget there is no text."""
+
+_SHARES: Final = {
+    "REQUESTS": 0.25,
+    "OUTCOMES": 0.1,
+    "CHANGES": 0.3,
+    "CHECKS": 0.06,
+    "PINNED": 1.0,
+    "EARLIER_SUMMARY": 0.15,
+}
+"""The most of the budget that a section takes; what pins need comes first."""
+
+_LAST_ANSWER, _ANSWER, _REQUEST, _SUMMARY_LINE, _PIN = 2400, 400, 1200, 400, 1000
+_LABEL: Final = 40
+_BREAKS: Final = re.compile(
+    r"(?:(?<![ \t])[ \t]++)?(?:\r\n|[\n\r\v\f\x85\u2028\u2029])[\s\x00-\x1f]*"
+)
+_CONTROLS: Final = re.compile(f"[{CONTROLS}]+")
+_BUT_LF: Final = re.compile(rf"(?:(?!\n)[{CONTROLS}])+")
+_LONE: Final = re.compile(r"[\ud800-\udfff]")
+
+
+@frozen
+class DigestTerms:
+    """What a caller wants of a digest.
+
+    `beside`: the user's messages that stand whole beside it.  `pinned`: texts that always stand.
+    `changed`: uris of files that changed since the session saw them.  `ignore`: patterns of file
+    names that are never quoted.  `before`: only records below this `seq` are quoted, since the
+    history holds the rest.
+    """
+
+    budget: int
+    beside: Collection[str] = ()
+    pinned: tuple[str, ...] = ()
+    changed: Collection[str] = ()
+    ignore: tuple[str, ...] = IGNORED
+    before: int | None = None
+
+
+@frozen
+class DigestLine:
+    """One line: its section, its anchor, the turn it is of, and why it stands.
+
+    `tokens` is ceil(UTF-8 bytes / 4) of the line with its LF.
+    """
+
+    section: str
+    ref: str | None
+    turn: int | None
+    turn_id: str | None
+    session_id: str | None
+    text: str
+    tokens: int
+    why: str
+
+
+@frozen
+class Digest:
+    """The text of a digest; `left` counts by section what it had no room for, or leaves out."""
+
+    text: str = ""
+    tokens: int = 0
+    budget: int = 0
+    lines: tuple[DigestLine, ...] = ()
+    left: Mapping[str, int] = Factory(dict[str, int])
+
+
+def tokens_of(text: str) -> int:
+    """Return ceil(UTF-8 bytes / 4)."""
+    return -(-len(text.encode()) // 4)
+
+
+def digest_v1(gathered: Gathered, terms: DigestTerms) -> Digest:
+    """Return the digest; its text is empty below `LEAST_TOKENS`."""
+    if terms.budget < LEAST_TOKENS:
+        return Digest("", 0, terms.budget)
+    composing = _Composing(gathered, terms)
+    composing.compose()
+    return composing.digest()
+
+
+@define(eq=False)
+class _Row:
+    """A line that may stand: its text without the `- `, and a shorter form, if there is one."""
+
+    where: Where | None
+    text: str
+    why: str
+    short: str | None = None
+
+
+class _Composing:
+    """One digest while its sections are filled."""
+
+    def __init__(self, gathered: Gathered, terms: DigestTerms) -> None:
+        self._gathered = gathered
+        self._terms = terms
+        self._room = 4 * terms.budget - len(DIGEST_LINE) - 1
+        self._budget = self._room
+        self._lines: dict[str, list[DigestLine]] = {name: [] for name in SECTIONS}
+        self._left: Counter[str] = Counter()
+        self._refused: Counter[str] = Counter()
+        self._ignored = Ignoring(terms.ignore)
+
+    def compose(self) -> None:
+        gathered = self._gathered
+        self._fill("STATUS", self._status(), self._room)
+        self._fill("PINNED", self._pins(), self._room)
+        answers = [each for each in gathered.answers if self._is_quoted(each.said.where)]
+        self._section("OUTCOMES", map(self._outcome, reversed(answers)))
+        self._section("CHANGES", self._change_rows())
+        self._section("CHECKS", self._check_rows())
+        self._section("REQUESTS", self._request_rows())
+        self._lines["REQUESTS"].reverse()
+        self._section("EARLIER_SUMMARY", self._summary_rows())
+        self._key_lines()
+
+    def digest(self) -> Digest:
+        parts = [DIGEST_LINE]
+        for name in SECTIONS:
+            if self._lines[name]:
+                parts += ["", f"[{name}]", *(line.text for line in self._lines[name])]
+        text = "\n".join(parts) + "\n"
+        lines = tuple(line for name in SECTIONS for line in self._lines[name])
+        left = self._left + self._refused
+        return Digest(text, tokens_of(text), self._terms.budget, lines, dict(left))
+
+    # --- filling ---------------------------------------------------------------------------------
+
+    def _section(self, name: str, rows: Iterable[_Row]) -> None:
+        self._fill(name, rows, min(self._room, int(self._budget * _SHARES[name])))
+
+    def _fill(self, name: str, rows: Iterable[_Row], share: int) -> None:
+        """Add rows in their order while they fit; count the others."""
+        share -= len(name) + 4  # the empty line and the heading
+        for row in rows:
+            if self._left[name]:
+                self._left[name] += 1
+                continue
+            forms = [form for form in (row.text, row.short) if form is not None]
+            line = next((one for form in forms if _size(one := f"- {form}") <= share), None)
+            if line is None:
+                self._left[name] += 1
+                continue
+            share -= _size(line)
+            self._add(name, row, line)
+
+    def _add(self, name: str, row: _Row, line: str) -> None:
+        if not self._lines[name]:
+            self._room -= len(name) + 4
+        self._room -= _size(line)
+        where = row.where
+        self._lines[name].append(
+            DigestLine(
+                name,
+                None if where is None else f"#{where.seq}",
+                None if where is None else where.turn,
+                None if where is None else where.turn_id,
+                None if where is None else where.session_id,
+                line,
+                tokens_of(line + "\n"),
+                row.why,
+            )
+        )
+
+    def _is_quoted(self, where: Where) -> bool:
+        return self._terms.before is None or where.seq < self._terms.before
+
+    # --- sections --------------------------------------------------------------------------------
+
+    def _status(self) -> Iterator[_Row]:
+        gathered = self._gathered
+        if gathered.ended is not None:
+            last = gathered.answers[-1] if gathered.answers else None
+            asks = " asks" if last and last.said.where.age == 0 and _asks(last) else ""
+            yield _Row(None, f"last turn: {gathered.ended}{asks}", "how the last turn ended")
+        if gathered.plan_age is not None:
+            text = f"plan: last changed {_count(gathered.plan_age, 'request')} ago"
+            yield _Row(None, text, "the age of the plan")
+        if gathered.changes:
+            yield _Row(None, f"changed files: {len(gathered.changes)}", "counted")
+
+    def _pins(self) -> Iterator[_Row]:
+        for text in self._terms.pinned:
+            yield _Row(None, inline(text, _PIN), "pinned by the user")
+
+    def _outcome(self, answer: Answer) -> _Row:
+        is_last = answer is self._gathered.answers[-1]
+        mark = f"{answer.ended}{' asks' if _asks(answer) else ''}: "
+        text = answer.said.text
+        head = f"{anchor(answer.said.where)} {mark}"
+        full = head + inline(text, _LAST_ANSWER if is_last else _ANSWER)
+        return _Row(
+            answer.said.where,
+            full,
+            "the last answer of its turn",
+            head + inline(text, _ANSWER // 3),
+        )
+
+    def _change_rows(self) -> Iterator[_Row]:
+        trails = self._gathered.changes
+        for uri in sorted(trails, key=lambda uri: (-trails[uri].where.seq, uri)):
+            trail = trails[uri]
+            if not self._ignored.path(uri):
+                yield self._change(uri, trail)
+
+    def _change(self, uri: str, trail: Trail) -> _Row:
+        words = [f"{anchor(trail.where)} {inline(uri, 1024)}"]
+        if trail.added or trail.removed:
+            words.append(f"+{trail.added} -{trail.removed}")
+        if trail.turns:
+            words.append("turns " + ",".join(map(str, trail.turns[-6:])))
+        if trail.created:
+            words.append("created")
+        if trail.deleted:
+            words.append("deleted")
+        if trail.moved_from is not None:
+            words.append(f"moved from {inline(trail.moved_from, 1024)}")
+        if uri in self._terms.changed:
+            words.append("changed since")
+        short = " ".join([words[0], *words[-1:]]) if "changed since" in words else words[0]
+        if trail.names:
+            words.append(inline(": " + ", ".join(trail.names), 400))
+        return _Row(trail.where, " ".join(words).replace(" : ", ": "), "a changed file", short)
+
+    def _check_rows(self) -> Iterator[_Row]:
+        """Yield failing commands, passing ones, then failing ones from before later edits."""
+        groups: tuple[list[_Row], list[_Row], list[_Row]] = [], [], []
+        for check in reversed(self._gathered.checks):
+            if not self._is_quoted(check.where) or self._ignored.script(check.command):
+                continue
+            stale = bool(check.outcome.failed) and self._is_stale(check)
+            group = 0 if check.outcome.failed and not stale else 2 if stale else 1
+            groups[group].append(self._check(check, stale=stale))
+        for group in groups:
+            yield from group
+
+    def _is_stale(self, check: Check) -> bool:
+        passed = self._gathered.passed.get(check.program, -1) if check.program else -1
+        return check.changes < self._gathered.edits or passed >= check.changes
+
+    def _check(self, check: Check, *, stale: bool) -> _Row:
+        code = check.outcome.exit_code
+        ended = "failed" if code is None else f"exit {code}"
+        late = " before later edits" if stale else ""
+        head = f"{anchor(check.where)} {ended}{late}: {inline(check.command, 160)}"
+        told = [line for line in (check.outcome.printed or "").split("\n") if line]
+        lines = [line for line in told if not (_is_policy(line) or self._ignored.line(line))]
+        self._refused["CHECKS"] += len(told) - len(lines)
+        full = BREAK.join([head, *(inline(line, 240) for line in lines)])
+        why = "a failing command" if check.outcome.failed else "a command that passed"
+        return _Row(check.where, full, why, head)
+
+    def _request_rows(self) -> Iterator[_Row]:
+        beside = {" ".join(ends_of(text.strip()).split()) for text in self._terms.beside}
+        seen: set[str] = set()
+        for said in reversed(self._gathered.requests):
+            folded = " ".join(said.text.split())
+            if not self._is_quoted(said.where) or folded in seen or folded in beside:
+                continue
+            seen.add(folded)
+            head = f"{anchor(said.where)} "
+            yield _Row(
+                said.where,
+                head + inline(said.text, _REQUEST),
+                "a request of the user",
+                head + inline(said.text, _REQUEST // 4),
+            )
+
+    def _summary_rows(self) -> Iterator[_Row]:
+        summary = self._gathered.summary
+        if summary is None or not self._is_quoted(summary.where):
+            return
+        for line in plain(summary.text).split("\n"):
+            if line.strip():
+                if _is_policy(line):
+                    self._refused["EARLIER_SUMMARY"] += 1
+                    continue
+                text = f"{anchor(summary.where)} {inline(line, _SUMMARY_LINE)}"
+                yield _Row(summary.where, text, "Codex's own summary")
+
+    # --- key lines -------------------------------------------------------------------------------
+
+    def _key_lines(self) -> None:
+        room = self._room - len("KEY_LINES") - 4
+        quotes = [
+            evolve(each, text=_clean(self._quotable(each)))
+            for each in self._gathered.quotes
+            if self._is_quoted(each.where) and not self._is_unquotable(each)
+        ]
+
+        def head(quote: Quote) -> int:
+            return _size(f"- {_head(quote)}")
+
+        def allowed(quote: Quote, line: str) -> bool:
+            return not (quote.kind == "output" and _is_policy(line))
+
+        known = (
+            name for lines in self._lines.values() for line in lines for name in names_in(line.text)
+        )
+        beside = (name for text in self._terms.beside for name in names_in(text))
+        bodies = [line.text.partition(": ")[2] for lines in self._lines.values() for line in lines]
+        held = {part.strip() for body in bodies for part in (body, *body.split(BREAK))}
+        held |= {part.strip() for text in self._terms.beside for part in text.split("\n")}
+        chosen = choose(quotes, {*known, *beside}, held, room, head=head, allowed=allowed)
+        self._refused["KEY_LINES"] += chosen.refused
+        for number in sorted(chosen.lines):
+            quote = quotes[number]
+            lines = BREAK.join(line for _, line in chosen.lines[number])
+            row = _Row(quote.where, "", _WHY[quote.kind])
+            self._add("KEY_LINES", row, f"- {_head(quote)}{lines}")
+
+    def _is_unquotable(self, quote: Quote) -> bool:
+        if quote.kind == "answer":
+            return False
+        if quote.kind == "patch":
+            return self._ignored.patch(quote.text) or self._ignored.script(quote.label)
+        return self._ignored.script(quote.about)
+
+    def _quotable(self, quote: Quote) -> str:
+        return self._ignored.without(quote.text) if quote.kind == "output" else quote.text
+
+
+_WHY: Final = {
+    "call": "names in a call",
+    "patch": "lines of a patch",
+    "output": "lines of an output",
+    "answer": "words of an answer",
+}
+
+BREAK: Final = r"\n"
+"""Stands where the quoted text has a break of lines, as in JSON."""
+
+
+def inline(text: str, limit: int) -> str:
+    """Return a quoted text as one line: redacted, `BREAK` for breaks, cut in its middle."""
+    clean = _one_line(redact(plain(text)).strip())
+    if len(clean) <= limit:
+        return clean
+    half = (limit - len(GAP)) // 2
+    return f"{clean[:half].rstrip()}{GAP}{clean[-half:].lstrip()}"
+
+
+def anchor(where: Where) -> str:
+    """Return the anchor of a record: `t3 #120`, or `#120` in an earlier session."""
+    return f"#{where.seq}" if where.turn is None else f"t{where.turn} #{where.seq}"
+
+
+def _one_line(text: str) -> str:
+    return _LONE.sub("\ufffd", _CONTROLS.sub(" ", _BREAKS.sub(lambda _: BREAK, text)))
+
+
+def _head(quote: Quote) -> str:
+    """Return what stands before the lines of a record: its anchor, its file or its call."""
+    out = "out: " if quote.kind == "output" else ""
+    label = _label(quote)
+    return f"#{quote.where.seq} {out}{label}:{BREAK}" if label else f"#{quote.where.seq} {out}"
+
+
+def _label(quote: Quote) -> str:
+    """Return the file or the call that a quote stands in."""
+    if quote.kind == "answer":
+        return ""
+    if quote.kind == "patch":
+        files = dict.fromkeys(one.strip() for one, _ in PATCHED.findall(quote.text) if one)
+        return _cut_label(", ".join(files) or "apply_patch")
+    if quote.kind == "call":
+        return ""
+    reading = shell.read_script(quote.label)
+    if reading.plain and reading.reads:
+        return _cut_label(", ".join(dict.fromkeys(read.path for read in reading.reads)))
+    return _cut_label(quote.label)
+
+
+def _cut_label(label: str) -> str:
+    clean = _one_line(redact(label).split("\n")[0].strip())
+    return clean if len(clean) <= _LABEL else clean[: _LABEL - 1] + "…"
+
+
+def _clean(text: str) -> str:
+    """Return a text that may be quoted line by line."""
+    return _LONE.sub("\ufffd", _BUT_LF.sub(" ", redact(plain(text))))
+
+
+def _asks(answer: Answer) -> bool:
+    return answer.ended == "answered" and answer.asks
+
+
+def _is_policy(line: str) -> bool:
+    return standing_policy(line) is not None
+
+
+def _size(line: str) -> int:
+    return len(line.encode(errors="replace")) + 1
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

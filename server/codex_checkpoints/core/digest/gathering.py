@@ -1,0 +1,658 @@
+"""The fold that keeps what a digest quotes: requests, answers, changes, checks and texts.
+
+It follows a replay, whose state tells turns and observations.  Memory is bounded: of the texts the
+newest `TEXTS` code points are kept, of requests, answers, files and commands the newest of each.
+The result depends on the lines alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal
+
+from attrs import Factory, evolve
+
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
+from codex_checkpoints.core.checkpoint.text import redact, secrets
+from codex_checkpoints.core.digest.outcomes import telling_lines
+from codex_checkpoints.core.rollout import contextual, patch, shell, tools
+from codex_checkpoints.core.rollout.fields import (
+    Json,
+    list_of,
+    load,
+    object_of,
+    text_of,
+    texts_of,
+    words_of,
+)
+from codex_checkpoints.core.rollout.items import (
+    CommandRun,
+    FilesChanged,
+    Item,
+    ToolCall,
+    UserMessage,
+)
+from codex_checkpoints.core.rollout.looking import only_looks, program_of
+from codex_checkpoints.core.rollout.ours import is_ours
+from codex_checkpoints.core.rollout.outcome import Outcome, outcome_in, outcome_of
+from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of
+from codex_checkpoints.core.rollout.payloads import without_payloads
+from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
+from codex_checkpoints.core.rollout.turns import Turn, Turns
+from codex_checkpoints.values import define, frozen
+
+TEXTS = 1 << 21
+"""Code points of calls, outputs and answers that are kept to be quoted line by line."""
+
+LONGEST = 1 << 16
+"""Code points of one text; of a longer one the two ends are kept."""
+
+MOST = 1024
+"""How many requests, answers, files and commands are kept, each; the newest."""
+
+CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
+OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
+_ENDS = frozenset({"task_complete", "turn_complete"})
+OURS = frozenset({"memory_read", "memory_apply", "memory_recall"})
+_SILENT = OURS | {"update_plan", "write_stdin", "wait"}
+LABEL = 400
+_SUMMARIES = 16
+_RUNNING: Final = re.compile(r"Process running with session ID (\d{1,10})")
+GAP = " … "
+_EDITS = frozenset({"add", "update", "delete", "move"})
+_ASKS = frozenset({"?", "\uff1f"})
+_CLOSING = " \t\r\n\"'`*_~)]}>\u201d\u2019\u00bb\u300d\u300f\uff09"
+"""What may stand behind a question mark: quotes, brackets, marks of Markdown."""
+
+
+Ended = Literal["answered", "aborted", "failed", "open"]
+"""How a turn ended."""
+
+
+@frozen
+class Where:
+    """Where a record stands: the session, its `seq`, and its turn.
+
+    `turn` is the number of the turn, None in sessions that this one goes on from; `age` is how many
+    turns came after it.
+    """
+
+    session_id: str | None
+    seq: int
+    turn_id: str | None = None
+    turn: int | None = None
+    age: int = 0
+
+    def below(self, turns: int) -> Where:
+        """Return the place as a session of so many turns sees it that goes on from this one."""
+        return evolve(self, turn=None, age=self.age + turns)
+
+
+@frozen
+class Said:
+    """A text of the user, an answer of the agent, or the summary of a compaction."""
+
+    where: Where
+    text: str
+    commentary: bool = False
+
+
+@frozen
+class Quote:
+    """A text that may be quoted line by line, and the file or call it stands in.
+
+    `about` is the script or the arguments of the call: they tell whose content a text is.
+    """
+
+    where: Where
+    kind: Literal["call", "patch", "output", "answer"]
+    label: str
+    text: str
+    about: str = ""
+
+
+@define
+class Trail:
+    """What a session did to one file: counts of lines, and the names that hunks give."""
+
+    where: Where
+    added: int = 0
+    removed: int = 0
+    turn_ids: dict[str | None, None] = Factory(dict[str | None, None])
+    turns: tuple[int, ...] = ()
+    names: dict[str, None] = Factory(dict[str, None])
+    created: bool = False
+    deleted: bool = False
+    moved_from: str | None = None
+
+    def take(self, where: Where, action: str, counts: Counts | None) -> None:
+        """Add one change."""
+        self.where = where
+        self.turn_ids[where.turn_id] = None
+        self.created = (self.created and action != "delete") or action == "add"
+        self.deleted = action == "delete"
+        if counts is not None:
+            self.added += counts.added
+            self.removed += counts.removed
+            self.names |= counts.names
+
+
+@frozen
+class Check:
+    """The last outcome of a command that acts; `changes` counts the edits that came before."""
+
+    where: Where
+    command: str
+    program: str
+    outcome: Outcome
+    changes: int
+
+
+@frozen
+class Answer:
+    """The last answer of a turn, and how the turn ended; `asks`: it ends with a question."""
+
+    said: Said
+    ended: Ended
+    asks: bool
+
+
+@frozen
+class Gathered:
+    """What was kept of a session and of those it goes on from, each in order.
+
+    `turns` counts the turns, `edits` all changes of files, `passed` the changes before a program
+    passed last.  `plan_age` is how many requests ago the plan was last changed, None without one.
+    """
+
+    turns: int = 0
+    requests: tuple[Said, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    ended: Ended | None = None
+    plan_age: int | None = None
+    changes: Mapping[str, Trail] = Factory(dict[str, Trail])
+    checks: tuple[Check, ...] = ()
+    edits: int = 0
+    passed: Mapping[str, int] = Factory(dict[str, int])
+    summary: Said | None = None
+    quotes: tuple[Quote, ...] = ()
+    replaced_below: int = 0
+    """The `seq` of the newest compaction: the history holds records from there on."""
+
+    def after(self, before: Gathered) -> Gathered:
+        """Return both together: `before` is of the sessions that this one goes on from."""
+        old = before.below(self.turns)
+        later = (evolve(each, changes=each.changes + old.edits) for each in self.checks)
+        checks = {each.command: each for each in (*old.checks, *later)}
+        passed = {name: count + old.edits for name, count in self.passed.items()}
+        return Gathered(
+            old.turns + self.turns,
+            (*old.requests, *self.requests),
+            (*old.answers, *self.answers),
+            self.ended or old.ended,
+            old.plan_age if self.plan_age is None else self.plan_age,
+            {**old.changes, **_continued(old.changes, self.changes)},
+            tuple(sorted(checks.values(), key=lambda each: each.where.seq)),
+            old.edits + self.edits,
+            {**old.passed, **passed},
+            self.summary or old.summary,
+            (*old.quotes, *self.quotes),
+            self.replaced_below or old.replaced_below,
+        )
+
+    def below(self, turns: int) -> Gathered:
+        """Return this as a session of so many turns sees it that goes on from it."""
+        return evolve(
+            self,
+            requests=tuple(evolve(each, where=each.where.below(turns)) for each in self.requests),
+            answers=tuple(
+                evolve(each, said=evolve(each.said, where=each.said.where.below(turns)))
+                for each in self.answers
+            ),
+            plan_age=None if self.plan_age is None else self.plan_age + turns,
+            changes={
+                uri: evolve(trail, where=trail.where.below(turns), turns=())
+                for uri, trail in self.changes.items()
+            },
+            checks=tuple(evolve(each, where=each.where.below(turns)) for each in self.checks),
+            summary=self.summary and evolve(self.summary, where=self.summary.where.below(turns)),
+            quotes=tuple(evolve(each, where=each.where.below(turns)) for each in self.quotes),
+        )
+
+
+def _continued(before: Mapping[str, Trail], now: Mapping[str, Trail]) -> dict[str, Trail]:
+    """Return the trails of now, with the counts of before."""
+    return {
+        uri: trail
+        if (old := before.get(uri)) is None
+        else evolve(
+            trail,
+            added=old.added + trail.added,
+            removed=old.removed + trail.removed,
+            names=old.names | trail.names,
+            created=trail.created or (old.created and not trail.deleted),
+            moved_from=trail.moved_from or old.moved_from,
+        )
+        for uri, trail in now.items()
+    }
+
+
+@define
+class _Turn:
+    """The answers of one turn; `before` is the answer before the last one."""
+
+    answer: Said | None = None
+    before: Said | None = None
+    commentary: Said | None = None
+    reported: Said | None = None
+    failed: bool = False
+
+    @property
+    def last(self) -> Said | None:
+        return self.answer or self.commentary or self.reported
+
+
+class Gathering(Fold):
+    """Keeps the texts of a session while a replay reads it."""
+
+    def __init__(
+        self, replay: Replay, session_id: str | None = None, turns: Turns | None = None
+    ) -> None:
+        """Follow a replay; `turns` are those of the whole session where only its end is read."""
+        self._whole_turns = turns
+        self._state, self._reducer = replay.state, replay.reducer
+        self._session = session_id
+        self._requests: deque[tuple[Said, bool]] = deque(maxlen=MOST)
+        self._turns: dict[str | None, _Turn] = {}
+        self._newest: _Turn | None = None
+        self._changes: dict[str, Trail] = {}
+        self._edits = 0
+        self._checks: dict[str, Check] = {}
+        self._passed: dict[str, int] = {}
+        self._summaries: deque[Said] = deque(maxlen=_SUMMARIES)
+        self._replaced_below = 0
+        self._quotes: deque[Quote] = deque()
+        self._size = 0
+        self._calls: dict[str, tuple[str, str]] = {}
+        self._running: dict[str, tuple[str, str]] = {}
+        self._observed: list[Observation] = []
+        self._state.observers.append(self._observed.append)
+        replay.folds.append(self)
+
+    @classmethod
+    def near_the_end(cls, whole: Replay, lines: bytes, session_id: str) -> Gathering:
+        """Read only the last `lines` of the session `whole`, which ends with them."""
+        end = whole.near_the_end(lines)
+        found = cls(end, session_id, whole.state.turns)
+        end.feed(lines)
+        return found
+
+    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
+        """Ask for the words of everything that may be quoted."""
+        return WORDS if kind in {None, "response_item", "compacted"} else NOTED
+
+    def take(self, line: Line) -> None:
+        """Keep what a line tells."""
+        observed, state = self._observed[:], self._state
+        self._observed.clear()
+        if line.passed_over or line.seq < state.own_from or state.naming not in NAMED:
+            return
+        payload, tag = line.payload, line.tag
+        if tag in CALLS:
+            self._call(payload, line)
+        elif tag in OUTPUTS:
+            self._output(payload, line)
+        elif tag == "message" and line.inner == "assistant":
+            self._answered(payload, line)
+        elif line.kind == "compacted":
+            self._compacted(payload, line)
+        elif tag in _ENDS:
+            self._ended(payload, line)
+        else:
+            item = self._reducer.item
+            if isinstance(item, UserMessage):
+                self._asked(item, line)
+        for each in observed:
+            self._observe(each, line)
+
+    def gathered(self) -> Gathered:
+        """Return what was kept, without the turns that were rolled back."""
+        turns = self._whole_turns or self._state.turns
+        counted = list(turns.counting())
+        numbers = {turn.turn_id: number for number, turn in enumerate(counted, 1)}
+        gone = {turn.turn_id for turn in turns.turns if turn.rolled_back}
+
+        def placed(where: Where) -> Where:
+            turn = numbers.get(where.turn_id or "")
+            return evolve(where, turn=turn, age=len(counted) - (turn or 0))
+
+        ends: dict[str, Ended] = {turn.turn_id: self._end_of(turn, counted) for turn in counted}
+        answers = [
+            _answer(found.last, ends[turn.turn_id], placed)
+            for turn in counted
+            if (found := self._turns.get(turn.turn_id)) is not None and found.last is not None
+        ]
+        summaries = (each for each in self._summaries if each.where.turn_id not in gone)
+        summary = next(summaries, None)
+        plans = [number for number, turn in enumerate(counted, 1) if turn.planned is not None]
+        return Gathered(
+            len(counted),
+            tuple(
+                evolve(said, where=placed(said.where))
+                for said, in_history in self._requests
+                if said.where.turn_id not in gone and not (in_history and self._state.typed)
+            ),
+            tuple(answers),
+            ends[counted[-1].turn_id] if counted else None,
+            len(counted) - plans[-1] if plans else None,
+            {
+                uri: evolve(
+                    trail,
+                    where=placed(trail.where),
+                    turns=tuple(numbers[each] for each in trail.turn_ids if each in numbers),
+                )
+                for uri, trail in self._changes.items()
+            },
+            tuple(
+                evolve(each, where=placed(each.where))
+                for each in self._checks.values()
+                if each.where.turn_id not in gone
+            ),
+            self._edits,
+            self._passed,
+            summary and evolve(summary, where=placed(summary.where)),
+            tuple(
+                evolve(each, where=placed(each.where))
+                for each in self._quotes
+                if each.where.turn_id not in gone
+            ),
+            self._replaced_below,
+        )
+
+    # --- what lines tell ---------------------------------------------------------------------
+
+    def _where(self, line: Line, turn_id: str | None = None) -> Where:
+        turn = self._state.turns.at(turn_id)
+        return Where(self._session, line.seq, None if turn is None else turn.turn_id)
+
+    def _of(self, where: Where) -> _Turn:
+        found = self._turns.setdefault(where.turn_id, _Turn())
+        _keep_newest(self._turns)
+        return found
+
+    def _asked(self, item: UserMessage, line: Line) -> None:
+        by_person = contextual.is_human if item.in_history else contextual.is_typed
+        if by_person(item.texts):
+            texts = (part for part in item.texts if not contextual.is_image_wrapper(part))
+            text = contextual.request_of("\n".join(texts)).strip()
+            text = without_payloads(text, [])[0]
+            if text:
+                said = Said(self._where(line, item.turn_id), ends_of(text))
+                self._requests.append((said, item.in_history))
+
+    def _answered(self, payload: Json, line: Line) -> None:
+        text = "\n".join(texts_of(payload.get("content"))).strip()
+        if not text:
+            return
+        where = self._where(line, turn_id_of(payload))
+        said, turn = Said(where, ends_of(text)), self._of(where)
+        if payload.get("phase") == "commentary":
+            turn.commentary = said
+        else:
+            turn.before, turn.answer = turn.answer, said
+            self._newest = turn
+        self._quote(Quote(where, "answer", "", text))
+
+    def _ended(self, payload: Json, line: Line) -> None:
+        where = self._where(line, text_of(payload.get("turn_id")))
+        turn = self._of(where)
+        turn.failed = turn.failed or payload.get("error") is not None
+        text = (text_of(payload.get("last_agent_message")) or "").strip()
+        if text:
+            turn.reported = Said(where, ends_of(text))
+
+    def _compacted(self, payload: Json, line: Line) -> None:
+        self._replaced_below = line.seq
+        text = text_of(payload.get("message")) or ""
+        if text.strip() and not is_ours(text):
+            summary = contextual.without_summary_start(text).strip()
+            if summary:
+                self._summaries.appendleft(Said(self._where(line), ends_of(summary)))
+                self._no_answer(ends_of(summary))
+
+    def _no_answer(self, summary: str) -> None:
+        """Take the newest answer back where it is this summary: Codex records both."""
+        turn = self._newest
+        if turn is None or turn.answer is None or turn.answer.text != summary:
+            return
+        if self._quotes and self._quotes[-1].where == turn.answer.where:
+            self._size -= len(self._quotes.pop().text)
+        turn.answer, turn.before = turn.before, None
+
+    def _call(self, payload: Json, line: Line) -> None:
+        call_id, name = text_of(payload.get("call_id")) or "", text_of(payload.get("name")) or ""
+        action = object_of(payload.get("action"))
+        text = text_of(payload.get("arguments")) or text_of(payload.get("input")) or ""
+        if action:
+            text = " ".join(words_of(action.get("command")) or ()) or text
+        script = script_of(item_of(line.kind, payload, bare=line.bare))
+        label, about = label_of(script or name), ends_of(script or text)
+        if name == "write_stdin":
+            session = str(object_of(load(text.encode(errors="replace"))).get("session_id"))
+            label, about = self._running.get(session, (name, about))
+        is_patch = patch.BEGIN in text
+        self._calls[call_id] = ("" if is_patch else label, about)
+        _keep_newest(self._calls)
+        if not text or name in _SILENT:
+            return
+        where = self._where(line, turn_id_of(payload))
+        self._quote(Quote(where, "patch" if is_patch else "call", label, text, about))
+
+    def _output(self, payload: Json, line: Line) -> None:
+        call_id, output = text_of(payload.get("call_id")) or "", output_of(payload)
+        label, about = self._calls.get(call_id, ("tool", ""))
+        found = _RUNNING.search(output, 0, 1024)
+        if found is not None:
+            self._running[found[1]] = (label, about)
+            _keep_newest(self._running)
+        text = outcome_in((output,)).printed
+        if text and text.strip() and label and label not in _SILENT:
+            where = self._where(line, turn_id_of(payload))
+            self._quote(Quote(where, "output", label, text, about))
+
+    def _quote(self, quote: Quote) -> None:
+        quote = evolve(quote, text=ends_of(quote.text, LONGEST))
+        self._quotes.append(quote)
+        self._size += len(quote.text)
+        while self._size > TEXTS:
+            self._size -= len(self._quotes.popleft().text)
+
+    def _observe(self, observed: Observation, line: Line) -> None:
+        """Take the outcome of a call: the files that it changed, and how the command ended."""
+        item = observed.item
+        where = self._where(line, item.turn_id if isinstance(item, ToolCall) else None)
+        seen = observed.seen()
+        outcome, script = None, next((each.name for each in seen if each.kind == "command"), None)
+        if isinstance(item, CommandRun):
+            outcome = outcome_of(item)
+        elif isinstance(item, ToolCall) and not tools.is_script(item):
+            outcome = outcome_in(observed.texts)
+            if item.name == "write_stdin":
+                session = object_of(item.arguments).get("session_id")
+                script = self._running.get(str(session), (None, ""))[0]
+        changed = [each for each in seen if each.kind == "file" and each.action in _EDITS]
+        counts = _counts_of(item, line) if changed else {}
+        moved: str | None = None
+        for each in changed:
+            uri = name_of(each, observed.place)[0]
+            if uri is None:
+                continue
+            self._edits += 1
+            trail = self._changes.pop(uri, None) or Trail(where)
+            trail.take(where, each.action, counts.get(each.name))
+            if each.action == "move":
+                # The two ends of a move stand one behind the other.
+                trail.moved_from, moved = moved, None if moved else uri
+            self._changes[uri] = trail
+            _keep_newest(self._changes)
+        if script is not None and outcome is not None and outcome.failed is not None:
+            self._ran(script, outcome, where)
+
+    def _ran(self, script: str, outcome: Outcome, where: Where) -> None:
+        if only_looks(script):
+            return
+        program = program_of(script)
+        if not outcome.failed:
+            self._passed[program] = self._edits
+        script = ends_of(script)
+        self._checks.pop(script, None)
+        lines = telling_lines(outcome.printed or "", failed=bool(outcome.failed))
+        kept = evolve(outcome, printed="\n".join(lines))
+        self._checks[script] = Check(where, script, program, kept, self._edits)
+        _keep_newest(self._checks)
+
+    def _end_of(self, turn: Turn, counted: list[Turn]) -> Ended:
+        if turn.aborted:
+            return "aborted"
+        if turn.turn_id in self._turns and self._turns[turn.turn_id].failed:
+            return "failed"
+        if turn.ended is not None:
+            return "answered"
+        # Without task events a turn has ended when another follows, or when it was answered.
+        followed = turn is not counted[-1] or self._state.ends_with_answer
+        return "answered" if followed and not turn.in_task else "open"
+
+
+def _answer(said: Said, ended: Ended, placed: Callable[[Where], Where]) -> Answer:
+    asks = said.text.rstrip(_CLOSING)[-1:] in _ASKS
+    return Answer(evolve(said, where=placed(said.where)), ended, asks)
+
+
+def _keep_newest(kept: dict[Any, Any]) -> None:
+    """Drop the oldest entry of a table that has grown over `MOST`."""
+    if len(kept) > MOST:
+        del kept[next(iter(kept))]
+
+
+_AROUND = 8192
+"""How many code points around a cut are searched for a secret that it would halve."""
+
+
+def ends_of(text: str, limit: int = 8192) -> str:
+    """Return a text, cut in its middle where it is longer; no secret is cut into halves."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    begin, end = half, len(text) - half
+    for start, behind in _secrets_near(text, begin):
+        begin = start if start < begin < behind else begin
+    for start, behind in _secrets_near(text, end):
+        end = behind if start < end < behind else end
+    return f"{text[:begin]}{GAP}{text[end:]}"
+
+
+def _secrets_near(text: str, place: int) -> list[tuple[int, int]]:
+    first = max(0, place - _AROUND)
+    found = secrets(text[first : place + _AROUND])
+    return [(first + start, first + behind) for start, behind in found]
+
+
+def label_of(text: str) -> str:
+    """Return what names a call: its beginning, redacted before it is cut."""
+    return text if len(text) <= LABEL else redact(text[:_AROUND])[:LABEL]
+
+
+# --- patches -------------------------------------------------------------------------------------
+
+
+@define
+class Counts:
+    """What patches did to one file, as far as their text tells."""
+
+    added: int = 0
+    removed: int = 0
+    names: dict[str, None] = Factory(dict[str, None])
+
+    def line(self, line: str) -> None:
+        """Take one line of a hunk."""
+        if line.startswith("@@"):
+            name = line.rsplit("@@", maxsplit=1)[-1].strip()
+            if name:
+                self.names[name[:_NAME]] = None
+            return
+        self.added += line.startswith("+")
+        self.removed += line.startswith("-")
+        if line[:1] != "-" and len(self.names) < _NAMES and (found := _DEFINITION.match(line[1:])):
+            self.names[found[1][:_NAME]] = None
+
+
+_NAME, _NAMES = 60, 8
+_DEFINITION = re.compile(
+    r"\s*(?:export |default |pub(?:\([a-z]+\))? |public |private |protected |static |async "
+    r"|abstract )*"
+    r"(?:def|class|func|fn|function|struct|enum|trait|interface|type|impl|module)"
+    r"\s+([A-Za-z_$][\w$]*(?:(?:::|\.)[\w$]+)*)"
+)
+
+
+def _counts_of(item: object, line: Line) -> dict[str, Counts]:
+    """Return what a call did to each file, by the path as the call has it."""
+    counts: dict[str, Counts] = {}
+    if isinstance(item, FilesChanged):
+        payload = object_of(line.payload.get("item")) or line.payload
+        for path, each in object_of(payload.get("changes")).items():
+            change = object_of(each)
+            content = text_of(change.get("content")) or ""
+            sign = "-" if change.get("type") == "delete" else "+"
+            diff = text_of(change.get("unified_diff")) or "".join(
+                f"{sign}{row}\n" for row in content.splitlines()
+            )
+            counts[path] = found = Counts()
+            begin = 0 if content else max(0, diff.find("@@"))  # what stands in front is a heading
+            for row in diff[begin:].split("\n"):
+                found.line(row)
+    elif isinstance(item, ToolCall):
+        current: Counts | None = None
+        for row in _patch_in(item.arguments).split("\n"):
+            header = _HEADER.match(row)
+            if header is not None:
+                current = counts.setdefault(header[1].strip(), Counts())
+            elif row.startswith("*** End Patch"):
+                current = None
+            elif current is not None and not row.startswith("***"):
+                current.line(row)
+    return counts
+
+
+_HEADER = re.compile(r"\*\*\* (?:Add|Update|Delete) File:(.*)")
+
+
+def _patch_in(arguments: object) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    for each in object_of(arguments).values():
+        for text in texts_of(each) or [part for part in list_of(each) if isinstance(part, str)]:
+            if patch.BEGIN in text:
+                return text
+    return ""
+
+
+def output_of(payload: Json) -> str:
+    """Return the text of an output as it is recorded; very old files have it in an object."""
+    output = payload.get("output")
+    if isinstance(output, str):
+        return output
+    return "\n".join(texts_of(object_of(output).get("content", output)))
+
+
+def script_of(item: Item) -> str | None:
+    """Return the script of a command's call."""
+    if not isinstance(item, ToolCall) or not item.is_command:
+        return None
+    arguments = object_of(item.arguments)
+    command = arguments.get("command", arguments.get("cmd"))
+    words = words_of(command)
+    return shell.script_of(words) if words is not None else text_of(command)

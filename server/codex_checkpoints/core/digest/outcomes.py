@@ -1,0 +1,108 @@
+"""The lines of a command's output that say how it ended: failing tests, errors, a summary.
+
+`MARKS` has what the runners that people use print.  Where none of it is found, the last lines
+stand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import islice
+from typing import Final
+
+from codex_checkpoints.core.checkpoint.text import redact
+
+ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+"""Escape sequences of terminals: colour, cursor, titles."""
+
+_LAST_LINES: Final = 3
+_LONGEST: Final = 240
+_SEARCHED: Final = 1 << 18
+"""How many code points of an output are searched: the last ones."""
+
+NAMES: Final = re.compile(
+    r"""
+      FAILED[ ]\S+::.*  | ERROR[ ]\S+(?:\.py|::) .*            # pytest
+    | (?:FAIL|ERROR):[ ]\w+ .*                                 # unittest
+    | test[ ]\S+[ ]\.\.\.[ ]FAILED                             # cargo
+    | \s*---[ ]FAIL:[ ].*                                      # go
+    | \s*[✕✗\u00d7]\s.+ | \s*●[ ].+                                 # jest, vitest
+    | \s*FAIL[ ]{1,2}\S+.*                                     # jest, vitest, go
+    | not[ ]ok[ ]\d+.*                                         # TAP, node
+    | \s*✖[ ].+
+    | \S.*[ ]>[ ].+\(.*\)[ ]FAILED | .+[ ]>[ ].+[ ]FAILED      # gradle
+    | \s*Failed[ ]\S+[ ]\[.*\]                                 # dotnet
+    """,
+    re.VERBOSE,
+)
+"""Lines that name a failing test."""
+
+ERRORS: Final = re.compile(
+    r"""
+      E[ ]{2,}\S.*                                             # pytest
+    | (?:[\w.]+\.)?\w*(?:Error|Exception|Exit|Interrupt)\b(?::.*)?
+    | error(?:\[E\d+\])?:[ ].* | \s*-->[ ]\S+:\d+:\d+          # cargo, rustc, clang
+    | thread[ ].*panicked[ ]at.* | panic:.*
+    | .*\berror[ ](?:TS|CS|MSB|NU|FS|BC)\d+:.*                 # tsc, dotnet
+    | \S+:\d+(?::\d+)?:?[ ](?:fatal[ ])?error.*                # gcc, clang, javac
+    | \S+\.go:\d+(?::\d+)?:[ ].* | \s+\S+_test\.go:\d+:.*      # go
+    | \s*\d+:\d+\s+error\s+.*                                  # eslint
+    | npm[ ](?:ERR!|error)[ ].* | ERR!.*
+    | (?:g?make)(?:\[\d+\])?:[ ]\*\*\*.*                       # make
+    | >[ ]Task[ ].*FAILED | e:[ ].* | \*[ ]What[ ]went[ ]wrong:.*   # gradle
+    | (?:fatal|Error|ERROR)\b:?[ ].*
+    | .*(?:command[ ]not[ ]found|No[ ]such[ ]file[ ]or[ ]directory|Permission[ ]denied).*
+    | \s*(?:Assertion|Type|Reference|Syntax|Range)Error\b.*
+    """,
+    re.VERBOSE,
+)
+"""Lines that say what went wrong."""
+
+SUMMARIES: Final = re.compile(
+    r"""
+      =*[ ]?\d+[ ](?:passed|failed|error|skipped|xfailed|deselected).*   # pytest
+    | =+[ ].*(?:passed|failed|error).*[ ]=+
+    | FAILED[ ]\(.*\) | Ran[ ]\d+[ ]tests?[ ]in.*              # unittest
+    | test[ ]result:[ ].*                                      # cargo
+    | error:[ ](?:could[ ]not[ ]compile|aborting).*
+    | (?:ok|FAIL)\s+\S+\s+(?:[\d.]+s|\(cached\)|\[.*\]).*      # go
+    | \s*(?:Tests|Test[ ]Suites|Test[ ]Files):?\s+.*\d.*       # jest, vitest
+    | \#[ ](?:pass|fail)[ ]\d+ | \u2139[ ](?:pass|fail)[ ]\d+       # node
+    | [✖✔][ ]\d+[ ]problems?.*                                 # eslint
+    | Found[ ]\d+[ ]errors?.*                                  # tsc, mypy, ruff
+    | BUILD[ ](?:FAILED|SUCCESSFUL).* | Build[ ](?:FAILED|succeeded).*
+    | \s*(?:Failed|Passed)!\s+-[ ].*                           # dotnet
+    """,
+    re.VERBOSE,
+)
+"""Lines that sum up."""
+
+
+def plain(text: str) -> str:
+    """Return a text without escape sequences of terminals."""
+    return ANSI.sub("", text) if "\x1b" in text else text
+
+
+def telling_lines(output: str, *, failed: bool) -> tuple[str, ...]:
+    """Return the lines that say how a command ended, in their order; none for a quiet success.
+
+    They are redacted: a line alone does not show that it is a part of a key.
+    """
+    end = output if len(output) <= _SEARCHED else output[-_SEARCHED:].partition("\n")[2]
+    lines = [line.rstrip() for line in redact(plain(end)).split("\n")]
+    lines = [line[:_LONGEST] for line in lines if line.strip()]
+    if not failed:
+        return tuple(_last(lines, SUMMARIES, 1))
+    found: dict[str, int] = {}
+    for pattern, most in ((NAMES, 4), (ERRORS, 4), (SUMMARIES, 2)):
+        fitting = (place for place, line in enumerate(lines) if pattern.fullmatch(line))
+        for place in islice(fitting, most):
+            found.setdefault(lines[place].strip(), place)
+    if not found:
+        return tuple(line.strip() for line in lines[-_LAST_LINES:])
+    return tuple(sorted(found, key=found.__getitem__))
+
+
+def _last(lines: Iterable[str], pattern: re.Pattern[str], count: int) -> list[str]:
+    return [line.strip() for line in lines if pattern.fullmatch(line)][-count:]

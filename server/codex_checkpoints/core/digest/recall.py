@@ -1,0 +1,239 @@
+"""The fold that finds what an anchor names, or the lines that contain a text (RCL-1).
+
+Only what was said and done can be recalled: messages of the user and the agent, calls, outputs,
+patches and summaries.  Instructions, reasoning and the heads of files cannot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+from attrs import evolve
+
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.state import NAMED
+from codex_checkpoints.core.checkpoint.text import redact
+from codex_checkpoints.core.digest.gathering import (
+    CALLS,
+    MOST,
+    OURS,
+    OUTPUTS,
+    ends_of,
+    output_of,
+    script_of,
+)
+from codex_checkpoints.core.digest.outcomes import plain
+from codex_checkpoints.core.rollout import contextual, shell
+from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, words_of
+from codex_checkpoints.core.rollout.items import CommandRun, FilesChanged, ToolRan, UserMessage
+from codex_checkpoints.core.rollout.ours import is_ours
+from codex_checkpoints.core.rollout.outcome import outcome_in
+from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of
+from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line
+from codex_checkpoints.core.rollout.turns import Turns
+from codex_checkpoints.values import frozen
+
+Kind = Literal["user", "assistant", "call", "output", "patch", "summary"]
+
+MOST_TEXT = 8_000
+"""Code points that one answer holds."""
+
+MOST_HITS = 1000
+_LONGEST_LINE = 400
+_TURN = re.compile(r"t([1-9][0-9]{0,6})")
+_SEQ = re.compile(r"#?([0-9]{1,15})")
+
+
+@frozen
+class Entry:
+    """A record that can be recalled: its number, its turn, its ids and its text, redacted.
+
+    `about` is the script or the arguments of the call that it is of.  `repeats`: another record of
+    the session says the same, or it is itself a look at the session.  `in_history`: it is the
+    history's copy of a message of the user.
+    """
+
+    seq: int
+    turn_id: str | None
+    kind: Kind
+    ids: tuple[str, ...]
+    text: str
+    about: str = ""
+    repeats: bool = False
+    in_history: bool = False
+
+
+@frozen
+class Ref:
+    """What a reference names: a `seq`, the number of a turn, or an id."""
+
+    seq: int | None = None
+    turn: int | None = None
+    id: str | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Ref:
+        """Read a reference: `#12`, `12`, `seq:12`, `t3`, or the id of a message or a call."""
+        if found := _SEQ.fullmatch(text.removeprefix("seq:")):
+            return cls(seq=int(found[1]))
+        if found := _TURN.fullmatch(text):
+            return cls(turn=int(found[1]))
+        return cls(id=text)
+
+
+class Recall(Fold):
+    """Collects the entries of a session that a test accepts, the newest `most`.
+
+    `is_named` sees an entry before it is redacted, which takes time, and must not look at its text.
+    """
+
+    def __init__(
+        self,
+        replay: Replay,
+        is_named: Callable[[Entry], bool],
+        holds: Callable[[Entry], bool] | None = None,
+        most: int | None = None,
+    ) -> None:
+        """Follow a replay that has read nothing yet."""
+        self._state, self._reducer = replay.state, replay.reducer
+        self._is_named, self._holds = is_named, holds
+        self._calls: dict[str | None, str] = {}
+        self._looks: set[str | None] = set()
+        self.entries: deque[Entry] = deque(maxlen=most)
+        replay.folds.append(self)
+
+    @property
+    def turns(self) -> Turns:
+        """Return the turns of the session."""
+        return self._state.turns
+
+    @property
+    def typed(self) -> bool:
+        """Return whether the session has its user's messages beside the history, too."""
+        return self._state.typed
+
+    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
+        """Ask for the words of every line."""
+        return WORDS
+
+    def take(self, line: Line) -> None:
+        """Keep a line that is accepted."""
+        state = self._state
+        if line.passed_over or line.seq < state.own_from or state.naming not in NAMED:
+            return
+        for kind, text, ids, repeats in self._read(line):
+            turn = self._state.turns.at(
+                turn_id_of(line.payload) or text_of(line.payload.get("turn_id"))
+            )
+            if text.strip():
+                entry = Entry(
+                    line.seq,
+                    None if turn is None else turn.turn_id,
+                    kind,
+                    tuple(each for each in ids if each),
+                    text,
+                    self._calls.get(ids[0] if ids else None, "") if kind != "user" else "",
+                    repeats,
+                    in_history=kind == "user" and line.tag == "message",
+                )
+                if self._is_named(entry):
+                    entry = evolve(entry, text=redact(plain(text)))
+                    if self._holds is None or self._holds(entry):
+                        self.entries.append(entry)
+
+    def _read(self, line: Line) -> Iterator[tuple[Kind, str, tuple[str | None, ...], bool]]:
+        payload, tag = line.payload, line.tag
+        call_id = text_of(payload.get("call_id"))
+        if tag in CALLS:
+            text = text_of(payload.get("arguments")) or text_of(payload.get("input")) or ""
+            words = words_of(object_of(payload.get("action")).get("command"))
+            text = text or " ".join(words or ())
+            item = item_of(line.kind, payload, bare=line.bare)
+            self._calls[call_id] = ends_of(script_of(item) or text)
+            if len(self._calls) > MOST:
+                del self._calls[next(iter(self._calls))]
+            looks = text_of(payload.get("name")) in OURS
+            self._looks |= {call_id} if looks else set()
+            yield "patch" if "*** Begin Patch" in text else "call", text, (call_id,), looks
+        elif tag in OUTPUTS:
+            looks = call_id in self._looks
+            self._looks.discard(call_id)
+            yield "output", _shown(output_of(payload)), (call_id,), looks
+        elif line.kind == "compacted":
+            text = text_of(payload.get("message")) or ""
+            if not is_ours(text):
+                yield "summary", contextual.without_summary_start(text), (), False
+        elif tag == "message" and line.inner == "assistant":
+            text = "\n".join(texts_of(payload.get("content")))
+            yield "assistant", text, (text_of(payload.get("id")),), False
+        elif tag == "message" and line.inner == "user":
+            texts = texts_of(payload.get("content"))
+            if contextual.is_human(texts):
+                repeats = self._state.paginated or self._state.typed
+                yield "user", "\n".join(texts), (text_of(payload.get("id")),), repeats
+        elif tag == "item_completed":
+            yield from self._item(payload, line)
+        else:
+            item = self._reducer.item
+            if isinstance(item, UserMessage) and contextual.is_typed(item.texts):
+                yield "user", "\n".join(item.texts), (item.ref,), False
+            elif line.kind == "event_msg":
+                yield from self._item(payload, line)
+
+    def _item(
+        self, payload: Json, line: Line
+    ) -> Iterator[tuple[Kind, str, tuple[str | None, ...], bool]]:
+        """Yield what an item or an event says that ends a call.
+
+        Response items say the same, but for messages of the user.
+        """
+        value = object_of(payload.get("item")) or payload
+        item = item_of(line.kind, payload, bare=line.bare)
+        match item:
+            case UserMessage():
+                yield "user", "\n".join(item.texts), (item.ref,), False
+            case CommandRun():
+                printed = item.printed or ""
+                self._calls[item.call_id] = ends_of(shell.script_of(item.argv))
+                text = f"$ {shell.script_of(item.argv)}\n{printed}"
+                yield "output", text, (item.call_id,), True
+            case FilesChanged():
+                yield "patch", "\n".join(_diffs(value)), (item.call_id,), True
+            case ToolRan():
+                yield "output", "\n".join(item.texts), (item.call_id,), True
+            case _:
+                if value.get("type") == "AgentMessage":
+                    text = "\n".join(texts_of(value.get("content")))
+                    yield "assistant", text, (text_of(value.get("id")),), True
+
+
+def _shown(output: str) -> str:
+    """Return an output as people read it: very old ones are JSON."""
+    return (outcome_in((output,)).printed or output) if output.startswith("{") else output
+
+
+def _diffs(value: Json) -> Iterator[str]:
+    """Yield the changes of files with the headers that a patch has."""
+    for path, each in object_of(value.get("changes")).items():
+        change = object_of(each)
+        yield f"*** {str(change.get('type') or 'update').capitalize()} File: {path}"
+        if (moved := text_of(change.get("move_path"))) is not None:
+            yield f"*** Move to: {moved}"
+        yield text_of(change.get("unified_diff")) or text_of(change.get("content")) or ""
+
+
+def lines_with(entry: Entry, text: str) -> Iterator[str]:
+    """Yield the lines of an entry that contain a text.
+
+    ASCII letters match without case, unless the text has a capital.
+    """
+    exact = any(character.isupper() for character in text)
+    wanted = text if exact else text.lower()
+    for line in entry.text.split("\n"):
+        at = (line if exact else line.lower()).find(wanted)
+        if at >= 0:
+            begin = max(0, min(at - _LONGEST_LINE // 4, len(line) - _LONGEST_LINE))
+            yield line[begin : begin + _LONGEST_LINE].strip()

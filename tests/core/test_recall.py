@@ -1,0 +1,99 @@
+"""What can be looked up in a session and in those that it goes on from."""
+
+from pathlib import Path
+
+import pytest
+
+import rollouts as r
+from codex_checkpoints.service.digests import Digests, Recalled, default_budget
+from codex_checkpoints.service.refusal import Refusal
+from homes import Home, thread
+
+
+def home_of(root: Path, *steps: r.Step, form: r.Form = "paginated") -> Home:
+    home = Home(root)
+    home.put(r.rollout(r.session(form, thread=thread(1), cwd=str(home.user)), *steps))
+    return home
+
+
+def recalled(home: Home, ref: str) -> Recalled:
+    with home.house() as house:
+        return Digests(house.sessions).recall(thread(1), ref)
+
+
+def hits(home: Home, query: str) -> list[str]:
+    with home.house() as house:
+        return [each.line for each in Digests(house.sessions).search(thread(1), query, 50)]
+
+
+def test_an_early_turn_of_a_long_session_can_be_recalled(tmp_path: Path) -> None:
+    first = r.turn(r.user("where is the well?"), r.assistant("Behind the barn."))
+    more = [r.turn(r.user("on"), r.assistant("so")) for _ in range(600)]
+    home = home_of(tmp_path, first, *more)
+    assert recalled(home, "t1").text == "where is the well?\nBehind the barn."
+    assert recalled(home, "t601").turn == 601
+    with pytest.raises(Refusal, match="no record 't602'"):
+        recalled(home, "t602")
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
+def test_a_message_is_found_once_in_every_form_of_file(tmp_path: Path, form: r.Form) -> None:
+    turns = [r.turn(r.user(f"dig well {each}"), r.assistant("Dug.")) for each in range(2)]
+    home = home_of(tmp_path, *turns, form=form)
+    assert hits(home, "dig well") == ["dig well 1", "dig well 0"]
+    assert recalled(home, "t1").text == "dig well 0\nDug."
+
+
+@pytest.mark.parametrize(
+    ("call", "output"),
+    [
+        (r.call("read_file", {"path": "conf/.env"}, "c1"), "HIDDEN_77"),
+        (r.call("exec_command", {"cmd": f"echo {'x' * 500}; cat .env"}, "c1"), "HIDDEN_77"),
+        (r.call("exec_command", {"cmd": "rg KEY"}, "c1"), "a.py:1:SHOWN\n.env:3:HIDDEN_77"),
+        (
+            r.response("local_shell_call", call_id="c1", action={"command": ["cat", ".env"]}),
+            "HIDDEN_77",
+        ),
+    ],
+)
+def test_files_that_are_never_quoted_cannot_be_recalled(
+    tmp_path: Path, call: r.Step, output: str
+) -> None:
+    home = home_of(tmp_path, r.turn(r.user("look"), call, r.output("c1", output)))
+    assert hits(home, "HIDDEN_77") == []
+    assert "HIDDEN_77" not in recalled(home, "t1").text
+    if "SHOWN" in output:
+        assert "SHOWN" in recalled(home, "c1").text
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
+def test_each_anchor_of_a_digest_can_be_recalled(tmp_path: Path, form: r.Form) -> None:
+    steps = (r.shell("make hay", "no grass", exit_code=1), r.patch(update="a.py"))
+    turn = r.turn(r.user("mend it"), *steps, r.assistant("Mended."))
+    home = home_of(tmp_path, turn, r.compacted("It was mended."), turn, form=form)
+    with home.house() as house:
+        digests = Digests(house.sessions)
+        lines = digests.digest(thread(1), None, 4000).lines
+        anchors = [each.ref for each in lines if each.ref]
+        assert len(anchors) > 6
+        for anchor in anchors:
+            assert digests.recall(thread(1), anchor, rolled_back=False).text
+
+
+def test_a_local_call_can_be_recalled(tmp_path: Path) -> None:
+    call = r.response("local_shell_call", call_id="c1", action={"command": ["make", "hay"]})
+    home = home_of(tmp_path, r.turn(r.user("go"), call, r.output("c1", "made")))
+    assert recalled(home, "c1").text == "make hay\nmade"
+
+
+@pytest.mark.parametrize(
+    ("setting", "window", "before", "budget"),
+    [
+        *((8000, None, None, 8000), (8000, 64_000, None, 4000), (8000, 64_000, 400, 300)),
+        *((100, None, None, 100), (100, 64_000, 400, 100), (0, 64_000, 400, 0)),
+    ],
+)
+def test_the_usual_budget_is_never_above_the_setting(
+    setting: int, window: int | None, before: int | None, budget: int
+) -> None:
+    assert default_budget(setting, window, before) == budget
