@@ -17,9 +17,8 @@ from codex_checkpoints.service.settings import (
     UNREADABLE,
     WINDOW_VARIABLES,
     Settings,
-    overridden,
     read_settings,
-    without_programs,
+    with_editor,
 )
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage import tree
@@ -76,7 +75,7 @@ def assemble(
     """
     settings, problems = settings_of(where.state_dir)
     if overrides:
-        settings, more = overridden(settings, without_programs(overrides))
+        settings, more = with_editor(settings, overrides)
         problems += more
     records = Records(where.state_dir, beside=settings.checkpoint_location == "beside")
     records.clear_leftovers(_rollout_folders(where.codex_home) if records.beside else ())

@@ -43,7 +43,7 @@ _WITH_BATCHES = "2025-03-26"
 INSTRUCTIONS = (
     "Checked notes about this session that outlive compactions. Call memory.read first; write with"
     " memory.apply when a decision was taken, when a fact was learned from a file or a tool output,"
-    " and when the plan changes."
+    " and when the plan changes; look a record up with memory.recall."
     " One note a call, in one line, about the project."
     " Evidence cites an anchor that memory.read lists: a message of the user, a tool call or an"
     ' observed file; with source "user" the ref "task" stands for the message that set the task.'

@@ -16,10 +16,18 @@ import orjson
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.mcp_messages import Json
-from codex_checkpoints.mcp_tools import APPLY, FEWEST_ANCHORS, MOST_ANCHORS, READ
+from codex_checkpoints.mcp_tools import (
+    APPLY,
+    FEWEST_ANCHORS,
+    MOST_ANCHORS,
+    MOST_LINES,
+    READ,
+    RECALL,
+)
 from codex_checkpoints.operations.memory import AnchorsParams, anchors, apply_bytes
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.presentation.terminal import LogLine
+from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.handover import Receiver, hand_over
 from codex_checkpoints.service.notes import ANCHORS
 from codex_checkpoints.service.refusal import Refusal
@@ -40,6 +48,7 @@ class Calls:
         self._calls: Mapping[str, Callable[[Services, str, Json, Json], Json]] = {
             APPLY: _apply,
             READ: _read,
+            RECALL: _recall,
         }
 
     def __contains__(self, name: str) -> bool:
@@ -112,20 +121,76 @@ def _read(services: Services, session: str, arguments: Json, meta: Json) -> Json
         {"source": each.source, "ref": each.ref, "text": each.text, "seq": each.seq}
         for each in anchors(services, AnchorsParams(session, limit)).items
     ]
-    lines = [view.text, "[ANCHORS]\n", *(f"- {orjson.dumps(each).decode()}\n" for each in found)]
-    result = {"view": view.text, "anchors": found, "seq": view.of.checkpoint.seq}
-    return _result("".join(lines), result)
+    digest = _digest(services, session, arguments)
+    lines = [
+        view.text,
+        *([f"\n{digest}\n"] if digest else []),
+        "[ANCHORS]\n",
+        *(f"- {orjson.dumps(each).decode()}\n" for each in found),
+    ]
+    result: dict[str, object] = {"view": view.text, "anchors": found, "seq": view.of.checkpoint.seq}
+    return _result("".join(lines), result | ({"digest": digest} if digest else {}))
+
+
+def _digest(services: Services, session: str, arguments: Json) -> str:
+    tokens = arguments.get("digest", 0)
+    if type(tokens) is not int:
+        raise _misfit("digest must be a whole number of tokens")
+    return Digests(services.sessions).digest(session, None, tokens).text if tokens else ""
 
 
 def _limit(arguments: Json) -> int:
     limit = arguments.get("limit", ANCHORS)
-    unknown = arguments.keys() - {"limit"}
+    unknown = arguments.keys() - {"limit", "digest"}
     if unknown or type(limit) is not int or not FEWEST_ANCHORS <= limit <= MOST_ANCHORS:
         span = f"{FEWEST_ANCHORS} to {MOST_ANCHORS}"
-        problem = f"only limit, a whole number from {span}, may be given"
-        facts = {"rule": "shape", "hint": "Call it without arguments.", "problems": [problem]}
-        raise Refusal("invalid_payload", f"the arguments do not fit: {problem}", facts)
+        raise _misfit(f"only digest and limit, a whole number from {span}, may be given")
     return limit
+
+
+def _misfit(problem: str, hint: str = "Call it without arguments.") -> Refusal:
+    facts = {"rule": "shape", "hint": hint, "problems": [problem]}
+    return Refusal("invalid_payload", f"the arguments do not fit: {problem}", facts)
+
+
+# --- memory.recall -------------------------------------------------------------------------------
+
+
+def _recall(services: Services, session: str, arguments: Json, _meta: Json) -> Json:
+    ref, query = arguments.get("ref"), arguments.get("query")
+    offset, limit = arguments.get("offset", 0), arguments.get("limit", 20)
+    unknown = arguments.keys() - {"ref", "query", "offset", "limit"}
+    if unknown or type(offset) is not int or type(limit) is not int:
+        raise _misfit("only ref or query, offset and limit may be given", _ONE_OF)
+    if offset < 0 or not 1 <= limit <= MOST_LINES:
+        raise _misfit(f"offset must be 0 or more, limit 1 to {MOST_LINES}", _ONE_OF)
+    digests = Digests(services.sessions)
+    if isinstance(ref, str) and query is None:
+        found = digests.recall(session, ref, offset, rolled_back=False)
+        record = {
+            "ref": found.ref,
+            "kind": found.kind,
+            "turn": found.turn,
+            "text": found.text,
+            "offset": found.offset,
+            "total": found.total,
+        }
+        shown = f"{found.offset + len(found.text)} of {found.total} characters"
+        return _result(f"{found.ref} {found.kind}, {shown}\n{found.text}", record)
+    if not isinstance(query, str) or ref is not None:
+        raise _misfit("ref or query must be given, one of them, as a text", _ONE_OF)
+    hits = [
+        {"ref": each.ref, "turn": each.turn, "kind": each.kind, "line": each.line}
+        for each in digests.search(session, query, limit, rolled_back=False)
+    ]
+    lines = [f"{each['ref']} {each['kind']}: {each['line']}" for each in hits]
+    return _result("\n".join(lines) or "No line contains it.", {"hits": hits})
+
+
+_ONE_OF = 'Call it with {"ref": "#120"} or with {"query": "a text"}.'
+
+
+# --- results -------------------------------------------------------------------------------------
 
 
 def _result(text: str, structured: Json) -> Json:

@@ -18,12 +18,13 @@ from attrs import Factory
 from codex_checkpoints.core.checkpoint import anchors
 from codex_checkpoints.core.checkpoint.records import Evidence
 from codex_checkpoints.core.compaction import outline
-from codex_checkpoints.core.compaction.kinds import LeftOut
 from codex_checkpoints.core.compaction.offering import WindowBudget
 from codex_checkpoints.core.restore import events
+from codex_checkpoints.core.rollout.payloads import LeftOut
 from codex_checkpoints.operations import (
     compactions,
     connecting,
+    digests,
     histories,
     marking,
     memory,
@@ -105,6 +106,8 @@ METHODS = (
     _method("session", sessions.session),
     _method("show", sessions.show),
     _method("view", sessions.view),
+    _method("digest", digests.digest, _READING),
+    _method("recall", digests.recall, _READING),
     _method("applyUpdate", memory.apply_update),
     _method("notes", memory.notes),
     _method("revokeNote", memory.revoke_note),
@@ -167,10 +170,21 @@ _NAMES = (
     "RestoreEntry", "RestoreList", "RestoreDetailsParams", "RestoreDetails",
     "SessionsParams", "SessionSummary", "SessionList", "SessionParams", "TurnEntry",
     "EffectiveCaps", "WindowBudget", "SessionDetail", "ShowParams", "ViewParams", "Text",
-    "ViewText", "RenameParams", "MoveParams", "Deleted",
+    "ViewText", "DigestParams", "DigestLine", "SessionDigest", "RecallParams", "Recalled",
+    "Hit", "RecallAnswer", "RenameParams", "MoveParams", "Deleted",
 )
 # fmt: on
-_OPERATIONS = (compactions, connecting, histories, marking, memory, portable, restores, sessions)
+_OPERATIONS = (
+    compactions,
+    connecting,
+    digests,
+    histories,
+    marking,
+    memory,
+    portable,
+    restores,
+    sessions,
+)
 _FOUND: dict[str, Any] = {
     **{name: found for each in (services, *_OPERATIONS) for name, found in vars(each).items()},
     "Branch": lineages.Branch,
@@ -206,6 +220,7 @@ CODES = (
     "unreadable_source",
     "session_live",
     "unknown_note",
+    "unknown_ref",
     "invalid_payload",
     "limit_exceeded",
     "secret_text",

@@ -261,6 +261,11 @@ count = bounded(0, "must not be negative")
 positive = bounded(1, "must be 1 or more")
 
 
+DIGEST_TOKENS = value(
+    "--digest-tokens", "N", "the most that the digest takes, 0 for none", type=whole
+)
+
+
 def wrong(problem: str) -> Refusal:
     """Return the refusal of an argument that only its command can check."""
     return Refusal("invalid_payload", problem, {"problems": [problem]})

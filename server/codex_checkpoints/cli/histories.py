@@ -18,6 +18,7 @@ from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
     A_TURN,
     ANY_SESSION,
+    DIGEST_TOKENS,
     DONE,
     JSON,
     SESSION,
@@ -81,6 +82,7 @@ def add_compactions(commands: Commands) -> None:
         value("--strategy", None, who, choices=("checkpoint", "codex"), default="checkpoint"),
         value("--timeout", "SECONDS", "how long Codex may take for its summary", type=positive),
         value("--placement", "MODE", "manual, or pre_turn; only recorded", default="manual"),
+        DIGEST_TOKENS,
         flag("--dry-run", "only show what it would do"),
         flag("--force", "compact even if it gets no smaller, or the last turn was cut off"),
         JSON,

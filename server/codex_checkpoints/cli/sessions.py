@@ -26,6 +26,7 @@ from codex_checkpoints.cli.commands import (
     answer,
     ask,
     asks,
+    count,
     flag,
     positive,
     refresh_for_session,
@@ -57,6 +58,15 @@ def add(commands: Commands) -> None:
     add("show", "print the checkpoint of a session", _show, ANY_SESSION, at, json)
     about = "print the view of a session, as a model reads it"
     add("view", about, _view, ANY_SESSION, at, caps, json)
+    about = "print what was asked, answered, changed and run in a session, in quotes with anchors"
+    add("digest", about, _digest, ANY_SESSION, at, TOKENS, JSON)
+    about = "print a record of a session, or the lines that contain a text"
+    ref = value("--ref", "REF", "an anchor: #12, t3, or the id of a message or a call")
+    query = value("--query", "TEXT", "lines that contain this text, the newest first")
+    limit = value("--limit", "N", "at most so many lines", type=positive, default=50)
+    offset = value("--offset", "N", "where the text of the record begins", type=count, default=0)
+    more = (ref, query, limit, offset, JSON)
+    add("recall", about, _recall, ANY_SESSION, *more, check=_wrong_recall)
 
 
 def add_memory(commands: Commands) -> None:
@@ -100,6 +110,31 @@ def add_changing(commands: Commands) -> None:
     add("unarchive", "put an archived session back", _move, SESSION, JSON)
     about = "remove a session that we made and that nothing refers to"
     add("delete", about, _delete, SESSION, JSON)
+
+
+TOKENS = value("--tokens", "N", "the most that it takes; 4 bytes are a token", type=whole)
+
+
+def _wrong_recall(options: argparse.Namespace) -> str | None:
+    return "--ref or --query, one of them" if bool(options.ref) == bool(options.query) else None
+
+
+def _digest(options: argparse.Namespace, services: Terminal) -> int:
+    record = ask(options, services, "digests.digest")
+    return report(options, record, record.text.splitlines())
+
+
+def _recall(options: argparse.Namespace, services: Terminal) -> int:
+    found = ask(options, services, "digests.recall")
+    if options.ref:
+        return report(options, found.record, texts.recalled_lines(found.record))
+    if options.json:
+        from codex_checkpoints import wire
+
+        output.write_json([wire.unstructure(each) for each in found.items])
+    else:
+        output.write_lines(texts.hit_lines(found.items, screen(options)))
+    return DONE
 
 
 _rename = asks("sessions.rename", texts.renamed_lines)

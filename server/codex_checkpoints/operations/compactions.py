@@ -28,7 +28,8 @@ class CompactParams:
     """A session, and how to compact it.
 
     `into` is `new` or `in-place`, `strategy` `checkpoint` or `codex`, `placement` `manual` or
-    `pre_turn`; `force` overrides `not_smaller`, and `turn_not_complete` of a session not in use.
+    `pre_turn`; `digestTokens` is the budget of the digest, null for that of the settings; `force`
+    overrides `not_smaller`, and `turn_not_complete` of a session not in use.
     """
 
     session_id: str
@@ -36,6 +37,7 @@ class CompactParams:
     strategy: str = "checkpoint"
     placement: str = "manual"
     force: bool = False
+    digest_tokens: int | None = None
     work_done_token: int | str | None = None
 
 
@@ -197,7 +199,13 @@ def _request(params: CompactParams, seconds: float | None) -> Request:
     if problems:
         raise BadParams(problems)
     return Request(
-        params.session_id, into, params.strategy, params.placement, params.force, seconds
+        params.session_id,
+        into,
+        params.strategy,
+        params.placement,
+        params.force,
+        seconds,
+        digest_tokens=params.digest_tokens,
     )
 
 

@@ -19,7 +19,10 @@ from codex_checkpoints.presentation.terminal import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from codex_checkpoints.operations import connecting, memory, sessions
+    from codex_checkpoints.service.digests import Hit, Recalled
 
 NO_SESSION_FITS = "No session fits; leave out --search, --cwd or --archived to see more."
 
@@ -38,6 +41,24 @@ def session_lines(page: sessions.SessionList, screen: Screen, now: float) -> lis
         label = plain(item.title or item.task or "(no message yet)")
         label = screen.behind(head + marks, label)
         lines.append(f"{screen.tinted(DIM, head)}{label}{marks}")
+    return lines
+
+
+def recalled_lines(found: Recalled) -> list[str]:
+    """Return where a record stands, and its text."""
+    turn = "" if found.turn is None else f" t{found.turn}"
+    shown = f"{found.offset + len(found.text)} of {found.total} characters"
+    head = f"{found.session_id}{turn} {found.ref}  {found.kind}, {shown}"
+    return [plain(head), "", *map(plain, found.text.split("\n"))]
+
+
+def hit_lines(hits: Sequence[Hit], screen: Screen) -> list[str]:
+    """Return one line a hit: its anchor, what it is, and the line."""
+    lines: list[str] = []
+    for hit in hits:
+        turn = "" if hit.turn is None else f"t{hit.turn} "
+        head = f"{turn}{hit.ref}  {hit.kind}  "
+        lines.append(f"{screen.tinted(DIM, head)}{plain(hit.line)}")
     return lines
 
 

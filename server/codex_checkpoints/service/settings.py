@@ -11,7 +11,13 @@ from typing import Any, Literal, cast
 
 from attrs import Factory, evolve
 
-from codex_checkpoints.core.checkpoint.records import DEFAULT_BUDGET, RETAINED_TOKENS, BadCaps, Caps
+from codex_checkpoints.core.checkpoint.records import (
+    DEFAULT_BUDGET,
+    IGNORED,
+    RETAINED_TOKENS,
+    BadCaps,
+    Caps,
+)
 from codex_checkpoints.storage.workspace import DEFAULT_HASH_LIMIT
 from codex_checkpoints.values import frozen
 
@@ -54,6 +60,8 @@ class Settings:
     `compaction_offer` is what a full window leads to (JUN-36); `hooks` are programs by event
     (CKP-11); `codex_timeout_seconds` limits a summary by Codex (CKP-20); `mark_before_compaction`
     marks before each compaction of Codex's; `inject_on_prompt` adds the view to prompts;
+    `digest_tokens` is the most that a digest takes in a handoff, `hook_digest_tokens` in what a
+    hook gives Codex, 0 for none; `digest_ignore` are names of files that are never quoted;
     `restore_budget_tokens` is for the state pack of a hard restore (AGN-53); `soft_restore` says
     whether a soft branch copies its source's lines or names them (`history_base`); `user_id` and
     `org_id` go into the audit.
@@ -75,6 +83,9 @@ class Settings:
     mark_before_compaction: bool = True
     inject_on_prompt: bool = False
     restore_budget_tokens: int = DEFAULT_BUDGET
+    digest_tokens: int = 8000
+    hook_digest_tokens: int = 4000
+    digest_ignore: tuple[str, ...] = IGNORED
     soft_restore: Literal["copy", "reference"] = "copy"
     user_id: str | None = None
     org_id: str | None = None
@@ -142,9 +153,16 @@ def overridden(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings, 
     return settings, tuple(problems)
 
 
-def without_programs(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an editor's settings without `hooks`: a workspace must not choose programs to run."""
-    return {name: value for name, value in table.items() if name != "hooks"}
+def with_editor(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings, tuple[str, ...]]:
+    """Return settings overridden by an editor's, which a workspace may have chosen.
+
+    So `hooks` are left out, since they are programs to run, and `digestIgnore` adds names to those
+    of the file and takes none away.
+    """
+    allowed = {name: value for name, value in table.items() if name != "hooks"}
+    found, problems = overridden(settings, allowed)
+    names = dict.fromkeys((*settings.digest_ignore, *found.digest_ignore))
+    return evolve(found, digest_ignore=tuple(names)), problems
 
 
 def _rule(
@@ -168,6 +186,22 @@ def _choice(field: str, *values: str) -> Callable[[Settings, Any], Settings]:
 def _whole(field: str, least: int) -> Callable[[Settings, Any], Settings]:
     must = f"a whole number of at least {least}"
     return _rule(field, lambda value: type(value) is int and value >= least, must)
+
+
+def _within(field: str, least: int, most: int) -> Callable[[Settings, Any], Settings]:
+    must = f"a whole number from {least} to {most}"
+    return _rule(field, lambda value: type(value) is int and least <= value <= most, must)
+
+
+def _names(field: str) -> Callable[[Settings, object], Settings]:
+    def rule(settings: Settings, value: object) -> Settings:
+        names = cast("list[object]", value) if isinstance(value, list) else [None]
+        if not all(isinstance(each, str) and 0 < len(each) <= _LONGEST_NAME for each in names):
+            message = f"must be a list of texts of at most {_LONGEST_NAME} characters"
+            raise ValueError(message)
+        return evolve(settings, **{field: tuple(map(str, names))})
+
+    return rule
 
 
 def _name(field: str) -> Callable[[Settings, object], Settings]:
@@ -249,6 +283,9 @@ _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {
     "codexTimeoutSeconds": _whole("codex_timeout_seconds", 1),
     "markBeforeCompaction": _truth("mark_before_compaction"),
     "injectOnPrompt": _truth("inject_on_prompt"),
+    "digestTokens": _within("digest_tokens", 0, 32_000),
+    "hookDigestTokens": _within("hook_digest_tokens", 0, 32_000),
+    "digestIgnore": _names("digest_ignore"),
     "restoreBudgetTokens": _whole("restore_budget_tokens", 0),
     "softRestore": _choice("soft_restore", "copy", "reference"),
     "userId": _name("user_id"),

@@ -44,9 +44,9 @@ class CurrentWindow:
     window_id: str | None
 
 
-def window_of(sessions: Sessions, row: Row, text: str) -> CurrentWindow:
-    """Return the window to search this text in; refuses as `Histories.history`."""
-    near = None if row.rollout.compressed else _near_the_end(sessions, row, text)
+def window_of(sessions: Sessions, row: Row, view: str) -> CurrentWindow:
+    """Return the window to search this view in; refuses as `Histories.history`."""
+    near = None if row.rollout.compressed else _near_the_end(sessions, row, view)
     if near is not None:
         return near
     from codex_checkpoints.service.history import Histories  # noqa: PLC0415 - rarely needed
@@ -55,12 +55,12 @@ def window_of(sessions: Sessions, row: Row, text: str) -> CurrentWindow:
     return CurrentWindow(tuple(history.items), history.chain.current)
 
 
-def _near_the_end(sessions: Sessions, row: Row, text: str) -> CurrentWindow | None:
-    reader, trace = sessions.catalogue.reader, trace_of(text)
+def _near_the_end(sessions: Sessions, row: Row, view: str) -> CurrentWindow | None:
+    reader, trace = sessions.catalogue.reader, trace_of(view)
     path, size = row.path, row.rollout.size
     last = last_line_with(reader, path, size, (COMPACTION, trace, ROLLBACK))
     recent = None if last is None else _recent(reader, path, size, last, trace)
-    if last is not None and (recent is None or not recent.certain(text)):
+    if last is not None and (recent is None or not recent.certain(view)):
         return None
     if recent is not None and recent.compacted:
         return CurrentWindow(tuple(recent.items), recent.window_id)

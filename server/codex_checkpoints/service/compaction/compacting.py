@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from attrs import evolve
@@ -45,6 +45,7 @@ from codex_checkpoints.core.compaction.records import (
     digest_of,
     remaining,
 )
+from codex_checkpoints.core.digest.composing import Digest, digest_v1
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.service.compaction.installing import (
     Operation,
@@ -77,6 +78,7 @@ from codex_checkpoints.service.compaction.source import (
     nothing,
     opened_after,
 )
+from codex_checkpoints.service.digests import Digests, checked_budget, default_budget
 from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
@@ -289,6 +291,7 @@ class Compacting:
         source, terms = self._ground(request, seal=seal)
         caps = self._sessions.settings.caps_for(source.replay.state.model)
         past, checkpoint = self._sources.past(source), self._sources.checkpoint(source)
+        terms = evolve(terms, digest=self._digest(request, source))
         match build(past, checkpoint, caps, terms):
             case Declined() as declined:
                 raise declined_by(declined, source.session_id)
@@ -297,6 +300,23 @@ class Compacting:
                 if request.into == "in-place":
                     check_behind(source, built.items)
                 return CompactionPlan(source, terms, built)
+
+    def _digest(
+        self, request: Request, source: CompactionSource
+    ) -> Callable[[Sequence[str], int], Digest] | None:
+        """Return what makes the digest of a source; None where none is wanted."""
+        setting = self._sessions.settings.digest_tokens
+        if not checked_budget(request.digest_tokens, setting):
+            return None
+        digests = Digests(self._sessions)
+        gathered = digests.gathered(source.row, last=source.replay.seq)
+
+        def digest(beside: Sequence[str], before: int) -> Digest:
+            default = default_budget(setting, source.window, before)
+            budget = checked_budget(request.digest_tokens, default)
+            return digest_v1(gathered, digests.terms(budget, beside))
+
+        return digest
 
     def _adopted(self, source: CompactionSource, terms: Terms, scratch_id: str) -> CompactionPlan:
         """Make a replacement of the history in a scratch fork (CKP-20, CKP-21).

@@ -248,7 +248,8 @@ class HookRunner:
 class Request:
     """A request; `placement` and `strategy` are validated later.
 
-    `seconds` is the limit for a summary by Codex; None takes that of the settings.
+    `seconds` is the limit for a summary by Codex; None takes that of the settings, and so does
+    `digest_tokens`, the budget of the digest.
     """
 
     session: str
@@ -259,6 +260,7 @@ class Request:
     seconds: float | None = None
     requested_by: RequestedBy = "user"
     why: str = "requested by the user"
+    digest_tokens: int | None = None
 
 
 @frozen

@@ -1,6 +1,6 @@
 """Answer a hook of Codex: the view for a new window, a marker, a receipt.
 
-`core.compaction.injection` decides whether Codex is given a view. Nothing here starts a compaction
+`core.compaction.handoff` decides whether Codex is given a view. Nothing here starts a compaction
 or a restore (JUN-22, AGN-23).
 """
 
@@ -11,7 +11,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from codex_checkpoints.core.compaction.handoff import injection
+from codex_checkpoints.core.compaction.handoff import bundle, is_due
+from codex_checkpoints.core.history.items import texts
 from codex_checkpoints.service.reading.session_file import has_ended
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions, session_of
@@ -96,13 +97,25 @@ class Hooking:
 
     def _bundle(self, call: Call, row: Row, source: str) -> Given:
         shown = self._sessions.view(row.session_id)
-        checkpoint = shown.of.checkpoint
-        text = injection(source, checkpoint, shown.text, ())
-        if text is None:
+        view, checkpoint = shown.text, shown.of.checkpoint
+        if not is_due(source, checkpoint, view, ()):
             return self._receipt(call, row, None, None, checkpoint.seq)
-        window = self._window(row, text)
-        text = injection(source, checkpoint, shown.text, window.items)
-        return self._receipt(call, row, text, window.window_id, checkpoint.seq)
+        window = self._window(row, view)
+        text = None
+        if is_due(source, checkpoint, view, window.items):
+            text = bundle(view, self._digest(row, source, window))
+        return self._receipt(call, row, text, window.window_id, checkpoint.seq, view)
+
+    def _digest(self, row: Row, source: str, window: CurrentWindow) -> str:
+        """Return the digest beside a view: on a resume only what the history no longer holds."""
+        setting = self._sessions.settings.hook_digest_tokens
+        if not setting or (source != "compact" and not row.compactions):
+            return ""
+        from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - few views need it
+
+        said = ("\n".join(texts(item)) for item in window.items if item.get("role") == "user")
+        digests = Digests(self._sessions)
+        return digests.injected(row, setting, tuple(said), whole=source == "compact")
 
     def _before(self, call: Call, row: Row) -> Given:
         """Store the checkpoint, and mark the last turn that has ended."""
@@ -160,15 +173,21 @@ class Hooking:
             raise Refusal("unknown_session", message, {"sessionId": session})
         return self._sessions.find(session)
 
-    def _window(self, row: Row, text: str) -> CurrentWindow:
+    def _window(self, row: Row, view: str) -> CurrentWindow:
         try:
-            return window_of(self._sessions, row, text)
+            return window_of(self._sessions, row, view)
         except UnreadableSource as error:
             message = f"{row.session_id} cannot be read: {error}"
             raise Refusal("unreadable_source", message, {"reason": str(error)}) from error
 
-    def _receipt(
-        self, call: Call, row: Row, text: str | None, window_id: str | None, seq: int
+    def _receipt(  # noqa: PLR0913, PLR0917 - the fields of a receipt
+        self,
+        call: Call,
+        row: Row,
+        text: str | None,
+        window_id: str | None,
+        seq: int,
+        view: str = "",
     ) -> Given:
         data = b"" if text is None else text.encode()
         receipt = {
@@ -179,9 +198,11 @@ class Hooking:
             "sessionId": row.session_id,
             "windowId": window_id,
             "seq": seq,
-            "digest": None if text is None else f"sha256:{hashlib.sha256(data).hexdigest()}",
+            "digest": None if text is None else _hash(data),
             "size": len(data),
         }
+        if text is not None:
+            receipt["view"] = _hash(view.encode())
         return Given(row.session_id, text, receipt)
 
 
@@ -201,6 +222,10 @@ def _counts(missed: Missed) -> dict[str, object]:
         "failingCommands": commands,
         "sealed": missed.sealed,
     }
+
+
+def _hash(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def _settled(path: str) -> str:

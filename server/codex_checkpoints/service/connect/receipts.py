@@ -32,7 +32,7 @@ def received(sessions: Sessions, session: str) -> tuple[Receipt, ...]:
     replay = opened.now()
     checkpoint = sessions.projections.project(replay, sessions.projections.updates_of(opened))
     view = view_v1(checkpoint, sessions.settings.caps_for(replay.state.model))
-    # A hook hands over the bundle, a tool the view alone.
+    # A hook hands over the bundle, a tool the view alone; newer receipts have the view apart.
     current = {digest_of(bundle(view)), digest_of(view)}
     return tuple(_receipt(each, digest, current) for each, digest in given)
 
@@ -73,7 +73,8 @@ def _receipt(line: Mapping[str, object], digest: str, current: set[str]) -> Rece
     at, door = (text_of(line.get(key)) or "" for key in ("at", "door"))
     event, source, window_id = (text_of(line.get(key)) for key in ("event", "source", "windowId"))
     seq, size = whole_of(line.get("seq")), whole_of(line.get("size")) or 0
-    return Receipt(at, door, event, source, window_id, seq, digest, size, digest in current)
+    is_current = digest in current or text_of(line.get("view")) in current
+    return Receipt(at, door, event, source, window_id, seq, digest, size, is_current)
 
 
 def _number(receipt: Receipt, windows: tuple[Window, ...]) -> int | None:

@@ -1,0 +1,71 @@
+"""The digest of a session, and looking its records up."""
+
+from __future__ import annotations
+
+from codex_checkpoints.core.digest.composing import DigestLine
+from codex_checkpoints.core.digest.recall import MOST_HITS
+from codex_checkpoints.operations.services import Services
+from codex_checkpoints.service.digests import Digests, Hit, Recalled
+from codex_checkpoints.service.refusal import misfit
+from codex_checkpoints.values import frozen
+
+
+@frozen
+class DigestParams:
+    """A session, a turn for the digest at its end, and the budget, null for the usual one."""
+
+    session_id: str
+    turn_id: str | None = None
+    tokens: int | None = None
+
+
+@frozen
+class SessionDigest:
+    """A digest: its text, its cost, and its lines; `left` counts by section what is left out."""
+
+    text: str
+    tokens: int
+    budget: int
+    lines: tuple[DigestLine, ...]
+    left: dict[str, int]
+
+
+@frozen
+class RecallParams:
+    """A session, and the anchor of a record of it, or a text that lines contain.
+
+    `ref` is `#12`, `12`, `t3`, or the id of a message or a call; the text is given from `offset`
+    on.  `limit` is the most lines for a `query`.
+    """
+
+    session_id: str
+    ref: str | None = None
+    query: str | None = None
+    offset: int = 0
+    limit: int = 50
+
+
+@frozen
+class RecallAnswer:
+    """The record behind an anchor, or the lines that contain a text, the newest first."""
+
+    record: Recalled | None
+    items: tuple[Hit, ...]
+
+
+def digest(services: Services, params: DigestParams) -> SessionDigest:
+    """Return the digest of a session."""
+    found = Digests(services.sessions).digest(params.session_id, params.turn_id, params.tokens)
+    return SessionDigest(found.text, found.tokens, found.budget, found.lines, dict(found.left))
+
+
+def recall(services: Services, params: RecallParams) -> RecallAnswer:
+    """Return the record behind an anchor, or the lines that contain a text."""
+    digests = Digests(services.sessions)
+    if (params.ref is None) == (params.query is None):
+        raise misfit("params: needs ref or query, one of them")
+    if params.offset < 0 or not 1 <= params.limit <= MOST_HITS:
+        raise misfit("params: offset must be 0 or more, limit 1 to 1000")
+    if params.ref is not None:
+        return RecallAnswer(digests.recall(params.session_id, params.ref, params.offset), ())
+    return RecallAnswer(None, digests.search(params.session_id, params.query or "", params.limit))

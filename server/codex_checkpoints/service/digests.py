@@ -1,0 +1,358 @@
+"""The digest of a session, over the sessions that it goes on from.
+
+A compaction into a new session and a hard restore put state in the place of records.  So the digest
+runs over the source up to the cut, which is the `seq` of the state that the session begins with,
+and then over the session's own records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
+
+from attrs import evolve
+
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.compaction.handoff import COMPACTION
+from codex_checkpoints.core.compaction.records import Installed
+from codex_checkpoints.core.digest.composing import Digest, DigestTerms, digest_v1
+from codex_checkpoints.core.digest.gathering import Gathered, Gathering
+from codex_checkpoints.core.digest.ignoring import Ignoring
+from codex_checkpoints.core.digest.recall import (
+    MOST_HITS,
+    MOST_TEXT,
+    Entry,
+    Recall,
+    Ref,
+    lines_with,
+)
+from codex_checkpoints.core.rollout.reader import is_whole
+from codex_checkpoints.service.kept import RestoreRecords, storing_compaction
+from codex_checkpoints.service.reading.session_file import end_of, find_turn, open_session
+from codex_checkpoints.service.refusal import Refusal, misfit
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.standing import last_line_with
+from codex_checkpoints.storage.contract import Row
+from codex_checkpoints.values import frozen
+
+MOST_TOKENS = 32_000
+_NEAR = 1 << 21
+"""Bytes that a hook reads of a session for its digest, in front of the last compaction."""
+
+_FAR = 1 << 25
+"""How far back a hook looks for that compaction."""
+
+
+def default_budget(setting: int, window: int | None, before: int | None = None) -> int:
+    """Return the budget of a digest that nobody named in tokens.
+
+    At most 1/16 of the context window, in a replacement also a quarter of the tokens `before`, and
+    300 at least, but never more than the setting; 0 switches digests off.
+    """
+    if not setting:
+        return 0
+    limits = [setting]
+    limits += [] if not window else [window // 16]
+    limits += [] if before is None else [before // 4]
+    return min(setting, max(300, min(limits)))
+
+
+def checked_budget(tokens: int | None, default: int) -> int:
+    """Return a budget in tokens; refuses `limit_exceeded` outside 0 to 32,000."""
+    if tokens is None:
+        return default
+    if not 0 <= tokens <= MOST_TOKENS:
+        message = f"a digest has 0 to {MOST_TOKENS:,} tokens, not {tokens:,}"
+        raise Refusal("limit_exceeded", message, {"limit": MOST_TOKENS, "tokens": tokens})
+    return tokens
+
+
+@frozen
+class Recalled:
+    """A record behind an anchor: at most 8,000 code points of its text, from `offset` on.
+
+    `total` is the length of the whole text, redacted.  `turn` is the number of its turn, null in a
+    session that this one goes on from.  `kind` is `user`, `assistant`, `call`, `output`, `patch` or
+    `summary`, that of the first where several records have the number.
+    """
+
+    ref: str
+    session_id: str
+    turn: int | None
+    turn_id: str | None
+    kind: str
+    text: str
+    offset: int
+    total: int
+
+
+@frozen
+class Hit:
+    """A line that contains the text, and the anchor of its record."""
+
+    ref: str
+    session_id: str
+    turn: int | None
+    turn_id: str | None
+    kind: str
+    line: str
+
+
+class Digests:
+    """Makes the digests of the sessions of one home."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    def digest(
+        self, session: str, turn: str | int | None = None, tokens: int | None = None
+    ) -> Digest:
+        """Return the digest of a session, at the end of a turn or now.
+
+        Refuses `unknown_session`, `unknown_turn`, `limit_exceeded`, `unreadable_source`.
+        """
+        row, opened = self._sessions.open(session)
+        until = None
+        if turn is not None:
+            replay = opened.now()
+            until = end_of(find_turn(replay, turn, row.session_id), replay.state.turns.turns)
+        default = default_budget(self._sessions.settings.digest_tokens, row.context_window)
+        budget = checked_budget(tokens, default)
+        gathered = self.gathered(row, until) if budget else Gathered()
+        return digest_v1(gathered, self.terms(budget))
+
+    def injected(self, row: Row, setting: int, beside: Collection[str] = (), *, whole: bool) -> str:
+        """Return the digest for a hook, which Codex waits for.
+
+        `beside` are the user's messages in the history.  Without `whole` it quotes only what the
+        history no longer holds, and is empty where that is nothing.  Of a large file only the end
+        is read.
+        """
+        budget = default_budget(setting, row.context_window)
+        opened = self._sessions.catalogue.open(row)
+        near = None if row.rollout.compressed else opened.last(self._near(row))
+        if near is None:
+            gathered = self.gathered(row)
+        else:
+            gathered = Gathering.near_the_end(opened.replay, near, row.session_id).gathered()
+        if not whole and not gathered.replaced_below:
+            return ""
+        before = None if whole else gathered.replaced_below
+        return digest_v1(gathered, self.terms(budget, beside, before)).text
+
+    def _near(self, row: Row) -> int:
+        """Return how many bytes of the end of a file to read: from before its last compaction."""
+        reader, size = self._sessions.catalogue.reader, row.rollout.size
+        least = max(0, size - _FAR)
+        place = last_line_with(reader, row.path, size, (COMPACTION,), least)
+        return _NEAR if place is None else size - place + _NEAR
+
+    def terms(
+        self, budget: int, beside: Collection[str] = (), before: int | None = None
+    ) -> DigestTerms:
+        """Return the terms of a digest, with the settings."""
+        ignore = self._sessions.settings.digest_ignore
+        return DigestTerms(budget, beside, ignore=ignore, before=before)
+
+    def gathered(self, row: Row, until: int | None = None, last: int | None = None) -> Gathered:
+        """Return what a digest quotes of a session and of those it goes on from.
+
+        `until` is the position of the last line to read, `last` its `seq`.
+        """
+        parts: list[Gathered] = []
+        at: Row | None = row
+        read = set[str]()
+        while at is not None and at.session_id not in read:
+            read.add(at.session_id)
+            replay, gathered = self._read(at, until, last)
+            parts.append(gathered)
+            seed = replay.state.seed
+            if seed is None:
+                break
+            until, last = None, seed.seq
+            at = self._source_of(at)
+        whole = parts.pop()
+        while parts:
+            whole = parts.pop().after(whole)
+        return whole
+
+    def _read(self, row: Row, until: int | None, last: int | None) -> tuple[Replay, Gathered]:
+        replay = Replay()
+        gathering = Gathering(replay, row.session_id)
+        self._pass_over(row, replay, until, last)
+        return replay, gathering.gathered()
+
+    def _pass_over(self, row: Row, replay: Replay, until: int | None, last: int | None) -> None:
+        """Read a session with a replay, up to a position and a `seq`."""
+        catalogue = self._sessions.catalogue
+        replay.until = replay.until if until is None else until
+        replay.last = replay.last if last is None else last
+        opened = open_session(
+            catalogue.reader,
+            row.path,
+            catalogue.chains.locate,
+            replay=replay,
+            seeds=catalogue.seeds,
+        )
+        if opened.tail and not replay.stopped and is_whole(opened.tail):
+            replay.close(opened.tail)
+
+    def _source_of(self, row: Row) -> Row | None:
+        """Return the session that one of ours goes on from, None where it is gone."""
+        below = tuple(self._sessions.catalogue.chains.below(row))
+        made = below[-1].session_id if below else row.session_id
+        source = self._compacted_from(made)
+        if source is None:
+            restore = RestoreRecords(self._sessions.records).made(made)
+            source = None if restore is None else restore.source_session_id
+        return None if source is None else self._sessions.catalogue.current().get(source)
+
+    def _compacted_from(self, session_id: str) -> str | None:
+        with storing_compaction(session_id):
+            for record in self._sessions.compactions.of(session_id):
+                if isinstance(record, Installed) and record.session_id == session_id:
+                    found = record.source.session_id
+                    return None if found == session_id else found
+        return None
+
+    # --- looking things up -----------------------------------------------------------------------
+
+    def recall(
+        self, session: str, ref: str, offset: int = 0, *, rolled_back: bool = True
+    ) -> Recalled:
+        """Return the record behind an anchor, of a session or of those it goes on from.
+
+        `rolled_back`: turns that were taken back count too.  Refuses `unknown_session`,
+        `unknown_ref`, `invalid_payload`.
+        """
+        row = self._sessions.find(session)
+        wanted = Ref.of(ref.strip())
+        named = _naming(wanted, self._turn_id(session, wanted.turn))
+        for found in self._entries(row, named, None, None, rolled_back=rolled_back):
+            entries = [
+                each for each in found.entries if wanted.turn is None or not found.is_copy(each)
+            ]
+            if entries:
+                first = entries[0]
+                text = "\n".join(each.text for each in entries)
+                return Recalled(
+                    ref,
+                    found.session_id,
+                    found.numbers.get(first.turn_id or "") if found.is_own else None,
+                    first.turn_id,
+                    first.kind,
+                    text[offset : offset + MOST_TEXT],
+                    offset,
+                    len(text),
+                )
+            if wanted.turn is not None:
+                break
+        message = f"session {row.session_id} has no record {ref[:80]!r} that can be recalled"
+        raise Refusal("unknown_ref", message, {"sessionId": row.session_id, "ref": ref[:200]})
+
+    def search(
+        self, session: str, query: str, limit: int, *, rolled_back: bool = True
+    ) -> tuple[Hit, ...]:
+        """Return the lines of a session, and of those it goes on from, that contain a text.
+
+        The newest come first.
+        """
+        if not query.strip():
+            raise misfit("query: must not be empty")
+        row = self._sessions.find(session)
+        hits: list[Hit] = []
+
+        def contains(entry: Entry) -> bool:
+            return any(True for _ in lines_with(entry, query))
+
+        for found in self._entries(row, _says_more, contains, MOST_HITS, rolled_back=rolled_back):
+            for entry in reversed(found.entries):
+                if found.is_copy(entry):
+                    continue
+                turn = found.numbers.get(entry.turn_id or "") if found.is_own else None
+                hits += (
+                    Hit(f"#{entry.seq}", found.session_id, turn, entry.turn_id, entry.kind, line)
+                    for line in lines_with(entry, query)
+                )
+                if len(hits) >= limit:
+                    return tuple(hits[:limit])
+        return tuple(hits)
+
+    def _turn_id(self, session: str, number: int | None) -> str | None:
+        """Return the id of the turn of a number, None where there is none."""
+        if number is None:
+            return None
+        _, opened = self._sessions.open(session)
+        counted = opened.now().state.turns.counting()
+        return next((turn.turn_id for turn in islice(counted, number - 1, number)), None)
+
+    def _entries(
+        self,
+        row: Row,
+        is_named: Callable[[Entry], bool],
+        holds: Callable[[Entry], bool] | None,
+        most: int | None,
+        *,
+        rolled_back: bool,
+    ) -> Iterator[_Found]:
+        """Yield the accepted entries of a session, then of each that it goes on from."""
+        last: int | None = None
+        at: Row | None = row
+        read = set[str]()
+        while at is not None and at.session_id not in read:
+            read.add(at.session_id)
+            replay = Replay()
+            recall = Recall(replay, is_named, holds, most)
+            self._pass_over(at, replay, None, last)
+            counted = enumerate(recall.turns.counting(), 1)
+            gone = {turn.turn_id for turn in recall.turns.turns if turn.rolled_back}
+            entries = [each for each in recall.entries if rolled_back or each.turn_id not in gone]
+            numbers = {turn.turn_id: number for number, turn in counted}
+            shown = self._shown(entries)
+            yield _Found(at.session_id, at is row, shown, numbers, recall.typed)
+            seed = replay.state.seed
+            if seed is None:
+                return
+            last, at = seed.seq, self._source_of(at)
+
+    def _shown(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Return the entries without the content of files that are never quoted."""
+        ignored = Ignoring(self._sessions.settings.digest_ignore)
+        shown: list[Entry] = []
+        for entry in entries:
+            if entry.kind == "patch":
+                shown += [] if ignored.patch(entry.text) else [entry]
+            elif not ignored.script(entry.about):
+                is_output = entry.kind == "output"
+                shown.append(
+                    evolve(entry, text=ignored.without(entry.text)) if is_output else entry
+                )
+        return shown
+
+
+@frozen
+class _Found:
+    """Entries of one session on the way up; `is_own`: of the session itself."""
+
+    session_id: str
+    is_own: bool
+    entries: list[Entry]
+    numbers: dict[str, int]
+    typed: bool
+
+    def is_copy(self, entry: Entry) -> bool:
+        """Return whether an entry is the history's copy of a message that stands beside it."""
+        return self.typed and entry.in_history
+
+
+def _says_more(entry: Entry) -> bool:
+    return not entry.repeats
+
+
+def _naming(wanted: Ref, turn_id: str | None) -> Callable[[Entry], bool]:
+    """Return the test for the entries that a reference names; `turn_id` is that of its turn."""
+    if wanted.seq is not None:
+        return lambda entry: entry.seq == wanted.seq
+    if wanted.id is not None:
+        return lambda entry: wanted.id in entry.ids
+    return lambda entry: turn_id is not None and entry.turn_id == turn_id and not entry.repeats
