@@ -155,6 +155,8 @@ def _reading(ask: Callable[..., Json], shop: str) -> None:
     ask("session", sessionId=LOGIN[:13])
     ask("show", sessionId=BLOG, turnId="1")
     ask("view", sessionId=LOGIN, caps={"maxRecentArtifacts": 1, "maxDonePlanSteps": 0})
+    ask("digest", sessionId=LOGIN, tokens=300)
+    ask("recall", sessionId=LOGIN, ref="#9")
     ask("history", sessionId=BLOG)
     for method in ("windows", "outline", "losses"):
         ask(method, sessionId=ORDERS)

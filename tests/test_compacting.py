@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,6 +22,7 @@ from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.compaction.records import Installed, Into, Undone, digest_of, record_of
 from codex_checkpoints.core.restore.events import is_intact
 from codex_checkpoints.core.rollout.fields import texts_of
+from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import HookRunner, Request
@@ -111,6 +112,12 @@ def written(home: Home) -> dict[str, str]:
     return {path: seen for path, seen in snapshot(home.root).items() if "index.sqlite" not in path}
 
 
+def handed_over(items: Sequence[Any]) -> tuple[str, str]:
+    """Return the view and the digest of the handoff that ends a replacement."""
+    view, line, digest = "".join(texts_of(items[-1]["content"])).partition(DIGEST_LINE)
+    return view, line + digest
+
+
 def history_of(sessions: Sessions, session_id: str) -> list[Any]:
     return list(Histories(sessions).history(session_id).items)
 
@@ -130,7 +137,10 @@ def test_a_new_session_is_what_is_resumed_and_the_source_stays_as_it_was(
     assert history_of(sessions, str(done.session_id)) == list(done.built.items)
     assert [kind_of(item) for item in done.built.items] == ["user", "user", "handoff"]
     assert "".join(texts_of(done.built.items[0]["content"])) == "Fix the login, größer 日本 🙂"
-    assert WORK[:40] not in json.dumps(done.built.items)
+    view, digest = handed_over(done.built.items)
+    assert WORK[:40] not in json.dumps(done.built.items[:-1]) + view
+    assert f" answered: {WORK[:40]}" in digest, "quoted, and cut"
+    assert WORK not in digest
     report = done.built.report
     assert report.after <= report.bound
     assert (report.before.tokens, report.before.source) == (19_000, "reported")

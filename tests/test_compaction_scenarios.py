@@ -10,6 +10,7 @@ from codex_checkpoints.core.checkpoint.canonical import from_bytes
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.rollout.fields import texts_of
+from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Compacted, Request
 from codex_checkpoints.service.history import Histories
@@ -69,7 +70,9 @@ def test_after_thousands_of_records_task_edits_plan_and_valid_facts_are_told(
         assert told in handoff
     assert checkpoint.task is not None
     assert checkpoint.task.text.startswith(f"Round {LAST}")
-    assert SUMMARY not in str(history)
+    view, _, digest = handoff.partition(DIGEST_LINE)
+    assert SUMMARY not in str(history[:-1]) + view
+    assert f" {SUMMARY}\n" in digest.partition("[EARLIER_SUMMARY]\n")[2]
 
 
 def test_one_compaction_has_all_its_effects_in_their_order(home: Home) -> None:

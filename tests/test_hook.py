@@ -7,6 +7,7 @@ What the real Codex makes of it is in `codex/test_hook.py`.
 import hashlib
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from hypothesis import strategies as st
 import python
 import rollouts as r
 from codex_checkpoints import hook
-from codex_checkpoints.core.compaction.handoff import bundle, handoff, last_bundle
+from codex_checkpoints.core.compaction.handoff import bundle, handoff, last_bundle, shows
 from codex_checkpoints.core.restore.events import is_intact
 from codex_checkpoints.service.connect import doors
 from codex_checkpoints.service.connect.hooking import Call, Hooking
@@ -102,8 +103,18 @@ def given_to(home: Home, source: str) -> str | None:
     return None if said is None else said["hookSpecificOutput"]["additionalContext"]
 
 
-def expected(home: Home) -> str:
-    return bundle(home.run("view", SESSION).stdout.decode())
+def expected(home: Home, *digested: str) -> str:
+    """Return the bundle of a view alone, or with the digest that these options ask for."""
+    view = home.run("view", SESSION).stdout.decode()
+    return bundle(view, home.run("digest", SESSION, *digested).stdout.decode() if digested else "")
+
+
+WHOLE = ("--tokens", "4000")
+
+
+def without_requests(text: str) -> str:
+    """Return a bundle as it is where the history holds the user's messages."""
+    return re.sub(r"\n\[REQUESTS\]\n(?:- .*\n)+", "", text)
 
 
 def lines(path: Path) -> list[Any]:
@@ -157,11 +168,13 @@ def told_windows(home: Home) -> list[tuple[str, str | None]]:
 
 
 @pytest.mark.parametrize("source", BEGINNING)
-def test_a_window_that_begins_anew_is_given_how_to_text_and_view(home: Home, source: str):
+def test_a_window_that_begins_anew_is_given_the_bundle_with_a_digest_after_a_compaction(
+    home: Home, source: str
+):
     said = answer(home, call(source=source, permission_mode="never"))
 
     # Codex takes no other key.
-    text = expected(home)
+    text = expected(home, *WHOLE) if source == "compact" else expected(home)
     assert said == {
         "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}
     }
@@ -178,6 +191,7 @@ def test_a_window_that_begins_anew_is_given_how_to_text_and_view(home: Home, sou
         "seq": len(WORK.splitlines()) - 1,
         "digest": f"sha256:{hashlib.sha256(text.encode()).hexdigest()}",
         "size": len(text.encode()),
+        "view": f"sha256:{hashlib.sha256(home.run('view', SESSION).stdout).hexdigest()}",
     }
 
 
@@ -210,7 +224,7 @@ def test_a_bundle_in_the_window_is_not_given_twice_but_after_a_compaction(home: 
     grow(home, r.injected(text, role="developer"), r.turn(r.user("Mend the sesame.")))
 
     assert [given_to(home, source) for source in ("resume", "fork", "compact")] == [
-        *(None, None, text),
+        *(None, None, without_requests(expected(home, *WHOLE))),
     ]
     assert [receipt["digest"] is None for receipt in receipts(home)] == [False, True, True, False]
 
@@ -219,10 +233,11 @@ def handed_over(text: str) -> r.Step:
     return r.compacted("Handed over.", [handoff(text.partition("\n\n")[2])])
 
 
-LATER: dict[str, tuple[Callable[[str], list[r.Step]], bool]] = {
+LATER: dict[str, tuple[Callable[[str], list[r.Step]], bool, tuple[str, ...]]] = {
     "the view has changed": (
         lambda text: [r.injected(text, role="developer"), r.turn(r.user("Paint it."))],
         True,
+        (),
     ),
     "a compaction took it away": (
         lambda text: [
@@ -230,18 +245,27 @@ LATER: dict[str, tuple[Callable[[str], list[r.Step]], bool]] = {
             r.compacted("Done.", [{"type": "other"}]),
         ],
         True,
+        (*WHOLE, "--at", "1"),
     ),
-    "we made the session": (lambda text: [handed_over(text)], False),
+    "we made the session": (lambda text: [handed_over(text)], False, ()),
 }
 
 
-@pytest.mark.parametrize(("later", "is_given"), LATER.values(), ids=LATER)
-def test_what_stands_in_the_window_no_longer_is_given_again(
-    home: Home, later: Callable[[str], list[r.Step]], is_given: bool
+@pytest.mark.parametrize(("later", "is_given", "digested"), LATER.values(), ids=LATER)
+def test_what_stands_in_the_window_no_longer_is_given_again_with_what_the_history_lost(
+    home: Home, later: Callable[[str], list[r.Step]], is_given: bool, digested: tuple[str, ...]
 ):
     grow(home, *later(expected(home)))
 
-    assert given_to(home, "resume") == (expected(home) if is_given else None)
+    assert given_to(home, "resume") == (expected(home, *digested) if is_given else None)
+
+
+@pytest.mark.parametrize("source", ["compact", "resume"])
+def test_without_a_budget_for_it_no_digest_is_given(home: Home, source: str):
+    home.config("hookDigestTokens = 0\n")
+    grow(home, r.compacted("Done.", [{"type": "other"}]))
+
+    assert given_to(home, source) == expected(home)
 
 
 def test_a_bundle_may_stand_in_the_file_that_a_fork_builds_on(home: Home):
@@ -257,12 +281,13 @@ def test_a_bundle_may_stand_in_the_file_that_a_fork_builds_on(home: Home):
 
 def test_a_bundle_that_stands_behind_a_compaction_stands_in_the_window_of_that(home: Home):
     home.put(r.rollout(begun(), TURN, opened(1)))
-    text = expected(home)
+    text = expected(home, *WHOLE)
     assert given_to(home, "compact") == text
     grow(home, r.injected(text, role="developer"), r.turn(r.user("Mend the sesame.")))
 
     assert given_to(home, "resume") is None
-    assert given_to(home, "compact") == text
+    assert "- t1 #3 Mend the sesame." in text
+    assert given_to(home, "compact") == without_requests(expected(home, *WHOLE))
     assert answer(home, call("PostCompact", trigger="auto")) is None
 
     assert told_windows(home) == [
@@ -667,6 +692,12 @@ OTHERS_OF_OURS = {
     "core.history.survey",
     "core.history.tokens",
     "core.history.windows",
+    # what makes a digest: a session that was never compacted needs none
+    "core.digest.composing",
+    "core.digest.gathering",
+    "core.digest.ignoring",
+    "core.digest.recall",
+    "service.digests",
     # what lists, changes and other doors need
     "service.handover",
     "service.history",
@@ -726,8 +757,14 @@ def test_the_newest_failure_is_told_of_whatever_stands_in_the_audit(home: Home):
     assert str(called.failure) == "the hook failed at 1: a"
 
 
-BUNDLES = {name: bundle(f"[SESSION_CHECKPOINT v1]\n\n[TASK]\n- {name} ü\n") for name in "AB"}
-OURS = r.compacted("Summed up.", [handoff(BUNDLES["A"].partition("\n\n")[2])])
+VIEWS = {name: f"[SESSION_CHECKPOINT v1]\n\n[TASK]\n- {name} ü\n" for name in "AB"}
+DIGEST = "[SESSION_DIGEST v1]\n\n[STATUS]\n- last turn: answered\n"
+BUNDLES = {
+    **{name: bundle(view) for name, view in VIEWS.items()},
+    "A with a digest": bundle(VIEWS["A"], DIGEST),
+}
+OURS = r.compacted("Summed up.", [handoff(VIEWS["A"])])
+DIGESTED = r.compacted("Summed up.", [handoff(VIEWS["B"], DIGEST)])
 FORMS: tuple[r.Form, ...] = ("paginated", "legacy")
 STEPS = st.one_of(
     st.sampled_from(
@@ -738,6 +775,7 @@ STEPS = st.one_of(
             opened(1),
             opened(2),
             OURS,
+            DIGESTED,
             r.compacted("As of old."),
             r.rollback(1),
             r.assistant(BUNDLES["A"]),
@@ -759,8 +797,8 @@ def test_the_end_of_a_session_tells_what_the_whole_of_it_would(form: r.Form, ste
         with home.house() as house:
             row = house.sessions.find(SESSION)
             whole = Histories(house.sessions).history(SESSION)
-            for text in BUNDLES.values():
-                window = window_of(house.sessions, row, text)
-                stands = last_bundle(window.items) == text
-                assert stands == (last_bundle(whole.items) == text)
+            for view in VIEWS.values():
+                window = window_of(house.sessions, row, view)
+                stands = shows(last_bundle(window.items), view)
+                assert stands == shows(last_bundle(whole.items), view)
                 assert window.window_id == whole.chain.current

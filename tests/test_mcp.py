@@ -158,7 +158,7 @@ async def client(home: Home) -> AsyncGenerator[ClientSession]:
             yield session
 
 
-async def test_the_client_of_the_sdk_shakes_hands_and_lists_two_tools(home: Home) -> None:
+async def test_the_client_of_the_sdk_shakes_hands_and_lists_three_tools(home: Home) -> None:
     async with client(home) as session:
         hello = await session.initialize()
         listed = await session.list_tools()
@@ -173,7 +173,9 @@ async def test_the_client_of_the_sdk_shakes_hands_and_lists_two_tools(home: Home
     assert hello.instructions == mcp.INSTRUCTIONS
     assert hello.capabilities.tools is not None
     assert hello.capabilities.resources is hello.capabilities.prompts is None
-    assert [tool.name for tool in listed.tools] == ["memory.apply", "memory.read"]
+    assert [tool.name for tool in listed.tools] == [
+        *("memory.apply", "memory.read", "memory.recall"),
+    ]
     assert listed.next_cursor is None
     assert (method.value.code, tool.value.code) == (-32601, -32602)
 
@@ -227,7 +229,8 @@ def test_the_tools_are_described_by_valid_schemas_with_an_object_at_the_top(
             Draft202012Validator.check_schema(schema)
             assert schema["type"] == "object"
             assert not schema.keys() & {"oneOf", "anyOf", "allOf", "enum", "not", "$ref"}
-    apply, read = (tool["annotations"] for tool in tools)
+    apply, read, recall = (tool["annotations"] for tool in tools)
+    assert recall == read
     assert (read["readOnlyHint"], apply["destructiveHint"]) == (True, False)
     assert read["openWorldHint"] is apply["openWorldHint"] is False
 
@@ -258,8 +261,9 @@ def test_the_instructions_say_when_to_write_how_to_cite_and_whose_hashes_count()
     assert mcp.INSTRUCTIONS == (
         "Checked notes about this session that outlive compactions. Call memory.read first; write"
         " with memory.apply when a decision was taken, when a fact was learned from a file or a"
-        " tool output, and when the plan changes. One note a call, in one line, about the project."
-        " Evidence cites an anchor that memory.read lists: a message of the user, a tool call or an"
+        " tool output, and when the plan changes; look a record up with memory.recall. One note a"
+        " call, in one line, about the project. Evidence cites an anchor that memory.read lists: a"
+        " message of the user, a tool call or an"
         ' observed file; with source "user" the ref "task" stands for the message that set the'
         " task. A refusal stores nothing, names its rule and says how to satisfy it. Leave hashes"
         " out: they are the host's, and a fact turns SUSPECT by itself when a file changes that it"
@@ -730,10 +734,8 @@ def test_the_log_holds_ids_and_no_text_of_a_session(home: Home) -> None:
 def test_a_defect_in_one_call_is_told_without_its_text_and_is_not_the_end(
     home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    plain = mcp_calls.hand_over
-
     def fails_once(*_: object) -> None:
-        monkeypatch.setattr(mcp_calls, "hand_over", plain)
+        monkeypatch.undo()
         raise RuntimeError("a line of a prompt")
 
     monkeypatch.setattr(mcp_calls, "hand_over", fails_once)

@@ -9,7 +9,8 @@ import pytest
 import rollouts as r
 from codex_checkpoints.core.compaction.handoff import bundle
 from codex_checkpoints.core.history.rebuild import Window
-from codex_checkpoints.service.connect.receipts import Receipt, by_window
+from codex_checkpoints.service.connect.receipts import by_window
+from codex_checkpoints.service.summaries import Receipt
 from homes import Home, thread
 from peer import Peer
 

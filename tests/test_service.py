@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Assembly, Places
@@ -18,7 +19,13 @@ from codex_checkpoints.service.doctor import Finding, diagnose
 from codex_checkpoints.service.following import Changed, Follower
 from codex_checkpoints.service.reading.projections import Projection
 from codex_checkpoints.service.reading.session_file import SessionFile
-from codex_checkpoints.service.settings import UNREADABLE, Settings, overridden, read_settings
+from codex_checkpoints.service.settings import (
+    UNREADABLE,
+    Settings,
+    overridden,
+    read_settings,
+    with_editor,
+)
 from codex_checkpoints.service.summaries import SessionSummary
 from codex_checkpoints.storage.contract import Rollout, Row, ThreadQuery
 from homes import (
@@ -716,6 +723,19 @@ def test_a_bad_setting_takes_no_other_with_it_and_an_editor_goes_before_the_file
         Settings(followed_sessions=4, caps=Caps(max_decisions=1)),
         (),
     )
+
+
+def test_an_editor_adds_names_that_digests_ignore_and_takes_none_away():
+    # A folder has settings of the editor, too, and must not have its secrets quoted.
+    settings, _ = read_settings('digestIgnore = ["*.pem", "vault.*"]')
+    assert with_editor(settings, {"digestIgnore": ["*.pem", "notes.md"]}) == (
+        evolve(settings, digest_ignore=("*.pem", "vault.*", "notes.md")),
+        (),
+    )
+    assert with_editor(settings, {"digestIgnore": []}) == (settings, ())
+    wrong, told = with_editor(settings, {"digestIgnore": [7], "digestTokens": 2000})
+    assert wrong == evolve(settings, digest_tokens=2000)
+    assert ["digestIgnore" in each for each in told] == [True]
 
 
 KEPT = ("updates", "metadata", "markers", "compactions", "restores", "imports")

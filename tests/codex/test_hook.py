@@ -6,6 +6,7 @@ The hooks are those that `connect` writes, trusted the way a person would in Cod
 import hashlib
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any, cast
@@ -26,6 +27,7 @@ from codex.scripted_model import (
     text_of,
     update_plan,
 )
+from codex.session_file import SessionFile
 from codex_checkpoints.core.compaction.handoff import HOW_TO
 
 pytestmark = pytest.mark.codex
@@ -33,6 +35,7 @@ pytestmark = pytest.mark.codex
 TASK = "Fix the division in calc."
 LIMIT = 20_000
 FULL = Usage(input=LIMIT + 1_000)
+SUMMED = "All is well so far."
 LOOK = shell("cat calc/core.py", "call_look")
 PLAN = update_plan([("Read core.py", "completed"), ("Divide truly", "in_progress")], "call_plan")
 
@@ -140,6 +143,68 @@ def test_after_a_compaction_within_a_turn_the_next_request_of_it_holds_the_view(
     (marker,) = kept(home, session, "markers.jsonl")
     assert (marker["turnId"], marker["label"]) == (first, "before compaction")
     assert model.unscripted == []
+
+
+def test_after_a_compaction_the_bundle_quotes_what_the_history_no_longer_holds(
+    scripted: MakeHome,
+) -> None:
+    home, model = scripted(
+        Answer(LOOK),
+        Answer(PLAN, usage=FULL),
+        Answer(say("Fixed.")),
+        Answer(say("It is done.")),
+        summaries=(SUMMED,),
+    )
+    connect(home)
+
+    session = home.exec(TASK)
+
+    ((view, digest),) = map(halves, bundles(model.turns[-1]))
+    assert_shows(view, home)
+    assert digest.startswith("\n[STATUS]\n- last turn: open\n")
+    assert "[OUTCOMES]" not in digest, "the summary of the compaction is no answer"
+    assert "[REQUESTS]" not in digest
+    assert TASK in model.turns[-1].texts("user"), "the history has it"
+    lines = {key: anchored(digest, key) for key in ('"cat calc/core.py"', SUMMED)}
+    for key, anchor in lines.items():
+        record = json.loads(run(home, "recall", session, "--ref", anchor, "--json"))
+        assert key.strip('"') in record["text"]
+    (cut,) = (seq for seq, record in told(home, session) if record["type"] == "compacted")
+    assert lines.pop(SUMMED) == f"#{cut}"
+
+    # The view is another one, since a file changed; what the history still has is not quoted.
+    (home.project / "calc" / "core.py").write_text("# changed\n", encoding="utf-8")
+    home.exec(TASK, resume=session)
+
+    assert len(bundles(model.turns[-1])) == 2
+    _, digest = halves(bundles(model.turns[-1])[-1])
+    assert digest.startswith("\n[STATUS]\n- last turn: answered\n")
+    assert "answered: Fixed." not in digest
+    assert {key: anchored(digest, key) for key in lines} == lines
+    quoted = re.findall(r"(?m)^- (?:t\d+ )?#(\d+) ", digest)
+    assert all(int(seq) < cut for seq in quoted)
+    assert model.unscripted == []
+
+
+def halves(bundle: str) -> tuple[str, str]:
+    """The view and the digest of a bundle."""
+    view, line, digest = bundle.partition("[SESSION_DIGEST v1]\n")
+    assert line
+    return view, digest
+
+
+def anchored(digest: str, key: str) -> str:
+    """The anchor of the first line that quotes this."""
+    line = next(line for line in digest.splitlines() if key in line)
+    found = re.match(r"- (?:t\d+ )?(#\d+) ", line)
+    assert found is not None, line
+    return found[1]
+
+
+def told(home: CodexHome, session: str) -> list[tuple[int, Any]]:
+    """The records of a session with their numbers."""
+    (path,) = (path for path in home.rollouts() if session in path.name)
+    return SessionFile(path).records
 
 
 def test_on_resume_the_view_comes_once_as_long_as_it_stays_the_same(scripted: MakeHome) -> None:
