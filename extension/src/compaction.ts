@@ -32,7 +32,8 @@ export function compactionCommands(app: App): Commands {
 
 async function compact(app: App, session: SessionSummary): Promise<void> {
   const { server, documents } = app;
-  const asked = { sessionId: session.sessionId, placement: "manual", force: false };
+  const how = { placement: "manual", force: false, digestTokens: null };
+  const asked = { sessionId: session.sessionId, ...how };
   const first = { ...asked, into: "new", strategy: "checkpoint" };
   const looking = "Looking at what a compaction would do";
   const would = await longRequest(server, looking, CompactPreviewRequest, first);

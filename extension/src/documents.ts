@@ -4,15 +4,18 @@ import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import type { ChangeFeed, Changes } from "./following.ts";
 import { lossesText } from "./model/compaction.ts";
+import { anchorsIn, digestText, recalledText } from "./model/digest.ts";
 import { doctorText, historyText, KeptTexts } from "./model/documents.ts";
 import { comparisonTitle, inOrder, type Place } from "./model/markers.ts";
 import { fileName, plain, subject } from "./model/text.ts";
 import {
   CompactPreviewRequest,
   DiffRequest,
+  DigestRequest,
   DoctorRequest,
   HistoryRequest,
   LossesRequest,
+  RecallRequest,
   RecordRequest,
   type SessionSummary,
   ShowRequest,
@@ -29,14 +32,22 @@ const STATE_SCHEME = "codex-checkpoints-state";
 /** The language of wrapped texts; package.json sets its options. */
 const VIEW_LANGUAGE = "codex-checkpoint-view";
 
-export type Document = "view" | "json" | "losses" | "doctor";
+export type Document = "view" | "json" | "losses" | "doctor" | "digest";
 
-const WRAPPED = new Set(["view", "losses", "text"]);
+const WRAPPED = new Set(["view", "losses", "text", "digest", "recalled"]);
 
-/** These documents do not change once they are open. */
-const FIXED = new Set(["record", "text", "now", "then"]);
+/** These documents do not change by themselves once they are open. */
+const FIXED = new Set(["record", "recalled", "text", "now", "then", "digest"]);
 
-export class Documents implements vscode.TextDocumentContentProvider, vscode.Disposable {
+/** The documents whose anchors are links. */
+const QUOTING = new Set(["digest", "then"]);
+
+/** As many requests are made for a record: the server answers with 8,000 characters at a time. */
+const MOST_PIECES = 4;
+
+export class Documents
+  implements vscode.TextDocumentContentProvider, vscode.DocumentLinkProvider, vscode.Disposable
+{
   readonly #emitter = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.#emitter.event;
   readonly #server: Server;
@@ -50,6 +61,9 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     this.#subscriptions = [
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
       vscode.workspace.registerTextDocumentContentProvider(STATE_SCHEME, this),
+      vscode.languages.registerDocumentLinkProvider({ scheme: SCHEME }, this),
+      // The editor itself opens what a link leads to.
+      vscode.workspace.onDidOpenTextDocument((document) => wrap(document).catch(() => {})),
       feed.onDidChange((changes) => this.#refresh(changes)),
     ];
   }
@@ -67,7 +81,11 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
       json: `/${name} – checkpoint.json`,
       losses: `/${name} – losses.txt`,
       doctor: "/Codex Checkpoints – doctor.txt",
+      digest: `/${name} – digest.txt`,
     };
+    if (there !== undefined && FIXED.has(document)) {
+      this.#emitter.fire(there.uri);
+    }
     await show(there?.uri ?? address(document, paths[document], query));
   }
 
@@ -124,6 +142,21 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     }
   }
 
+  /** Link each anchor of a digest to its record. */
+  provideDocumentLinks(document: vscode.TextDocument): vscode.DocumentLink[] {
+    const { authority, query } = document.uri;
+    if (!QUOTING.has(authority)) {
+      return [];
+    }
+    return anchorsIn(document.getText()).map(({ line, from, to, ref }) => {
+      const path = `/${fileName(ref)} – record.txt`;
+      const range = new vscode.Range(line, from, line, to);
+      const link = new vscode.DocumentLink(range, address("recalled", path, query, ref));
+      link.tooltip = "Show the Record";
+      return link;
+    });
+  }
+
   dispose(): void {
     vscode.Disposable.from(...this.#subscriptions, this.#emitter).dispose();
   }
@@ -141,6 +174,10 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
       }
       case "losses":
         return lossesText((await server.request(LossesRequest, { sessionId }, token)).items);
+      case "digest":
+        return digestText(await server.request(DigestRequest, { ...state, tokens: null }, token));
+      case "recalled":
+        return await this.#recalled(sessionId, fragment, token);
       case "record":
         return (await server.request(RecordRequest, { sessionId, ref: fragment }, token)).text;
       case "text": {
@@ -151,13 +188,35 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
         return historyText((await server.request(HistoryRequest, { sessionId }, token)).items);
       case "then": {
         const how = { strategy: "checkpoint", placement: "manual", force: true, into: "new" };
-        const asked = { sessionId, ...how, workDoneToken: null };
+        const asked = { sessionId, ...how, digestTokens: null, workDoneToken: null };
         const { replacement } = await server.request(CompactPreviewRequest, asked, token);
         return historyText(replacement);
       }
       default:
         return (await server.request(ViewRequest, { ...state, caps: null }, token)).text;
     }
+  }
+
+  /** Read a record piece by piece. */
+  async #recalled(
+    sessionId: string,
+    ref: string,
+    token: vscode.CancellationToken,
+  ): Promise<string> {
+    const recall = async (offset: number) => {
+      const asked = { sessionId, ref, query: null, offset, limit: 1 };
+      const { record } = await this.#server.request(RecallRequest, asked, token);
+      return record;
+    };
+    const first = await recall(0);
+    if (first === null) {
+      return "";
+    }
+    const points = [...first.text];
+    for (let piece = 1; piece < MOST_PIECES && points.length < first.total; piece++) {
+      points.push(...((await recall(points.length))?.text ?? ""));
+    }
+    return recalledText(first, points.join(""));
   }
 
   /** Update open documents; without a server they stay as they are. */
@@ -187,8 +246,14 @@ function stateAddress(shape: "view" | "json", session: SessionSummary, place: Pl
 }
 
 async function opened(uri: vscode.Uri): Promise<vscode.TextDocument> {
-  const document = await vscode.workspace.openTextDocument(uri);
-  return WRAPPED.has(uri.authority)
+  return wrap(await vscode.workspace.openTextDocument(uri));
+}
+
+/** Have a text of long lines wrapped, however it was opened. */
+async function wrap(document: vscode.TextDocument): Promise<vscode.TextDocument> {
+  const { uri, languageId } = document;
+  const isOurs = uri.scheme === SCHEME || uri.scheme === STATE_SCHEME;
+  return isOurs && WRAPPED.has(uri.authority) && languageId !== VIEW_LANGUAGE
     ? vscode.languages.setTextDocumentLanguage(document, VIEW_LANGUAGE)
     : document;
 }

@@ -5,6 +5,7 @@ import { CheckpointTree, checkpointCommands } from "./checkpointTree.ts";
 import { Server } from "./client.ts";
 import { compactionCommands, offerCompaction } from "./compaction.ts";
 import { ConnectionTree, connectionCommands, warnWhenLost } from "./connection.ts";
+import { digestCommands, digestNotice } from "./digest.ts";
 import { Documents } from "./documents.ts";
 import { warnOfDrift } from "./drift.ts";
 import { ChangeFeed, Following } from "./following.ts";
@@ -32,6 +33,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const documents = new Documents(server, feed);
   const app: App = { server, feed, following, tree, documents };
   const connections = new ConnectionTree(server);
+  const tellOfDigests = digestNotice(server, context.globalState);
   const restores = new Restores(app, context.extensionUri);
   context.subscriptions.push(
     connections,
@@ -51,6 +53,7 @@ export function activate(context: vscode.ExtensionContext): void {
       ...branchCommands(app),
       ...pinCommands(app),
       ...compactionCommands(app),
+      ...digestCommands(app),
       ...restoreCommands(restores),
       ...packCommands(app),
       ...connectionCommands(app, connections),
@@ -67,6 +70,7 @@ export function activate(context: vscode.ExtensionContext): void {
     server.onDidChangeState(({ kind }) => setContext("state", kind)),
     server.onDidStart(async () => {
       await firstIndex(server);
+      void tellOfDigests();
       await warnWhenLost(app, connections);
     }),
     // Ages change with time, and a session may end without a record.

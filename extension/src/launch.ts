@@ -45,6 +45,11 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
   return [...command, ...ISOLATED, launcher, "serve"];
 }
 
+/** Whether a server was started on this machine before, by whatever version. */
+export function hasRunBefore(memory: vscode.Memento): boolean {
+  return memory.get(REMEMBERED) !== undefined;
+}
+
 /** Forget the interpreter; false if none was remembered. */
 export async function forget({ memory }: Seeker): Promise<boolean> {
   const had = memory.get(REMEMBERED) !== undefined;

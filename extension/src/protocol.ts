@@ -34,7 +34,8 @@ export interface Offer {
  * A session, and how to compact it.
  *
  * `into` is `new` or `in-place`, `strategy` `checkpoint` or `codex`, `placement` `manual` or
- * `pre_turn`; `force` overrides `not_smaller`, and `turn_not_complete` of a session not in use.
+ * `pre_turn`; `digestTokens` is the budget of the digest, null for that of the settings; `force`
+ * overrides `not_smaller`, and `turn_not_complete` of a session not in use.
  */
 export interface CompactParams {
   readonly sessionId: string;
@@ -42,6 +43,7 @@ export interface CompactParams {
   readonly strategy: string;
   readonly placement: string;
   readonly force: boolean;
+  readonly digestTokens: number | null;
   readonly workDoneToken: number | string | null;
 }
 
@@ -1205,6 +1207,86 @@ export interface ViewText {
   readonly caps: EffectiveCaps;
 }
 
+/** A session, a turn for the digest at its end, and the budget, null for the usual one. */
+export interface DigestParams {
+  readonly sessionId: string;
+  readonly turnId: string | null;
+  readonly tokens: number | null;
+}
+
+/**
+ * One line: its section, its anchor, the turn it is of, and why it stands.
+ *
+ * `tokens` is ceil(UTF-8 bytes / 4) of the line with its LF.
+ */
+export interface DigestLine {
+  readonly section: string;
+  readonly ref: string | null;
+  readonly turn: number | null;
+  readonly turnId: string | null;
+  readonly sessionId: string | null;
+  readonly text: string;
+  readonly tokens: number;
+  readonly why: string;
+}
+
+/** A digest: its text, its cost, and its lines; `left` counts by section what is left out. */
+export interface SessionDigest {
+  readonly text: string;
+  readonly tokens: number;
+  readonly budget: number;
+  readonly lines: readonly DigestLine[];
+  readonly left: Readonly<Record<string, number>>;
+}
+
+/**
+ * A session, and the anchor of a record of it, or a text that lines contain.
+ *
+ * `ref` is `#12`, `12`, `t3`, or the id of a message or a call; the text is given from `offset`
+ * on.  `limit` is the most lines for a `query`.
+ */
+export interface RecallParams {
+  readonly sessionId: string;
+  readonly ref: string | null;
+  readonly query: string | null;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/**
+ * A record behind an anchor: at most 8,000 code points of its text, from `offset` on.
+ *
+ * `total` is the length of the whole text, redacted.  `turn` is the number of its turn, null in a
+ * session that this one goes on from.  `kind` is `user`, `assistant`, `call`, `output`, `patch` or
+ * `summary`, that of the first where several records have the number.
+ */
+export interface Recalled {
+  readonly ref: string;
+  readonly sessionId: string;
+  readonly turn: number | null;
+  readonly turnId: string | null;
+  readonly kind: string;
+  readonly text: string;
+  readonly offset: number;
+  readonly total: number;
+}
+
+/** A line that contains the text, and the anchor of its record. */
+export interface Hit {
+  readonly ref: string;
+  readonly sessionId: string;
+  readonly turn: number | null;
+  readonly turnId: string | null;
+  readonly kind: string;
+  readonly line: string;
+}
+
+/** The record behind an anchor, or the lines that contain a text, the newest first. */
+export interface RecallAnswer {
+  readonly record: Recalled | null;
+  readonly items: readonly Hit[];
+}
+
 /** A session and its new name; an empty one removes the name. */
 export interface RenameParams {
   readonly sessionId: string;
@@ -1237,6 +1319,7 @@ export type RefusalCode =
   | "unreadable_source"
   | "session_live"
   | "unknown_note"
+  | "unknown_ref"
   | "invalid_payload"
   | "limit_exceeded"
   | "secret_text"
@@ -1277,6 +1360,14 @@ export const SessionRequest = new RequestType<SessionParams, SessionDetail, Refu
 export const ShowRequest = new RequestType<ShowParams, Text, Refused>("checkpoints/show");
 
 export const ViewRequest = new RequestType<ViewParams, ViewText, Refused>("checkpoints/view");
+
+export const DigestRequest = new RequestType<DigestParams, SessionDigest, Refused>(
+  "checkpoints/digest",
+);
+
+export const RecallRequest = new RequestType<RecallParams, RecallAnswer, Refused>(
+  "checkpoints/recall",
+);
 
 export const ApplyUpdateRequest = new RequestType<ApplyParams, Applied, Refused>(
   "checkpoints/applyUpdate",

@@ -3,6 +3,7 @@
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import * as vscode from "vscode";
+import { namesIn } from "./model/digest.ts";
 import type { InitializationOptions } from "./protocol.ts";
 
 export const SECTION = "codexCheckpoints";
@@ -13,6 +14,7 @@ const FOR_THE_SERVER = [
   "checkpointLocation",
   "compactionOffer",
   "contextWindowTokens",
+  "digestTokens",
   "driftGuard",
   "fastContextWindowTokens",
   "followedSessions",
@@ -22,7 +24,8 @@ const FOR_THE_SERVER = [
 
 /** What the server gets; without a set value `config.toml` decides. */
 export function initializationOptions(): InitializationOptions {
-  const settings: Record<string, unknown> = {};
+  const digestIgnore = addedNames("digestIgnore");
+  const settings: Record<string, unknown> = digestIgnore.length > 0 ? { digestIgnore } : {};
   for (const name of FOR_THE_SERVER) {
     const value = chosen<unknown>(name);
     if (value !== undefined) {
@@ -90,6 +93,16 @@ function chosen<T>(name: string): T | undefined {
     where?.workspaceValue !== undefined ||
     where?.workspaceFolderValue !== undefined;
   return isSet ? all.get<T>(name) : undefined;
+}
+
+/** The names that the user and each folder of the window add; none takes another's away. */
+function addedNames(name: string): readonly string[] {
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  const levels = [undefined, ...folders].flatMap((folder) => {
+    const where = vscode.workspace.getConfiguration(SECTION, folder).inspect<unknown>(name);
+    return [where?.globalValue, where?.workspaceValue, where?.workspaceFolderValue];
+  });
+  return namesIn(levels);
 }
 
 /** A path that the user set; empty without one. */

@@ -22,6 +22,11 @@ export function historyText(items: readonly HistoryItem[]): string {
   return items.map((item) => `──── ${kindOf(item)}\n${shown(contentOf(item))}\n`).join("\n");
 }
 
+/** The text of the last item; empty without one. */
+export function lastText(items: readonly HistoryItem[]): string {
+  return partsOf(items.at(-1)?.content);
+}
+
 function kindOf(item: HistoryItem): string {
   const type = String(item.type ?? "");
   const name = item.role ?? item.name;
@@ -47,7 +52,7 @@ function contentOf(item: HistoryItem): string {
 }
 
 /** The text of an output; older outputs are JSON that contains it. */
-function unpacked(text: string): string {
+export function unpacked(text: string): string {
   if (text.startsWith('{"output":')) {
     try {
       const { output } = JSON.parse(text);
@@ -74,7 +79,12 @@ function shown(text: string): string {
   const left = text.length - MOST;
   const more = counted(left, "(1 more character)", `(${left} more characters)`);
   const some = left > 0 ? `${text.slice(0, MOST)}… ${more}` : text;
-  return some.replace(/\r\n?/g, "\n").replace(CONTROLS, " ").toWellFormed();
+  return shownText(some);
+}
+
+/** A text of several lines without control characters. */
+export function shownText(text: string): string {
+  return text.replace(/\r\n?/g, "\n").replace(CONTROLS, " ").toWellFormed();
 }
 
 function shownLine(text: string): string {

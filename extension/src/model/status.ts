@@ -92,6 +92,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   unknown_operation: "This restore is no longer here.",
   unknown_compaction: "This compaction is no longer here.",
   unknown_note: "This note is no longer here.",
+  unknown_ref: "This record is no longer here, or is one that is never shown.",
   unreadable_source: "The file of this session cannot be read.",
   storage_error: "Not done: a file could not be read or written.",
   session_live: "Not done: another program has this session open.",

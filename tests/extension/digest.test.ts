@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { figures } from "../../extension/src/model/compaction.ts";
+import {
+  anchorsIn,
+  digestCost,
+  digestText,
+  namesIn,
+  recalledText,
+  UpgradeNotice,
+} from "../../extension/src/model/digest.ts";
+import {
+  CompactPreviewRequest,
+  DigestRequest,
+  type Recalled,
+  RecallRequest,
+  type SessionDigest,
+} from "../../extension/src/protocol.ts";
+import { makeHome, Rollout, startServer } from "./server.ts";
+
+const SESSION = "01a1f865-38d8-70b2-8c7e-c01cbfd01af1";
+
+function digest(some: Partial<SessionDigest> = {}): SessionDigest {
+  const text = "[SESSION_DIGEST v1]\n\n[REQUESTS]\n- t1 #2 Fix the login\n";
+  return { text, tokens: 1204, budget: 8000, lines: [], left: {}, ...some };
+}
+
+function record(some: Partial<Recalled> = {}): Recalled {
+  const place = { ref: "#12", sessionId: SESSION, turn: 3, turnId: "t", offset: 0 };
+  return { ...place, kind: "output", text: "one\ntwo", total: 7, ...some };
+}
+
+test("a digest stands as it is, and below it what it costs and leaves out, section by section", () => {
+  const left = { KEY_LINES: 1340, REQUESTS: 1, EARLIER_SUMMARY: 2 };
+  assert.equal(
+    digestText(digest({ left })),
+    `${digest().text}\n──── 1,204 of at most 8,000 tokens · left out: 1 request, 2 lines of Codex's summary, 1,340 key lines\n`,
+  );
+  assert.match(digestText(digest()), /\n──── 1,204 of at most 8,000 tokens\n$/);
+});
+
+test("without a digest the document says which setting switched it off", () => {
+  const text = digestText(digest({ text: "", tokens: 0, budget: 0 }));
+  assert.match(text, /switched off: the setting codexCheckpoints\.digestTokens is 0/);
+});
+
+test("the anchor in front of a line is a link, and nothing else is", () => {
+  const text = [
+    "- #1 before the digest",
+    "[SESSION_DIGEST v1]",
+    "",
+    "[STATUS]",
+    "- last turn: answered, see #7",
+    "",
+    "[REQUESTS]",
+    "- t3 #120 as in #9",
+    "- #4 an earlier session",
+    "-  #5 not in front",
+    "- t3 #6",
+  ].join("\n");
+
+  assert.deepEqual(anchorsIn(text), [
+    { line: 7, from: 5, to: 9, ref: "#120" },
+    { line: 8, from: 2, to: 4, ref: "#4" },
+  ]);
+  assert.deepEqual(anchorsIn("- #1 no digest at all"), []);
+});
+
+test("a record says what it is, and how much of it is not shown", () => {
+  assert.equal(recalledText(record(), "one\ntwo"), "──── #12 · output · turn 3\none\ntwo\n");
+  const earlier = record({ turn: null, kind: "user", total: 9 });
+  assert.equal(
+    recalledText(earlier, "𝔘ne\ntwo"),
+    "──── #12 · user\n𝔘ne\ntwo… (2 more characters)\n",
+  );
+  assert.match(recalledText(record({ total: 8 }), "one\ntwo"), /… \(1 more character\)\n$/);
+});
+
+test("an output reads as it was printed, also where older sessions pack it into JSON", () => {
+  const text = JSON.stringify({ output: "one\ntwo", metadata: { exit_code: 0 } });
+  const some = { text, total: text.length };
+  assert.equal(recalledText(record(some), text), "──── #12 · output · turn 3\none\ntwo\n");
+  // What the user pasted stays as it is.
+  assert.ok(recalledText(record({ ...some, kind: "user" }), text).includes(text));
+});
+
+test("a record cannot turn its text around or colour it", () => {
+  const text = "a\u001b[31mb\u202ec\r\n\td\ud83d";
+  assert.equal(
+    recalledText(record({ total: 11 }), text),
+    "──── #12 · output · turn 3\na [31mb c\n\td\ufffd\n",
+  );
+});
+
+test("each level adds names to those of the others, and a wrong one takes no other with it", () => {
+  const long = "x".repeat(129);
+  assert.deepEqual(namesIn([["*.pem", "a"], undefined, ["a", 7, "", long, "b"], "c", { d: "e" }]), [
+    "*.pem",
+    "a",
+    "b",
+  ]);
+});
+
+/** What an editor remembers, and how often it was asked whether there is a home. */
+function remembering(known: Record<string, unknown> = {}) {
+  const asked: boolean[] = [];
+  const memory = {
+    get: <T>(key: string) => known[key] as T | undefined,
+    update: async (key: string, value: unknown) => {
+      known[key] = value;
+    },
+  };
+  const home = (isThere: boolean) => async () => {
+    asked.push(isThere);
+    return isThere;
+  };
+  return { memory, home, asked };
+}
+
+test("after an upgrade the notice is due once, as soon as there is a Codex home", async () => {
+  const { memory, home } = remembering();
+  const due = (isThere: boolean) => new UpgradeNotice(memory, true).isDue(home(isThere));
+  assert.deepEqual(
+    [await due(false), await due(true), await due(true), await due(false)],
+    [false, true, false, false],
+  );
+});
+
+test("who has never run an older version is told nothing, then or later", async () => {
+  const { memory, home, asked } = remembering();
+  assert.equal(await new UpgradeNotice(memory, false).isDue(home(true)), false);
+  // At the next start this version has run before.
+  assert.equal(await new UpgradeNotice(memory, true).isDue(home(true)), false);
+  assert.deepEqual(asked, []);
+});
+
+test("the server quotes a session with anchors that it can recall, but no file that is to be ignored", async (t) => {
+  const home = await makeHome();
+  t.after(() => home.remove());
+  await writeFile(join(home.project, "auth.py"), "token = None\n");
+  const session = await new Rollout(home, SESSION).begin(home.project);
+  await session.says("Fix the login");
+  const said = [{ type: "output_text", text: "The token was never read." }];
+  await session.add("response_item", { type: "message", role: "assistant", content: said });
+  for (const name of ["auth.py", "vault.txt"]) {
+    const id = `call_${name}`;
+    const command = { command: ["bash", "-lc", `sed -i s/1/2/ ${name} && make check`] };
+    const call = { type: "function_call", name: "shell", call_id: id };
+    await session.add("response_item", { ...call, arguments: JSON.stringify(command) });
+    const output = JSON.stringify({ output: `E ${name}:7 wrong`, metadata: { exit_code: 2 } });
+    await session.add("response_item", { type: "function_call_output", call_id: id, output });
+  }
+  const settings = { digestIgnore: ["vault.*"], digestTokens: 2000 };
+  const server = await startServer(home, settings);
+  t.after(() => server.stop());
+
+  const asked = { sessionId: SESSION, turnId: null, tokens: null };
+  const found: SessionDigest = await server.connection.sendRequest(DigestRequest, asked);
+  assert.equal(found.budget, 2000);
+  assert.match(found.text, /The token was never read/);
+  assert.match(found.text, /auth\.py:7 wrong/);
+  assert.doesNotMatch(found.text, /vault/);
+
+  const anchors = anchorsIn(digestText(found));
+  assert.ok(anchors.length >= 3, found.text);
+  const texts = await Promise.all(
+    anchors.map(async ({ ref }) => {
+      const wanted = { sessionId: SESSION, ref, query: null, offset: 0, limit: 1 };
+      return (await server.connection.sendRequest(RecallRequest, wanted)).record?.text ?? "";
+    }),
+  );
+  assert.ok(texts.includes("Fix the login"), `${texts}`);
+  assert.ok(texts.every((text) => text !== ""));
+});
+
+test("the figures of a preview count the digest that the replacement ends with", async (t) => {
+  const home = await makeHome();
+  t.after(() => home.remove());
+  const session = await new Rollout(home, SESSION).begin(home.project);
+  await session.says("Fix the login");
+  for (let n = 0; n < 40; n++) {
+    await session.reads(`file${n}.py`);
+  }
+  const said = [{ type: "output_text", text: "The token was never read.".repeat(40) }];
+  await session.add("response_item", { type: "message", role: "assistant", content: said });
+  const server = await startServer(home);
+  t.after(() => server.stop());
+  const preview = (digestTokens: number) => {
+    const how = { strategy: "checkpoint", placement: "manual", into: "new", force: true };
+    const asked = { sessionId: SESSION, ...how, digestTokens, workDoneToken: null };
+    return server.connection.sendRequest(CompactPreviewRequest, asked);
+  };
+
+  const [some, none] = [await preview(300), await preview(0)];
+
+  assert.match(figures(some), / · digest: \d+ tokens$/);
+  const tokens = Number.parseInt(digestCost(some), 10);
+  assert.ok(tokens > 50 && tokens <= 300, digestCost(some));
+  assert.equal(digestCost(none), "");
+  assert.doesNotMatch(figures(none), /digest/);
+  // A summary by Codex's model may quote a digest, and has none.
+  assert.equal(digestCost({ ...some, strategy: "codex" }), "");
+});

@@ -1,0 +1,197 @@
+/** The digest of a session is opened, its anchors are followed, and an upgrade tells of it once. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { Lab } from "./lab.ts";
+import { writeSession } from "./rollouts.ts";
+import { becomes } from "./waiting.ts";
+import { shows, step, Workbench } from "./workbench.ts";
+
+const LINK = "[link](command:workbench.action.toggleSidebarVisibility)";
+
+/** A session with something for most sections of a digest. */
+function write(lab: Lab): void {
+  lab.write("shop.py", "price = 1\n");
+  writeSession(lab.codexHome, {
+    task: "Make the price list faster",
+    cwd: lab.project,
+    plan: ["Measure it", "Change it"],
+    commands: ["cat shop.py", "sed -i s/1/2/ shop.py", `echo '${LINK}'`],
+    output: "read_prices() took 412 ms\n".repeat(700),
+    answer: "The list is read twice: read_prices() is called by show() and by total().",
+    further: [
+      {
+        task: "Then read it once",
+        commands: ["make check"],
+        answer: "It is read once now. Shall I keep the old name?",
+      },
+    ],
+  });
+}
+
+test("a digest opens from its session, and each anchor leads to its record", async (t) => {
+  const lab = new Lab();
+  write(lab);
+  const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 900 } });
+  const { page } = workbench;
+  const row = workbench.sessions.getByRole("treeitem", { name: /^Then read it once/ });
+  const digest = workbench.editor("codex-checkpoints://digest");
+  const record = workbench.editor("codex-checkpoints://recalled");
+  await workbench.showCheckpoints();
+
+  await step(t, "it opens from the menu, with its cost", async () => {
+    await workbench.menu(row, "Open Digest");
+    await digest.getByText("[SESSION_DIGEST v1]").waitFor();
+    await digest.getByText("[OUTCOMES]").waitFor();
+    await digest.getByText(/^────\s\d+\sof\sat\smost\s8,000\stokens$/).waitFor();
+    await digest.locator(".detected-link").first().waitFor();
+    for (const [theme, kind, picture] of [
+      ["Light 2026", "vs", "digest in light"],
+      ["Dark 2026", "vs-dark", "digest in dark"],
+    ] as const) {
+      await workbench.theme(theme, kind);
+      await workbench.screenshot(picture);
+    }
+  });
+
+  await step(t, "only anchors are links, whatever a session says", async () => {
+    const links = await digest.locator(".detected-link").allTextContents();
+    assert.ok(links.length >= 5, `${links}`);
+    assert.deepEqual(
+      links.filter((text) => !/^#\d+$/.test(text)),
+      [],
+    );
+  });
+
+  await step(t, "an anchor opens the whole record", async () => {
+    const line = digest.locator(".view-line").filter({ hasText: "The list is read twice" });
+    await line
+      .first()
+      .locator(".detected-link")
+      .first()
+      .click({ modifiers: ["ControlOrMeta"] });
+    await record.getByText(/^────\s#\d+\s·\sassistant\s·\sturn\s1$/).waitFor();
+    await record.getByText("is called by show() and by total().").waitFor();
+    await workbench.screenshot("record of a digest");
+  });
+
+  await step(t, "a long record is read in pieces, to its end or to a stated number", async () => {
+    await workbench.command("Codex Checkpoints: Open Digest");
+    const line = digest.locator(".view-line").filter({ hasText: "took 412 ms" });
+    await line
+      .first()
+      .locator(".detected-link")
+      .first()
+      .click({ modifiers: ["ControlOrMeta"] });
+    await record.getByText(/^────\s#\d+\s·\soutput\s·\sturn\s2$/).waitFor();
+    await page.keyboard.press("Control+End");
+    // A line number of the end: 700 lines below the title.
+    await record.locator(".line-numbers").getByText("700", { exact: true }).waitFor();
+  });
+
+  await step(t, "it is copied from the palette, for the session in view", async () => {
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await row.click();
+    await workbench.command("Codex Checkpoints: Copy Digest");
+    await shows(workbench.part("statusbar").getByText(/The digest is copied: [\d,]+ tokens/));
+    const text = await page.evaluate(() => navigator.clipboard.readText());
+    assert.match(text, /^\[SESSION_DIGEST v1\]\n\n\[STATUS\]\n/);
+    assert.doesNotMatch(text, /────/);
+  });
+
+  await step(t, "the preview of a compaction counts it, with its anchors as links", async () => {
+    const picker = page.locator(".quick-input-widget:visible");
+    await workbench.menu(row, "Compact Session…");
+    await picker.getByText(/\d+ left out · digest: [\d,]+ tokens$/).waitFor();
+    await page.keyboard.press("Escape");
+    await picker.waitFor({ state: "hidden" });
+    const replacement = workbench.editor("codex-checkpoints://then");
+    const line = replacement.locator(".view-line").filter({ hasText: "Make the price list" });
+    await line
+      .locator(".detected-link")
+      .first()
+      .click({ modifiers: ["ControlOrMeta"] });
+    await record.getByText(/^────\s#\d+\s·\suser\s·\sturn\s1$/).waitFor();
+    await record.getByText("Make the price list faster").waitFor();
+  });
+});
+
+/** Where VS Code in the browser keeps what extensions remember. */
+const REMEMBERED = "codex-checkpoints.codex-checkpoints";
+
+interface Remembered {
+  readonly python?: unknown;
+  readonly digestNoticed?: unknown;
+}
+
+/** What the extension remembers on this machine; `forget` is removed from it first. */
+function remembered(page: Page, forget = ""): Promise<Remembered> {
+  return page.evaluate(
+    ([name, gone]) =>
+      new Promise((resolve, reject) => {
+        const opening = indexedDB.open("vscode-web-state-db-global");
+        opening.onerror = () => reject(opening.error);
+        opening.onsuccess = () => {
+          const table = opening.result
+            .transaction("ItemTable", "readwrite")
+            .objectStore("ItemTable");
+          const reading = table.get(name);
+          reading.onsuccess = () => {
+            const known = JSON.parse(reading.result ?? "{}");
+            if (gone !== "") {
+              delete known[gone];
+              table.put(JSON.stringify(known), name);
+            }
+            table.transaction.oncomplete = () => {
+              opening.result.close();
+              resolve(known);
+            };
+          };
+        };
+      }),
+    [REMEMBERED, forget] as const,
+  );
+}
+
+test("after an upgrade one notice tells of digests, and opens the setting", async (t) => {
+  const lab = new Lab();
+  write(lab);
+  const workbench = await Workbench.open(t, lab);
+  const { page } = workbench;
+  const notice = page
+    .locator(".notification-list-item")
+    .filter({ hasText: "Codex now gets a digest" });
+  const restarted = async () => {
+    await page.reload();
+    await workbench.showCheckpoints();
+  };
+  await workbench.showCheckpoints();
+
+  await step(t, "a new user is told nothing", async () => {
+    await becomes(async () => (await remembered(page)).digestNoticed, true);
+    assert.equal(await notice.count(), 0);
+  });
+
+  await step(t, "an older version has run here, so it is told now", async () => {
+    const known = await remembered(page, "digestNoticed");
+    assert.ok("python" in known && !("digestNoticed" in known), Object.keys(known).join());
+    await restarted();
+    await notice.waitFor();
+    await workbench.screenshot("notice of digests");
+  });
+
+  await step(t, "its button opens the setting", async () => {
+    await notice.getByRole("button", { name: "Open Setting" }).click();
+    await page.locator(".settings-editor").getByText("Digest Tokens").first().waitFor();
+    await workbench.screenshot("setting of digests");
+  });
+
+  await step(t, "it is not told again", async () => {
+    await becomes(async () => (await remembered(page)).digestNoticed, true);
+    await restarted();
+    await workbench.command("Codex Checkpoints: Open Digest");
+    await workbench.editor("codex-checkpoints://digest").getByText("[STATUS]").waitFor();
+    assert.equal(await notice.count(), 0);
+  });
+});
