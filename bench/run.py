@@ -189,6 +189,7 @@ class Bench:
         self._script("door", *many)
         self._script("store", *many, "--size", str(scale.large // _MB))
         self._script("hook", *runs, "--sizes", *sizes)
+        self._script("continuity")
 
     # --- inside ----------------------------------------------------------------------------------
 

@@ -1,0 +1,338 @@
+"""How much of what the agent writes next does a replacement still hold?  No model is asked.
+
+    python bench/continuity.py [--tokens 4000 8000] [PATH]
+
+PATH is a rollout or a folder of them; without it sessions are made for it, the same ones each time.
+A session is cut at the end of a turn.  What the agent wrote in the next turn, in arguments of calls
+and in messages, is searched for *names* (paths, identifiers, URLs, numbers) and *lines* (whole ones
+of 20 characters or more).  A name or a line is needed when it stood before the cut and nothing
+brought it back before the agent used it.  A name counts 1 / (1 + log(how often it stood before)).
+
+`held` is the share of the needed that stands in the replacement of `compact`; `tail` is that of the
+last part of the conversation of the same size, which anybody could keep.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from attrs import frozen
+from measure import product, run
+
+_NAME = re.compile(
+    r"https?://[^\s\"'<>)\]]+"
+    r"|[A-Za-z0-9_.~@-]*(?:/[A-Za-z0-9_.@~-]+)+"
+    r"|[A-Za-z_][A-Za-z0-9_]*(?:[.:-]{1,2}[A-Za-z0-9_]+)*"
+    r"|\d{3,}"
+)
+_SESSION = "01a1f865-0000-7000-8000-0000000000aa"
+_CALLS = frozenset({"function_call", "custom_tool_call"})
+_OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
+_LEAST_TOKENS = 5_000
+_CUTS = 6
+_SHORTEST = 5
+
+
+@frozen
+class Said:
+    """One text of a session: who wrote it, and the size of the file behind its line."""
+
+    author: str
+    text: str
+    end: int
+
+
+def names(text: str) -> list[str]:
+    """Return the names in a text, with their repetitions."""
+    words = (match[0].strip(".-:/~@") for match in _NAME.finditer(text))
+    return [word for word in words if len(word) >= _SHORTEST and not _is_plain(word)]
+
+
+def _is_plain(word: str) -> bool:
+    return word.isalpha() and (word.islower() or word.istitle() or word.isupper())
+
+
+def lines(text: str) -> set[str]:
+    """Return the whole lines of a text, without the marks of a patch."""
+    rows = (row.strip().lstrip("+- ").strip() for row in text.replace("\\n", "\n").splitlines())
+    return {row for row in rows if len(row) >= 20}  # noqa: PLR2004 - as the page says
+
+
+def read(path: Path) -> list[Said]:
+    """Return the texts of a rollout in their order; what Codex injects is left out."""
+    found: list[Said] = []
+    end = 0
+    for line in path.open("rb"):
+        end += len(line)
+        record: dict[str, Any] = json.loads(line)
+        if record.get("type") == "response_item":
+            author, text = _text(record["payload"])
+            if author and not text.lstrip().startswith("<"):
+                found.append(Said(author, text, end))
+    return found
+
+
+def _text(payload: dict[str, Any]) -> tuple[str | None, str]:
+    """Return who wrote an item, None for what is neither said nor done, and its text."""
+    kind: str = payload["type"]
+    if kind == "message" and payload["role"] in {"user", "assistant"}:
+        parts: list[dict[str, str]] = payload.get("content") or []
+        return payload["role"], "\n".join(part.get("text") or "" for part in parts)
+    if kind in _CALLS:
+        return "call", _arguments(str(payload.get("arguments") or payload.get("input") or ""))
+    if kind in _OUTPUTS:
+        return "output", str(payload.get("output") or "")
+    return None, ""
+
+
+def _arguments(text: str) -> str:
+    """Return the values in the arguments of a call; a tool of its own form takes a text."""
+    try:
+        value: object = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(value, dict):
+        return text
+    return "\n".join(map(str, cast("dict[str, object]", value).values()))
+
+
+@frozen
+class Cut:
+    """A session up to a turn, and what the next turn needs of it."""
+
+    path: Path
+    before: tuple[Said, ...]
+    names: dict[str, float]
+    lines: frozenset[str]
+
+
+def cuts(path: Path) -> Iterator[Cut]:
+    """Yield the cuts of a session, spread evenly over its turns."""
+    told = read(path)
+    starts = [place for place, said in enumerate(told) if said.author == "user"][1:]
+    fitting = [
+        (start, end)
+        for start, end in zip(starts, [*starts[1:], len(told)], strict=True)
+        if sum(len(said.text) for said in told[:start]) >= 4 * _LEAST_TOKENS
+    ]
+    if len(fitting) > _CUTS:
+        step = (len(fitting) - 1) / (_CUTS - 1)
+        fitting = [fitting[round(place * step)] for place in range(_CUTS)]
+    for start, end in fitting:
+        cut = _needs(path, told, start, end)
+        if cut.names:
+            yield cut
+
+
+def _needs(path: Path, told: list[Said], start: int, end: int) -> Cut:
+    times = Counter(name for said in told[:start] for name in names(said.text))
+    old = {row for said in told[:start] for row in lines(said.text)}
+    back, back_lines = set(names(told[start].text)), lines(told[start].text)
+    wanted: dict[str, float] = {}
+    wanted_lines: set[str] = set()
+    for said in told[start + 1 : end]:
+        if said.author == "output":
+            back |= set(names(said.text))
+            back_lines |= lines(said.text)
+            continue
+        for name in (set(names(said.text)) & times.keys()) - back:
+            wanted[name] = 1 / (1 + math.log(times[name]))
+        if said.author == "call":
+            wanted_lines |= (lines(said.text) & old) - back_lines
+    return Cut(path, tuple(told[:start]), wanted, frozenset(wanted_lines))
+
+
+def replacement(cut: Cut, tokens: int) -> str:
+    """Return the text of what `compact` would install, with a digest of so many tokens."""
+    with tempfile.TemporaryDirectory() as folder:
+        day = Path(folder, "home/sessions/2026/01/01")
+        day.mkdir(parents=True)
+        data = cut.path.read_bytes()[: cut.before[-1].end]
+        head = json.loads(data.split(b"\n", 1)[0])["payload"]
+        (day / f"rollout-2026-01-01T00-00-00-{head['id']}.jsonl").write_bytes(data)
+        home, state = str(day.parents[3]), os.path.join(folder, "state")
+        asked = ("--dry-run", "--force", "--json", "--digest-tokens", str(tokens))
+        done = run(product("compact", home, state, head["id"], *asked))
+    items: list[dict[str, Any]] = json.loads(done.said)["replacement"]
+    return "\n".join(part["text"] for item in items for part in item["content"])
+
+
+def tail(cut: Cut, size: int) -> str:
+    """Return the last part of a conversation."""
+    return "\n".join(said.text for said in cut.before)[-size:]
+
+
+@frozen
+class Held:
+    """How much of the needed stands in a text: shares of names and of lines, and its tokens."""
+
+    names: float
+    lines: float
+    tokens: float
+
+
+def measured(found: Sequence[Cut], texts: Sequence[str]) -> Held:
+    """Return the shares over all cuts."""
+    pairs = list(zip(found, texts, strict=True))
+    weight = sum(sum(cut.names.values()) for cut in found)
+    held = sum(worth for cut, text in pairs for name, worth in cut.names.items() if name in text)
+    rows = sum(len(cut.lines) for cut in found)
+    kept = sum(len(cut.lines & lines(text)) for cut, text in pairs)
+    size = sum(len(text) for text in texts) / 4 / len(texts)
+    return Held(held / weight, kept / rows if rows else 0.0, size)
+
+
+# --- sessions that are made for it ---------------------------------------------------------------
+
+
+_WORDS = (
+    *("cart", "order", "price", "stock", "user", "login"),
+    *("token", "mail", "page", "report", "cache", "queue"),
+)
+_SEEN_AGAIN, _FAILING, _LOG_LINES = 0.6, 0.3, 80
+"""How often a turn goes back to a file that was read, and how often its tests fail, and how
+much a log prints that nobody needs again."""
+
+
+def make_sessions(folder: Path, count: int = 3, turns: int = 24) -> list[Path]:
+    """Write sessions of a person who works on one project; the same bytes each time."""
+    return [
+        _made(folder / f"made-{number}.jsonl", random.Random(number), turns)
+        for number in range(count)
+    ]
+
+
+def _made(path: Path, chance: random.Random, turns: int) -> Path:
+    modules = [f"shop/{a}_{b}.py" for a in _WORDS[:8] for b in ("store", "view", "rules")]
+    bodies = {
+        module: [
+            f"def {chance.choice(_WORDS)}_{chance.choice(_WORDS)}_{number}"
+            f"(self, {chance.choice(_WORDS)}_id):\n"
+            f"    return self.{chance.choice(_WORDS)}_table[{chance.randrange(100, 9999)}]"
+            for number in range(24)
+        ]
+        for module in modules
+    }
+    out = [
+        _line("session_meta", {"id": _SESSION, "cwd": "/home/ana/shop", "cli_version": "0.98.0"})
+    ]
+    known: list[str] = []
+    for turn in range(turns):
+        again = bool(known) and chance.random() < _SEEN_AGAIN
+        module = chance.choice(known[-6:] if again else modules)
+        known.append(module)
+        body = bodies[module]
+        old = chance.choice(body)
+        name = old.split("(")[0].removeprefix("def ")
+        new = old.replace("return", f"# {chance.choice(_WORDS)} {turn}\n    return")
+        patch = f"*** Begin Patch\n*** Update File: {module}\n@@\n-{old}\n+{new}\n*** End Patch"
+        body[body.index(old)] = new
+        failed = chance.random() < _FAILING
+        test = f"pytest -q tests/test_{Path(module).stem}.py"
+        result = (
+            f"FAILED tests/test_{Path(module).stem}.py::test_{name} - KeyError\n1 failed"
+            if failed
+            else "8 passed"
+        )
+        read_it = {"cmd": f"cat {module}"}
+        log = "\n".join(
+            f"2026-01-01 worker-{chance.randrange(10**6)} handled request_{chance.randrange(10**9)}"
+            for _ in range(_LOG_LINES)
+        )
+        out += [
+            _line("event_msg", {"type": "task_started", "turn_id": f"t{turn}"}),
+            _message("user", f"Please go on with {_WORDS[turn % len(_WORDS)]}, step {turn}."),
+            _line("event_msg", {"type": "user_message", "message": f"step {turn}"}),
+            *([] if again else _call(turn, 0, "exec_command", read_it, "\n".join(body))),
+            *_call(turn, 3, "exec_command", {"cmd": "tail -n 80 var/worker.log"}, log),
+            *_call(
+                turn, 1, "apply_patch", {"input": patch}, "Success. Updated the following files:"
+            ),
+            *_call(turn, 2, "exec_command", {"cmd": test}, result, failed=failed),
+            _message("assistant", f"`{name}` in {module} is changed; {result.splitlines()[0]}."),
+            _line("event_msg", {"type": "task_complete", "turn_id": f"t{turn}"}),
+        ]
+    path.write_text("".join(out))
+    return path
+
+
+def _line(kind: str, payload: dict[str, Any]) -> str:
+    return (
+        json.dumps({"timestamp": "2026-01-01T00:00:00.000Z", "type": kind, "payload": payload})
+        + "\n"
+    )
+
+
+def _message(role: str, text: str) -> str:
+    part = {"type": "output_text" if role == "assistant" else "input_text", "text": text}
+    return _line("response_item", {"type": "message", "role": role, "content": [part]})
+
+
+def _call(  # noqa: PLR0913 - a call with its answer
+    turn: int,
+    number: int,
+    name: str,
+    arguments: dict[str, str],
+    answer: str,
+    *,
+    failed: bool = False,
+) -> list[str]:
+    call = {"call_id": f"c{turn}-{number}"}
+    text = f"Process exited with code {int(failed)}\nOutput:\n{answer}"
+    return [
+        _line(
+            "response_item",
+            {"type": "function_call", "name": name, "arguments": json.dumps(arguments), **call},
+        ),
+        _line("response_item", {"type": "function_call_output", "output": text, **call}),
+    ]
+
+
+def table(paths: Sequence[Path], budgets: Sequence[int]) -> list[tuple[int, Held, Held]]:
+    """Return for each budget what the replacement holds, and what the tail of its size does."""
+    found = [cut for path in paths for cut in cuts(path)]
+    rows: list[tuple[int, Held, Held]] = []
+    for budget in budgets:
+        ours = [replacement(cut, budget) for cut in found]
+        tails = [tail(cut, len(text)) for cut, text in zip(found, ours, strict=True)]
+        rows.append((budget, measured(found, ours), measured(found, tails)))
+    return rows
+
+
+def main() -> int:
+    """Print the table; end with 1 where the tail of its size holds more names."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("path", nargs="?", type=Path, help="a rollout, or a folder of them")
+    parser.add_argument("--tokens", type=int, nargs="+", default=[2000, 4000, 8000])
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if options.path is None:
+            paths = make_sessions(Path(folder))
+        else:
+            paths = (
+                [options.path] if options.path.is_file() else sorted(options.path.rglob("*.jsonl"))
+            )
+        print(f"{'digest':>8}{'names':>8}{'lines':>8}{'tokens':>8}   tail of its size")
+        lost = 0
+        for budget, ours, last in table(paths, options.tokens):
+            print(
+                f"{budget:>8}{ours.names:>8.3f}{ours.lines:>8.3f}{ours.tokens:>8.0f}"
+                f"{last.names:>11.3f}{last.lines:>8.3f}"
+            )
+            lost += ours.names < last.names
+    return int(lost > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
