@@ -458,6 +458,25 @@ def handed_over(home: Home, session: str) -> str:
     return "".join(text.partition("[SESSION_DIGEST v1]")[1:])
 
 
+def test_the_digest_of_the_replacement_stands_in_for_a_source_that_is_gone(home: Home) -> None:
+    path = home.put(r.rollout(r.session(), MEND, TRY, r.turn(r.user("Look."), r.assistant(LONG))))
+    made = compacted(home, SESSION)
+    handed = {line for line in handed_over(home, made).split("\n") if line.startswith("- ")}
+    path.unlink()
+    grown(home, made, r.turn(r.user("And now?", turn="n1"), r.assistant("All is well.")))
+
+    told = digest_of(home, "--tokens", "8000", session=made)
+
+    stand_ins = [line for line in told["lines"] if line["why"] == "of a session that is gone"]
+    bodies = {line.partition("#")[2] for line in handed if "#" in line}
+    assert stand_ins
+    assert {line["text"].removeprefix("- #") for line in stand_ins} <= bodies
+    assert {"OUTCOMES", "CHANGES", "CHECKS"} <= {line["section"] for line in stand_ins}
+    assert "All is well." in told["text"]
+    again = compacted(home, made, "--force")
+    assert bodies & {line.partition("#")[2] for line in handed_over(home, again).split("\n")}
+
+
 def test_what_stood_in_a_digest_stands_in_those_of_later_sessions_under_its_anchor(
     home: Home,
 ) -> None:

@@ -20,16 +20,10 @@ from codex_checkpoints.core.digest.composing import (
     digest_v1,
     tokens_of,
 )
-from codex_checkpoints.core.digest.gathering import (
-    MOST,
-    Gathered,
-    Gathering,
-    Quote,
-    Where,
-    ends_of,
-)
+from codex_checkpoints.core.digest.gathering import MOST, Gathering, ends_of
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.outcomes import telling_lines
+from codex_checkpoints.core.digest.records import Gathered, Quote, Where
 from codex_checkpoints.core.rollout.looking import only_looks, program_of
 from codex_checkpoints.core.rollout.reader import CHUNK
 from compactions import CHECKPOINT, LONG_ANSWER, pasts, user

@@ -16,7 +16,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction.handoff import COMPACTION
 from codex_checkpoints.core.compaction.records import Installed
 from codex_checkpoints.core.digest.composing import Digest, DigestTerms, digest_v1
-from codex_checkpoints.core.digest.gathering import Gathered, Gathering
+from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.recall import (
     MOST_HITS,
@@ -26,9 +26,17 @@ from codex_checkpoints.core.digest.recall import (
     Ref,
     lines_with,
 )
+from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.rollout.reader import is_whole
 from codex_checkpoints.service.kept import RestoreRecords, storing_compaction
-from codex_checkpoints.service.reading.session_file import end_of, find_turn, open_session
+from codex_checkpoints.service.reading.session_file import (
+    NOWHERE,
+    SessionFile,
+    begin_reading,
+    end_of,
+    find_turn,
+    open_session,
+)
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.standing import last_line_with
@@ -98,6 +106,32 @@ class Hit:
     line: str
 
 
+class OwnRecords:
+    """Gathers a session's own records from the bytes that another pass reads."""
+
+    def __init__(self, sessions: Sessions, path: str) -> None:
+        """Take a rollout that is about to be read from its beginning."""
+        catalogue = sessions.catalogue
+        self.replay = Replay()
+        self.gathering = Gathering(self.replay)
+        self._locate = catalogue.chains.locate
+        self._session = SessionFile(
+            catalogue.reader, path, self.replay, NOWHERE, (), seeds=catalogue.seeds
+        )
+        self._begun = False
+
+    def feed(self, data: bytes) -> int:
+        """Take the next bytes of the file."""
+        if not self._begun:
+            self._begun = True
+            begin_reading(self._session, data, self._locate)
+        return self.replay.feed(data)
+
+    def close(self, tail: bytes) -> None:
+        """Take the last line, if it is whole."""
+        self.replay.close(tail)
+
+
 class Digests:
     """Makes the digests of the sessions of one home."""
 
@@ -135,6 +169,7 @@ class Digests:
             gathered = self.gathered(row)
         else:
             gathered = Gathering.near_the_end(opened.replay, near, row.session_id).gathered()
+            gathered = evolve(gathered, carried=())  # the history holds these lines
         if not whole and not gathered.replaced_below:
             return ""
         before = None if whole else gathered.replaced_below
@@ -154,23 +189,31 @@ class Digests:
         ignore = self._sessions.settings.digest_ignore
         return DigestTerms(budget, beside, ignore=ignore, before=before)
 
-    def gathered(self, row: Row, until: int | None = None, last: int | None = None) -> Gathered:
+    def gathered(
+        self, row: Row, until: int | None = None, own: OwnRecords | None = None
+    ) -> Gathered:
         """Return what a digest quotes of a session and of those it goes on from.
 
-        `until` is the position of the last line to read, `last` its `seq`.
+        `until` is the position of the last line to read; `own` has the session's own records.
         """
-        parts: list[Gathered] = []
-        at: Row | None = row
-        read = set[str]()
-        while at is not None and at.session_id not in read:
-            read.add(at.session_id)
-            replay, gathered = self._read(at, until, last)
-            parts.append(gathered)
-            seed = replay.state.seed
-            if seed is None:
+        if own is None:
+            replay, gathered = self._read(row, until, None)
+        else:
+            replay, gathered = own.replay, own.gathering.gathered(row.session_id)
+        parts = [gathered]
+        read = {row.session_id}
+        at = row
+        while (seed := replay.state.seed) is not None:
+            source = self._source_of(at)
+            if source is None or source.session_id in read:
                 break
-            until, last = None, seed.seq
-            at = self._source_of(at)
+            at = source
+            parts[-1] = evolve(parts[-1], carried=())
+            read.add(at.session_id)
+            replay, gathered = self._read(at, None, seed.seq)
+            parts.append(gathered)
+        else:
+            parts[-1] = evolve(parts[-1], carried=())  # what it quotes stands in the file
         whole = parts.pop()
         while parts:
             whole = parts.pop().after(whole)

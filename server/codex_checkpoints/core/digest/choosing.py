@@ -16,7 +16,8 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Final
 
-from codex_checkpoints.core.digest.gathering import GAP, Quote
+from codex_checkpoints.core.digest.gathering import GAP
+from codex_checkpoints.core.digest.records import Quote
 from codex_checkpoints.values import define
 
 NAME: Final = re.compile(
@@ -40,7 +41,7 @@ _PER_TURN: Final = 0.65
 _WHOLE: Final = 0.6
 """What a whole line is worth by itself with `_USUAL_ROOM`; less where more names find room too."""
 
-_USUAL_ROOM: Final = 9_000
+_USUAL_ROOM: Final = 10_000
 _IN_PATCH: Final = 1.5
 _OVERHEAD: Final = 8
 """Bytes added to the cost of each line: short lines say little."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 from attrs import Factory, evolve
@@ -17,18 +18,10 @@ from codex_checkpoints.core.checkpoint.policy import standing_policy
 from codex_checkpoints.core.checkpoint.records import IGNORED
 from codex_checkpoints.core.checkpoint.text import redact
 from codex_checkpoints.core.digest.choosing import choose, names_in
-from codex_checkpoints.core.digest.gathering import (
-    GAP,
-    Answer,
-    Check,
-    Gathered,
-    Quote,
-    Trail,
-    Where,
-    ends_of,
-)
+from codex_checkpoints.core.digest.gathering import GAP, ends_of
 from codex_checkpoints.core.digest.ignoring import PATCHED, Ignoring
 from codex_checkpoints.core.digest.outcomes import plain
+from codex_checkpoints.core.digest.records import Answer, Check, Gathered, Quote, Trail, Where
 from codex_checkpoints.core.rollout import shell
 from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
@@ -58,6 +51,7 @@ _SHARES: Final = {
 """The most of the budget that a section takes; what pins need comes first."""
 
 _LAST_ANSWER, _ANSWER, _REQUEST, _SUMMARY_LINE, _PIN = 2400, 400, 1200, 400, 1000
+_CARRIED: Final = 1000
 _LABEL: Final = 40
 _BREAKS: Final = re.compile(
     r"(?:(?<![ \t])[ \t]++)?(?:\r\n|[\n\r\v\f\x85\u2028\u2029])[\s\x00-\x1f]*"
@@ -161,6 +155,7 @@ class _Composing:
         self._section("REQUESTS", self._request_rows())
         self._lines["REQUESTS"].reverse()
         self._section("EARLIER_SUMMARY", self._summary_rows())
+        self._fill("KEY_LINES", self._carried("KEY_LINES"), self._room // 2)
         self._key_lines()
 
     def digest(self) -> Digest:
@@ -176,7 +171,19 @@ class _Composing:
     # --- filling ---------------------------------------------------------------------------------
 
     def _section(self, name: str, rows: Iterable[_Row]) -> None:
-        self._fill(name, rows, min(self._room, int(self._budget * _SHARES[name])))
+        share = min(self._room, int(self._budget * _SHARES[name]))
+        self._fill(name, chain(rows, self._carried(name)), share)
+
+    def _carried(self, name: str) -> Iterator[_Row]:
+        """Yield the lines of a section that stand in for a source that is gone."""
+        for each in self._gathered.carried:
+            if each.section == name:
+                text = inline(each.text, _CARRIED)
+                if name != "REQUESTS" and _is_policy(text):
+                    self._refused[name] += 1
+                else:
+                    where = Where(None, each.seq)
+                    yield _Row(where, f"{anchor(where)} {text}", "of a session that is gone")
 
     def _fill(self, name: str, rows: Iterable[_Row], share: int) -> None:
         """Add rows in their order while they fit; count the others."""

@@ -9,19 +9,30 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
-from attrs import Factory, evolve
+from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
 from codex_checkpoints.core.checkpoint.text import redact, secrets
 from codex_checkpoints.core.digest.outcomes import telling_lines
+from codex_checkpoints.core.digest.patches import counts_of
+from codex_checkpoints.core.digest.records import (
+    Answer,
+    Carried,
+    Check,
+    Ended,
+    Gathered,
+    Quote,
+    Said,
+    Trail,
+    Where,
+)
 from codex_checkpoints.core.rollout import contextual, patch, shell, tools
 from codex_checkpoints.core.rollout.fields import (
     Json,
-    list_of,
     load,
     object_of,
     text_of,
@@ -30,19 +41,18 @@ from codex_checkpoints.core.rollout.fields import (
 )
 from codex_checkpoints.core.rollout.items import (
     CommandRun,
-    FilesChanged,
     Item,
     ToolCall,
     UserMessage,
 )
 from codex_checkpoints.core.rollout.looking import only_looks, program_of
-from codex_checkpoints.core.rollout.ours import is_ours
+from codex_checkpoints.core.rollout.ours import DIGEST_LINE, is_ours
 from codex_checkpoints.core.rollout.outcome import Outcome, outcome_in, outcome_of
 from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of
 from codex_checkpoints.core.rollout.payloads import without_payloads
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
 from codex_checkpoints.core.rollout.turns import Turn, Turns
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import define
 
 TEXTS = 1 << 21
 """Code points of calls, outputs and answers that are kept to be quoted line by line."""
@@ -66,178 +76,6 @@ _EDITS = frozenset({"add", "update", "delete", "move"})
 _ASKS = frozenset({"?", "\uff1f"})
 _CLOSING = " \t\r\n\"'`*_~)]}>\u201d\u2019\u00bb\u300d\u300f\uff09"
 """What may stand behind a question mark: quotes, brackets, marks of Markdown."""
-
-
-Ended = Literal["answered", "aborted", "failed", "open"]
-"""How a turn ended."""
-
-
-@frozen
-class Where:
-    """Where a record stands: the session, its `seq`, and its turn.
-
-    `turn` is the number of the turn, None in sessions that this one goes on from; `age` is how many
-    turns came after it.
-    """
-
-    session_id: str | None
-    seq: int
-    turn_id: str | None = None
-    turn: int | None = None
-    age: int = 0
-
-    def below(self, turns: int) -> Where:
-        """Return the place as a session of so many turns sees it that goes on from this one."""
-        return evolve(self, turn=None, age=self.age + turns)
-
-
-@frozen
-class Said:
-    """A text of the user, an answer of the agent, or the summary of a compaction."""
-
-    where: Where
-    text: str
-    commentary: bool = False
-
-
-@frozen
-class Quote:
-    """A text that may be quoted line by line, and the file or call it stands in.
-
-    `about` is the script or the arguments of the call: they tell whose content a text is.
-    """
-
-    where: Where
-    kind: Literal["call", "patch", "output", "answer"]
-    label: str
-    text: str
-    about: str = ""
-
-
-@define
-class Trail:
-    """What a session did to one file: counts of lines, and the names that hunks give."""
-
-    where: Where
-    added: int = 0
-    removed: int = 0
-    turn_ids: dict[str | None, None] = Factory(dict[str | None, None])
-    turns: tuple[int, ...] = ()
-    names: dict[str, None] = Factory(dict[str, None])
-    created: bool = False
-    deleted: bool = False
-    moved_from: str | None = None
-
-    def take(self, where: Where, action: str, counts: Counts | None) -> None:
-        """Add one change."""
-        self.where = where
-        self.turn_ids[where.turn_id] = None
-        self.created = (self.created and action != "delete") or action == "add"
-        self.deleted = action == "delete"
-        if counts is not None:
-            self.added += counts.added
-            self.removed += counts.removed
-            self.names |= counts.names
-
-
-@frozen
-class Check:
-    """The last outcome of a command that acts; `changes` counts the edits that came before."""
-
-    where: Where
-    command: str
-    program: str
-    outcome: Outcome
-    changes: int
-
-
-@frozen
-class Answer:
-    """The last answer of a turn, and how the turn ended; `asks`: it ends with a question."""
-
-    said: Said
-    ended: Ended
-    asks: bool
-
-
-@frozen
-class Gathered:
-    """What was kept of a session and of those it goes on from, each in order.
-
-    `turns` counts the turns, `edits` all changes of files, `passed` the changes before a program
-    passed last.  `plan_age` is how many requests ago the plan was last changed, None without one.
-    """
-
-    turns: int = 0
-    requests: tuple[Said, ...] = ()
-    answers: tuple[Answer, ...] = ()
-    ended: Ended | None = None
-    plan_age: int | None = None
-    changes: Mapping[str, Trail] = Factory(dict[str, Trail])
-    checks: tuple[Check, ...] = ()
-    edits: int = 0
-    passed: Mapping[str, int] = Factory(dict[str, int])
-    summary: Said | None = None
-    quotes: tuple[Quote, ...] = ()
-    replaced_below: int = 0
-    """The `seq` of the newest compaction: the history holds records from there on."""
-
-    def after(self, before: Gathered) -> Gathered:
-        """Return both together: `before` is of the sessions that this one goes on from."""
-        old = before.below(self.turns)
-        later = (evolve(each, changes=each.changes + old.edits) for each in self.checks)
-        checks = {each.command: each for each in (*old.checks, *later)}
-        passed = {name: count + old.edits for name, count in self.passed.items()}
-        return Gathered(
-            old.turns + self.turns,
-            (*old.requests, *self.requests),
-            (*old.answers, *self.answers),
-            self.ended or old.ended,
-            old.plan_age if self.plan_age is None else self.plan_age,
-            {**old.changes, **_continued(old.changes, self.changes)},
-            tuple(sorted(checks.values(), key=lambda each: each.where.seq)),
-            old.edits + self.edits,
-            {**old.passed, **passed},
-            self.summary or old.summary,
-            (*old.quotes, *self.quotes),
-            self.replaced_below or old.replaced_below,
-        )
-
-    def below(self, turns: int) -> Gathered:
-        """Return this as a session of so many turns sees it that goes on from it."""
-        return evolve(
-            self,
-            requests=tuple(evolve(each, where=each.where.below(turns)) for each in self.requests),
-            answers=tuple(
-                evolve(each, said=evolve(each.said, where=each.said.where.below(turns)))
-                for each in self.answers
-            ),
-            plan_age=None if self.plan_age is None else self.plan_age + turns,
-            changes={
-                uri: evolve(trail, where=trail.where.below(turns), turns=())
-                for uri, trail in self.changes.items()
-            },
-            checks=tuple(evolve(each, where=each.where.below(turns)) for each in self.checks),
-            summary=self.summary and evolve(self.summary, where=self.summary.where.below(turns)),
-            quotes=tuple(evolve(each, where=each.where.below(turns)) for each in self.quotes),
-        )
-
-
-def _continued(before: Mapping[str, Trail], now: Mapping[str, Trail]) -> dict[str, Trail]:
-    """Return the trails of now, with the counts of before."""
-    return {
-        uri: trail
-        if (old := before.get(uri)) is None
-        else evolve(
-            trail,
-            added=old.added + trail.added,
-            removed=old.removed + trail.removed,
-            names=old.names | trail.names,
-            created=trail.created or (old.created and not trail.deleted),
-            moved_from=trail.moved_from or old.moved_from,
-        )
-        for uri, trail in now.items()
-    }
 
 
 @define
@@ -274,6 +112,7 @@ class Gathering(Fold):
         self._passed: dict[str, int] = {}
         self._summaries: deque[Said] = deque(maxlen=_SUMMARIES)
         self._replaced_below = 0
+        self._carried: tuple[Carried, ...] = ()
         self._quotes: deque[Quote] = deque()
         self._size = 0
         self._calls: dict[str, tuple[str, str]] = {}
@@ -318,8 +157,12 @@ class Gathering(Fold):
         for each in observed:
             self._observe(each, line)
 
-    def gathered(self) -> Gathered:
-        """Return what was kept, without the turns that were rolled back."""
+    def gathered(self, session_id: str | None = None) -> Gathered:
+        """Return what was kept, without the turns that were rolled back.
+
+        `session_id` is that of the session, where it was not known at the beginning.
+        """
+        session_id = session_id or self._session
         turns = self._whole_turns or self._state.turns
         counted = list(turns.counting())
         numbers = {turn.turn_id: number for number, turn in enumerate(counted, 1)}
@@ -327,7 +170,7 @@ class Gathering(Fold):
 
         def placed(where: Where) -> Where:
             turn = numbers.get(where.turn_id or "")
-            return evolve(where, turn=turn, age=len(counted) - (turn or 0))
+            return evolve(where, session_id=session_id, turn=turn, age=len(counted) - (turn or 0))
 
         ends: dict[str, Ended] = {turn.turn_id: self._end_of(turn, counted) for turn in counted}
         answers = [
@@ -370,6 +213,7 @@ class Gathering(Fold):
                 if each.where.turn_id not in gone
             ),
             self._replaced_below,
+            self._carried,
         )
 
     # --- what lines tell ---------------------------------------------------------------------
@@ -417,7 +261,9 @@ class Gathering(Fold):
     def _compacted(self, payload: Json, line: Line) -> None:
         self._replaced_below = line.seq
         text = text_of(payload.get("message")) or ""
-        if text.strip() and not is_ours(text):
+        if is_ours(text):
+            self._carried = tuple(_carried_in(text))
+        elif text.strip():
             summary = contextual.without_summary_start(text).strip()
             if summary:
                 self._summaries.appendleft(Said(self._where(line), ends_of(summary)))
@@ -484,7 +330,7 @@ class Gathering(Fold):
                 session = object_of(item.arguments).get("session_id")
                 script = self._running.get(str(session), (None, ""))[0]
         changed = [each for each in seen if each.kind == "file" and each.action in _EDITS]
-        counts = _counts_of(item, line) if changed else {}
+        counts = counts_of(item, line) if changed else {}
         moved: str | None = None
         for each in changed:
             uri = name_of(each, observed.place)[0]
@@ -507,6 +353,7 @@ class Gathering(Fold):
         program = program_of(script)
         if not outcome.failed:
             self._passed[program] = self._edits
+            _keep_newest(self._passed)
         script = ends_of(script)
         self._checks.pop(script, None)
         lines = telling_lines(outcome.printed or "", failed=bool(outcome.failed))
@@ -541,6 +388,19 @@ _AROUND = 8192
 """How many code points around a cut are searched for a secret that it would halve."""
 
 
+_CARRIED = re.compile(r"- (?:t[0-9]+ )?#([0-9]{1,15}) (.+)")
+
+
+def _carried_in(handoff: str) -> Iterator[Carried]:
+    """Yield the anchored lines of the digest that a handoff holds."""
+    section = ""
+    for line in handoff.partition(DIGEST_LINE)[2].split("\n"):
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif found := _CARRIED.fullmatch(line):
+            yield Carried(section, int(found[1]), found[2])
+
+
 def ends_of(text: str, limit: int = 8192) -> str:
     """Return a text, cut in its middle where it is longer; no secret is cut into halves."""
     if len(text) <= limit:
@@ -563,81 +423,6 @@ def _secrets_near(text: str, place: int) -> list[tuple[int, int]]:
 def label_of(text: str) -> str:
     """Return what names a call: its beginning, redacted before it is cut."""
     return text if len(text) <= LABEL else redact(text[:_AROUND])[:LABEL]
-
-
-# --- patches -------------------------------------------------------------------------------------
-
-
-@define
-class Counts:
-    """What patches did to one file, as far as their text tells."""
-
-    added: int = 0
-    removed: int = 0
-    names: dict[str, None] = Factory(dict[str, None])
-
-    def line(self, line: str) -> None:
-        """Take one line of a hunk."""
-        if line.startswith("@@"):
-            name = line.rsplit("@@", maxsplit=1)[-1].strip()
-            if name:
-                self.names[name[:_NAME]] = None
-            return
-        self.added += line.startswith("+")
-        self.removed += line.startswith("-")
-        if line[:1] != "-" and len(self.names) < _NAMES and (found := _DEFINITION.match(line[1:])):
-            self.names[found[1][:_NAME]] = None
-
-
-_NAME, _NAMES = 60, 8
-_DEFINITION = re.compile(
-    r"\s*(?:export |default |pub(?:\([a-z]+\))? |public |private |protected |static |async "
-    r"|abstract )*"
-    r"(?:def|class|func|fn|function|struct|enum|trait|interface|type|impl|module)"
-    r"\s+([A-Za-z_$][\w$]*(?:(?:::|\.)[\w$]+)*)"
-)
-
-
-def _counts_of(item: object, line: Line) -> dict[str, Counts]:
-    """Return what a call did to each file, by the path as the call has it."""
-    counts: dict[str, Counts] = {}
-    if isinstance(item, FilesChanged):
-        payload = object_of(line.payload.get("item")) or line.payload
-        for path, each in object_of(payload.get("changes")).items():
-            change = object_of(each)
-            content = text_of(change.get("content")) or ""
-            sign = "-" if change.get("type") == "delete" else "+"
-            diff = text_of(change.get("unified_diff")) or "".join(
-                f"{sign}{row}\n" for row in content.splitlines()
-            )
-            counts[path] = found = Counts()
-            begin = 0 if content else max(0, diff.find("@@"))  # what stands in front is a heading
-            for row in diff[begin:].split("\n"):
-                found.line(row)
-    elif isinstance(item, ToolCall):
-        current: Counts | None = None
-        for row in _patch_in(item.arguments).split("\n"):
-            header = _HEADER.match(row)
-            if header is not None:
-                current = counts.setdefault(header[1].strip(), Counts())
-            elif row.startswith("*** End Patch"):
-                current = None
-            elif current is not None and not row.startswith("***"):
-                current.line(row)
-    return counts
-
-
-_HEADER = re.compile(r"\*\*\* (?:Add|Update|Delete) File:(.*)")
-
-
-def _patch_in(arguments: object) -> str:
-    if isinstance(arguments, str):
-        return arguments
-    for each in object_of(arguments).values():
-        for text in texts_of(each) or [part for part in list_of(each) if isinstance(part, str)]:
-            if patch.BEGIN in text:
-                return text
-    return ""
 
 
 def output_of(payload: Json) -> str:

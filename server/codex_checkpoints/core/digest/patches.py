@@ -1,0 +1,87 @@
+"""Counts what patches did to a file, and finds the names that their hunks give."""
+
+from __future__ import annotations
+
+import re
+
+from attrs import Factory
+
+from codex_checkpoints.core.rollout import patch
+from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of, texts_of
+from codex_checkpoints.core.rollout.items import FilesChanged, ToolCall
+from codex_checkpoints.core.rollout.reader import Line
+from codex_checkpoints.values import define
+
+
+@define
+class Counts:
+    """What patches did to one file, as far as their text tells."""
+
+    added: int = 0
+    removed: int = 0
+    names: dict[str, None] = Factory(dict[str, None])
+
+    def line(self, line: str) -> None:
+        """Take one line of a hunk."""
+        if line.startswith("@@"):
+            name = line.rsplit("@@", maxsplit=1)[-1].strip()
+            if name:
+                self.names[name[:_NAME]] = None
+            return
+        self.added += line.startswith("+")
+        self.removed += line.startswith("-")
+        if line[:1] != "-" and len(self.names) < _NAMES and (found := _DEFINITION.match(line[1:])):
+            self.names[found[1][:_NAME]] = None
+
+
+_NAME, _NAMES = 60, 8
+
+
+_DEFINITION = re.compile(
+    r"\s*(?:export |default |pub(?:\([a-z]+\))? |public |private |protected |static |async "
+    r"|abstract )*"
+    r"(?:def|class|func|fn|function|struct|enum|trait|interface|type|impl|module)"
+    r"\s+([A-Za-z_$][\w$]*(?:(?:::|\.)[\w$]+)*)"
+)
+
+
+def counts_of(item: object, line: Line) -> dict[str, Counts]:
+    """Return what a call did to each file, by the path as the call has it."""
+    counts: dict[str, Counts] = {}
+    if isinstance(item, FilesChanged):
+        payload = object_of(line.payload.get("item")) or line.payload
+        for path, each in object_of(payload.get("changes")).items():
+            change = object_of(each)
+            content = text_of(change.get("content")) or ""
+            sign = "-" if change.get("type") == "delete" else "+"
+            diff = text_of(change.get("unified_diff")) or "".join(
+                f"{sign}{row}\n" for row in content.splitlines()
+            )
+            counts[path] = found = Counts()
+            begin = 0 if content else max(0, diff.find("@@"))  # what stands in front is a heading
+            for row in diff[begin:].split("\n"):
+                found.line(row)
+    elif isinstance(item, ToolCall):
+        current: Counts | None = None
+        for row in _patch_in(item.arguments).split("\n"):
+            header = _HEADER.match(row)
+            if header is not None:
+                current = counts.setdefault(header[1].strip(), Counts())
+            elif row.startswith("*** End Patch"):
+                current = None
+            elif current is not None and not row.startswith("***"):
+                current.line(row)
+    return counts
+
+
+_HEADER = re.compile(r"\*\*\* (?:Add|Update|Delete) File:(.*)")
+
+
+def _patch_in(arguments: object) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    for each in object_of(arguments).values():
+        for text in texts_of(each) or [part for part in list_of(each) if isinstance(part, str)]:
+            if patch.BEGIN in text:
+                return text
+    return ""

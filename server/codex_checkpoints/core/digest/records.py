@@ -1,0 +1,199 @@
+"""What a digest quotes, gathered of a session and of those that it goes on from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from attrs import Factory, evolve
+
+from codex_checkpoints.core.digest.patches import Counts
+from codex_checkpoints.core.rollout.outcome import Outcome
+from codex_checkpoints.values import define, frozen
+
+MOST_NAMES = 64
+"""With so many names of one file no more are kept."""
+
+Ended = Literal["answered", "aborted", "failed", "open"]
+"""How a turn ended."""
+
+
+@frozen
+class Where:
+    """Where a record stands: the session, its `seq`, and its turn.
+
+    `turn` is the number of the turn, None in sessions that this one goes on from; `age` is how many
+    turns came after it.
+    """
+
+    session_id: str | None
+    seq: int
+    turn_id: str | None = None
+    turn: int | None = None
+    age: int = 0
+
+    def below(self, turns: int) -> Where:
+        """Return the place as a session of so many turns sees it that goes on from this one."""
+        return evolve(self, turn=None, age=self.age + turns)
+
+
+@frozen
+class Said:
+    """A text of the user, an answer of the agent, or the summary of a compaction."""
+
+    where: Where
+    text: str
+    commentary: bool = False
+
+
+@frozen
+class Quote:
+    """A text that may be quoted line by line, and the file or call it stands in.
+
+    `about` is the script or the arguments of the call: they tell whose content a text is.
+    """
+
+    where: Where
+    kind: Literal["call", "patch", "output", "answer"]
+    label: str
+    text: str
+    about: str = ""
+
+
+@define
+class Trail:
+    """What a session did to one file: counts of lines, and the names that hunks give."""
+
+    where: Where
+    added: int = 0
+    removed: int = 0
+    turn_ids: dict[str | None, None] = Factory(dict[str | None, None])
+    turns: tuple[int, ...] = ()
+    names: dict[str, None] = Factory(dict[str, None])
+    created: bool = False
+    deleted: bool = False
+    moved_from: str | None = None
+
+    def take(self, where: Where, action: str, counts: Counts | None) -> None:
+        """Add one change."""
+        self.where = where
+        self.turn_ids[where.turn_id] = None
+        self.created = (self.created and action != "delete") or action == "add"
+        self.deleted = action == "delete"
+        if counts is not None:
+            self.added += counts.added
+            self.removed += counts.removed
+            if len(self.names) < MOST_NAMES:
+                self.names |= counts.names
+
+
+@frozen
+class Check:
+    """The last outcome of a command that acts; `changes` counts the edits that came before."""
+
+    where: Where
+    command: str
+    program: str
+    outcome: Outcome
+    changes: int
+
+
+@frozen
+class Answer:
+    """The last answer of a turn, and how the turn ended; `asks`: it ends with a question."""
+
+    said: Said
+    ended: Ended
+    asks: bool
+
+
+@frozen
+class Carried:
+    """A line of the digest in a replacement: its section, the `seq` of its anchor, its text."""
+
+    section: str
+    seq: int
+    text: str
+
+
+@frozen
+class Gathered:
+    """What was kept of a session and of those it goes on from, each in order.
+
+    `turns` counts the turns, `edits` all changes of files, `passed` the changes before a program
+    passed last.  `plan_age` is how many requests ago the plan was last changed, None without one.
+    """
+
+    turns: int = 0
+    requests: tuple[Said, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    ended: Ended | None = None
+    plan_age: int | None = None
+    changes: Mapping[str, Trail] = Factory(dict[str, Trail])
+    checks: tuple[Check, ...] = ()
+    edits: int = 0
+    passed: Mapping[str, int] = Factory(dict[str, int])
+    summary: Said | None = None
+    quotes: tuple[Quote, ...] = ()
+    replaced_below: int = 0
+    """The `seq` of the newest compaction: the history holds records from there on."""
+    carried: tuple[Carried, ...] = ()
+    """The digest in the newest replacement; it stands in for a source that is gone."""
+
+    def after(self, before: Gathered) -> Gathered:
+        """Return both together: `before` is of the sessions that this one goes on from."""
+        old = before.below(self.turns)
+        later = (evolve(each, changes=each.changes + old.edits) for each in self.checks)
+        checks = {each.command: each for each in (*old.checks, *later)}
+        passed = {name: count + old.edits for name, count in self.passed.items()}
+        return Gathered(
+            old.turns + self.turns,
+            (*old.requests, *self.requests),
+            (*old.answers, *self.answers),
+            self.ended or old.ended,
+            old.plan_age if self.plan_age is None else self.plan_age,
+            {**old.changes, **_continued(old.changes, self.changes)},
+            tuple(sorted(checks.values(), key=lambda each: each.where.seq)),
+            old.edits + self.edits,
+            {**old.passed, **passed},
+            self.summary or old.summary,
+            (*old.quotes, *self.quotes),
+            self.replaced_below or old.replaced_below,
+            old.carried,
+        )
+
+    def below(self, turns: int) -> Gathered:
+        """Return this as a session of so many turns sees it that goes on from it."""
+        return evolve(
+            self,
+            requests=tuple(evolve(each, where=each.where.below(turns)) for each in self.requests),
+            answers=tuple(
+                evolve(each, said=evolve(each.said, where=each.said.where.below(turns)))
+                for each in self.answers
+            ),
+            plan_age=None if self.plan_age is None else self.plan_age + turns,
+            changes={
+                uri: evolve(trail, where=trail.where.below(turns), turns=())
+                for uri, trail in self.changes.items()
+            },
+            checks=tuple(evolve(each, where=each.where.below(turns)) for each in self.checks),
+            summary=self.summary and evolve(self.summary, where=self.summary.where.below(turns)),
+            quotes=tuple(evolve(each, where=each.where.below(turns)) for each in self.quotes),
+        )
+
+
+def _continued(before: Mapping[str, Trail], now: Mapping[str, Trail]) -> dict[str, Trail]:
+    """Return the trails of now, with the counts of before."""
+    return {
+        uri: trail
+        if (old := before.get(uri)) is None
+        else evolve(
+            trail,
+            added=old.added + trail.added,
+            removed=old.removed + trail.removed,
+            names=old.names | trail.names,
+            created=trail.created or (old.created and not trail.deleted),
+            moved_from=trail.moved_from or old.moved_from,
+        )
+        for uri, trail in now.items()
+    }
