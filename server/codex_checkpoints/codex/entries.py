@@ -23,7 +23,7 @@ SERVER_NAME = "codex-checkpoints"
 """Codex shows our tools in the namespace `mcp__codex_checkpoints`; nobody's own `memory` is near.
 """
 
-TOOLS = ("memory.apply", "memory.read")
+TOOLS = ("memory.apply", "memory.read", "memory.recall")
 """What our server offers, by the names that a person may list in `disabled_tools`."""
 
 SERVER_SECONDS = 20

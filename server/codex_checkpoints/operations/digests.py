@@ -9,6 +9,8 @@ from codex_checkpoints.service.digests import Digests, Hit, Recalled
 from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.values import frozen
 
+__all__ = ["Hit", "Recalled"]  # what presentation uses from here
+
 
 @frozen
 class DigestParams:

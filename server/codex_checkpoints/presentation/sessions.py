@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,7 @@ from codex_checkpoints.presentation.terminal import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from codex_checkpoints.operations import connecting, memory, sessions
-    from codex_checkpoints.service.digests import Hit, Recalled
+    from codex_checkpoints.operations import connecting, digests, memory, sessions
 
 NO_SESSION_FITS = "No session fits; leave out --search, --cwd or --archived to see more."
 
@@ -44,7 +42,7 @@ def session_lines(page: sessions.SessionList, screen: Screen, now: float) -> lis
     return lines
 
 
-def recalled_lines(found: Recalled) -> list[str]:
+def recalled_lines(found: digests.Recalled) -> list[str]:
     """Return where a record stands, and its text."""
     turn = "" if found.turn is None else f" t{found.turn}"
     shown = f"{found.offset + len(found.text)} of {found.total} characters"
@@ -52,12 +50,12 @@ def recalled_lines(found: Recalled) -> list[str]:
     return [plain(head), "", *map(plain, found.text.split("\n"))]
 
 
-def hit_lines(hits: Sequence[Hit], screen: Screen) -> list[str]:
+def hit_lines(hits: Sequence[digests.Hit], screen: Screen) -> list[str]:
     """Return one line a hit: its anchor, what it is, and the line."""
     lines: list[str] = []
     for hit in hits:
         turn = "" if hit.turn is None else f"t{hit.turn} "
-        head = f"{turn}{hit.ref}  {hit.kind}  "
+        head = plain(f"{turn}{hit.ref}  {hit.kind}  ")
         lines.append(f"{screen.tinted(DIM, head)}{plain(hit.line)}")
     return lines
 

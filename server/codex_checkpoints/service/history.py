@@ -23,6 +23,7 @@ from codex_checkpoints.service.kept import Opened
 from codex_checkpoints.service.reading.first_pass import (
     ChainPart,
     FirstPass,
+    Follower,
     Taker,
     parts_below,
     read_parts,
@@ -164,11 +165,15 @@ class Histories:
         return retracing.past()
 
     def first_pass(
-        self, path: str, cut: int | None = None, digest: Fingerprint | None = None
+        self,
+        path: str,
+        cut: int | None = None,
+        digest: Fingerprint | None = None,
+        follower: Follower | None = None,
     ) -> FirstPass:
         """Return a new pass over the rollout at a path, for `traced`."""
         locate = self._sessions.catalogue.chains.locator(path)
-        return FirstPass(self._reader, path, locate, cut, digest)
+        return FirstPass(self._reader, path, locate, cut, digest, follower)
 
     def _shift(self, row: Row, root: ChainPart) -> int:
         """Return the lead of a session's `seq` over its lines, which a seed causes."""

@@ -78,7 +78,7 @@ from codex_checkpoints.service.compaction.source import (
     nothing,
     opened_after,
 )
-from codex_checkpoints.service.digests import Digests, checked_budget, default_budget
+from codex_checkpoints.service.digests import Digests, OwnRecords, checked_budget, default_budget
 from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
@@ -288,10 +288,12 @@ class Compacting:
         return pending
 
     def _built(self, request: Request, *, seal: bool) -> CompactionPlan:
-        source, terms = self._ground(request, seal=seal)
+        quoted = bool(checked_budget(request.digest_tokens, self._sessions.settings.digest_tokens))
+        source, terms = self._ground(request, seal=seal, quoted=quoted)
         caps = self._sessions.settings.caps_for(source.replay.state.model)
         past, checkpoint = self._sources.past(source), self._sources.checkpoint(source)
-        terms = evolve(terms, digest=self._digest(request, source))
+        if source.own is not None:
+            terms = evolve(terms, digest=self._digest(request, source, source.own))
         match build(past, checkpoint, caps, terms):
             case Declined() as declined:
                 raise declined_by(declined, source.session_id)
@@ -302,14 +304,12 @@ class Compacting:
                 return CompactionPlan(source, terms, built)
 
     def _digest(
-        self, request: Request, source: CompactionSource
-    ) -> Callable[[Sequence[str], int], Digest] | None:
-        """Return what makes the digest of a source; None where none is wanted."""
+        self, request: Request, source: CompactionSource, own: OwnRecords
+    ) -> Callable[[Sequence[str], int], Digest]:
+        """Return what makes the digest of a source, beside messages and for a context."""
         setting = self._sessions.settings.digest_tokens
-        if not checked_budget(request.digest_tokens, setting):
-            return None
         digests = Digests(self._sessions)
-        gathered = digests.gathered(source.row, last=source.replay.seq)
+        gathered = digests.gathered(source.row, own=own)
 
         def digest(beside: Sequence[str], before: int) -> Digest:
             default = default_budget(setting, source.window, before)
@@ -330,8 +330,10 @@ class Compacting:
             case Replacement() as built:
                 return CompactionPlan(source, terms, built, "codex", determinism_of(built.items))
 
-    def _ground(self, request: Request, *, seal: bool) -> tuple[CompactionSource, Terms]:
-        source = self._sources.read(request.session, seal=seal)
+    def _ground(
+        self, request: Request, *, seal: bool, quoted: bool = False
+    ) -> tuple[CompactionSource, Terms]:
+        source = self._sources.read(request.session, seal=seal, quoted=quoted)
         _check_target(request, source)
         return source, self._terms(request, source)
 

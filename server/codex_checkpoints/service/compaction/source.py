@@ -32,6 +32,7 @@ from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.turns import Turn
+from codex_checkpoints.service.digests import OwnRecords
 from codex_checkpoints.service.history import Histories, Surveyed, Traced
 from codex_checkpoints.service.kept import Opened, storing_compaction
 from codex_checkpoints.service.reading.first_pass import FirstPass, Listening
@@ -74,6 +75,7 @@ class CompactionSource:
     end: int
     traced: Traced
     prefix: str | None = None
+    own: OwnRecords | None = None
 
     @property
     def session_id(self) -> str:
@@ -109,15 +111,18 @@ class Sources:
         self._look_around = look_around
         self._histories = Histories(sessions)
 
-    def read(self, session: str, *, seal: bool = False, cut: int | None = None) -> CompactionSource:
+    def read(
+        self, session: str, *, seal: bool = False, cut: int | None = None, quoted: bool = False
+    ) -> CompactionSource:
         """Read a session of this home; refuses as `Sessions.find`, `unreadable_source`.
 
-        In the same pass come the digest of its bytes with `seal` (CKP-33), and the history in front
-        of the byte `cut`.
+        In the same pass come the digest of its bytes with `seal` (CKP-33), the history in front of
+        the byte `cut`, and with `quoted` what a digest quotes.
         """
 
         def begin(path: str) -> FirstPass:
-            return self._histories.first_pass(path, cut, Fingerprint() if seal else None)
+            own = OwnRecords(self._sessions, path) if quoted else None
+            return self._histories.first_pass(path, cut, Fingerprint() if seal else None, own)
 
         catalogue = self._sessions.catalogue
         listening = Listening(partial(may_mean, session), begin)
@@ -139,7 +144,8 @@ class Sources:
         self._sessions.pace.expect(2 * catalogue.chains.weight(row) - first.at)
         traced = self._histories.traced(row, end, replay.scale.shift, first)
         live = row.session_id in catalogue.store.live_threads()
-        return CompactionSource(row, opened, replay, live, end, traced, first.seal)
+        own = first.follower if isinstance(first.follower, OwnRecords) else None
+        return CompactionSource(row, opened, replay, live, end, traced, first.seal, own)
 
     def is_changed(self, source: CompactionSource) -> bool:
         """Return whether the file of a session changed since it was read."""

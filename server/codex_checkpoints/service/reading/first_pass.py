@@ -46,6 +46,18 @@ class Taker(Protocol):
     reader: Reader
 
 
+class Follower(Protocol):
+    """Takes the same bytes as a pass; `close` is given what stands behind the last LF."""
+
+    def feed(self, data: bytes, /) -> int:
+        """Take the next bytes; return how many were consumed."""
+        ...
+
+    def close(self, tail: bytes, /) -> None:
+        """Take the last line, if it is whole."""
+        ...
+
+
 def parts_below(reader: RolloutReader, path: str, locate: Locate) -> tuple[ChainPart, ...]:
     """Return the rollouts that one builds on, the oldest first; raises `UnreadableSource`."""
     below, _ = bases_below(reader, path, locate)
@@ -91,7 +103,7 @@ class FirstPass:
     """A pass over one session, as far as its bytes have come.
 
     `cut` is an offset in the session's own file: what was found in front of it is kept. `digest` is
-    given the bytes of that file; `at` is how many of them have come.
+    given the bytes of that file, and so is `follower`; `at` is how many of them have come.
     """
 
     _reader: RolloutReader
@@ -99,6 +111,7 @@ class FirstPass:
     _locate: Locate
     cut: int | None = None
     _digest: Fingerprint | None = None
+    follower: Follower | None = None
     at: int = 0
     _begun: tuple[Survey, tuple[ChainPart, ...]] | None = None
 
@@ -117,6 +130,8 @@ class FirstPass:
         consumed = survey.reader.feed(data)
         if self._digest is not None:
             self._digest.add(data if consumed == len(data) else data[:consumed])
+        if self.follower is not None:
+            self.follower.feed(data)
         self.at += consumed
         return consumed
 
@@ -126,6 +141,8 @@ class FirstPass:
         reached, rest = self._reader.read(self._path, self.at, self.feed, end)
         if self._digest is not None:
             self._digest.add(rest)
+        if self.follower is not None:
+            self.follower.close(rest)
         survey.reader.close(rest)
         return survey, (*below, ChainPart(self._path, None, reached + len(rest)))
 

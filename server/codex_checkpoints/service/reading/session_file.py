@@ -154,14 +154,14 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
     are consumed.  Raises `UnreadableSource` when the file itself cannot be read.
     """
     replay = replay or Replay()
-    session = SessionFile(reader, path, replay, _NOWHERE, (), seeds=seeds)
+    session = SessionFile(reader, path, replay, NOWHERE, (), seeds=seeds)
     begun = False
 
     def feed(data: bytes) -> int:
         nonlocal begun
         if not begun:
             begun = True
-            session.problems = _begin(session, data, locate)
+            session.problems = begin_reading(session, data, locate)
         consumed = replay.feed(data)
         if also is not None:
             also(data if consumed == len(data) else data[:consumed])
@@ -173,10 +173,11 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
     return session
 
 
-_NOWHERE = Mark(0, 0, "", "")
+NOWHERE = Mark(0, 0, "", "")
 
 
-def _begin(session: SessionFile, data: bytes, locate: Locate) -> tuple[Problem, ...]:
+def begin_reading(session: SessionFile, data: bytes, locate: Locate) -> tuple[Problem, ...]:
+    """Read what a session builds on, before the first bytes of its own file; return problems."""
     reader, replay, path = session.reader, session.replay, session.path
     line = _first_line_of(data) or reader.first_line(path)
     head = head_of(line) if b'"history_base"' in line else None
