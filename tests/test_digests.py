@@ -82,7 +82,9 @@ def test_with_too_small_a_budget_there_is_no_text(home: Home, tokens: int) -> No
     told = digest_of(home, "--tokens", str(tokens))
 
     assert told == {"text": "", "tokens": 0, "budget": tokens, "lines": [], "left": {}}
-    assert home.run("digest", SESSION, "--tokens", str(tokens)).stdout.strip() == b""
+    done = home.run("digest", SESSION, "--tokens", str(tokens))
+    assert done.stdout == b""
+    assert f"needs a budget of 50 tokens or more; this one is {tokens}".encode() in done.stderr
 
 
 def test_from_the_smallest_budget_on_the_status_stands(home: Home) -> None:

@@ -121,6 +121,8 @@ def _wrong_recall(options: argparse.Namespace) -> str | None:
 
 def _digest(options: argparse.Namespace, services: Terminal) -> int:
     record = ask(options, services, "digests.digest")
+    if not (record.text or options.json):
+        output.say(texts.no_digest(record.budget))
     return report(options, record, record.text.splitlines())
 
 

@@ -42,6 +42,11 @@ def session_lines(page: sessions.SessionList, screen: Screen, now: float) -> lis
     return lines
 
 
+def no_digest(budget: int) -> str:
+    """Return why there is nothing to print."""
+    return f"A digest needs a budget of 50 tokens or more; this one is {budget}."
+
+
 def recalled_lines(found: digests.Recalled) -> list[str]:
     """Return where a record stands, and its text."""
     turn = "" if found.turn is None else f" t{found.turn}"

@@ -45,12 +45,11 @@ _SHARES: Final = {
     "OUTCOMES": 0.1,
     "CHANGES": 0.3,
     "CHECKS": 0.06,
-    "PINNED": 1.0,
     "EARLIER_SUMMARY": 0.15,
 }
-"""The most of the budget that a section takes; what pins need comes first."""
+"""The most of the budget that a section takes."""
 
-_LAST_ANSWER, _ANSWER, _REQUEST, _SUMMARY_LINE, _PIN = 2400, 400, 1200, 400, 1000
+_LAST_ANSWER, _ANSWER, _REQUEST, _SUMMARY_LINE = 2400, 400, 1200, 400
 _CARRIED: Final = 1000
 _LABEL: Final = 40
 _BREAKS: Final = re.compile(
@@ -65,16 +64,13 @@ _LONE: Final = re.compile(r"[\ud800-\udfff]")
 class DigestTerms:
     """What a caller wants of a digest.
 
-    `beside`: the user's messages that stand whole beside it.  `pinned`: texts that always stand.
-    `changed`: uris of files that changed since the session saw them.  `ignore`: patterns of file
-    names that are never quoted.  `before`: only records below this `seq` are quoted, since the
-    history holds the rest.
+    `beside`: the user's messages that stand whole beside it.  `ignore`: patterns of file names that
+    are never quoted.  `before`: only records below this `seq` are quoted, since the history holds
+    the rest.
     """
 
     budget: int
     beside: Collection[str] = ()
-    pinned: tuple[str, ...] = ()
-    changed: Collection[str] = ()
     ignore: tuple[str, ...] = IGNORED
     before: int | None = None
 
@@ -147,7 +143,6 @@ class _Composing:
     def compose(self) -> None:
         gathered = self._gathered
         self._fill("STATUS", self._status(), self._room)
-        self._fill("PINNED", self._pins(), self._room)
         answers = [each for each in gathered.answers if self._is_quoted(each.said.where)]
         self._section("OUTCOMES", map(self._outcome, reversed(answers)))
         self._section("CHANGES", self._change_rows())
@@ -235,10 +230,6 @@ class _Composing:
         if gathered.changes:
             yield _Row(None, f"changed files: {len(gathered.changes)}", "counted")
 
-    def _pins(self) -> Iterator[_Row]:
-        for text in self._terms.pinned:
-            yield _Row(None, inline(text, _PIN), "pinned by the user")
-
     def _outcome(self, answer: Answer) -> _Row:
         is_last = answer is self._gathered.answers[-1]
         mark = f"{answer.ended}{' asks' if _asks(answer) else ''}: "
@@ -271,12 +262,8 @@ class _Composing:
             words.append("deleted")
         if trail.moved_from is not None:
             words.append(f"moved from {inline(trail.moved_from, 1024)}")
-        if uri in self._terms.changed:
-            words.append("changed since")
-        short = " ".join([words[0], *words[-1:]]) if "changed since" in words else words[0]
-        if trail.names:
-            words.append(inline(": " + ", ".join(trail.names), 400))
-        return _Row(trail.where, " ".join(words).replace(" : ", ": "), "a changed file", short)
+        names = f": {inline(', '.join(trail.names), 400)}" if trail.names else ""
+        return _Row(trail.where, " ".join(words) + names, "a changed file", words[0])
 
     def _check_rows(self) -> Iterator[_Row]:
         """Yield failing commands, passing ones, then failing ones from before later edits."""

@@ -12,6 +12,20 @@ from codex_checkpoints.core.rollout.items import FilesChanged, ToolCall
 from codex_checkpoints.core.rollout.reader import Line
 from codex_checkpoints.values import define
 
+_NAME = 60
+"""Code points of a name."""
+
+_NAMES = 8
+"""How many names one patch gives to a file."""
+
+_HEADER = re.compile(r"\*\*\* (?:Add|Update|Delete) File:(.*)")
+_DEFINITION = re.compile(
+    r"\s*(?:export |default |pub(?:\([a-z]+\))? |public |private |protected |static |async "
+    r"|abstract )*"
+    r"(?:def|class|func|fn|function|struct|enum|trait|interface|type|impl|module)"
+    r"\s+([A-Za-z_$][\w$]*(?:(?:::|\.)[\w$]+)*)"
+)
+
 
 @define
 class Counts:
@@ -32,17 +46,6 @@ class Counts:
         self.removed += line.startswith("-")
         if line[:1] != "-" and len(self.names) < _NAMES and (found := _DEFINITION.match(line[1:])):
             self.names[found[1][:_NAME]] = None
-
-
-_NAME, _NAMES = 60, 8
-
-
-_DEFINITION = re.compile(
-    r"\s*(?:export |default |pub(?:\([a-z]+\))? |public |private |protected |static |async "
-    r"|abstract )*"
-    r"(?:def|class|func|fn|function|struct|enum|trait|interface|type|impl|module)"
-    r"\s+([A-Za-z_$][\w$]*(?:(?:::|\.)[\w$]+)*)"
-)
 
 
 def counts_of(item: object, line: Line) -> dict[str, Counts]:
@@ -72,9 +75,6 @@ def counts_of(item: object, line: Line) -> dict[str, Counts]:
             elif current is not None and not row.startswith("***"):
                 current.line(row)
     return counts
-
-
-_HEADER = re.compile(r"\*\*\* (?:Add|Update|Delete) File:(.*)")
 
 
 def _patch_in(arguments: object) -> str:

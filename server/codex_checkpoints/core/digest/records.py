@@ -43,7 +43,6 @@ class Said:
 
     where: Where
     text: str
-    commentary: bool = False
 
 
 @frozen

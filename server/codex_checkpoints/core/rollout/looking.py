@@ -7,69 +7,18 @@ from typing import Final
 
 from codex_checkpoints.core.rollout.shell import Part, parts_of
 
-_LOOKS: Final = frozenset(
-    [
-        "ls",
-        "dir",
-        "tree",
-        "find",
-        "fd",
-        "rg",
-        "grep",
-        "egrep",
-        "ag",
-        "cat",
-        "head",
-        "tail",
-        "nl",
-        "sed",
-        "awk",
-        "wc",
-        "sort",
-        "uniq",
-        "cut",
-        "less",
-        "file",
-        "stat",
-        "du",
-        "df",
-        "pwd",
-        "cd",
-        "echo",
-        "printf",
-        "which",
-        "type",
-        "whoami",
-        "date",
-        "env",
-        "printenv",
-        "ps",
-        "true",
-        ":",
-        "test",
-        "[",
-        "Get-ChildItem",
-        "Get-Content",
-        "Select-String",
-        "Test-Path",
-        "Get-Location",
-    ]
-)
-_GIT_LOOKS: Final = frozenset(
-    [
-        "status",
-        "diff",
-        "log",
-        "show",
-        "branch",
-        "blame",
-        "rev-parse",
-        "ls-files",
-        "grep",
-        "remote",
-        "config",
-    ]
-)
+# fmt: off
+_LOOKS: Final = frozenset((
+    "ls", "dir", "tree", "find", "fd", "rg", "grep", "egrep", "ag", "cat", "head", "tail", "nl",
+    "sed", "awk", "wc", "sort", "uniq", "cut", "less", "file", "stat", "du", "df", "pwd", "cd",
+    "echo", "printf", "which", "type", "whoami", "date", "env", "printenv", "ps", "true", ":",
+    "test", "[", "Get-ChildItem", "Get-Content", "Select-String", "Test-Path", "Get-Location",
+))
+_GIT_LOOKS: Final = frozenset((
+    "status", "diff", "log", "show", "branch", "blame", "rev-parse", "ls-files", "grep", "remote",
+    "config",
+))
+# fmt: on
 _LISTS: Final = frozenset(["-a", "-r", "-v", "--list", "--show-current", "get-url"])
 _FIND_ACTS: Final = frozenset(["-delete", "-exec", "-execdir", "-ok", "-fprint"])
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
