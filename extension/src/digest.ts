@@ -50,7 +50,7 @@ export function digestNotice(server: Server, memory: vscode.Memento): () => Prom
 async function show(): Promise<void> {
   const open = "Open Setting";
   const chosen = await vscode.window.showInformationMessage(
-    "After a compaction, and when it resumes a session, Codex now gets a digest as well: quoted lines of what was asked, changed and checked. It takes up to 8,000 tokens in a compaction and 4,000 on resuming, and at most a sixteenth of the context window. A setting limits it or switches it off.",
+    "After a compaction, and when a compacted session is resumed, Codex now gets a digest as well: quoted lines of what was asked, answered, changed and run. It takes at most 8,000 tokens in a compaction, 4,000 from a hook, and never more than a sixteenth of the context window. A setting limits it or switches it off.",
     open,
   );
   if (chosen === open) {
