@@ -37,7 +37,9 @@ WORKBENCH = tests/workbench/node_modules
 # The workbench and the browser are not ours, and a test can fail by them: what failed runs once
 # more, both results are shown, and what fails twice has failed.  Tests run two at a time, but for
 # those that hold something to a time.
-END_TO_END = VSIX='$(CURDIR)/$(VSIX)' $(WORKBENCH)/.node24/node --test --test-reporter=spec
+# A file that hangs fails after ten minutes.
+END_TO_END = VSIX='$(CURDIR)/$(VSIX)' $(WORKBENCH)/.node24/node --test --test-reporter=spec \
+	--test-timeout=600000
 TIMED = tests/workbench/codex_at_work.test.ts tests/workbench/many_sessions.test.ts
 UNTIMED = $(filter-out $(TIMED),$(wildcard tests/workbench/*.test.ts))
 RUN_TIMED = $(END_TO_END) --test-concurrency=1 --test-rerun-failures=build/timed.json $(TIMED)

@@ -154,7 +154,6 @@ test("the server quotes a session with anchors that it can recall, but no file t
   }
   const settings = { digestIgnore: ["vault.*"], digestTokens: 2000 };
   const server = await startServer(home, settings);
-  t.after(() => server.stop());
 
   const asked = { sessionId: SESSION, turnId: null, tokens: null };
   const found: SessionDigest = await server.connection.sendRequest(DigestRequest, asked);
@@ -186,7 +185,6 @@ test("the figures of a preview count the digest that the replacement ends with",
   const said = [{ type: "output_text", text: "The token was never read.".repeat(40) }];
   await session.add("response_item", { type: "message", role: "assistant", content: said });
   const server = await startServer(home);
-  t.after(() => server.stop());
   const preview = (digestTokens: number) => {
     const how = { strategy: "checkpoint", placement: "manual", into: "new", force: true };
     const asked = { sessionId: SESSION, ...how, digestTokens, workDoneToken: null };

@@ -40,10 +40,7 @@ beforeEach(async () => {
   server = await startServer(home);
 });
 
-afterEach(async () => {
-  await server.stop();
-  await home.remove();
-});
+afterEach(() => home.remove());
 
 /**
  * Wait for the notification that names a session; a server may say other things before.  To be

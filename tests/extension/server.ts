@@ -17,10 +17,12 @@ const PYTHON = [".venv/bin/python", ".venv/Scripts/python.exe"]
   .map((path) => resolve(path))
   .find((path) => existsSync(path));
 
-/** A folder with a Codex home and a project, gone after the test. */
+/** A folder with a Codex home and a project, and the servers that work in it. */
 export interface Home {
   readonly codexHome: string;
   readonly project: string;
+  readonly servers: RunningServer[];
+  /** Stop the servers, then remove the folder: a server at work may write into it. */
   remove(): Promise<void>;
 }
 
@@ -30,8 +32,12 @@ export async function makeHome(): Promise<Home> {
   const [codexHome, project] = [join(folder, "codex"), join(folder, "project")];
   await mkdir(join(codexHome, "sessions"), { recursive: true });
   await mkdir(project);
-  const remove = () => rm(folder, { recursive: true, force: true });
-  return { codexHome, project, remove };
+  const servers: RunningServer[] = [];
+  const remove = async () => {
+    await Promise.all(servers.map((each) => each.stop()));
+    await rm(folder, { recursive: true, force: true });
+  };
+  return { codexHome, project, servers, remove };
 }
 
 /** One session's file: a beginning, then what is appended. */
@@ -102,7 +108,7 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** Start the server as the extension does, and say hello. */
+/** Start the server as the extension does, and say hello; it stops with its home. */
 export async function startServer(home: Home, settings = {}): Promise<RunningServer> {
   if (PYTHON === undefined) {
     throw new Error("there is no .venv; make setup");
@@ -115,6 +121,15 @@ export async function startServer(home: Home, settings = {}): Promise<RunningSer
     new StreamMessageWriter(child.stdin),
   );
   connection.listen();
+  const stop = async () => {
+    const ended = new Promise((done) => child.once("exit", done));
+    await connection.sendRequest("shutdown");
+    await connection.sendNotification("exit");
+    await ended;
+    connection.dispose();
+  };
+  const server = { connection, process: child, stop };
+  home.servers.push(server);
   const initializationOptions: InitializationOptions = {
     codexHome: home.codexHome,
     stateDir: null,
@@ -124,12 +139,5 @@ export async function startServer(home: Home, settings = {}): Promise<RunningSer
   const hello = { processId: process.pid, rootUri: null, capabilities, initializationOptions };
   await connection.sendRequest("initialize", hello);
   await connection.sendNotification("initialized", {});
-  const stop = async () => {
-    const ended = new Promise((done) => child.once("exit", done));
-    await connection.sendRequest("shutdown");
-    await connection.sendNotification("exit");
-    await ended;
-    connection.dispose();
-  };
-  return { connection, process: child, stop };
+  return server;
 }
