@@ -16,11 +16,11 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints.codex import hook_process
+from codex_checkpoints.core.audit import is_intact
 from codex_checkpoints.core.checkpoint.canonical import from_bytes
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.compaction.records import Installed, Into, Undone, digest_of, record_of
-from codex_checkpoints.core.restore.events import is_intact
 from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.service.compaction.compacting import Compacting

@@ -66,12 +66,17 @@ def plain(calls: Calls) -> Calls:
     return [(call, "temporary" if name.endswith(".tmp") else name) for call, name in calls]
 
 
+def appended(path: str, line: object) -> None:
+    with durable.held(path) as journal:
+        journal.append(line)
+
+
 WAYS: list[tuple[Callable[[str], object], str]] = [
     (lambda path: durable.replace(path, b"new"), "replace"),
     (lambda path: durable.publish(path, [b"new"]), "link"),
 ]
 APPENDING: list[Callable[[str], object]] = [
-    lambda path: durable.append_to(path, {"a": 1}),
+    lambda path: appended(path, {"a": 1}),
     lambda path: durable.append_line(path, b"{}"),
 ]
 
@@ -166,7 +171,7 @@ def test_a_full_disk_is_one_error_whatever_it_took(
     for write_it in (
         lambda: durable.replace(str(folder / "old"), b"newer"),
         lambda: durable.publish(str(folder / "new"), [b"newer"]),
-        lambda: durable.append_to(str(folder / "lines"), "newer"),
+        lambda: appended(str(folder / "lines"), "newer"),
     ):
         left = room
         with (

@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 import python
 import rollouts as r
 from codex_checkpoints import hook
+from codex_checkpoints.core.audit import is_intact
 from codex_checkpoints.core.compaction.handoff import bundle, handoff, last_bundle, shows
-from codex_checkpoints.core.restore.events import is_intact
 from codex_checkpoints.service.connect import doors
 from codex_checkpoints.service.connect.hooking import Call, Hooking
 from codex_checkpoints.service.history import Histories

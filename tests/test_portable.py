@@ -23,6 +23,7 @@ from codex_checkpoints.service.recovery import recover
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.storage import records as stamps
+from codex_checkpoints.storage.audit import Audit
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import IMPORTS, MARKERS, Records
 from homes import Home, chat, go_on, refusal, snapshot, thread
@@ -400,12 +401,16 @@ def test_verify_finds_what_audit_and_record_of_an_import_do_not_tell_alike(two: 
     told = {"operationId": made["operationId"], "line": None}
 
     def found() -> list[Json]:
-        return two.here.json("verify")["findings"]
+        return two.here.verified()["findings"]
 
     assert found() == []
     kept = audit.read_bytes(), record.read_bytes()
     audit.unlink()
-    assert found() == [{"code": "missing_lines", "sessionId": None} | told]
+    cut, lacking = found()
+    assert (cut["code"], lacking) == (
+        "broken_chain",
+        {"code": "missing_lines", "sessionId": None} | told,
+    )
     audit.write_bytes(kept[0])
     record.unlink()
     assert found() == [{"code": "missing_record", "sessionId": made["sessionId"]} | told]
@@ -833,14 +838,14 @@ def test_an_import_whose_audit_cannot_be_written_is_told_by_a_later_start(
     two.export()
 
     with monkeypatch.context() as broken:
-        broken.setattr(Records, "add_event", full)
+        broken.setattr(Audit, "add", full)
         two.arrives()
         with two.here.house() as house:
             assert house.sessions.records.undertakings() != ()
 
     with two.here.house() as house:
         assert house.sessions.records.undertakings() == ()
-        told = [object_of(event)["type"] for event in house.sessions.records.events()]
+        told = [object_of(event)["type"] for event in house.sessions.records.audit.events()]
     assert told == ["PackImported"]
 
 

@@ -137,7 +137,7 @@ def test_a_changed_record_is_told_as_what_it_may_be():
     finding = Fault("changed_record", None, thread(1), None)
     report = Verified(0, 1, 0, 0, (finding,))
 
-    assert "a record of a restore or an import is not" in verify_lines(report, Screen())[1]
+    assert "a record of a restore or an import is not" in verify_lines(report)[1]
 
 
 # --- the log -------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints.core.restore.events import ORDER, RestoreMode, digest_of, sealed
+from codex_checkpoints.core.audit import digest_of, sealed
+from codex_checkpoints.core.restore.events import ORDER, RestoreMode
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.restoring import Restored
 from codex_checkpoints.service.restore.verifying import verify
@@ -108,7 +109,7 @@ def kinds(home: Home) -> list[str]:
 
 def found(home: Home) -> list[Json]:
     """Return what `verify` finds."""
-    return home.json("verify")["findings"]
+    return home.verified()["findings"]
 
 
 # --- what a branch is ----------------------------------------------------------------------------
@@ -614,7 +615,7 @@ def test_the_audit_is_asked_by_session_and_by_operation(home: Home):
 
 def test_verify_finds_a_changed_event_a_changed_record_and_changed_files(home: Home):
     done = restored(home)
-    clean = home.json("verify")
+    clean = home.verified()
     assert (clean["findings"], clean["files"], clean["records"]) == ([], 2, 2)
     with branch(home, done).open("ab") as file:
         file.write(b"{}\n")  # its user went on
@@ -667,12 +668,14 @@ def test_verify_finds_what_audit_and_records_do_not_tell_alike(home: Home, lost:
             for path in home.state.rglob("restores.jsonl"):
                 path.unlink()
 
-    report = home.json("verify")
+    report = home.verified()
 
-    code = "missing_record" if lost == "both records" else "missing_lines"
-    assert {each["code"] for each in report["findings"]} == {code}
-    assert {each["operationId"] for each in report["findings"]} == ids
-    assert report["files"] == (0 if lost == "both records" else 4)
+    both = lost == "both records"
+    assert {each["code"] for each in report["findings"]} == (
+        {"missing_record"} if both else {"missing_lines", "broken_chain"}
+    )
+    assert {each["operationId"] for each in report["findings"]} - {None} == ids
+    assert report["files"] == (0 if both else 4)
 
 
 def test_verify_finds_that_the_end_of_a_restore_that_failed_was_taken_away(home: Home):
@@ -686,7 +689,8 @@ def test_verify_finds_that_the_end_of_a_restore_that_failed_was_taken_away(home:
     end = json.loads(last)
     assert end["type"] == "RestoreFailed"
     where = {"operationId": end["operationId"], "sessionId": None, "line": None}
-    assert found(home) == [{"code": "missing_lines"} | where]
+    cut = dict.fromkeys(where) | {"code": "broken_chain"}
+    assert found(home) == [cut, {"code": "missing_lines"} | where]
 
 
 def test_verify_says_nothing_of_a_restore_that_is_going_on(home: Home):
@@ -714,7 +718,7 @@ def test_verify_compares_session_files_also_without_the_audit(home: Home):
         path.write_bytes(path.read_bytes().replace(b"codex", b"kodex", 1))
 
     codes = {each["code"] for each in found(home)}
-    assert codes == {"missing_lines", "changed_branch", "changed_source"}
+    assert codes == {"missing_lines", "broken_chain", "changed_branch", "changed_source"}
 
 
 def test_verify_says_nothing_where_a_session_was_deleted_put_away_or_never_made(home: Home):
@@ -737,7 +741,7 @@ def test_verify_goes_by_the_audit_where_a_record_does_not_say_how_much_it_compar
         line = json.loads(path.read_bytes())
         earlier = {key: line[key] for key in line if key not in {"branchBytes", "sourceBytes"}}
         path.write_text(json.dumps(sealed(earlier)) + "\n")
-    assert (home.json("verify")["findings"], home.json("verify")["files"]) == ([], 2)
+    assert (home.verified()["findings"], home.verified()["files"]) == ([], 2)
 
     home.path().write_bytes(home.path().read_bytes().replace(b"codex", b"kodex", 1))
 
@@ -806,5 +810,5 @@ def test_restores_over_the_wire_are_those_of_the_command_line(home: Home):
     assert listed["items"] == home.json("restores")
     assert told["items"] == home.audited()
     assert tree == home.json("lineage", done["sessionId"])
-    assert verified == home.json("verify")
+    assert verified == home.verified()
     assert wrong["data"]["code"] == "invalid_payload"

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codex_checkpoints.core.audit import sealed
 from codex_checkpoints.core.restore.events import Fault
 from codex_checkpoints.service.restore.verifying import Verified, verify
-from codex_checkpoints.storage.durable import Unreadable, all_lines_in, append_to, lines_in
+from codex_checkpoints.storage.durable import Unreadable, all_lines_in, held, lines_in
 from homes import Home, go_on, thread
 from rollouts import assistant, rollout, session, shell, turn, user
 
@@ -49,7 +50,8 @@ def worked_with(tmp_path_factory: pytest.TempPathFactory) -> Home:
 @pytest.fixture
 def home(worked_with: Home) -> Any:  # noqa: ANN401 - a generator, as pytest has them
     """Put back what a test changed."""
-    before = {path: path.read_bytes() for path in worked_with.root.rglob("*.jsonl")}
+    files = (*worked_with.root.rglob("*.jsonl"), worked_with.state / "audit.head")
+    before = {path: path.read_bytes() for path in files}
     yield worked_with
     for path, data in before.items():
         path.write_bytes(data)
@@ -101,9 +103,8 @@ def test_every_line_with_a_digest_is_held_against_it(home: Home):
         before = audit(home).read_bytes()
         change_line(home, number, lambda line: line.replace(b'"at":"20', b'"at":"21'))
 
-        sealed = "digest" in event
-        assert sealed or event["type"] == "HookFailed"
-        assert findings(home) == ([("changed_line", number)] if sealed else [])
+        assert "digest" in event
+        assert findings(home) == [("changed_line", number)]
         audit(home).write_bytes(before)
 
 
@@ -131,14 +132,55 @@ def test_a_line_that_nobody_can_read_is_a_changed_one(home: Home, kind: str):
 
 
 def test_what_a_crash_left_of_a_line_is_no_fault_and_is_counted(home: Home):
-    data, at = audit(home).read_bytes(), line_of(home, "PackExported") + 2
-    audit(home).write_bytes(data[:50] + b"\n\n" + data)
+    data = audit(home).read_bytes()
+    audit(home).write_bytes(data + data[:50])
+    assert home.run("hook").returncode == 0
     report = checked(home)
-    assert (report.findings, report.events) == ((), len(data.splitlines()))
+    assert (report.findings, report.events) == ((), len(data.splitlines()) + 1)
 
+    at = len(data.splitlines()) + 2
     change_line(home, at, lambda line: line.replace(b'"at":"20', b'"at":"21'))
 
     assert findings(home) == [("changed_line", at)]
+
+
+def removed(_: bytes) -> bytes:
+    return b""
+
+
+def resealed(line: bytes) -> bytes:
+    """Return a line as somebody writes it who knows how a line is sealed."""
+    return orjson.dumps(sealed(orjson.loads(line) | {"at": "2001-01-01T00:00:00.000Z"})) + b"\n"
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("change", [removed, resealed])
+def test_a_line_that_was_removed_or_replaced_is_found_and_stays_so(
+    home: Home, kind: str, change: Callable[[bytes], bytes]
+):
+    for number in (line_of(home, kind), len(events(home))):
+        before = {name: (home.state / name).read_bytes() for name in ("audit.jsonl", "audit.head")}
+        change_line(home, number, change)
+
+        after = number + (change is resealed)
+        where = after if after <= len(events(home)) else None
+        assert ("broken_chain", where) in findings(home)
+        home.run("hook")
+        assert "broken_chain" in {code for code, _ in findings(home)}
+        for name, data in before.items():
+            (home.state / name).write_bytes(data)
+
+
+def test_the_command_verify_fails_with_findings_and_they_are_its_answer(home: Home):
+    assert home.run("verify").returncode == 0
+    change_line(home, line_of(home, "PackExported"), lambda _: b"")
+
+    text, answer = home.run("verify"), home.run("verify", "--json")
+
+    assert (text.returncode, answer.returncode, text.stderr, answer.stderr) == (1, 1, b"", b"")
+    assert json.loads(answer.stdout)["findings"][0]["code"] == "broken_chain"
+    where = f"in front of line {line_of(home, 'PackImported')} of audit.jsonl"
+    assert where in text.stdout.decode()
 
 
 VALUES = st.recursive(
@@ -157,7 +199,8 @@ def test_every_beginning_of_a_line_is_a_torn_one_and_nothing_else_is(
     at = data.draw(st.integers(0, len(whole) - 1))
     path.write_bytes(whole[:at])
     if at:
-        append_to(str(path), line)  # which ends the torn line before it
+        with held(str(path)) as journal:
+            journal.append(line)  # which ends the torn line before it
         assert list(all_lines_in(str(path))) == [Unreadable(torn=True), line]
     path.write_bytes(b"x" + whole + b"\n" + whole + b"}\n" + whole + b"\n")
     assert list(all_lines_in(str(path))) == [*[Unreadable(torn=False)] * 2, line]

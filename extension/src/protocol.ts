@@ -615,8 +615,9 @@ export interface VerifyParams {
 /**
  * Something that is not as it was written.
  *
- * `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1;
- * null where a whole end is gone), `changed_record` for the record of a restore or an import,
+ * `code` is `changed_line`, `broken_chain`, `missing_lines` or `wrong_order` for the audit (`line`
+ * counts from 1; null where a whole end is gone). A chain is broken where lines in front of `line`
+ * were removed or replaced. It is `changed_record` for the record of a restore or an import,
  * `missing_record` for one that a session lacks and another place tells of, `changed_branch` for
  * what a session began with that a restore or a compaction made, `changed_source` for the bytes
  * that its source had then.

@@ -11,10 +11,12 @@ from codex_checkpoints.cli.commands import (
     JSON,
     MARKER,
     OF_OURS,
+    REFUSED,
     SESSION,
     Commands,
     Terminal,
     answer,
+    ask,
     asks,
     count,
     flag,
@@ -72,7 +74,12 @@ def add_restoring(commands: Commands) -> None:
     about = "of this operation, by its whole id"
     operation = value("--operation", "OPERATION", about, dest="operation_id")
     add("audit", "list the events of the audit log", _audit, session, operation, JSON)
-    add("verify", "check that the records of restores are unchanged", _verify, JSON)
+    add(
+        "verify",
+        "check that the records of operations are unchanged; exit code 1 with findings",
+        _verify,
+        JSON,
+    )
 
 
 def add_portable(commands: Commands) -> None:
@@ -97,9 +104,14 @@ _restores = asks("restores.restores", texts.restore_lines)
 _details = asks("restores.restore_details", texts.detail_lines)
 _lineage = asks("restores.lineage", texts.lineage_lines)
 _audit = asks("restores.audit", texts.event_lines)
-_verify = asks("restores.verify", texts.verify_lines)
 _export = asks("portable.export", texts.exported_lines)
 _import = asks("portable.make", texts.imported_lines)
+
+
+def _verify(options: argparse.Namespace, services: Terminal) -> int:
+    found = ask(options, services, "restores.verify")
+    done = report(options, found, texts.verify_lines(found))
+    return REFUSED if found.findings else done
 
 
 def _unmark(options: argparse.Namespace, services: Terminal) -> int:

@@ -24,6 +24,7 @@ _NAMES = ("stepId", "id", "decisionId", "key", "uri")
 _TEXTS = ("text", "decision", "value", "hash")
 _FAULTS = {
     "changed_line": "a line of the audit is not as it was written",
+    "broken_chain": "lines of the audit were removed or replaced",
     "missing_lines": "the audit lacks lines of an operation",
     "wrong_order": "the audit has the lines of an operation in another order",
     "changed_record": "a record of a restore or an import is not as it was written",
@@ -193,7 +194,7 @@ def event_lines(events: restores.EventList, screen: Screen) -> list[str]:
     return lines or ["No events."]
 
 
-def verify_lines(report: restores.VerifyReport, _screen: Screen) -> list[str]:
+def verify_lines(report: restores.VerifyReport) -> list[str]:
     """Return what was checked, and what is wrong with it."""
     checked = ", ".join(
         counted(many, what)
@@ -210,11 +211,18 @@ def verify_lines(report: restores.VerifyReport, _screen: Screen) -> list[str]:
         places = (
             None if fault.operation_id is None else f"operation {fault.operation_id}",
             None if fault.session_id is None else f"session {fault.session_id}",
-            None if fault.line is None else f"line {fault.line} of audit.jsonl",
+            _line(fault.code, fault.line),
         )
         lines.append(f"! {fault.code}: {_FAULTS[fault.code]}")
         lines.append(f"    {plain(', '.join(filter(None, places)))}")
     return lines if report.findings else [*lines, "All is as it was written."]
+
+
+def _line(code: str, line: int | None) -> str | None:
+    if code == "broken_chain":
+        where = "at the end" if line is None else f"in front of line {line}"
+        return f"{where} of audit.jsonl"
+    return None if line is None else f"line {line} of audit.jsonl"
 
 
 def _short(session_id: str, screen: Screen) -> str:

@@ -142,7 +142,7 @@ def operation_of(
 
 def is_in_audit(records: Records, kind: object, operation_id: object) -> bool:
     """Return whether the audit has an event of this kind for an operation."""
-    events = map(object_of, records.events())
+    events = map(object_of, records.audit.events())
     return any(
         (each.get("type"), each.get("operationId")) == (kind, operation_id) for each in events
     )

@@ -4,7 +4,7 @@ There are three ways to write a file, and no others:
 
 - `replace` puts a whole file in the place of another: a reader sees the old bytes or the new;
 - `publish` makes a new file appear whole or not at all, and never takes another file's name;
-- `append` adds whole lines to a file that only grows (`held`, `append_to`, `append_line`).
+- `append` adds whole lines to a file that only grows (`held`, `locked`, `append_line`).
 
 Each is durable when it returns: the bytes are flushed before a file gets its name, and the folder
 is flushed after that.  Each raises `OSError` and leaves what was there before.  `storage_errors`
@@ -353,12 +353,6 @@ def append_line(path: str, line: bytes) -> None:
         os.close(file)
 
 
-def append_to(path: str, line: object) -> None:
-    """Append a JSON value to a file under its lock, durable on return; raises `StorageError`."""
-    with _locked(path, PATIENCE) as file:
-        Journal(file, os.path.dirname(path)).append(line)
-
-
 @frozen
 class Journal:
     """The right to write to one file that only grows; it ends with the block of `held`."""
@@ -398,7 +392,7 @@ def held(path: str, patience: float = PATIENCE) -> Generator[Journal]:
     process keeps the right for more than `patience` seconds.
     """
     folder = os.path.dirname(path)
-    with _locked(path, patience) as file:
+    with locked(path, patience) as file:
         try:
             yield Journal(file, folder)
         finally:
@@ -429,7 +423,8 @@ def open_to_append(path: str, flags: int = 0) -> int:
 
 
 @contextlib.contextmanager
-def _locked(path: str, patience: float) -> Generator[int]:
+def locked(path: str, patience: float = PATIENCE) -> Generator[int]:
+    """Hold the lock of a file that only grows, which is made; raises `StorageError`."""
     with storage_errors():
         file = _hold(path, patience)
     try:
@@ -501,21 +496,24 @@ def lines_in(path: str) -> Iterator[object]:
 
 def all_lines_in(path: str) -> Iterator[object]:
     """Yield every line, `Unreadable` for one that is no JSON; raises `StorageError`."""
-    return (_value_of(line) for line in _lines_of(path))
+    return (value_of(line) for line in raw_lines_in(path))
 
 
 def unreadable_in(path: str) -> Iterator[int]:
     """Yield the numbers, from 1, of lines that hold no JSON object, but for a torn last one."""
-    for number, line in enumerate(_lines_of(path), 1):
-        value = _value_of(line)
+    for number, line in enumerate(raw_lines_in(path), 1):
+        value = value_of(line)
         is_torn = isinstance(value, Unreadable) and value.torn
         is_begun = is_torn and line is not None and not line.endswith(b"\n")
         if not (is_begun or isinstance(value, dict)):
             yield number
 
 
-def _lines_of(path: str) -> Iterator[bytes | None]:
-    """Yield the lines of a file, None for one that is too long; nothing where there is no file."""
+def raw_lines_in(path: str) -> Iterator[bytes | None]:
+    """Yield the lines of a file, None for one that is too long; nothing where there is no file.
+
+    Raises `StorageError`.
+    """
     try:
         with open(path, "rb", opener=regular) as file:
             yield from _bounded(file)
@@ -534,7 +532,8 @@ def _bounded(file: BinaryIO) -> Iterator[bytes | None]:
         begun = not ended
 
 
-def _value_of(line: bytes | None) -> object:
+def value_of(line: bytes | None) -> object:
+    """Return the JSON value of a line, `Unreadable` for what is none."""
     if line is None:
         return Unreadable(torn=False)
     try:

@@ -16,13 +16,12 @@ from datetime import UTC, datetime
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
 from codex_checkpoints.core.compaction.ids import RANDOM_BYTES, uuid7
 from codex_checkpoints.storage import durable
+from codex_checkpoints.storage.audit import Audit
 from codex_checkpoints.storage.contract import in_text
 from codex_checkpoints.storage.durable import (
     PATIENCE,
     Journal,
     StorageError,
-    all_lines_in,
-    append_to,
     held,
     is_held,
     lines_in,
@@ -34,7 +33,6 @@ CHECKPOINT = "checkpoint_v1.json"
 UPDATES = "updates.jsonl"
 RECEIPTS = "receipts.jsonl"
 COMPACTIONS = "compactions.jsonl"
-AUDIT = "audit.jsonl"
 HOOK_FAILED = "HookFailed"
 """The type of an audit event: a call of our hook failed."""
 MARKERS = "markers.jsonl"
@@ -57,6 +55,7 @@ class Records:
     def __init__(self, state_dir: str, *, beside: bool = False) -> None:
         self.state_dir = state_dir
         self.beside = beside
+        self.audit = Audit(state_dir)
 
     @property
     def sessions_dir(self) -> str:
@@ -141,18 +140,6 @@ class Records:
             return
         with self.journal(session_id, name) as journal:
             journal.clear()
-
-    def add_event(self, event: Mapping[str, object]) -> None:
-        """Append an event to the audit of all operations; raises `StorageError`."""
-        append_to(os.path.join(self.state_dir, AUDIT), event)
-
-    def events(self) -> Iterator[object]:
-        """Yield the events of all operations, the oldest first; raises `StorageError`."""
-        return lines_in(os.path.join(self.state_dir, AUDIT))
-
-    def audit_lines(self) -> Iterator[object]:
-        """Yield every line of the audit, `Unreadable` for what is none; raises `StorageError`."""
-        return all_lines_in(os.path.join(self.state_dir, AUDIT))
 
     def undertakings(self) -> tuple[str, ...]:
         """Return the sessions that are being made, or were when a process was killed."""

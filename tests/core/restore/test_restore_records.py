@@ -7,6 +7,7 @@ import orjson
 import pytest
 from attrs import evolve
 
+from codex_checkpoints.core.audit import digest_of, is_intact
 from codex_checkpoints.core.checkpoint.records import (
     Artifact,
     Decision,
@@ -17,7 +18,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.core.restore.events import StateTransferred, digest_of, is_intact
+from codex_checkpoints.core.restore.events import StateTransferred
 from codex_checkpoints.core.restore.pack import Ancestor, PackContents, Parent, Pinned, state_pack
 from codex_checkpoints.core.restore.records import (
     SEMANTICS,

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import orjson
 from attrs import evolve
 
+from codex_checkpoints.core.audit import sealed
 from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.claims import policy_in
 from codex_checkpoints.core.checkpoint.payloads import (
@@ -56,7 +57,6 @@ from codex_checkpoints.core.portable.pack import (
     is_version,
     json_of,
 )
-from codex_checkpoints.core.restore.events import sealed
 from codex_checkpoints.core.restore.lineage import Cut, Link
 from codex_checkpoints.core.restore.markers import MAX_PINS, Marker, created, label_of, pinned
 from codex_checkpoints.core.restore.records import Windows

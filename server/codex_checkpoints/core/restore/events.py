@@ -1,4 +1,4 @@
-"""The events of operations, one JSON line each in `audit.jsonl`, with a digest.
+"""The events of operations, one JSON line each in `audit.jsonl`.
 
 No field can hold a prompt: a marker's label is the only text of a person (AGN-61, AGN-76).  `step`
 numbers the events of one operation from 0, so `verify` finds a missing line too.
@@ -6,38 +6,15 @@ numbers the events of one operation from 0, so `verify` finds a missing line too
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-import orjson
-
+from codex_checkpoints.core.audit import is_intact
 from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.restore.pack import TurnSource
 from codex_checkpoints.core.restore.references import Drift, Fallback, Missing
 from codex_checkpoints.core.rollout.fields import object_of, text_of
 from codex_checkpoints.values import frozen
-
-DIGEST = "digest"
-
-
-def digest_of(data: bytes) -> str:
-    """Return the SHA-256 of some bytes, with its name in front."""
-    return "sha256:" + hashlib.sha256(data).hexdigest()
-
-
-def sealed(record: Mapping[str, object]) -> dict[str, Any]:
-    """Return a JSON object with the digest of its other keys as the last key."""
-    content = {key: value for key, value in record.items() if key != DIGEST}
-    # The order of keys has no meaning in JSON.
-    data = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
-    return content | {DIGEST: digest_of(data)}
-
-
-def is_intact(record: Mapping[str, object]) -> bool:
-    """Return whether a JSON object still has the content of its digest."""
-    return record.get(DIGEST) == sealed(record)[DIGEST]
-
 
 RestoreMode = Literal["soft", "hard"]
 """Continuity first, or performance first (AGN-31)."""
@@ -191,19 +168,20 @@ def type_of(event: Event) -> str:
 
 
 def line_of(operation: Operation, event: Event, *, step: int, at: str) -> dict[str, Any]:
-    """Return the line of an event with its digest; `step` counts the events of the operation."""
+    """Return the line of an event; `step` counts the events of the operation."""
     return event_of(type_of(event), at, operation, kept.write(event) | {"step": step})
 
 
 def event_of(
     kind: str, at: str, operation: Operation, more: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Return the sealed audit line of an event: ids, counts, digests and codes."""
-    return sealed({"type": kind, "at": at} | kept.write(operation) | dict(more))
+    """Return an event for the audit: ids, counts, digests and codes."""
+    return {"type": kind, "at": at} | kept.write(operation) | dict(more)
 
 
 Code = Literal[
     "changed_line",
+    "broken_chain",
     "missing_lines",
     "wrong_order",
     "changed_record",
@@ -217,8 +195,9 @@ Code = Literal[
 class Fault:
     """Something that is not as it was written.
 
-    `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1;
-    null where a whole end is gone), `changed_record` for the record of a restore or an import,
+    `code` is `changed_line`, `broken_chain`, `missing_lines` or `wrong_order` for the audit (`line`
+    counts from 1; null where a whole end is gone). A chain is broken where lines in front of `line`
+    were removed or replaced. It is `changed_record` for the record of a restore or an import,
     `missing_record` for one that a session lacks and another place tells of, `changed_branch` for
     what a session began with that a restore or a compaction made, `changed_source` for the bytes
     that its source had then.

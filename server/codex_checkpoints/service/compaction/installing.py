@@ -106,7 +106,7 @@ class CompactionWork:
                 held.settle(done=True)
         of = self._event.get("type"), self._record.compaction_id
         if self._records is not None or not is_in_audit(self._sessions.records, *of):
-            self._sessions.records.add_event(self._event)
+            self._sessions.records.audit.add(self._event)
 
     def take_back(self, code: str) -> bool:
         """Remove what was prepared; the caller writes the event."""
@@ -236,7 +236,7 @@ class Operation:
     def note(self, kind: str, more: Mapping[str, object], step: int = 0) -> None:
         """Write an event; a failure stops nothing, since the records hold the same."""
         try:
-            self._sessions.records.add_event(self.event(kind, more, step=step))
+            self._sessions.records.audit.add(self.event(kind, more, step=step))
         except StorageError as error:
             logger.warning("storage_error: no event of %s: %s", self._operation_id, error)
 

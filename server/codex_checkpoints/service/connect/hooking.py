@@ -138,8 +138,6 @@ class Hooking:
         """Store the checkpoint after the compaction, and count what it lost; return no text."""
         shown = self._sessions.view(row.session_id)
         window = self._window(row, shown.text)
-        from codex_checkpoints.core.restore.events import sealed  # noqa: PLC0415 - no view needs it
-
         event = {
             "type": COMPACTED,
             "at": self._now(),
@@ -153,7 +151,7 @@ class Hooking:
             "windowId": window.window_id,
             "lost": self._lost(row),
         }
-        self._sessions.records.add_event(sealed(event))
+        self._sessions.records.audit.add(event)
         return self._receipt(call, row, None, window.window_id, shown.of.checkpoint.seq)
 
     def _lost(self, row: Row) -> dict[str, object] | None:
@@ -208,7 +206,7 @@ class Hooking:
 
 def note_failure(records: Records, failure: Mapping[str, object]) -> None:
     """Write a failed call for `connect --status`; raises `StorageError`."""
-    records.add_event({"type": HOOK_FAILED, **_NOBODYS, "door": DOOR, **failure})
+    records.audit.add({"type": HOOK_FAILED, **_NOBODYS, "door": DOOR, **failure})
 
 
 def _counts(missed: Missed) -> dict[str, object]:

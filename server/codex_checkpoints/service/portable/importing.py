@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from datetime import datetime
 
+from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.checkpoint.view import view_v1
@@ -29,7 +30,7 @@ from codex_checkpoints.core.portable.reading import (
     pack_in,
     seed_of,
 )
-from codex_checkpoints.core.restore.events import digest_of, event_of
+from codex_checkpoints.core.restore.events import event_of
 from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.service.kept import ImportRecords, storing_restore
 from codex_checkpoints.service.reading.pace import paced_hashes
@@ -214,7 +215,7 @@ class ImportWork:
         }
         ids = made.operation_id, made.session_id, made.source_session_id
         operation = operation_of(self._sessions.settings, *ids)
-        records.add_event(event_of(IMPORTED, self._now(), operation, more))
+        records.audit.add(event_of(IMPORTED, self._now(), operation, more))
 
     def take_back(self, code: str) -> bool:
         """Remove the files beside a session that was not published; it has no event."""

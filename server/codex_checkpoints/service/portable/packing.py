@@ -12,6 +12,7 @@ from typing import Literal
 
 from attrs import evolve
 
+from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.portable.leaving import Left, SessionContents, note_events, packed
 from codex_checkpoints.core.portable.pack import (
     MAX_BYTES,
@@ -21,7 +22,7 @@ from codex_checkpoints.core.portable.pack import (
     PackedTurn,
     to_bytes,
 )
-from codex_checkpoints.core.restore.events import digest_of, event_of
+from codex_checkpoints.core.restore.events import event_of
 from codex_checkpoints.core.restore.lineage import MAX_CHAIN
 from codex_checkpoints.core.restore.trace import Trace, in_order
 from codex_checkpoints.core.rollout.turns import Turn
@@ -256,7 +257,7 @@ class Packing:
         now, ids = self._now(), (self._new_id(), found.session_id, found.session_id)
         event = event_of("PackExported", now, operation_of(self._sessions.settings, *ids), more)
         try:
-            self._sessions.records.add_event(event)
+            self._sessions.records.audit.add(event)
         except StorageError as error:
             message = f"the pack is written, but the audit could not be: {error}"
             raise Refusal("storage_error", message, {"reason": str(error)}) from error

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve
 
+from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import MARK, SCANNED, secrets
 from codex_checkpoints.core.compaction.records import Range, began_session
 from codex_checkpoints.core.history import tokens
-from codex_checkpoints.core.restore.events import RestoreMode, digest_of
+from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.markers import Marker, MarkerSet, Pin, is_detached
 from codex_checkpoints.core.restore.pack import (
     DEFAULT_REASON,

@@ -355,7 +355,7 @@ class RestoreWork:
                 continue
             line = events.line_of(self.operation, event, step=self._step, at=self._now())
             with storing_restore(self.operation.source_session_id):
-                self._sessions.records.add_event(line)
+                self._sessions.records.audit.add(line)
             self._step += 1
 
     def end(self, asked: events.RestoreRequested, code: str) -> None:
@@ -395,7 +395,7 @@ def reopened(sessions: Sessions, now: Callable[[], str], branch_id: str) -> Rest
         operation = prepared.operation
     own = [
         str(event.get("type"))
-        for event in map(object_of, sessions.records.events())
+        for event in map(object_of, sessions.records.audit.events())
         if event.get("operationId") == operation.operation_id
     ]
     work = RestoreWork(sessions, now, branch_id, operation, prepared)

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal
 
+from codex_checkpoints.core.audit import DIGEST, breaks, digest_of, is_intact
 from codex_checkpoints.core.compaction.records import Installed
 from codex_checkpoints.core.compaction.records import digest_of as digest_of_items
-from codex_checkpoints.core.restore.events import DIGEST, Code, Fault, digest_of, is_intact, unended
+from codex_checkpoints.core.restore.events import Code, Fault, unended
 from codex_checkpoints.core.restore.events import verify as verify_events
 from codex_checkpoints.core.restore.records import Restore, restore_in
 from codex_checkpoints.core.rollout.fields import (
@@ -133,7 +134,7 @@ _SEALED = (
     "CompactionObserved",
     "CompactionUndone",
 )
-"""The events that have a digest, beside those of restores."""
+"""The events that had a digest before every line was written with one, beside those of restores."""
 _DONE = ("RestoreCompleted", "PackImported")
 """The events that end an operation which left records."""
 _WITH_RECORDS = (None, "BranchCreated", *_DONE)
@@ -184,8 +185,8 @@ class _Written:
 
     `open_before` are the operations without an end when the reading began, `later` the records when
     it was over. `log` has an event for each line of the audit, an empty one for a line that is
-    none; `damaged` are the numbers of such lines that a crash does not explain. The newest of the
-    `compactions` is the last.
+    none; `damaged` are the numbers of such lines that a crash does not explain, `breaks` of those
+    behind which the chain breaks. The newest of the `compactions` is the last.
     """
 
     open_before: frozenset[str]
@@ -194,6 +195,7 @@ class _Written:
     operations: frozenset[str]
     log: tuple[Json, ...]
     damaged: tuple[int, ...]
+    breaks: tuple[int, ...]
     later: _Lines
     compactions: tuple[Installed, ...]
 
@@ -213,20 +215,33 @@ def _read(sessions: Sessions) -> _Written:
     The order matters: a recorded operation that does not run has all its events, an operation with
     all events has its records, and an operation of the audit that does not run has its end.
     """
-    open_before = frozenset(unended(sessions.records.events()))
+    records = sessions.records
+    open_before = frozenset(unended(records.audit.events()))
     lines = _lines(sessions)
-    under_way = frozenset(sessions.records.undertakings())
-    begun = map(RestoreRecords(sessions.records).begun, under_way)
+    under_way = frozenset(records.undertakings())
+    begun = map(RestoreRecords(records).begun, under_way)
     operations = frozenset(each.operation_id for each in begun if each)
-    audit = tuple(sessions.records.audit_lines())
-    log = tuple(map(object_of, audit))
+    head = records.audit.head()  # first: the audit only grows
+    audit = tuple(records.audit.lines())
+    log = tuple(object_of(line) for line, _ in audit)
+    chain = breaks(zip(log, (digest for _, digest in audit), strict=True), head)
     damaged = tuple(
         number
-        for number, line in enumerate(audit, 1)
+        for number, (line, _) in enumerate(audit, 1)
         if not is_object(line) and not (isinstance(line, Unreadable) and line.torn)
     )
     later, compactions = _lines(sessions), _compactions(sessions)
-    return _Written(open_before, lines, under_way, operations, log, damaged, later, compactions)
+    return _Written(
+        open_before,
+        lines,
+        under_way,
+        operations,
+        log,
+        damaged,
+        tuple(chain),
+        later,
+        compactions,
+    )
 
 
 def _lines(sessions: Sessions) -> _Lines:
@@ -257,8 +272,13 @@ def _changed(written: _Written) -> Iterator[Fault]:
         seals = DIGEST in event or event.get("type") in _SEALED
         changed = number in written.damaged or (seals and not is_intact(event))
         if changed and number not in known:
+            known.add(number)
             found.append(Fault("changed_line", text_of(event.get("operationId")), line=number))
-    yield from sorted(found, key=lambda fault: fault.line or 0)
+    for number in dict.fromkeys(written.breaks):
+        if number not in known:  # else the line says it
+            behind = number + 1 if number < len(written.log) else None
+            found.append(Fault("broken_chain", None, line=behind))
+    yield from sorted(found, key=lambda fault: fault.line or len(written.log) + 1)
     for session_id, line in written.lines:
         if not is_intact(line):
             yield Fault("changed_record", text_of(line.get("operationId")), session_id)
@@ -359,7 +379,7 @@ class RestoreHistory:
 
     def _events(self) -> Iterator[Json]:
         try:
-            yield from map(object_of, self._sessions.records.events())
+            yield from map(object_of, self._sessions.records.audit.events())
         except StorageError as error:
             message = f"the audit cannot be read: {error}"
             raise Refusal("storage_error", message, {"reason": str(error)}) from error
