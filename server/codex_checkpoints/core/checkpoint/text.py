@@ -149,6 +149,35 @@ def _key(name: str, hints: tuple[str, ...], pattern: str) -> Rule:
     return _rule(name, hints, rf"{_START} (?P<secret> {pattern} )", re.ASCII)
 
 
+_TO = r"[^\n|;&]{0,200}? \s"
+"""To a later word of the same command."""
+
+_COMMANDS = rf"""
+    (?: (?: docker | podman | buildah | skopeo | helm | oras | az | twine ) \s {_TO}?
+            (?: login | upload ) \s (?: {_TO} )? -p \s{{0,3}}
+      | sshpass \s (?: {_TO} )? -p \s{{0,3}}
+      | (?: mongo\w{{0,8}} | snowsql | cqlsh ) \s (?: {_TO} )? -p \s{{1,3}}
+      | (?: mysql\w{{0,8}} | mariadb[\w-]{{0,8}} | 7z[ar]? ) \s (?: {_TO} )? -p
+      | redis-cli \s (?: {_TO} )? -a \s{{1,3}}
+      | (?: zip | unzip | sqlcmd | mosquitto_\w{{3}} ) \s (?: {_TO} )? -P \s{{0,3}}
+      | (?: plink | pscp | psftp ) \s (?: {_TO} )? -pw \s{{1,3}}
+      | ldap\w{{3,8}} \s (?: {_TO} )? -w \s{{1,3}}
+      | influx \s (?: {_TO} )? -password \s{{1,3}}
+      | (?: https? | xh | l?ftp ) \s (?: {_TO} )? (?: -[au] | --auth | --user ) [\s=]{{1,3}}
+            [^\s:,]{{1,64}} [:,]
+      | smbclient \s (?: {_TO} )? -U \s{{0,3}} [^\s%]{{1,64}} %
+      | sqlplus \s (?: {_TO} )? [^\s/@]{{1,64}} /
+      | htpasswd \s (?: {_TO} )? -[a-zA-Z]{{0,4}}b[a-zA-Z]{{0,4}} \s \S{{1,100}} \s \S{{1,64}} \s
+      | aws \s {_TO} (?: aws_secret_access_key | aws_session_token ) \s{{1,3}}
+      | rclone \s {_TO} (?: secret_access_key | pass | token ) [\s=]{{1,3}}
+      | (?: npm | yarn | pnpm ) \s (?: {_TO} )? \S{{0,100}}
+            _(?: authToken | auth | password ) [\s=]{{1,3}}
+      | vault \s login \s | bw \s unlock \s | fly(?: ctl )? \s auth \s token \s
+      | doctl \s auth \s (?: {_TO} )? -t \s | nmcli \s {_TO} password \s
+      | wpa_passphrase \s \S{{1,64}} \s )
+"""
+"""What stands before a secret on the command line of the tools most used."""
+
 _NAMES_HINTS = ("token", "credential", "pass", "pwd", "secret", "key")
 
 RULES = (
@@ -228,6 +257,40 @@ RULES = (
         \bcurl\b [^\n|;]{0,200}? \s (?: -u | --user ) [\s=]{0,2} ["']?
         (?P<secret> [^\s:"'$<{]{1,64} : (?![$<{*]) [^\s"']{3,}+ )
         """,
+    ),
+    _rule(  # `mysql -pX`, `docker login -p X`, `redis-cli -a X`, …
+        "command_line",
+        (
+            *(" -p", " -a ", " -w ", " -u", "sqlplus", "htpasswd", "aws_se", "_auth", "_password"),
+            *("vault login", "unlock", "auth token", "auth init", "nmcli", "wpa_", "rclone"),
+        ),
+        rf"""
+        (?<![\w.-]) {_COMMANDS} (?P<quote> {_QUOTE} )? (?! [$<{{*-] | %[(s] )
+        (?P<secret> (?(quote) {_QUOTED} | [^\s"'`|;&<>\\]{{3,200}}+ ) )
+        """,
+        re.ASCII,
+    ),
+    _rule(  # `-passin pass:X` of openssl, `-storepass X` of keytool
+        "pass_option",
+        ("pass",),
+        r"""
+        (?<![\w-]) (?: -pass(?: in | out )? \s{1,3} pass:
+                     | -(?: src | dest )?(?: store | key )pass \s{1,3} )
+        (?P<secret> (?! [$<{*-] ) [^\s"'`|;&<>\\]{3,200}+ )
+        """,
+    ),
+    _rule(  # `echo X | sudo -S …`, `echo user:X | chpasswd`, `echo X | … --password-stdin`
+        "piped",
+        ("sudo", "chpasswd", "stdin"),
+        rf"""
+        (?<![\w.-]) (?: echo | printf ) \s{{1,3}} (?: -\w \s{{1,3}} )?
+        (?P<quote> {_QUOTE} )? (?! [$<{{*-] )
+        (?P<secret> (?(quote) {_QUOTED} | [^\s"'`|;&<>\\]{{3,200}}+ ) ) {_QUOTE}? \s{{0,3}} \|
+        \s{{0,3}} (?: sudo \s{{1,3}} (?: -\w{{1,5}} \s{{1,3}} )*? -\w{{0,5}}S \b
+                   | (?: sudo \s )? chpasswd \b
+                   | [^\n|;&]{{1,200}}? (?: --password-stdin | --with-token | passwd \s --stdin ) )
+        """,
+        re.ASCII,
     ),
     _key("openai_or_anthropic", ("sk-",), rf"sk- {_RANDOM} {_BLOB}{{16,}}+"),
     _key(
