@@ -865,7 +865,7 @@ def test_the_command_line_compacts_and_takes_back(home: Home) -> None:
     undone = home.json("uncompact", done["compactionId"])
 
     assert set(done) >= KEYS
-    ids = {"compactionId", "sessionId", "windows", "resume"}
+    ids = {"compactionId", "sessionId", "windows", "contents", "resume"}
     assert {key: done[key] for key in done.keys() - ids} == {
         key: preview[key] for key in preview.keys() - ids
     }

@@ -647,6 +647,53 @@ def test_the_messages_beside_a_digest_are_not_quoted_again(home: Home) -> None:
     assert "[REQUESTS]" not in digest_in(text)
 
 
+def test_a_preview_has_the_parts_of_what_would_be_installed_for_each_budget(home: Home) -> None:
+    home.put(busy(200_000))
+    with Peer(home.root) as peer:
+        peer.start()
+        usual, small = (
+            peer.call("checkpoints/compactPreview", {"sessionId": SESSION, "digestTokens": tokens})
+            for tokens in (None, 600)
+        )
+        refs = [each["ref"] for each in small["contents"]["messages"]]
+        recalled = [
+            peer.call("checkpoints/recall", {"sessionId": SESSION, "ref": ref})["record"]["text"]
+            for ref in refs
+        ]
+        done = peer.call("checkpoints/compact", {"sessionId": SESSION, "digestTokens": 600})
+
+    for told, budget in ((usual, 8000), (small, 600)):
+        parts, digest = told["contents"], told["contents"]["digest"]
+        *said, last = (item["content"][0]["text"] for item in told["replacement"])
+        assert [each["text"] for each in parts["messages"]] == said
+        assert last == bundle(parts["view"], digest["text"])
+        assert [each["text"] for each in digest["lines"]] == [
+            line for line in digest["text"].splitlines() if line.startswith("- ")
+        ]
+        assert told["digestTokens"] == digest["tokens"] <= digest["budget"] == budget
+        tokens = [each["tokens"] for each in parts["messages"]]
+        assert sum(tokens) + parts["stateTokens"] + digest["tokens"] == told["tokensAfter"]
+    assert len(small["contents"]["digest"]["lines"]) < len(usual["contents"]["digest"]["lines"])
+    assert small["contents"]["digest"]["left"]["OUTCOMES"] > 0
+    assert recalled == [each["text"] for each in small["contents"]["messages"]]
+    assert (done["replacement"], done["contents"]) == (small["replacement"], None)
+
+
+def test_a_preview_of_the_same_session_knows_a_note_that_came_since(home: Home) -> None:
+    home.put(busy(200_000))
+    with Peer(home.root) as peer:
+        peer.start()
+        asked = {"sessionId": SESSION}
+        before = peer.call("checkpoints/compactPreview", asked)["contents"]["view"]
+        evidence = {"source": "user", "ref": "task"}
+        note = {"kind": "fact", "key": "opens", "value": "at noon", "evidence": evidence}
+        peer.call("checkpoints/applyUpdate", asked | {"payload": note})
+        after = peer.call("checkpoints/compactPreview", asked)["contents"]["view"]
+
+    assert "at noon" not in before
+    assert "at noon" in after
+
+
 # --- the same bytes ------------------------------------------------------------------------------
 
 

@@ -117,6 +117,22 @@ def test_it_does_so_however_the_session_is_named(home: Home, large: bytes, meant
     assert is_once(count, path)
 
 
+def test_another_preview_of_an_unchanged_session_reads_nothing_of_it(home: Home, large: bytes):
+    path = home.put(large)
+    with home.house() as house:
+        first = compacting(house.sessions).preview(asked())
+        with counted(path) as count:
+            again = compacting(house.sessions).preview(attrs.evolve(asked(), digest_tokens=300))
+
+        assert count.bytes == 0
+        assert again.built.digest.tokens <= 300 < first.built.digest.tokens
+
+        go_on_with(path)
+        house.sessions.refresh()
+        later = compacting(house.sessions).preview(asked())
+    assert "Now the docs." in str(later.built.items)
+
+
 def test_at_the_command_line_it_is_read_once(home: Home, large: bytes):
     path = home.put(large)
     folders = ["--codex-home", str(home.root), "--state-dir", str(home.state)]

@@ -5,7 +5,7 @@ import { type App, type Commands, onSession } from "./app.ts";
 import type { Server } from "./client.ts";
 import { hasRunBefore } from "./launch.ts";
 import { NO_DIGEST, UpgradeNotice } from "./model/digest.ts";
-import { counted } from "./model/text.ts";
+import { tokenCount } from "./model/text.ts";
 import { DigestRequest, DoctorRequest, type SessionSummary } from "./protocol.ts";
 import { showDone } from "./requests.ts";
 
@@ -24,8 +24,7 @@ async function copy({ server }: App, { sessionId }: SessionSummary): Promise<voi
     return;
   }
   await vscode.env.clipboard.writeText(text);
-  const cost = counted(tokens, "1 token", `${tokens.toLocaleString("en-US")} tokens`);
-  showDone(`The digest is copied: ${cost}`);
+  showDone(`The digest is copied: ${tokenCount(tokens)}`);
 }
 
 /** What tells after an upgrade that Codex gets digests now; made before the server starts. */

@@ -85,11 +85,44 @@ export interface HookOutcome {
 }
 
 /**
- * A compaction that was done, or a preview (`compactionId` is null).
+ * A message of the user as a replacement has it; `ref` names its record for `recall`.
+ *
+ * `cutTokens` is how much was cut out of its middle.
+ */
+export interface KeptMessage {
+  readonly ref: string | null;
+  readonly at: string | null;
+  readonly text: string;
+  readonly tokens: number;
+  readonly cutTokens: number;
+}
+
+/** A warning about a compaction: a code, how many things it concerns, and a sentence. */
+export interface CompactionWarning {
+  readonly code: string;
+  readonly count: number;
+  readonly message: string;
+}
+
+/**
+ * The parts of a replacement; their tokens make up `tokensAfter`.
+ *
+ * `stateTokens` is what the how-to text and the view take.
+ */
+export interface CompactionContents {
+  readonly messages: readonly KeptMessage[];
+  readonly view: string;
+  readonly stateTokens: number;
+  readonly digest: SessionDigest;
+  readonly warnings: readonly CompactionWarning[];
+}
+
+/**
+ * A compaction that was done, or a preview (`compactionId` is null), which has `contents`.
  *
  * `sessionId` is the one to resume, `replacement` what Codex sends in place of the history.
  * `tokensReplaced` is our estimate of that history, `tokensAfter` that of the replacement, at most
- * `bound`; both without base instructions.
+ * `bound`, `digestTokens` that of its digest; all without base instructions.
  */
 export interface Compacted {
   readonly compactionId: string | null;
@@ -107,6 +140,8 @@ export interface Compacted {
   readonly tokensAfter: number;
   readonly tokensAfterSource: string;
   readonly bound: number;
+  readonly digestTokens: number;
+  readonly contextWindow: number | null;
   readonly kindsBefore: Readonly<Record<string, number>>;
   readonly kindsAfter: Readonly<Record<string, number>>;
   readonly kept: readonly CompactionPiece[];
@@ -114,6 +149,7 @@ export interface Compacted {
   readonly truncated: readonly CompactionPiece[];
   readonly windows: CompactionWindows;
   readonly hooks: readonly HookOutcome[];
+  readonly contents: CompactionContents | null;
   readonly resume: string | null;
 }
 

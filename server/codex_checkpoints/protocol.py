@@ -152,7 +152,8 @@ EVENTS = (Event("checkpoints/changed", Changed), Event("checkpoints/strayed", St
 # fmt: off
 _NAMES = (
     "WindowChain", "Offer", "CompactParams", "LeftOut", "CompactionPiece",
-    "CompactionWindows", "HookOutcome", "Compacted", "UncompactParams", "Uncompacted",
+    "CompactionWindows", "HookOutcome", "KeptMessage", "CompactionWarning",
+    "CompactionContents", "Compacted", "UncompactParams", "Uncompacted",
     "ResumeParams", "NotCompacted", "Resumed", "DoctorParams", "DoctorFinding",
     "DoctorReport", "ConnectParams", "ConnectFailure", "ConnectDoor", "ConnectHook",
     "ConnectHome", "ConnectChange", "ConnectReport", "Changed", "Strayed",

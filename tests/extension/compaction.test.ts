@@ -29,6 +29,8 @@ function compacted(some: Partial<Compacted> = {}): Compacted {
     tokensAfter: 2140,
     tokensAfterSource: "estimated",
     bound: 21_000,
+    digestTokens: 0,
+    contextWindow: 258_400,
     kindsBefore: {},
     kindsAfter: {},
     kept: [piece(0), piece(4)],
@@ -36,6 +38,7 @@ function compacted(some: Partial<Compacted> = {}): Compacted {
     truncated: [],
     windows: { before: chain, after: { ...chain, current: "w1", number: 1 } },
     hooks: [],
+    contents: null,
     resume: "codex resume s2",
     ...some,
   };
@@ -44,6 +47,7 @@ function compacted(some: Partial<Compacted> = {}): Compacted {
 test("the figures of a compaction stand in one line, estimates marked as such", () => {
   assert.equal(figures(compacted()), "200,716 → ~2,140 tokens · 2 kept · 1 left out");
   assert.match(figures(compacted({ truncated: [piece(2)] })), / · 1 cut · /);
+  assert.match(figures(compacted({ digestTokens: 1204 })), / · digest: 1,204 tokens$/);
 });
 
 test("the notice says where the work goes on, and promises nothing more", () => {

@@ -2,17 +2,14 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { figures } from "../../extension/src/model/compaction.ts";
 import {
   anchorsIn,
-  digestCost,
   digestText,
   namesIn,
   recalledText,
   UpgradeNotice,
 } from "../../extension/src/model/digest.ts";
 import {
-  CompactPreviewRequest,
   DigestRequest,
   type Recalled,
   RecallRequest,
@@ -172,32 +169,4 @@ test("the server quotes a session with anchors that it can recall, but no file t
   );
   assert.ok(texts.includes("Fix the login"), `${texts}`);
   assert.ok(texts.every((text) => text !== ""));
-});
-
-test("the figures of a preview count the digest that the replacement ends with", async (t) => {
-  const home = await makeHome();
-  t.after(() => home.remove());
-  const session = await new Rollout(home, SESSION).begin(home.project);
-  await session.says("Fix the login");
-  for (let n = 0; n < 40; n++) {
-    await session.reads(`file${n}.py`);
-  }
-  const said = [{ type: "output_text", text: "The token was never read.".repeat(40) }];
-  await session.add("response_item", { type: "message", role: "assistant", content: said });
-  const server = await startServer(home);
-  const preview = (digestTokens: number) => {
-    const how = { strategy: "checkpoint", placement: "manual", into: "new", force: true };
-    const asked = { sessionId: SESSION, ...how, digestTokens, workDoneToken: null };
-    return server.connection.sendRequest(CompactPreviewRequest, asked);
-  };
-
-  const [some, none] = [await preview(300), await preview(0)];
-
-  assert.match(figures(some), / · digest: \d+ tokens$/);
-  const tokens = Number.parseInt(digestCost(some), 10);
-  assert.ok(tokens > 50 && tokens <= 300, digestCost(some));
-  assert.equal(digestCost(none), "");
-  assert.doesNotMatch(figures(none), /digest/);
-  // A summary by Codex's model may quote a digest, and has none.
-  assert.equal(digestCost({ ...some, strategy: "codex" }), "");
 });

@@ -9,18 +9,16 @@ import type {
   Window,
 } from "../protocol.ts";
 import { occasion } from "./checkpoint.ts";
-import { digestCost } from "./digest.ts";
-import { type Appearance, age, counted, dotted, listed, plain } from "./text.ts";
+import { type Appearance, age, counted, dotted, listed, plain, tokenCount } from "./text.ts";
 
 /** The figures in one line: `200,716 → ~2,140 tokens · 3 kept · 1 cut · 12 left out`. */
 export function figures(done: Compacted): string {
-  const digest = digestCost(done);
   return dotted(
     changeText(done),
     `${done.kept.length} kept`,
     done.truncated.length === 0 ? "" : `${done.truncated.length} cut`,
     `${done.dropped.length} left out`,
-    digest === "" ? "" : `digest: ${digest}`,
+    done.digestTokens === 0 ? "" : `digest: ${tokenCount(done.digestTokens)}`,
   );
 }
 
@@ -43,7 +41,7 @@ export function reportText(done: Compacted): string {
     ["Placement", done.placement],
     ["Tokens before", tokens(done.tokensBefore, done.tokensBeforeSource)],
     ["Tokens after", after(done)],
-    ["Digest", digestCost(done) || "none"],
+    ["Digest", done.digestTokens === 0 ? "none" : tokenCount(done.digestTokens)],
     ["Bound stated before", String(done.bound)],
     ["Window before", done.windows.before.current ?? "not known"],
     ["Window after", done.windows.after.current ?? "not known"],

@@ -1,7 +1,7 @@
 /** Texts about digests and the records that they quote, and who is told that there are digests. */
 
-import type { Compacted, Recalled, SessionDigest } from "../protocol.ts";
-import { lastText, shownText, unpacked } from "./documents.ts";
+import type { Recalled, SessionDigest } from "../protocol.ts";
+import { shownText, unpacked } from "./documents.ts";
 import { counted, dotted, plain } from "./text.ts";
 
 const FIRST_LINE = "[SESSION_DIGEST v1]";
@@ -37,18 +37,6 @@ function leftWords(left: SessionDigest["left"]): string {
     return count > 0 ? [`${count.toLocaleString("en-US")} ${counted(count, one, many)}`] : [];
   });
   return parts.length === 0 ? "" : `left out: ${parts.join(", ")}`;
-}
-
-/** How much of a replacement its digest takes; empty without a digest. */
-export function digestCost(done: Compacted): string {
-  const handoff = done.strategy === "checkpoint" ? lastText(done.replacement) : "";
-  const start = handoff.lastIndexOf(`\n${FIRST_LINE}\n`) + 1;
-  if (start === 0) {
-    return "";
-  }
-  const bytes = new TextEncoder().encode(handoff.slice(start)).length;
-  const tokens = Math.ceil(bytes / 4);
-  return counted(tokens, "1 token", `${tokens.toLocaleString("en-US")} tokens`);
 }
 
 /** An anchor in a document: its line and columns, and the reference for `checkpoints/recall`. */

@@ -22,11 +22,6 @@ export function historyText(items: readonly HistoryItem[]): string {
   return items.map((item) => `──── ${kindOf(item)}\n${shown(contentOf(item))}\n`).join("\n");
 }
 
-/** The text of the last item; empty without one. */
-export function lastText(items: readonly HistoryItem[]): string {
-  return partsOf(items.at(-1)?.content);
-}
-
 function kindOf(item: HistoryItem): string {
   const type = String(item.type ?? "");
   const name = item.role ?? item.name;

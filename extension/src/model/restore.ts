@@ -10,7 +10,17 @@ import type {
   RestoreEntry,
   SessionSummary,
 } from "../protocol.ts";
-import { counted, cut, dotted, harmless, iconless, listed, plain, subject } from "./text.ts";
+import {
+  counted,
+  cut,
+  dotted,
+  harmless,
+  iconless,
+  listed,
+  plain,
+  subject,
+  tokenCount,
+} from "./text.ts";
 
 export type Mode = "soft" | "hard";
 
@@ -61,10 +71,10 @@ export function sizeText(tokens: number | null, window: number | null): string {
   if (tokens === null) {
     return "not known";
   }
-  const shown = tokens.toLocaleString("en-US");
   if (!window) {
-    return counted(tokens, "1 token", `${shown} tokens`);
+    return tokenCount(tokens);
   }
+  const shown = tokens.toLocaleString("en-US");
   const share = Math.round((tokens * 100) / window);
   const percent = tokens > 0 && share === 0 ? "less than 1%" : `${share}%`;
   return `${shown} of ${window.toLocaleString("en-US")} tokens (${percent})`;

@@ -80,6 +80,10 @@ export function counted(count: number, one: string, many: string): string {
   return count === 1 ? one : many;
 }
 
+export function tokenCount(tokens: number): string {
+  return counted(tokens, "1 token", `${tokens.toLocaleString("en-US")} tokens`);
+}
+
 export function dotted(...parts: readonly string[]): string {
   return parts.filter((part) => part !== "").join(" · ");
 }

@@ -7,9 +7,11 @@ from typing import Any
 
 from codex_checkpoints.codex import resume as resume_command
 from codex_checkpoints.core.compaction.building import Piece as CompactionPiece
+from codex_checkpoints.core.compaction.contents import CompactionWarning, Contents, KeptMessage
 from codex_checkpoints.core.compaction.offering import Offer
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.compaction.records import Windows as CompactionWindows
+from codex_checkpoints.operations.digests import SessionDigest, told
 from codex_checkpoints.operations.services import Services, Steps, elsewhere
 from codex_checkpoints.service.compaction import request, resuming
 from codex_checkpoints.service.compaction.compacting import Compacting
@@ -42,12 +44,26 @@ class CompactParams:
 
 
 @frozen
+class CompactionContents:
+    """The parts of a replacement; their tokens make up `tokensAfter`.
+
+    `stateTokens` is what the how-to text and the view take.
+    """
+
+    messages: tuple[KeptMessage, ...]
+    view: str
+    state_tokens: int
+    digest: SessionDigest
+    warnings: tuple[CompactionWarning, ...]
+
+
+@frozen
 class Compacted:
-    """A compaction that was done, or a preview (`compactionId` is null).
+    """A compaction that was done, or a preview (`compactionId` is null), which has `contents`.
 
     `sessionId` is the one to resume, `replacement` what Codex sends in place of the history.
     `tokensReplaced` is our estimate of that history, `tokensAfter` that of the replacement, at most
-    `bound`; both without base instructions.
+    `bound`, `digestTokens` that of its digest; all without base instructions.
     """
 
     compaction_id: str | None
@@ -65,6 +81,8 @@ class Compacted:
     tokens_after: int
     tokens_after_source: str
     bound: int
+    digest_tokens: int
+    context_window: int | None
     kinds_before: dict[str, int]
     kinds_after: dict[str, int]
     kept: tuple[CompactionPiece, ...]
@@ -72,6 +90,7 @@ class Compacted:
     truncated: tuple[CompactionPiece, ...]
     windows: CompactionWindows
     hooks: tuple[HookOutcome, ...]
+    contents: CompactionContents | None
     resume: str | None
 
 
@@ -221,13 +240,20 @@ def _compacted(done: request.Compacted) -> Compacted:
         tokens_after=report.after,
         tokens_after_source="estimated",
         bound=report.bound,
+        digest_tokens=done.built.digest.tokens,
+        context_window=done.window,
         kinds_before={str(kind): count for kind, count in report.kinds_before.items()},
         kinds_after={str(kind): count for kind, count in report.kinds_after.items()},
         kept=report.kept,
         dropped=report.dropped,
         truncated=report.truncated,
+        contents=None if (parts := done.contents) is None else _contents(parts),
         resume=None if done.session_id is None else resume_command(done.session_id),
     )
+
+
+def _contents(parts: Contents) -> CompactionContents:
+    return filled(CompactionContents, parts, digest=told(parts.digest))
 
 
 def _resumed(ready: Ready) -> Resumed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codex_checkpoints.core.digest.composing import DigestLine
+from codex_checkpoints.core.digest.composing import Digest, DigestLine
 from codex_checkpoints.core.digest.recall import MOST_HITS
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.digests import Digests, Hit, Recalled
@@ -58,6 +58,11 @@ class RecallAnswer:
 def digest(services: Services, params: DigestParams) -> SessionDigest:
     """Return the digest of a session."""
     found = Digests(services.sessions).digest(params.session_id, params.turn_id, params.tokens)
+    return told(found)
+
+
+def told(found: Digest) -> SessionDigest:
+    """Return a digest as it goes out."""
     return SessionDigest(found.text, found.tokens, found.budget, found.lines, dict(found.left))
 
 

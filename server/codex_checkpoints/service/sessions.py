@@ -142,6 +142,8 @@ class Sessions:
         self.window_variables: tuple[str | None, str | None] = (None, None)
         """What the environment says of the windows of the model and of the smaller one."""
         self.projections = Projections(catalogue, records, self.workspace)
+        self.previewed: object = None
+        """What the last preview of a compaction read, for the next one of the same session."""
         self._is_referred_to = is_referred_to
         self._codex = codex
         self._unreported: set[str] = set()

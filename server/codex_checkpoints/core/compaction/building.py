@@ -367,12 +367,16 @@ class Terms:
 class Replacement:
     """The complete history that Codex sends from now on, and what became of the old one.
 
-    `origins` has the place of each item in the old history, None for the handoff.
+    `origins` has the place of each item in the old history, None for the handoff; `view` and
+    `digest` are the texts in ours.  `digest_refused`: it would be too large with its digest.
     """
 
     items: tuple[Json, ...]
     origins: tuple[int | None, ...]
     report: Report
+    view: str = ""
+    digest: Digest = Digest()
+    digest_refused: bool = False
 
 
 def build(
@@ -384,7 +388,9 @@ def build(
     """
     built = _build(history, checkpoint, caps, terms)
     if isinstance(built, Declined) and built.reason == "not_smaller" and terms.digest is not None:
-        return _build(history, checkpoint, caps, attrs.evolve(terms, digest=None))
+        built = _build(history, checkpoint, caps, attrs.evolve(terms, digest=None))
+        if isinstance(built, Replacement):
+            return attrs.evolve(built, digest_refused=True)
     return built
 
 
@@ -400,6 +406,7 @@ def _build(
         return Declined("missing_context", {"items": len(history)})
     kept: Sequence[Retained] = selection.retained
     view = view_v1(checkpoint, caps)
+    refused = False
     while True:
         digest = Digest()
         if terms.digest is not None:
@@ -408,6 +415,7 @@ def _build(
         if terms.target is None:
             break
         if of_item(last) > terms.target:
+            refused = bool(digest.text)
             digest, last = Digest(), handoff(view)
         # The oldest messages go until the rest and the handoff fit; never the newest (CKP-15).
         least = of_item(last)
@@ -425,7 +433,10 @@ def _build(
     origins = (*(each.place for each in kept), None)
     bound = _bound_of(selection, last, terms, digest.budget - digest.tokens)
     pieces = _pieces(history, selection, kept)
-    return reported(history, terms, items, origins, bound, pieces)
+    built = reported(history, terms, items, origins, bound, pieces)
+    if isinstance(built, Declined):
+        return built
+    return attrs.evolve(built, view=view, digest=digest, digest_refused=refused)
 
 
 def reported(  # noqa: PLR0913, PLR0917 - both sides, and what became of each item

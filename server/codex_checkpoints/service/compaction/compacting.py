@@ -27,6 +27,7 @@ from codex_checkpoints.core.compaction.building import (
     build,
     not_now,
 )
+from codex_checkpoints.core.compaction.contents import contents_of
 from codex_checkpoints.core.compaction.installed import (
     Naming,
     SourceSession,
@@ -46,6 +47,7 @@ from codex_checkpoints.core.compaction.records import (
     remaining,
 )
 from codex_checkpoints.core.digest.composing import Digest, digest_v1
+from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.service.compaction.installing import (
     Operation,
@@ -78,7 +80,7 @@ from codex_checkpoints.service.compaction.source import (
     nothing,
     opened_after,
 )
-from codex_checkpoints.service.digests import Digests, OwnRecords, checked_budget, default_budget
+from codex_checkpoints.service.digests import Digests, checked_budget, default_budget
 from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
@@ -199,10 +201,11 @@ class Compacting:
         source_id, before = plan.source.session_id, plan.source.traced.history.chain
         if isinstance(plan, PendingSummary):
             raise no_preview(source_id, plan.before, plan.job.seconds)
-        if request.into == "in-place":
-            windows = Windows(before, evolve(opened_after(before, ""), current=None))
-            return _compacted(request, plan, None, source_id, windows)
-        return _compacted(request, plan, None, None, Windows(before, Chain(number=1)))
+        in_place = request.into == "in-place"
+        after = evolve(opened_after(before, ""), current=None) if in_place else Chain(number=1)
+        made = source_id if in_place else None
+        found = _compacted(request, plan, None, made, Windows(before, after))
+        return evolve(found, contents=contents_of(plan.built, live=plan.source.live))
 
     def compact(self, request: Request) -> Compacted:
         """Install a replacement: durable, and what Codex sends next, on return.
@@ -292,8 +295,8 @@ class Compacting:
         source, terms = self._ground(request, seal=seal, quoted=quoted)
         caps = self._sessions.settings.caps_for(source.replay.state.model)
         past, checkpoint = self._sources.past(source), self._sources.checkpoint(source)
-        if source.own is not None:
-            terms = evolve(terms, digest=self._digest(request, source, source.own))
+        if quoted and source.gathered is not None:
+            terms = evolve(terms, digest=self._digest(request, source, source.gathered))
         match build(past, checkpoint, caps, terms):
             case Declined() as declined:
                 raise declined_by(declined, source.session_id)
@@ -304,12 +307,11 @@ class Compacting:
                 return CompactionPlan(source, terms, built)
 
     def _digest(
-        self, request: Request, source: CompactionSource, own: OwnRecords
+        self, request: Request, source: CompactionSource, gathered: Gathered
     ) -> Callable[[Sequence[str], int], Digest]:
         """Return what makes the digest of a source, beside messages and for a context."""
         setting = self._sessions.settings.digest_tokens
         digests = Digests(self._sessions)
-        gathered = digests.gathered(source.row, own=own)
 
         def digest(beside: Sequence[str], before: int) -> Digest:
             default = default_budget(setting, source.window, before)
@@ -333,7 +335,11 @@ class Compacting:
     def _ground(
         self, request: Request, *, seal: bool, quoted: bool = False
     ) -> tuple[CompactionSource, Terms]:
-        source = self._sources.read(request.session, seal=seal, quoted=quoted)
+        if seal:
+            self._sessions.previewed = None
+            source = self._sources.read(request.session, seal=True, quoted=quoted)
+        else:
+            source = self._sources.look_at(request.session)
         _check_target(request, source)
         return source, self._terms(request, source)
 
@@ -524,6 +530,7 @@ def _compacted(
         placement=plan.placement,
         built=plan.built,
         windows=windows,
+        window=plan.source.window,
     )
 
 

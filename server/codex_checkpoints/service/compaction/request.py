@@ -23,6 +23,7 @@ from codex_checkpoints.core.compaction.building import (
     TooLarge,
     handed_over,
 )
+from codex_checkpoints.core.compaction.contents import Contents
 from codex_checkpoints.core.compaction.kinds import Kind, kind_of
 from codex_checkpoints.core.compaction.records import (
     Determinism,
@@ -265,9 +266,10 @@ class Request:
 
 @frozen
 class Compacted:
-    """The report of a compaction; a preview has no `compaction_id`.
+    """The report of a compaction; a preview has no `compaction_id`, and `contents`.
 
-    `session_id` is the session to resume, None for a new one that does not exist yet.
+    `session_id` is the session to resume, None for a new one that does not exist yet; `window` is
+    the size of the window of its model, where it is known.
     """
 
     compaction_id: str | None
@@ -279,6 +281,8 @@ class Compacted:
     placement: Placement
     built: Replacement
     windows: Windows
+    window: int | None
+    contents: Contents | None = None
     hooks: tuple[HookResult, ...] = ()
 
     @property

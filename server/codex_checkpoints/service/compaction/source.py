@@ -27,12 +27,13 @@ from codex_checkpoints.core.compaction.records import (
     recalled,
     remembered,
 )
+from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.history.survey import Compaction
 from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.service.digests import OwnRecords
+from codex_checkpoints.service.digests import Digests, OwnRecords
 from codex_checkpoints.service.history import Histories, Surveyed, Traced
 from codex_checkpoints.service.kept import Opened, storing_compaction
 from codex_checkpoints.service.reading.first_pass import FirstPass, Listening
@@ -65,7 +66,7 @@ def nothing() -> None:
 class CompactionSource:
     """A session up to the byte `end` of its file; `live` while a process has it loaded.
 
-    `prefix` is the digest of these bytes, or None.
+    `prefix` is the digest of these bytes, or None; `gathered` is what a digest quotes of it.
     """
 
     row: Row
@@ -75,7 +76,7 @@ class CompactionSource:
     end: int
     traced: Traced
     prefix: str | None = None
-    own: OwnRecords | None = None
+    gathered: Gathered | None = None
 
     @property
     def session_id(self) -> str:
@@ -143,9 +144,28 @@ class Sources:
         first = listening.pass_over(row, end)
         self._sessions.pace.expect(2 * catalogue.chains.weight(row) - first.at)
         traced = self._histories.traced(row, end, replay.scale.shift, first)
-        live = row.session_id in catalogue.store.live_threads()
-        own = first.follower if isinstance(first.follower, OwnRecords) else None
-        return CompactionSource(row, opened, replay, live, end, traced, first.seal, own)
+        live = self._is_live(row.session_id)
+        gathered = None
+        if isinstance(first.follower, OwnRecords):
+            gathered = Digests(self._sessions).gathered(row, own=first.follower)
+        return CompactionSource(row, opened, replay, live, end, traced, first.seal, gathered)
+
+    def look_at(self, session: str) -> CompactionSource:
+        """Read a session for a preview; refuses as `read`.
+
+        One that has not changed since the last look is not read again, whatever is asked of it now.
+        """
+        kept = self._sessions.previewed
+        if (
+            not isinstance(kept, CompactionSource)
+            or kept.session_id != session
+            or self.is_changed(kept)
+        ):
+            self._sessions.previewed = kept = self.read(session, quoted=True)
+        return evolve(kept, live=self._is_live(kept.session_id))
+
+    def _is_live(self, session_id: str) -> bool:
+        return session_id in self._sessions.catalogue.store.live_threads()
 
     def is_changed(self, source: CompactionSource) -> bool:
         """Return whether the file of a session changed since it was read."""
