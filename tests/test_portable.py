@@ -485,6 +485,17 @@ def test_no_hash_of_another_machine_is_taken_over(two: Two):
     assert state(two.here, made["sessionId"])["facts"]["port"]["status"] == "SUSPECT"
 
 
+def test_what_another_machine_saw_of_a_file_neither_leaves_nor_arrives(two: Two):
+    assert "seenHash" in state(two.there, thread(1))["artifacts"]["b.py"]
+    two.export()
+    assert "seenHash" not in two.file.read_text()
+    two.change("checkpoint/artifacts/b.py/seenHash", "sha256:" + "0" * 64)
+
+    made = two.taken()
+
+    assert "seenHash" not in json.dumps(state(two.here, made["sessionId"]))
+
+
 @pytest.mark.parametrize("way", ["soft", "hard"])
 def test_a_branch_of_what_came_in_takes_the_history_of_before_along(two: Two, way: str):
     two.note(FACT)

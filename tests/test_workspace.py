@@ -342,6 +342,25 @@ def test_a_file_outside_has_a_hash_only_where_the_setting_allows(tmp_path: Path)
     assert Workspace(outside=True).hashes(str(base), uris) == dict.fromkeys(uris, sha(b"one"))
 
 
+def test_a_file_that_is_gone_is_told_from_one_that_cannot_be_seen(tmp_path: Path):
+    base, outside = tmp_path / "base", tmp_path / "outside"
+    for folder in (base / "folder", outside):
+        folder.mkdir(parents=True)
+    (base / "file").write_bytes(b"one")
+    link(base / "link", outside)
+    link(base / "gone too", "none")
+
+    uris = ["file", "none", "no/none", "file/none", "folder", "link/none", "gone too"]
+    uris += ["../outside/none", (outside / "none").as_posix()]
+    found = Workspace().looks(str(base), uris)
+    gone = ("none", "no/none", "file/none", "gone too")
+    assert found == {"file": sha(b"one"), **dict.fromkeys(gone)}
+    assert Workspace().looks(str(tmp_path / "nowhere"), uris) == {}
+    assert Workspace(outside=True).looks(str(base), ["../outside/none"]) == {
+        "../outside/none": None
+    }
+
+
 def test_without_a_base_on_this_machine_nothing_has_a_hash(tmp_path: Path):
     file = tmp_path / "file"
     file.touch()

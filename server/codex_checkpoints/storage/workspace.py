@@ -102,6 +102,15 @@ class Workspace:
                 found[uri] = value
         return found
 
+    def looks(self, base: str | None, uris: Iterable[str]) -> dict[str, str | None]:
+        """Return the same with None for a file that is gone; what cannot be seen is left out."""
+        wanted = tuple(uris)
+        found: dict[str, str | None] = {**self.hashes(base, wanted)}
+        place = self._place(base)
+        unseen = (uri for uri in wanted if uri not in found)
+        gone = (uri for uri in unseen if place is not None and place.is_gone(uri))
+        return found | dict.fromkeys(gone)
+
     def content(self, base: str | None, uri: str) -> bytes | None:
         """Return the bytes of the file at a uri; None where it has no hash, or only of its size."""
         with contextlib.suppress(OSError, ValueError):
@@ -237,6 +246,12 @@ class _Place:
         except (OSError, ValueError):
             return None
         return real if self.outside or _is_below(self.root, real) else None
+
+    def is_gone(self, uri: str) -> bool:
+        """Return whether there is no file at a uri, at a place where one could be hashed."""
+        if (path := self.path(uri)) is None or not _is_gone(path):
+            return False
+        return self.outside or _is_below(self.root, os.path.realpath(path))
 
     def root_of(self, path: str) -> str:
         """Return the folder below which every link on the way to the file is refused."""

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Literal
 
 import attrs
+from attrs import field
 
 from codex_checkpoints.core.codec import camel
 from codex_checkpoints.values import frozen
@@ -70,12 +71,22 @@ class Decision:
 
 @frozen
 class Artifact:
-    """A file, command or tool output of the session; `hash` is the current one (DSC-15)."""
+    """A file, command or tool output of the session; `hash` is the current one (DSC-15).
+
+    `seen_hash` is that of the content at the last observation, where it is known and the host can
+    look now (rules, "Seen hashes").
+    """
 
     uri: str
     kind: ArtifactKind
     hash: str | None
+    seen_hash: str | None = field(default=None, kw_only=True)
     last_observed_seq: int
+
+    @property
+    def is_changed(self) -> bool:
+        """Return whether the file is not what the session saw: it differs, or it is gone."""
+        return self.seen_hash is not None and self.seen_hash != self.hash
 
 
 @frozen

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Self
 
 import orjson
@@ -25,7 +26,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Task,
 )
 from codex_checkpoints.core.checkpoint.reducer import Reducer
-from codex_checkpoints.core.checkpoint.state import State
+from codex_checkpoints.core.checkpoint.state import FileObservation, State
 from codex_checkpoints.core.checkpoint.text import find_secret
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.reader import Reader, Scale, is_whole
@@ -60,10 +61,28 @@ def plan_of(state: State, remembered: memory.Memory, limits: Limits) -> Plan:
     )
 
 
+Hashes = Mapping[str, str | None]
+"""The current hash by uri; None for a file that is gone, no entry where the host cannot look."""
+
+SeenHashes = Mapping[tuple[str, int], str]
+"""The hash that a host saw right after the observation of a uri in the record `seq`."""
+
+NO_SEEN: SeenHashes = MappingProxyType({})
+
+
+def _artifact(uri: str, observed: FileObservation, hashes: Hashes, seen: SeenHashes) -> Artifact:
+    if not observed.hashable:
+        return Artifact(uri, observed.kind, observed.hash, observed.seq)
+    now, then = hashes.get(uri), observed.hash or seen.get((uri, observed.seq))
+    comparable = now is None or then is None or now.partition(":")[0] == then.partition(":")[0]
+    shown = then if uri in hashes and comparable else None
+    return Artifact(uri, observed.kind, now, observed.seq, seen_hash=shown)
+
+
 LONGEST_TAIL = 1 << 23
 """A longer last line is not read before its LF is there, in bytes."""
 
-SAVED = 4
+SAVED = 5
 """The version of what `Replay.save` returns."""
 
 
@@ -123,14 +142,18 @@ class Replay(Reader):
         return task_of(self.state)
 
     def checkpoint(
-        self, updates: Iterable[Update], hashes: Mapping[str, str], limits: Limits | None = None
+        self,
+        updates: Iterable[Update],
+        hashes: Hashes,
+        limits: Limits | None = None,
+        seen: SeenHashes = NO_SEEN,
     ) -> Checkpoint:
-        """Return the checkpoint after the last whole line; `hashes` are by uri (DSC-1)."""
+        """Return the checkpoint after the last whole line (DSC-1)."""
         limits = Limits() if limits is None else limits
         state = self.state
         remembered = memory.replay(updates, state.turns.counts, limits, state.seed)
         artifacts = {
-            uri: Artifact(uri, each.kind, hashes.get(uri) if each.hashable else each.hash, each.seq)
+            uri: _artifact(uri, each, hashes, seen)
             for uri, each in state.observations.kept(limits).items()
         }
         recent = sorted(artifacts, key=lambda uri: (-artifacts[uri].last_observed_seq, uri))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from attrs import Factory, field
+from attrs import Factory, evolve, field
 
 from codex_checkpoints.core.checkpoint.records import (
     MAX_URI_CHARS,
@@ -49,12 +49,16 @@ _ENCODED_CONTROL = "%(?:[01][0-9A-F]|7F|C2%[89][0-9A-F]|E2%80%A[89A-E]|E2%81%A[6
 
 
 class Observation(NamedTuple):
-    """An item with an outcome, or a call with the texts of its answer."""
+    """An item with an outcome, or a call with the texts of its answer.
+
+    `printed` is the hash of what a `cat` printed, if all of it is recorded.
+    """
 
     place: Place
     item: ToolCall | ToolResult
     texts: tuple[str, ...] = ()
     shortened: bool = False
+    printed: str | None = None
 
     def seen(self) -> tuple[Seen, ...]:
         """Return what the call touched."""
@@ -62,16 +66,21 @@ class Observation(NamedTuple):
         from codex_checkpoints.core.rollout import tools  # noqa: PLC0415
 
         if isinstance(self.item, ToolCall):
-            return tools.called(self.item, self.texts, shortened=self.shortened)
-        return tools.seen_by(self.item, shortened=self.shortened)
+            seen = tools.called(self.item, self.texts, shortened=self.shortened)
+        else:
+            seen = tools.seen_by(self.item, shortened=self.shortened)
+        if self.printed is not None and tools.are_one_cat(seen):
+            return (evolve(seen[0], hash=self.printed),)
+        return tuple(evolve(each, hash=None) for each in seen) if self.shortened else seen
 
 
 @define
 class FileObservation:
     """The newest observation of an artifact.
 
-    The host cannot hash a file with an `opaque` name, since the name was changed.  `edited` is the
-    `seq` of the newest edit, -1 if there is none.
+    The `hash` of a file is that of its content then, where the record proves it.  The host cannot
+    hash a file with an `opaque` name, since the name was changed.  `edited` is the `seq` of the
+    newest edit, -1 if there is none.
     """
 
     kind: ArtifactKind
@@ -146,7 +155,8 @@ class Observations:
                 self.left_out += 1
             else:
                 edited = place[0] if each.action in _EDITS else -1
-                yield uri, FileObservation(each.kind, place[0], each.hash, opaque, edited)
+                known = None if opaque else each.hash
+                yield uri, FileObservation(each.kind, place[0], known, opaque, edited)
 
 
 def name_of(seen: Seen, place: Place) -> tuple[str | None, bool]:
@@ -171,7 +181,7 @@ def _slim(observation: Observation) -> tuple[Observation, int]:
         item = CommandRun(
             item.call_id, item.argv, item.folder, item.parsed, item.status, item.exit_code
         )
-        return Observation(observation.place, item), size
+        return Observation(observation.place, item, printed=_printed(observation)), size
     if not isinstance(item, ToolCall) or not item.is_command:
         return observation, 0
     arguments = object_of(item.arguments)
@@ -179,7 +189,20 @@ def _slim(observation: Observation) -> tuple[Observation, int]:
     words = command if is_list(command) else [command]
     size = sum(len(text_of(word) or "") for word in words)
     applied = any("Success." in text for text in observation.texts)
-    return observation._replace(texts=("Success.",) if applied else ()), size
+    texts, printed = ("Success.",) if applied else (), _printed(observation)
+    return observation._replace(texts=texts, printed=printed), size
+
+
+def _printed(observation: Observation) -> str | None:
+    from codex_checkpoints.core.rollout import outcome  # noqa: PLC0415 - as `tools` above
+
+    if observation.shortened:
+        return None
+    if isinstance(observation.item, ToolCall):
+        return outcome.answered_whole(observation.texts)
+    if isinstance(observation.item, CommandRun):
+        return outcome.printed_whole(outcome.outcome_of(observation.item))
+    return None
 
 
 def _newest(artifacts: dict[str, FileObservation], total: int) -> dict[str, FileObservation]:
@@ -197,7 +220,7 @@ def _from_seed(artifact: Artifact) -> FileObservation:
         return FileObservation(artifact.kind, artifact.last_observed_seq, artifact.hash)
     # A name that had to be changed has no hash, and no file has that name.
     opaque = artifact.hash is None and re.search(_ENCODED_CONTROL, artifact.uri) is not None
-    return FileObservation("file", artifact.last_observed_seq, None, opaque)
+    return FileObservation("file", artifact.last_observed_seq, artifact.seen_hash, opaque)
 
 
 NAMED = frozenset({None, "due", "done"})

@@ -117,7 +117,7 @@ class Names:
         for artifact in sorted(checkpoint.artifacts.values(), key=lambda each: each.uri):
             if artifact.uri in self.outside:
                 continue
-            named = evolve(artifact, uri=self.uri(artifact.uri))
+            named = evolve(artifact, uri=self.uri(artifact.uri), seen_hash=None)
             known = artifacts.get(named.uri)
             # Two commands may differ only in places: the newest counts.
             if known is None or known.last_observed_seq < named.last_observed_seq:

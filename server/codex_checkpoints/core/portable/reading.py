@@ -255,6 +255,7 @@ def wrong(pack: Pack) -> Iterator[str]:
     if any(at is not None and not is_time(at) for at in times):
         yield "a time is not UTC in ISO 8601"
     hashes = [each.hash for each in pack.checkpoint.artifacts.values()]
+    hashes += [each.seen_hash for each in pack.checkpoint.artifacts.values()]
     hashes += [each.hash for fact in pack.checkpoint.facts.values() for each in fact.depends_on]
     if any(each is not None and _HASH.fullmatch(each) is None for each in hashes):
         yield "a hash is none"
@@ -519,7 +520,7 @@ class _Hashes:
 
     def artifact(self, artifact: Artifact) -> Artifact:
         found = self.hashes.get(artifact.uri) if artifact.kind == "file" else None
-        return evolve(artifact, hash=found)
+        return evolve(artifact, hash=found, seen_hash=None)
 
     def evidence(self, evidence: Evidence) -> Evidence:
         """Keep a hash that this machine computes too; any other belongs to another machine."""

@@ -6,6 +6,7 @@ functions `…_of` take any value and return one of the type they name, empty or
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -70,6 +71,13 @@ def is_list(value: object) -> TypeGuard[list[object]]:
 def text_of(value: object) -> str | None:
     """Return a text or None."""
     return value if isinstance(value, str) else None
+
+
+def content_hash(text: str | None) -> str | None:
+    """Return the hash of a file with this text; None where some of its bytes were no text."""
+    if text is None or "\ufffd" in text or _SURROGATE.search(text):
+        return None
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def absent_or(value: object, text: str) -> bool:

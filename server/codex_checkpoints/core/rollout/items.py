@@ -167,11 +167,15 @@ class CommandRun:
 
 @frozen
 class FileChange:
-    """One file of a patch, by its path as written; `kind` is mostly `add`, `update` or `delete`."""
+    """One file of a patch, by its path as written; `kind` is mostly `add`, `update` or `delete`.
+
+    `added` is the hash of the content of an added file.
+    """
 
     path: str
     kind: str
     move_to: str | None = None
+    added: str | None = field(default=None, eq=False, kw_only=True)
 
 
 @frozen
@@ -227,7 +231,8 @@ class Seen:
     """One thing that a call touched.
 
     `name` is a path, the text of a command, or `<tool>/<call id>`.  `folder` is the one that the
-    call gives for a relative path.  `hash` is that of a tool's output.  `call_id` names the patch
+    call gives for a relative path.  `hash` is that of a tool's output, or of the content of a file
+    that the record holds whole.  `call_id` names the patch
     that changed a file.  `script` is the command that read one.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from codex_checkpoints.core.rollout.fields import is_object, load, object_of, text_of
+from codex_checkpoints.core.rollout.fields import content_hash, is_object, load, object_of, text_of
 from codex_checkpoints.core.rollout.items import CommandRun
 from codex_checkpoints.values import frozen
 
@@ -27,6 +27,19 @@ class Outcome:
 
 UNKNOWN = Outcome()
 
+_WHOLE_BELOW = 65_530
+"""Of more bytes Codex records the first and last 32 KiB, without a word; each end may lose a part
+of a character."""
+
+_UNSURE = re.compile(
+    # Line ends that a terminal may have made; a remark of the shell.
+    r"\r\n|\A(?:/\S*/)?(?:ba|z)?sh: |\AWarning: truncated output"
+    # What Codex says where it has cut, in each of its versions.
+    r"|\u2026[0-9]+ (?:chars|tokens) truncated\u2026|\.\.\. [0-9]+ bytes omitted"
+    r"|\[\.\.\. (?:omitted|output truncated)"
+)
+_COUNTED = re.compile(r"^Original token count: ([0-9]{1,15})$", re.MULTILINE)
+
 
 def outcome_of(run: CommandRun) -> Outcome:
     """Return how a command ended by its item or event."""
@@ -34,6 +47,29 @@ def outcome_of(run: CommandRun) -> Outcome:
         return UNKNOWN
     failed = run.status == "failed" or run.exit_code not in {None, 0}
     return Outcome(failed, run.exit_code, run.printed)
+
+
+def printed_whole(outcome: Outcome) -> str | None:
+    """Return the hash of what a command printed; None if it failed or may have printed more."""
+    text = outcome.printed
+    if outcome.exit_code != 0 or text is None or _size(text) >= _WHOLE_BELOW:
+        return None
+    return None if _UNSURE.search(text) else content_hash(text)
+
+
+def answered_whole(texts: tuple[str, ...]) -> str | None:
+    """Return the same for the answer to a call, which may say how much there was."""
+    found = outcome_in(texts)
+    head = "\n".join(texts)[:_HEAD].partition(_OUTPUT)[0]
+    counted = _COUNTED.search(head)
+    tokens = -(-_size(found.printed or "") // 4)
+    if "\nTotal output lines: " in head or (counted and int(counted[1]) != tokens):
+        return None
+    return printed_whole(found)
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="replace"))
 
 
 def outcome_in(texts: tuple[str, ...]) -> Outcome:

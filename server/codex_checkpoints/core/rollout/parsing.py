@@ -16,6 +16,7 @@ from codex_checkpoints.core.rollout import items
 from codex_checkpoints.core.rollout.fields import (
     Json,
     absent_or,
+    content_hash,
     is_list,
     is_object,
     list_of,
@@ -269,7 +270,8 @@ def _files_changed(call_id: str | None, value: Json, *, done: bool) -> items.Fil
     for path, each in object_of(value.get("changes")).items():
         change = object_of(each)
         kind, move_to = text_of(change.get("type")), text_of(change.get("move_path"))
-        changes.append(items.FileChange(path, kind or "update", move_to))
+        added = content_hash(text_of(change.get("content"))) if kind == "add" else None
+        changes.append(items.FileChange(path, kind or "update", move_to, added=added))
     return items.FilesChanged(call_id or "", tuple(changes), done)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import attrs
 
+from codex_checkpoints.core.rollout.fields import content_hash
 from codex_checkpoints.core.rollout.items import FileChange
 
 BEGIN = "*** Begin Patch"
@@ -24,11 +25,16 @@ def files_of(patch: str) -> tuple[FileChange, ...]:
     lines = iter(patch.split("\n"))
     # The begin marker may follow the first line of a heredoc.
     any(line.strip() == BEGIN for line in lines)
+    added: list[str] = []
     for line in lines:
         # In an update a leading space marks context; elsewhere it is white space at a marker.
         if line.startswith(" ") and changes and changes[-1].kind == "update":
             continue
         marker = line.strip()
+        if line.startswith("+") and changes and changes[-1].kind == "add":
+            added.append(line[1:].removesuffix("\r") + "\n")
+            continue
+        _close(changes, added)
         if marker == _END:
             break
         target = marker.removeprefix(_MOVE).strip()
@@ -36,7 +42,15 @@ def files_of(patch: str) -> tuple[FileChange, ...]:
             changes.extend(_header(marker))
         elif target and changes and changes[-1].kind == "update" and not changes[-1].move_to:
             changes[-1] = attrs.evolve(changes[-1], move_to=target)
+    _close(changes, added)
     return tuple(changes)
+
+
+def _close(changes: list[FileChange], added: list[str]) -> None:
+    """Give an added file, whose lines have ended, the hash of its content."""
+    if changes and changes[-1].kind == "add" and changes[-1].added is None:
+        changes[-1] = attrs.evolve(changes[-1], added=content_hash("".join(added)))
+    added.clear()
 
 
 def _header(marker: str) -> Iterator[FileChange]:

@@ -445,6 +445,15 @@ def read_script(script: str) -> ShellReading:
     return ShellReading(folder, tuple(reads), plain)
 
 
+def is_one_cat(script: str) -> bool:
+    """Return whether a script is nothing but `cat FILE`."""
+    match parts_of(script):
+        case (Part((Word("cat"), Word(name, literal=True)), (), (), "" | "\n"),):
+            return not name.startswith("-")
+        case _:
+            return False
+
+
 def _leads_away(part: Part) -> bool:
     """Return whether the names of later commands are uncertain after this one."""
     words = [word.text for word in part.words]

@@ -107,6 +107,12 @@ def seen_by(item: ToolResult, *, shortened: bool = False) -> tuple[Seen, ...]:
             return (Seen("file", item.path, "read"),)
 
 
+def are_one_cat(seen: tuple[Seen, ...]) -> bool:
+    """Return whether a command did nothing but print one file, so that its output is the file."""
+    script = seen[0].script if len(seen) == 1 else None
+    return script is not None and shell.is_one_cat(script)
+
+
 def is_script(call: ToolCall) -> bool:
     """Return whether a call runs a script in code mode."""
     return call.name == "exec" and call.namespace is None and isinstance(call.arguments, str)
@@ -246,7 +252,8 @@ def _changes(
     for change in changes:
         action = "move" if change.move_to else _ACTIONS.get(change.kind, "update")
         names = (change.path, change.move_to) if change.move_to else (change.path,)
-        seen += [Seen("file", name, action, folder, call_id=call_id) for name in names]
+        added = change.added
+        seen += [Seen("file", name, action, folder, added, call_id=call_id) for name in names]
     return tuple(seen)
 
 

@@ -109,8 +109,8 @@ class Projections:
 
     def project(self, replay: Replay, updates: Iterable[Update]) -> Checkpoint:
         """Return a checkpoint with the hashes of now; nothing is stored."""
-        hashes = self._workspace.hashes(replay.state.base, replay.files())
-        return replay.checkpoint(updates, hashes)
+        looks = self._workspace.looks(replay.state.base, replay.files())
+        return replay.checkpoint(updates, looks)
 
 
 @frozen
