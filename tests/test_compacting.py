@@ -503,6 +503,23 @@ def test_where_nothing_that_is_appended_would_count_nothing_is_written(home: Hom
         assert compacting(house.sessions).compact(asked()).session_id != thread(1)
 
 
+def test_a_summary_that_nothing_but_its_place_tells_is_no_message_of_the_user(home: Home) -> None:
+    old = "Added the error class; three tests pass."
+    lines = (
+        r.turn(r.user("Fix it."), r.assistant(WORK)),
+        r.compacted(old),
+        r.turn(r.user(old[:5]), r.assistant(WORK)),
+    )
+    home.put(r.rollout(r.session(form="legacy"), *lines))
+    with home.house() as house:
+        built = compacting(house.sessions).preview(asked()).built
+
+    summary = next(each for each in built.report.pieces if each.kind == "summary")
+    assert (summary.author, summary.fate) == ("codex", "replaced")
+    kept = [texts_of(item["content"]) for item in built.items[:-1]]
+    assert kept == [("Fix it.",), (old[:5],)]
+
+
 # --- refusals ------------------------------------------------------------------------------------
 
 

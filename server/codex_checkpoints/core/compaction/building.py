@@ -216,8 +216,7 @@ class Declined:
 
 def piece(place: int, past: Past, fate: Fate) -> Piece:
     """Describe an item of the replaced history."""
-    kind = kind_of(past.item)
-    return Piece(place, kind, AUTHORS[kind], past.at, past.ref, of_item(past.item), fate)
+    return Piece(place, past.kind, AUTHORS[past.kind], past.at, past.ref, of_item(past.item), fate)
 
 
 def counted(kinds: Sequence[Kind]) -> Mapping[Kind, int]:
@@ -283,7 +282,7 @@ def select(history: Sequence[Past], budget: int) -> Selection:
         if message is not None:
             retained.append(_within(reached, message, tokens[reached], min(left, limits[reached])))
             left -= retained[-1].tokens
-        elif kind_of(history[reached].item) == "user":
+        elif history[reached].kind == "user":
             message = plain_message(history[reached].item)
             only_payload += [reached] if message.left_out and not message.says_something else []
     return Selection(tuple(reversed(retained)), tuple(reversed(only_payload)), reached)
@@ -294,9 +293,8 @@ def _messages(history: Sequence[Past]) -> dict[int, PlainMessage]:
     found: dict[int, PlainMessage] = {}
     seen: set[tuple[str, ...]] = set()
     for place in range(len(history) - 1, -1, -1):
-        item = history[place].item
-        if kind_of(item) == "user":
-            message = plain_message(item)
+        if history[place].kind == "user":
+            message = plain_message(history[place].item)
             if message.says_something and message.parts not in seen:
                 seen.add(message.parts)
                 found[place] = message
@@ -456,7 +454,7 @@ def reported(  # noqa: PLR0913, PLR0917 - both sides, and what became of each it
         replaced=replaced,
         after=after,
         bound=bound,
-        kinds_before=counted([kind_of(past.item) for past in history]),
+        kinds_before=counted([past.kind for past in history]),
         kinds_after=counted([kind_of(item) for item in items]),
         pieces=pieces,
     )
@@ -585,7 +583,7 @@ def _origins(history: Sequence[Past], items: Sequence[Json]) -> tuple[int | None
     messages = [
         (place, plain_message(past.item).text)
         for place, past in enumerate(history)
-        if kind_of(past.item) == "user"
+        if past.kind == "user"
     ]
     origins: list[int | None] = []
     for item in reversed(items):

@@ -318,6 +318,7 @@ class Retracing(Fold):
                 found.append(Past(item))
                 continue
             _, stamp, seq = self._seen[ahead]
-            found.append(Past(item, stamp or None, f"seq:{seq}"))
+            is_summary = any(item is each for each in self.rebuild.summaries)
+            found.append(Past(item, stamp or None, f"seq:{seq}", is_summary))
             at = ahead + 1
         return tuple(found)

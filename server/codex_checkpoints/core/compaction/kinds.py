@@ -80,11 +80,18 @@ class Past:
     """One item of the history that Codex would send.
 
     `at` is when its line was written; `ref` names the line, `seq:12` or the id of the user's item.
+    A summary of an old Codex has no opening to know it by; `is_summary` says it (JUN-15).
     """
 
     item: Json
     at: str | None = None
     ref: str | None = None
+    is_summary: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """Return what kind of item this is."""
+        return "summary" if self.is_summary else kind_of(self.item)
 
 
 def kind_of(item: Json) -> Kind:

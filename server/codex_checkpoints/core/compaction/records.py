@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+import attrs
 import orjson
 
 from codex_checkpoints.core.checkpoint.canonical import kept
@@ -230,7 +231,7 @@ def recalled(history: Sequence[Past], known: Sequence[Past]) -> tuple[Past, ...]
 
 def _dated(history: Sequence[Past], known: Sequence[Past | Remaining]) -> tuple[Past, ...]:
     dated = (
-        past if each.ref is None else Past(past.item, each.at, each.ref)
+        past if each.ref is None else attrs.evolve(past, at=each.at, ref=each.ref)
         for past, each in zip(history, known, strict=False)
     )
     return (*dated, *history[len(known) :])

@@ -99,6 +99,8 @@ class Rebuild:
         self.start = start if choice.base is None else choice.base.place
         self.reader = Reader(self, start=self.start)
         self.items: list[Item] = []
+        self.summaries: list[Item] = []
+        """Items made of the summary of a record without a replacement."""
         self.reconstructed = False
         """Whether part of the history was made up (CKP-26)."""
         self.found = choice.base is None
@@ -155,7 +157,8 @@ class Rebuild:
             self.found = replacement is not None
         elif replacement is None and is_legacy(line.payload):
             message = text_of(line.payload.get("message")) or NO_SUMMARY
-            self.items = [*kept_prompts(self.items), user_message([message])]
+            self.summaries.append(user_message([message]))
+            self.items = [*kept_prompts(self.items), self.summaries[-1]]
             self.reconstructed = True
 
 
