@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.compaction.offering import outline_budget
 from codex_checkpoints.core.compaction.outline import Outline, OutlineTurn, outline_of
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.reading.session_file import find_turn
@@ -27,7 +28,7 @@ def outline(sessions: Sessions, session: str) -> Outline:
     windows = Histories(sessions).windows(session)
     _, opened = sessions.open(session)
     starts = [each.opened_seq for each in windows]
-    return outline_of(
+    turns = (
         OutlineTurn(
             number,
             turn.turn_id,
@@ -36,3 +37,4 @@ def outline(sessions: Sessions, session: str) -> Outline:
         )
         for number, turn in enumerate(opened.now().state.turns.counting(), 1)
     )
+    return outline_of(turns, outline_budget(sessions.named))

@@ -1,5 +1,11 @@
 """The outline that people see stays small however long a session is (JUN-27)."""
 
+from itertools import pairwise
+
+import attrs
+import pytest
+
+from codex_checkpoints.core.compaction.offering import Named, outline_budget
 from codex_checkpoints.core.compaction.outline import (
     CHUNK_TURNS,
     MAX_CHUNKS,
@@ -10,24 +16,26 @@ from codex_checkpoints.core.compaction.outline import (
     outline_of,
 )
 
+AMPLE = outline_budget(Named())
+
 
 def turns(count: int) -> list[OutlineTurn]:
     return [OutlineTurn(n, f"t{n}", n * 40 // count, f"do {n}") for n in range(1, count + 1)]
 
 
 def test_a_short_session_is_told_turn_by_turn() -> None:
-    assert outline_of(turns(5)) == Outline((), tuple(turns(5)))
+    assert outline_of(turns(5), AMPLE) == Outline((), tuple(turns(5)))
 
 
 def test_older_turns_are_told_in_chunks() -> None:
-    found = outline_of(turns(RECENT_TURNS + CHUNK_TURNS + 1))
+    found = outline_of(turns(RECENT_TURNS + CHUNK_TURNS + 1), AMPLE)
 
     assert found.chunks == (Chunk(1, CHUNK_TURNS, 0, 19, "do 1"),)
     assert len(found.recent) == RECENT_TURNS + 1
 
 
 def test_ten_thousand_messages_in_forty_windows_make_sixteen_chunks() -> None:
-    found = outline_of(turns(10_000))
+    found = outline_of(turns(10_000), AMPLE)
 
     assert len(found.chunks) == MAX_CHUNKS == 16
     assert len(found.recent) <= RECENT_TURNS + CHUNK_TURNS
@@ -40,6 +48,23 @@ def test_ten_thousand_messages_in_forty_windows_make_sixteen_chunks() -> None:
 
 
 def test_a_line_of_the_outline_is_short() -> None:
-    found = outline_of([OutlineTurn(1, "t1", 0, "a\nb" + "c" * 999)])
+    found = outline_of([OutlineTurn(1, "t1", 0, "a\nb" + "c" * 999)], AMPLE)
 
     assert found.recent[0].text == "a b" + "c" * 156 + "…"
+
+
+@pytest.mark.parametrize("count", [3, 60, 200, 5_000])
+def test_an_outline_that_reaches_the_trigger_of_the_small_model_merges_to_its_target(
+    count: int,
+) -> None:
+    small = outline_budget(Named(fast_environment="400"))
+    long = [attrs.evolve(each, text="word " * 30) for each in turns(count)]
+
+    found = outline_of(long, small)
+
+    assert found.tokens <= small.target
+    assert found.recent[-1].number == count
+    numbers = [(each.first, each.last) for each in found.chunks]
+    numbers += [(each.number, each.number) for each in found.recent]
+    assert numbers[0][0] == 1
+    assert all(end + 1 == start for (_, end), (start, _) in pairwise(numbers))

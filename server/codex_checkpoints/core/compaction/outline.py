@@ -1,16 +1,19 @@
 """The outline for people: recent turns line by line, older ones in few chunks (JUN-27).
 
-It is never sent to a model.  Beyond the bound the oldest chunks merge.
+It is never sent to a model.  Beyond the bound the oldest chunks merge; where the texts reach the
+trigger of its budget, they merge until they are within its target (JUN-20).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import attrs
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
+from codex_checkpoints.core.compaction.offering import WindowBudget
+from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.values import frozen
 
 MAX_CHUNKS = 16
@@ -46,9 +49,14 @@ class Outline:
     chunks: tuple[Chunk, ...] = ()
     recent: tuple[OutlineTurn, ...] = ()
 
+    @property
+    def tokens(self) -> int:
+        """Return what its texts cost, as a history is counted."""
+        return sum(approximate_tokens(each.text) for each in (*self.chunks, *self.recent))
 
-def outline_of(turns: Iterable[OutlineTurn]) -> Outline:
-    """Return the outline of a session; each turn takes the same work."""
+
+def outline_of(turns: Iterable[OutlineTurn], budget: WindowBudget) -> Outline:
+    """Return the outline of a session within a budget; the newest turn always stands."""
     outline = Outline()
     for turn in turns:
         short = cut(one_line(turn.text), MAX_VALUE_CHARS)
@@ -57,11 +65,25 @@ def outline_of(turns: Iterable[OutlineTurn]) -> Outline:
             outline = attrs.evolve(outline, recent=recent)
             continue
         old, new = recent[:CHUNK_TURNS], recent[CHUNK_TURNS:]
-        chunk = Chunk(old[0].number, old[-1].number, old[0].window, old[-1].window, old[0].text)
-        chunks = (*outline.chunks, chunk)
-        if len(chunks) > MAX_CHUNKS:
-            first, second = chunks[:2]
-            merged = attrs.evolve(first, last=second.last, last_window=second.last_window)
-            chunks = (merged, *chunks[2:])
-        outline = Outline(chunks, new)
+        outline = Outline(_bounded((*outline.chunks, _chunk(old)), MAX_CHUNKS), new)
+    if outline.tokens < budget.trigger:
+        return outline
+    while outline.tokens > budget.target and len(outline.chunks) > 1:
+        outline = attrs.evolve(outline, chunks=_bounded(outline.chunks, len(outline.chunks) - 1))
+    while outline.tokens > budget.target and len(outline.recent) > 1:
+        old, new = outline.recent[:1], outline.recent[1:]
+        outline = Outline(_bounded((*outline.chunks, _chunk(old)), 1), new)
     return outline
+
+
+def _chunk(old: Sequence[OutlineTurn]) -> Chunk:
+    return Chunk(old[0].number, old[-1].number, old[0].window, old[-1].window, old[0].text)
+
+
+def _bounded(chunks: tuple[Chunk, ...], most: int) -> tuple[Chunk, ...]:
+    """Merge the two oldest where there are more than `most`."""
+    if len(chunks) <= most:
+        return chunks
+    first, second = chunks[:2]
+    merged = attrs.evolve(first, last=second.last, last_window=second.last_window)
+    return (merged, *chunks[2:])
