@@ -89,8 +89,9 @@ def test_a_rollback_past_a_compaction_makes_the_window_before_it_current_again()
     ("more", "chain"),
     [
         ({}, Chain(A, A, None, 1)),
-        ({"window_number": 4}, Chain(A, A, None, 4)),
-        ({"window_id": 2}, Chain(A, A, None, 2)),
+        ({"window_number": 1}, Chain(A, A, None, 1)),
+        ({"window_number": 4}, Chain(A, None, None, 4)),
+        ({"window_id": 2}, Chain(A, None, None, 2)),
         ({"window_id": "not a uuid", "window_number": 1}, Chain(A, A, None, 1)),
         ({"window_id": "01a1f865-0000-4000-9000-000000000001"}, Chain(A, A, None, 1)),
     ],
@@ -101,6 +102,7 @@ def test_what_a_record_does_not_tell_is_absent_and_never_made_up(
     data = rollout(session("legacy", context_window=FIRST), turn(user("a")), bare(more))
 
     assert history(data).chain == chain
+    assert windows(data)[-1].previous_id == chain.previous
 
 
 def test_a_file_without_any_id_has_windows_all_the_same():

@@ -131,14 +131,18 @@ def _stretches(marks: Sequence[Mark]) -> Iterator[_Stretch | int]:
 
 
 def _chain(outline: Outline, windows: Sequence[Compaction]) -> Chain:
-    """Return the chain of windows; a record without an id takes it from those before (WIN-7)."""
+    """Return the chain of windows; a record without an id takes it from those before (WIN-7).
+
+    Not the id of the previous window where windows lie between by their numbers (WIN-9).
+    """
     chain = begun(outline.window_id) if outline.window_id is not None else Chain(number=0)
     for compaction in windows:
-        number = 0 if chain.number is None else chain.number
+        following = (chain.number or 0) + 1
+        number = following if compaction.number is None else compaction.number
         chain = Chain(
             first=compaction.first_id or chain.first,
-            previous=compaction.previous_id or chain.current,
+            previous=compaction.previous_id or (chain.current if number == following else None),
             current=compaction.window_id,
-            number=number + 1 if compaction.number is None else compaction.number,
+            number=number,
         )
     return chain

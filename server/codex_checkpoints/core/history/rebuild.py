@@ -270,13 +270,15 @@ def windows_of(outline: Outline, choice: Choice) -> tuple[Window, ...]:
     windows = [Window(0, first, None, outline.opened_seq, outline.opened_at)]
     for compaction in choice.windows:
         before, opening = windows[-1], outline.openings[compaction.index]
-        number = before.number + 1 if compaction.number is None else compaction.number
+        following = before.number + 1
+        number = following if compaction.number is None else compaction.number
         after = None if compaction.size is None else compaction.size + outline.instructions
         windows.append(
             Window(
                 number=number,
                 window_id=compaction.window_id,
-                previous_id=compaction.previous_id or before.window_id,
+                previous_id=compaction.previous_id
+                or (before.window_id if number == following else None),
                 opened_seq=compaction.seq,
                 opened_at=compaction.stamp,
                 trigger=opening.trigger,
