@@ -20,8 +20,11 @@ from typing import Any, TypeVar
 import python
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Assembly, Places
+from codex_checkpoints.service.deleting import Deleting
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import file_lock
+from codex_checkpoints.storage import records as stamps
 from rollouts import Step, Writer, rollout, session, turn, user
 
 SERVER = Path(__file__).parents[1] / "server"
@@ -260,6 +263,11 @@ def refusal(call: Callable[[], object]) -> Refusal:
     except Refusal as refused:
         return refused
     raise AssertionError(f"not refused: {got!r}")
+
+
+def deleting(sessions: Sessions) -> Deleting:
+    """Return what deletes sessions."""
+    return Deleting(sessions, stamps.now, stamps.new_id)
 
 
 def moved(where: Any, session: str, *, archive: bool) -> Any:  # noqa: ANN401 - each has its own

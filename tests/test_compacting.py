@@ -31,7 +31,7 @@ from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.recovery import recover_prepared
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records as stamps
-from homes import Home, go_on, more, refusal, snapshot, thread
+from homes import Home, deleting, go_on, more, refusal, snapshot, thread
 from peer import Peer
 
 WORK = "I looked at every file of it. " * 400
@@ -681,9 +681,9 @@ def test_what_codex_forks_from_a_made_session_begins_with_the_same(home: Home) -
 def test_a_made_session_that_a_compaction_points_at_is_not_deleted(sessions: Sessions) -> None:
     done = compacting(sessions).compact(asked())
 
-    refused = refusal(lambda: sessions.delete(str(done.session_id)))
+    refused = refusal(lambda: deleting(sessions).delete(str(done.session_id)))
     Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
-    sessions.delete(str(done.session_id))
+    deleting(sessions).delete(str(done.session_id))
 
     assert refused.code == "conflict"
     assert [each.session_id for each in sessions.summaries.page().items] == [thread(1)]

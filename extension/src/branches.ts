@@ -118,10 +118,23 @@ async function showLineage(app: App, session: SessionSummary): Promise<void> {
 async function remove({ server }: App, session: SessionSummary): Promise<void> {
   const stays =
     "Its session file is removed for good. What it was made of stays as it is, and so does the record of how it was made.";
-  if (await confirm("Delete this session?", `${subject(session)}\n\n${stays}`, "Delete")) {
-    await server.request(DeleteRequest, { sessionId: session.sessionId });
-    showDone("The session is deleted");
+  if (!(await confirm("Delete this session?", `${subject(session)}\n\n${stays}`, "Delete"))) {
+    return;
   }
+  const { sessionId } = session;
+  try {
+    await server.request(DeleteRequest, { sessionId, force: false });
+  } catch (error) {
+    if (codeOf(error) !== "has_own_turns") {
+      throw error;
+    }
+    const own = "You went on in it: your own turns go with it, and nothing brings them back.";
+    if (!(await confirm("Delete your own turns too?", own, "Delete All"))) {
+      return;
+    }
+    await server.request(DeleteRequest, { sessionId, force: true });
+  }
+  showDone("The session is deleted");
 }
 
 const NOT_DELETED: Readonly<Record<string, string>> = {

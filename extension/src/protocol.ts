@@ -1336,6 +1336,12 @@ export interface MoveParams {
   readonly workDoneToken: number | string | null;
 }
 
+/** A session of ours; one with turns of the user's own needs `force`. */
+export interface DeleteParams {
+  readonly sessionId: string;
+  readonly force: boolean;
+}
+
 /** A session that was deleted. */
 export interface Deleted {
   readonly sessionId: string;
@@ -1520,7 +1526,7 @@ export const UnarchiveRequest = new RequestType<MoveParams, SessionSummary, Refu
   "checkpoints/unarchive",
 );
 
-export const DeleteRequest = new RequestType<SessionParams, Deleted, Refused>("checkpoints/delete");
+export const DeleteRequest = new RequestType<DeleteParams, Deleted, Refused>("checkpoints/delete");
 
 export const ConnectRequest = new RequestType<ConnectParams, ConnectReport, Refused>(
   "checkpoints/connect",

@@ -172,7 +172,7 @@ _NAMES = (
     "SessionsParams", "SessionSummary", "SessionList", "SessionParams", "TurnEntry",
     "EffectiveCaps", "WindowBudget", "SessionDetail", "ShowParams", "ViewParams", "Text",
     "ViewText", "DigestParams", "DigestLine", "SessionDigest", "RecallParams", "Recalled",
-    "Hit", "RecallAnswer", "RenameParams", "MoveParams", "Deleted",
+    "Hit", "RecallAnswer", "RenameParams", "MoveParams", "DeleteParams", "Deleted",
 )
 # fmt: on
 _OPERATIONS = (

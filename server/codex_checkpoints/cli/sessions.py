@@ -37,7 +37,6 @@ from codex_checkpoints.cli.commands import (
     with_sessions,
     wrong,
 )
-from codex_checkpoints.operations.services import SessionParams
 from codex_checkpoints.presentation import sessions as texts
 from codex_checkpoints.storage.contract import is_windows_path
 
@@ -109,7 +108,8 @@ def add_changing(commands: Commands) -> None:
     add("archive", "put a session among the archived ones", _move, SESSION, JSON)
     add("unarchive", "put an archived session back", _move, SESSION, JSON)
     about = "remove a session that we made and that nothing refers to"
-    add("delete", about, _delete, SESSION, JSON)
+    force = flag("--force", "also where it has turns of your own")
+    add("delete", about, _delete, SESSION, force, JSON)
 
 
 TOKENS = value("--tokens", "N", "the most that it takes; 4 bytes are a token", type=whole)
@@ -254,8 +254,8 @@ def _move(options: argparse.Namespace, services: Terminal) -> int:
 
 
 def _delete(options: argparse.Namespace, services: Terminal) -> int:
-    from codex_checkpoints.operations.sessions import Deleted, removed
+    from codex_checkpoints.operations.sessions import Deleted, DeleteParams, removed
 
-    gone = removed(services, SessionParams(options.session_id))
+    gone = removed(services, DeleteParams(options.session_id, options.force))
     record = Deleted(gone.session_id, deleted=True)
     return report(options, record, [texts.moved_line(options.command, gone)])

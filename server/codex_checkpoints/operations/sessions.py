@@ -9,12 +9,14 @@ from attrs import evolve
 from codex_checkpoints.core.checkpoint.records import Caps as EffectiveCaps
 from codex_checkpoints.operations.services import Services, SessionParams, Steps, Text, elsewhere
 from codex_checkpoints.service.connect.receipts import received
+from codex_checkpoints.service.deleting import Deleting
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.summaries import (
     SessionDetail,
     SessionList,
     SessionSummary,
 )
+from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import ThreadQuery
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
@@ -77,6 +79,14 @@ class MoveParams:
 
     session_id: str
     work_done_token: int | str | None = None
+
+
+@frozen
+class DeleteParams:
+    """A session of ours; one with turns of the user's own needs `force`."""
+
+    session_id: str
+    force: bool = False
 
 
 @frozen
@@ -146,14 +156,15 @@ def _moved(services: Services, params: MoveParams, *, archive: bool) -> Steps[Se
     return _changed(services, services.sessions.moved(asked))
 
 
-def delete(services: Services, params: SessionParams) -> Deleted:
+def delete(services: Services, params: DeleteParams) -> Deleted:
     """Remove a session that we made."""
     return Deleted(removed(services, params).session_id, deleted=True)
 
 
-def removed(services: Services, params: SessionParams) -> SessionSummary:
+def removed(services: Services, params: DeleteParams) -> SessionSummary:
     """Remove a session that we made; return its summary."""
-    return _changed(services, services.sessions.delete(params.session_id))
+    deleting = Deleting(services.sessions, stamps.now, stamps.new_id)
+    return _changed(services, deleting.delete(params.session_id, force=params.force))
 
 
 def _changed(services: Services, summary: SessionSummary) -> SessionSummary:

@@ -306,13 +306,6 @@ class Sessions:
         """Do the last step; refuses `session_live`, `conflict`, `storage_error`."""
         return self.summaries.of(self.threads.moved(move))
 
-    def delete(self, session: str) -> SessionSummary:
-        """Delete a session of ours that nothing refers to; refuses as `ThreadManager.delete`."""
-        row = self.own(session)
-        was = self.summaries.of(row)
-        self.threads.delete(row.session_id)
-        return was
-
     def own(self, session: str) -> Row:
         """Return a session of this home, which may be changed; refuses as `find`."""
         row = self.find(session)

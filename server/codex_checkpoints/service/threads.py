@@ -294,14 +294,18 @@ class ThreadManager:
         self.unload(move.thread_id)  # it lies elsewhere now
         return row
 
-    def delete(self, thread_id: str) -> None:
-        """Delete the rollout of a thread that we made and that nothing refers to."""
+    def check_delete(self, thread_id: str) -> None:
+        """Refuse `conflict` for a thread that we did not make or that a record refers to."""
         row = self._catalogue.current().get(thread_id)
         if row is not None and row.originator != OURS:
             raise _not_ours(row)
         if self._is_referred_to is not None and self._is_referred_to(thread_id):
             message = f"session {thread_id}: records of an operation refer to it"
             raise Refusal("conflict", message, {"sessionId": thread_id, "reason": "referred_to"})
+
+    def delete(self, thread_id: str) -> None:
+        """Delete the rollout of a thread that we made and that nothing refers to."""
+        self.check_delete(thread_id)
         with refusing(thread_id):
             self._store.delete_thread(thread_id)
         self.unload(thread_id)

@@ -131,18 +131,21 @@ def operation_of(
     settings: Settings,
     operation_id: str,
     session_id: str | None,
-    source_id: str,
+    source_id: str | None,
     turn_id: str | None = None,
 ) -> Operation:
     """Return what the events of an operation other than a restore share."""
-    turn = None if turn_id is None else TurnSource(source_id, turn_id)
+    turn = None if turn_id is None or source_id is None else TurnSource(source_id, turn_id)
     user, org = settings.user_id, settings.org_id
     return Operation(operation_id, session_id, source_id, None, turn, None, user, org)
 
 
-def is_in_audit(records: Records, kind: object, operation_id: object) -> bool:
-    """Return whether the audit has an event of this kind for an operation."""
-    events = map(object_of, records.audit.events())
-    return any(
-        (each.get("type"), each.get("operationId")) == (kind, operation_id) for each in events
-    )
+def close(records: Records, event: Mapping[str, object], *, again: bool) -> None:
+    """Write the closing event of an operation, once; `again` where another process may have.
+
+    Raises `StorageError`.
+    """
+    this = event.get("type"), event.get("operationId")
+    events = map(object_of, records.audit.events()) if again else ()
+    if all((each.get("type"), each.get("operationId")) != this for each in events):
+        records.audit.add(event)

@@ -49,7 +49,7 @@ from codex_checkpoints.service.kept import (
 )
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undertaking import is_in_audit, operation_of, undertaking
+from codex_checkpoints.service.undertaking import close, operation_of, undertaking
 from codex_checkpoints.storage.contract import Row, UnreadableSource, in_text
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import define, frozen
@@ -104,9 +104,7 @@ class CompactionWork:
         with self._held() as held:
             if held.prepared == self._record:
                 held.settle(done=True)
-        of = self._event.get("type"), self._record.compaction_id
-        if self._records is not None or not is_in_audit(self._sessions.records, *of):
-            self._sessions.records.audit.add(self._event)
+            close(self._sessions.records, self._event, again=not self.published)
 
     def take_back(self, code: str) -> bool:
         """Remove what was prepared; the caller writes the event."""

@@ -38,7 +38,7 @@ from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import (
     added,
-    is_in_audit,
+    close,
     operation_of,
     removed,
     undertaking,
@@ -198,14 +198,14 @@ class ImportWork:
 
     def is_published(self) -> bool:
         """Return whether the session exists."""
-        if not self.published and self._made is not None:
-            self.published = self._sessions.catalogue.look_for(self._session_id) is not None
-        return self.published
+        if self.published or self._made is None:
+            return self.published
+        return self._sessions.catalogue.look_for(self._session_id) is not None
 
     def record(self) -> None:
-        """Write the event, once; the record lies with the session already."""
-        made, records = self._made, self._sessions.records
-        if made is None or is_in_audit(records, IMPORTED, made.operation_id):
+        """Write the event; the record lies with the session already."""
+        made = self._made
+        if made is None:
             return
         more = {
             "packDigest": made.pack_digest,
@@ -215,7 +215,8 @@ class ImportWork:
         }
         ids = made.operation_id, made.session_id, made.source_session_id
         operation = operation_of(self._sessions.settings, *ids)
-        records.audit.add(event_of(IMPORTED, self._now(), operation, more))
+        event = event_of(IMPORTED, self._now(), operation, more)
+        close(self._sessions.records, event, again=not self.published)
 
     def take_back(self, code: str) -> bool:
         """Remove the files beside a session that was not published; it has no event."""

@@ -1,0 +1,114 @@
+"""Delete a session that we made, and write down that it is gone (AGN-18).
+
+What its user did in it since, the turns of their own, goes only where they say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.restore.events import event_of
+from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
+from codex_checkpoints.service.kept import RestoreRecords
+from codex_checkpoints.service.refusal import Refusal, keeping, unreadable
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.summaries import SessionSummary
+from codex_checkpoints.service.undertaking import close, operation_of, undertaking
+from codex_checkpoints.storage.contract import Row, UnreadableSource
+from codex_checkpoints.values import define, frozen
+
+DELETED = "SessionDeleted"
+"""The event of a session that was deleted."""
+
+
+@frozen
+class Deleting:
+    """Deletes sessions of ours; the time and new ids come from the caller."""
+
+    _sessions: Sessions
+    _now: Callable[[], str]
+    _new_id: Callable[[], str]
+
+    def delete(self, session: str, *, force: bool = False) -> SessionSummary:
+        """Delete a session of ours that nothing refers to; return what it was.
+
+        Refuses as `ThreadManager.delete`, and `has_own_turns` without `force`.
+        """
+        sessions, row = self._sessions, self._sessions.own(session)
+        was = sessions.summaries.of(row)
+        sessions.threads.check_delete(row.session_id)
+        own = own_turns(sessions, row)
+        if own and not force:
+            message = f"session {row.session_id} has turns of your own: {own}"
+            hint = (
+                f"`codex-checkpoints archive {row.session_id}` puts it away and keeps them; "
+                "with --force they go with it."
+            )
+            facts = {"sessionId": row.session_id, "ownTurns": own, "hint": hint}
+            raise Refusal("has_own_turns", message, facts)
+        operation = operation_of(sessions.settings, self._new_id(), row.session_id, None)
+        more = {"forced": force, "ownTurns": own}
+        event = event_of(DELETED, self._now(), operation, more)
+        work = DeleteWork(sessions, event)
+        name = operation.operation_id
+        with (
+            keeping("record of its deletion", row.session_id),
+            undertaking(sessions.records, name, work) as prepare,
+        ):
+            prepare({"delete": event})
+            sessions.threads.delete(row.session_id)
+            work.published = True
+        return was
+
+
+def own_turns(sessions: Sessions, row: Row) -> int:
+    """Return how many turns, rolled back or not, were begun behind what we wrote.
+
+    A subagent that works for the session counts as one more.  Refuses `unreadable_source`,
+    `storage_error`.
+    """
+    made = RestoreRecords(sessions.records).made(row.session_id)
+    # Of a compaction, an import or a hard restore no turn is ours, and nothing is to be skipped.
+    start = 0 if made is None else made.branch_bytes or 0
+    replay, reader = Replay(), sessions.catalogue.reader
+    try:
+        reader.read(row.path, 0, replay.feed, start)
+        ours = replay.scale.lines
+        _, rest = reader.read(row.path, start, replay.feed)
+    except UnreadableSource as error:
+        raise unreadable(row.path, str(error)) from error
+    turns = replay.with_tail(rest).state.turns.turns
+    subagents = sum(
+        each.parent_session == row.session_id for each in sessions.catalogue.rows().values()
+    )
+    return sum(turn.opened > ours for turn in turns) + subagents
+
+
+@define
+class DeleteWork:
+    """A deletion from its first line to its event; `undertaking.Work`."""
+
+    _sessions: Sessions
+    _event: Mapping[str, object]
+    published: bool = False
+
+    def is_published(self) -> bool:
+        """Return whether the session is gone."""
+        session_id = str(self._event.get("sessionId"))
+        return self.published or self._sessions.catalogue.look_for(session_id) is None
+
+    def record(self) -> None:
+        """Write the event."""
+        close(self._sessions.records, self._event, again=not self.published)
+
+    def take_back(self, code: str) -> bool:
+        """Leave everything as it is: nothing was removed, and there is nothing to tell."""
+        del code
+        return True
+
+
+def reopened(sessions: Sessions, written: Json) -> DeleteWork | None:
+    """Return the deletion that a process wrote down; None where its line cannot be read."""
+    event = object_of(written.get("delete"))
+    return None if text_of(event.get("sessionId")) is None else DeleteWork(sessions, event)

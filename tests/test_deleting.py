@@ -1,0 +1,126 @@
+"""Deleting: what was made here goes with an event, a user's own turns only by force (AGN-18)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from homes import Home, go_on, thread
+from peer import Peer
+from restores import put
+from rollouts import Form, Step, assistant, compacted, rollback, rollout, session, turn, user
+
+GONE_ON = turn(user("Go on"), assistant("Yes."), name="own1")
+
+
+def branch(home: Home, how: str, form: Form = "paginated") -> str:
+    """Make a session of ours in one of four ways; return its id."""
+    put(home, form)
+    match how:
+        case "compaction":
+            made = home.json("compact", thread(1), "--into", "new", "--force")
+            home.json("uncompact", made["compactionId"])
+        case "import":
+            pack = str(home.user / "a.pack")
+            home.json("export", thread(1), pack)
+            made = home.json("import", pack, "--cwd", str(home.user))
+        case _:
+            marker = home.json("mark", thread(1), "--label", "x", "--turn", "2")["checkpointId"]
+            made = home.json("restore", thread(1), marker, "--mode", how)
+    return made["sessionId"]
+
+
+def file_of(home: Home, session_id: str) -> Path:
+    (path,) = home.root.glob(f"sessions/**/rollout-*{session_id}.jsonl")
+    return path
+
+
+def told(home: Home) -> list[tuple[str, bool, int]]:
+    events = (each for each in home.audited() if each["type"] == "SessionDeleted")
+    return [(each["sessionId"], each["forced"], each["ownTurns"]) for each in events]
+
+
+WAYS = ("soft", "hard", "compaction", "import")
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+@pytest.mark.parametrize("how", WAYS)
+def test_a_session_is_deleted_with_an_event_and_with_turns_of_its_user_only_by_force(
+    home: Home, how: str, form: Form
+):
+    made = branch(home, how, form)
+    path, before = file_of(home, made), file_of(home, made).read_bytes()
+    assert home.json("delete", made) == {"sessionId": made, "deleted": True}
+    assert told(home) == [(made, False, 0)]
+
+    path.write_bytes(before)
+    own = "legacy" if b'"ordinal"' not in before else "paginated"
+    go_on(path, made, GONE_ON, form=own)
+    refused = home.refused("delete", made)
+    assert (refused["code"], refused["facts"]["ownTurns"]) == ("has_own_turns", 1)
+    assert path.exists()
+    assert len(told(home)) == 1
+
+    home.json("delete", made, "--force")
+
+    assert not path.exists()
+    assert told(home) == [(made, False, 0), (made, True, 1)]
+    assert home.verified()["findings"] == []
+
+
+@pytest.mark.parametrize("how", ["soft", "compaction"])
+@pytest.mark.parametrize(
+    ("steps", "turns"),
+    [
+        ((GONE_ON, rollback(1)), 1),
+        ((compacted("shorter"), GONE_ON, turn(user("More"), name="own2")), 2),
+        ((rollback(1),), 0),
+        ((turn(user("cut off"), name="own1"),), 1),
+    ],
+    ids=["rolled back", "behind a compaction", "a rollback of what was copied", "open"],
+)
+def test_own_turns_are_those_begun_behind_what_was_written_here(
+    home: Home, how: str, steps: tuple[Step, ...], turns: int
+):
+    made = branch(home, how)
+    go_on(file_of(home, made), made, *steps)
+
+    done = home.run("delete", made, "--json")
+
+    assert (done.returncode == 1) == bool(turns)
+    home.run("delete", made, "--force")
+    assert told(home) == [(made, bool(turns), turns)]
+
+
+def test_a_subagent_of_its_turns_counts_as_one_more(home: Home):
+    made = branch(home, "soft")
+    source: Any = {"subagent": {"thread_spawn": {"parent_thread_id": made, "depth": 1}}}
+    home.put(rollout(session(thread=thread(7), source=source), turn(user("Help"))), 7)
+
+    assert home.refused("delete", made)["facts"]["ownTurns"] == 1
+    assert home.refused("delete", made, "--force")["code"] == "conflict"
+    assert told(home) == []
+
+
+def test_the_editor_asks_again_with_force(home: Home):
+    made = branch(home, "hard")
+    go_on(file_of(home, made), made, GONE_ON)
+    with Peer(home.root) as peer:
+        peer.start()
+        refused = peer.error("checkpoints/delete", {"sessionId": made})
+        done = peer.call("checkpoints/delete", {"sessionId": made, "force": True})
+
+    assert refused["data"]["code"] == "has_own_turns"
+    assert done == {"sessionId": made, "deleted": True}
+    assert told(home) == [(made, True, 1)]
+
+
+def test_a_refusal_says_how_to_keep_the_turns_and_how_to_lose_them(home: Home):
+    made = branch(home, "soft")
+    go_on(file_of(home, made), made, GONE_ON)
+
+    said = home.run("delete", made).stderr.decode()
+
+    assert f"session {made} has turns of your own: 1" in said
+    assert f"archive {made}" in said
+    assert "--force" in said
