@@ -154,7 +154,8 @@ def test_a_marker_on_a_turn_that_was_rolled_back_stays_and_is_detached(tmp_path:
 
 
 def test_files_and_lines_of_them_are_pinned_and_let_go(home: Home):
-    whole: Json = {"uri": "a.py", "start": None, "end": None}
+    others = dict.fromkeys(("message", "note", "text"))
+    whole: Json = {"uri": "a.py", "start": None, "end": None} | others
     lines = whole | {"start": 2, "end": 3}
     assert home.json("pin", thread(1), "a.py") == [whole]
     absolute = str(home.user / "shop/a.py") + "#L2-L3"

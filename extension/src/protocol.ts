@@ -723,17 +723,28 @@ export interface RelabelParams {
   readonly label: string;
 }
 
-/** A session and a file, or lines of it (`src/a.py#L3-L9`), by a path in its folder. */
+/**
+ * A session, and one of four: a file, a message, a note, or a text of the user's own.
+ *
+ * `path` is a file in the folder of the session, or lines of it (`src/a.py#L3-L9`); `message` a
+ * reference as for `checkpoints/recall`; `note` the key of a fact or the id of a decision.
+ */
 export interface PinParams {
   readonly sessionId: string;
-  readonly path: string;
+  readonly path: string | null;
+  readonly message: string | null;
+  readonly note: string | null;
+  readonly text: string | null;
 }
 
-/** A file, or lines of one, that every state pack of the session offers. */
+/** A file, or lines of it, or else a message by its anchor, a note, or a text. */
 export interface Pin {
-  readonly uri: string;
+  readonly uri: string | null;
   readonly start: number | null;
   readonly end: number | null;
+  readonly message: string | null;
+  readonly note: string | null;
+  readonly text: string | null;
 }
 
 /** The pins of a session, the newest last. */
@@ -881,8 +892,8 @@ export interface PackCounts {
 /**
  * What is not in a pack, or is different here.
  *
- * `reason` is `outside_folder`, `older_turns`, `older_notes`, `older_markers`, `missing_files`,
- * `changed_files` or `suspect_facts`.
+ * `reason` is `outside_folder`, `older_turns`, `older_notes`, `older_markers`, `pinned_words`,
+ * `missing_files`, `changed_files` or `suspect_facts`.
  */
 export interface LeftBehind {
   readonly reason: string;

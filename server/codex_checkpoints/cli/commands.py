@@ -34,8 +34,8 @@ Before = Callable[["Terminal", argparse.Namespace], None]
 Check = Callable[[argparse.Namespace], str | None]
 """Return what is wrong with arguments that depend on each other, or None."""
 
-Argument = Callable[[argparse.ArgumentParser], object]
-"""Add an argument to a parser."""
+Argument = Callable[[Any], object]
+"""Add an argument to a parser, or to a group of one."""
 
 Lines = Callable[[Any, Screen], Iterable[str]]
 """Return the lines for people of what an operation returned."""
@@ -219,6 +219,17 @@ def value(name: str, metavar: str | None, about: str, **more: object) -> Argumen
 def flag(name: str, about: str) -> Argument:
     """Return an option without a value."""
     return lambda parser: parser.add_argument(name, action="store_true", help=about)
+
+
+def one_of(*arguments: Argument, required: bool = False) -> Argument:
+    """Return arguments of which at most one is given, with `required` exactly one."""
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        group = parser.add_mutually_exclusive_group(required=required)
+        for argument in arguments:
+            argument(group)
+
+    return add
 
 
 OF_ANY = "an id, its beginning, or a file"

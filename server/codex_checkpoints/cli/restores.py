@@ -20,6 +20,7 @@ from codex_checkpoints.cli.commands import (
     asks,
     count,
     flag,
+    one_of,
     report,
     value,
     whole,
@@ -29,6 +30,12 @@ from codex_checkpoints.presentation import restores as texts
 from codex_checkpoints.presentation.terminal import plain
 
 _PATH = "a file in the session's folder, or lines of it: src/a.py#L3-L9"
+_TO_PIN = (
+    value("path", "PATH", _PATH, nargs="?"),
+    value("--message", "REF", "a message: #120, its id, or t3 for the request of turn 3"),
+    value("--note", "ID", "a note: the key of a fact, or the id of a decision"),
+    value("--text", "TEXT", "a text of your own, one line"),
+)
 
 
 def add_marking(commands: Commands) -> None:
@@ -41,9 +48,9 @@ def add_marking(commands: Commands) -> None:
     add("unmark", "take a marker away", _unmark, SESSION, JSON, MARKER)
     label = value("label", "LABEL", "what to call it from now on")
     add("relabel", "give a marker another label", _relabel, SESSION, JSON, MARKER, label)
-    path = value("path", "PATH", _PATH, nargs="?")
-    add("pin", "pin a file for state packs, or list what is pinned", _pin, SESSION, JSON, path)
-    add("unpin", "take a pin away", _unpin, SESSION, JSON, value("path", "PATH", _PATH))
+    about = "pin something for digests and state packs, or list what is pinned"
+    add("pin", about, _pin, SESSION, JSON, one_of(*_TO_PIN))
+    add("unpin", "take a pin away", _unpin, SESSION, JSON, one_of(*_TO_PIN, required=True))
     about = "store or list an agent's verdicts on the artifacts it was given"
     items = value("items", "JSON", '[{"uri": …, "verdict": …}, …]', nargs="?")
     add("hints", about, _hints, SESSION, items, JSON)
@@ -123,7 +130,8 @@ def _unmark(options: argparse.Namespace, services: Terminal) -> int:
 
 
 def _pin(options: argparse.Namespace, services: Terminal) -> int:
-    operation = "marking.pins" if options.path is None else "marking.pin"
+    named = (options.path, options.message, options.note, options.text)
+    operation = "marking.pins" if named == (None,) * 4 else "marking.pin"
     return answer(options, services, operation, texts.pin_lines)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TypeVar
 
 from codex_checkpoints.core.restore import markers
-from codex_checkpoints.core.restore.markers import Pin
+from codex_checkpoints.core.restore.markers import AnyPin
 from codex_checkpoints.operations.services import Services, SessionParams
-from codex_checkpoints.service.marking import Hints, Markers, Placed
+from codex_checkpoints.service.marking import Hints, Markers, PinKind, Placed
+from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.storage import records
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
@@ -77,10 +78,29 @@ class RelabelParams:
 
 @frozen
 class PinParams:
-    """A session and a file, or lines of it (`src/a.py#L3-L9`), by a path in its folder."""
+    """A session, and one of four: a file, a message, a note, or a text of the user's own.
+
+    `path` is a file in the folder of the session, or lines of it (`src/a.py#L3-L9`); `message` a
+    reference as for `checkpoints/recall`; `note` the key of a fact or the id of a decision.
+    """
 
     session_id: str
-    path: str
+    path: str | None = None
+    message: str | None = None
+    note: str | None = None
+    text: str | None = None
+
+
+@frozen
+class Pin:
+    """A file, or lines of it, or else a message by its anchor, a note, or a text."""
+
+    uri: str | None = None
+    start: int | None = None
+    end: int | None = None
+    message: str | None = None
+    note: str | None = None
+    text: str | None = None
 
 
 @frozen
@@ -147,20 +167,20 @@ def relabel(services: Services, params: RelabelParams) -> Marker:
 
 
 def pin(services: Services, params: PinParams) -> PinList:
-    """Pin a file."""
-    found = _markers(services).pin(params.session_id, params.path)
-    return PinList(_changed(services, params, found), None)
+    """Pin a file, a message, a note or a text."""
+    found = _markers(services).pin(params.session_id, *_named(params))
+    return _pins(_changed(services, params, found))
 
 
 def unpin(services: Services, params: PinParams) -> PinList:
     """Take a pin away."""
-    found = _markers(services).unpin(params.session_id, params.path)
-    return PinList(_changed(services, params, found), None)
+    found = _markers(services).unpin(params.session_id, *_named(params))
+    return _pins(_changed(services, params, found))
 
 
 def pins(services: Services, params: SessionParams) -> PinList:
     """Return the pins of a session."""
-    return PinList(_markers(services).pins(params.session_id), None)
+    return _pins(_markers(services).pins(params.session_id))
 
 
 def hints(services: Services, params: HintsParams) -> HintList:
@@ -176,6 +196,33 @@ def hints(services: Services, params: HintsParams) -> HintList:
 
 def _markers(services: Services) -> Markers:
     return Markers(services.sessions, records.now, records.new_id)
+
+
+def _named(params: PinParams) -> tuple[PinKind, str]:
+    """Return what is to be pinned; refuses `invalid_payload`."""
+    named: tuple[tuple[PinKind, str | None], ...] = (
+        ("path", params.path),
+        ("message", params.message),
+        ("note", params.note),
+        ("text", params.text),
+    )
+    given: list[tuple[PinKind, str]] = [(kind, name) for kind, name in named if name is not None]
+    if len(given) != 1:
+        raise misfit("one of path, message, note and text must be there, and no other")
+    return given[0]
+
+
+def _pins(found: tuple[AnyPin, ...]) -> PinList:
+    return PinList(tuple(map(_pin, found)), None)
+
+
+def _pin(found: AnyPin) -> Pin:
+    if isinstance(found, markers.Pin):
+        return filled(Pin, found, message=None, note=None, text=None)
+    message, note, text = (
+        found.value if found.kind == kind else None for kind in ("message", "note", "text")
+    )
+    return Pin(message=message, note=note, text=text)
 
 
 def _marker(placed: Placed) -> Marker:

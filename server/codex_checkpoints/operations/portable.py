@@ -51,8 +51,8 @@ class PackCounts:
 class LeftBehind:
     """What is not in a pack, or is different here.
 
-    `reason` is `outside_folder`, `older_turns`, `older_notes`, `older_markers`, `missing_files`,
-    `changed_files` or `suspect_facts`.
+    `reason` is `outside_folder`, `older_turns`, `older_notes`, `older_markers`, `pinned_words`,
+    `missing_files`, `changed_files` or `suspect_facts`.
     """
 
     reason: str
@@ -166,6 +166,10 @@ _SENTENCES = {
         "{n} older steps in the history of notes are left out",
     ),
     "older_markers": ("1 older marker is left out", "{n} older markers are left out"),
+    "pinned_words": (
+        "1 pin that is no file is left out",
+        "{n} pins that are no files are left out",
+    ),
     "missing_files": ("1 file is not in this folder", "{n} files are not in this folder"),
     "changed_files": (
         "1 file is another one in this folder",

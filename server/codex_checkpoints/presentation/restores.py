@@ -90,11 +90,15 @@ def marker_lines(marker: marking.Marker, screen: Screen) -> list[str]:
 
 def pin_lines(pins: marking.PinList, _screen: Screen) -> list[str]:
     """Return a line for each pin."""
-    lines = [
-        plain(each.uri if each.start is None else f"{each.uri}#L{each.start}-L{each.end}")
-        for each in pins.items
-    ]
-    return lines or ["Nothing is pinned."]
+    return [plain(_pin(each)) for each in pins.items] or ["Nothing is pinned."]
+
+
+def _pin(pin: marking.Pin) -> str:
+    if pin.uri is not None:
+        return pin.uri if pin.start is None else f"{pin.uri}#L{pin.start}-L{pin.end}"
+    if pin.message is not None:
+        return f"message {pin.message}"
+    return f"text: {pin.text}" if pin.note is None else f"note {pin.note}"
 
 
 def hint_lines(hints: marking.HintList, _screen: Screen) -> list[str]:

@@ -37,15 +37,18 @@ from codex_checkpoints.service.reading.session_file import (
     find_turn,
     open_session,
 )
-from codex_checkpoints.service.refusal import Refusal, misfit
+from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.standing import last_line_with
 from codex_checkpoints.storage.contract import Row
+from codex_checkpoints.storage.records import MARKERS
 from codex_checkpoints.values import frozen
 
 MOST_TOKENS = 32_000
 _NEAR = 1 << 21
 """Bytes that a hook reads of a session for its digest, in front of the last compaction."""
+
+_MESSAGES = frozenset({"user", "assistant"})
 
 _FAR = 1 << 25
 """How far back a hook looks for that compaction."""
@@ -169,7 +172,8 @@ class Digests:
             gathered = self.gathered(row)
         else:
             gathered = Gathering.near_the_end(opened.replay, near, row.session_id).gathered()
-            gathered = evolve(gathered, carried=())  # the history holds these lines
+            pinned = self._pinned(row, opened.now())
+            gathered = evolve(gathered, carried=(), pinned=pinned)  # the history holds these lines
         if not whole and not gathered.replaced_below:
             return ""
         before = None if whole else gathered.replaced_below
@@ -200,6 +204,7 @@ class Digests:
             replay, gathered = self._read(row, until, None)
         else:
             replay, gathered = own.replay, own.gathering.gathered(row.session_id)
+        pinned = self._pinned(row, replay)
         parts = [gathered]
         read = {row.session_id}
         at = row
@@ -217,7 +222,35 @@ class Digests:
         whole = parts.pop()
         while parts:
             whole = parts.pop().after(whole)
-        return whole
+        return evolve(whole, pinned=pinned)
+
+    def _pinned(self, row: Row, replay: Replay) -> tuple[str, ...]:
+        """Return the texts of the pins of a session, as it is at the end of a replay."""
+        session_id, records = row.session_id, self._sessions.records
+        if records.look(session_id, MARKERS) is None:
+            return ()
+        from codex_checkpoints.core.restore.markers import PinnedWords, marker_set_of  # noqa: PLC0415
+        from codex_checkpoints.core.restore.pinned import pinned_texts  # noqa: PLC0415 - rare
+
+        with keeping("markers", session_id):
+            pins = marker_set_of(records.lines(session_id, MARKERS)).pins
+        words = [pin for pin in pins if isinstance(pin, PinnedWords)]
+        wanted = {pin.value for pin in words if pin.kind == "message"}
+        notes = None
+        if any(pin.kind == "note" for pin in words):
+            projections = self._sessions.projections
+            updates = projections.updates_of(self._sessions.catalogue.open(row))
+            known = tuple(update for update in updates if update.seq <= replay.seq)
+            notes = projections.project(replay, known)
+        messages = dict[str, Entry]()
+        if wanted:
+            named = self._entries(
+                row, lambda entry: f"#{entry.seq}" in wanted, None, None, rolled_back=False
+            )
+            for entry in (each for found in named for each in found.entries):
+                if entry.kind in _MESSAGES and entry.seq <= replay.seq:
+                    messages.setdefault(f"#{entry.seq}", entry)
+        return pinned_texts(pins, messages, notes)
 
     def _read(self, row: Row, until: int | None, last: int | None) -> tuple[Replay, Gathered]:
         replay = Replay()
@@ -269,12 +302,7 @@ class Digests:
         `unknown_ref`, `invalid_payload`.
         """
         row = self._sessions.find(session)
-        wanted = Ref.of(ref.strip())
-        named = _naming(wanted, self._turn_id(session, wanted.turn))
-        for found in self._entries(row, named, None, None, rolled_back=rolled_back):
-            entries = [
-                each for each in found.entries if wanted.turn is None or not found.is_copy(each)
-            ]
+        for found, entries in self._named(session, ref, rolled_back=rolled_back):
             if entries:
                 first = entries[0]
                 text = "\n".join(each.text for each in entries)
@@ -288,10 +316,31 @@ class Digests:
                     offset,
                     len(text),
                 )
+        raise _unknown(row, ref, f"record {ref[:80]!r} that can be recalled")
+
+    def message(self, session: str, ref: str) -> str:
+        """Return the anchor of the message that a reference names, the request of a turn.
+
+        Turns that were taken back do not count.  Refuses `unknown_session`, `unknown_ref`.
+        """
+        for _, entries in self._named(session, ref, rolled_back=False):
+            for entry in entries:
+                if entry.kind in _MESSAGES:
+                    return f"#{entry.seq}"
+        raise _unknown(self._sessions.find(session), ref, f"message {ref[:80]!r}")
+
+    def _named(
+        self, session: str, ref: str, *, rolled_back: bool
+    ) -> Iterator[tuple[_Found, list[Entry]]]:
+        """Yield what a reference names in a session, then in those that it goes on from."""
+        wanted = Ref.of(ref.strip())
+        named = _naming(wanted, self._turn_id(session, wanted.turn))
+        row = self._sessions.find(session)
+        for found in self._entries(row, named, None, None, rolled_back=rolled_back):
             if wanted.turn is not None:
-                break
-        message = f"session {row.session_id} has no record {ref[:80]!r} that can be recalled"
-        raise Refusal("unknown_ref", message, {"sessionId": row.session_id, "ref": ref[:200]})
+                yield found, [each for each in found.entries if not found.is_copy(each)]
+                return
+            yield found, found.entries
 
     def search(
         self, session: str, query: str, limit: int, *, rolled_back: bool = True
@@ -386,6 +435,11 @@ class _Found:
     def is_copy(self, entry: Entry) -> bool:
         """Return whether an entry is the history's copy of a message that stands beside it."""
         return self.typed and entry.in_history
+
+
+def _unknown(row: Row, ref: str, what: str) -> Refusal:
+    message = f"session {row.session_id} has no {what}"
+    return Refusal("unknown_ref", message, {"sessionId": row.session_id, "ref": ref[:200]})
 
 
 def _says_more(entry: Entry) -> bool:

@@ -29,7 +29,7 @@ from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.service.refusal import Refusal, keeping, warn
 from codex_checkpoints.storage.contract import ThreadStore, UnreadableSource
 from codex_checkpoints.storage.durable import Journal, StorageError
-from codex_checkpoints.storage.records import COMPACTIONS, IMPORTS, RESTORES, Records
+from codex_checkpoints.storage.records import COMPACTIONS, IMPORTS, MARKERS, RESTORES, Records
 from codex_checkpoints.values import define, frozen
 
 
@@ -99,7 +99,8 @@ class CompactionRecords:
 
     def forget(self, session_id: str) -> None:
         """Remove the records of a session that was not made; raises `StorageError`."""
-        self._records.remove(session_id, COMPACTIONS)
+        for name in (MARKERS, COMPACTIONS):
+            self._records.remove(session_id, name)
 
     def seed(self, session_id: str) -> Checkpoint | None:
         """Return the seed of a session; raises `StorageError` (JUN-46)."""

@@ -1,4 +1,4 @@
-"""Markers on turns, pins of files, and hints (AGN-7, AGN-83).
+"""Markers on turns, pins, and hints (AGN-7, AGN-83).
 
 A marker names a turn that has ended; when that turn is rolled back later the marker is detached.
 `core.restore.markers` defines the lines of `markers.jsonl`.
@@ -9,19 +9,23 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Generator, Sequence
+from typing import Literal
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
-from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.checkpoint.text import secret_in, value
 from codex_checkpoints.core.restore import markers
 from codex_checkpoints.core.restore.markers import (
+    AnyPin,
     Hint,
     Marker,
     MarkerSet,
     Origin,
     Pin,
+    PinnedWords,
     hints_in,
     line_of,
     problems_in,
+    text_to_pin,
 )
 from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.core.rollout.turns import Turn
@@ -35,6 +39,7 @@ from codex_checkpoints.storage.records import HINTS, MARKERS
 from codex_checkpoints.values import define, frozen
 
 _SHORTEST_PREFIX = 8
+PinKind = Literal["path", "message", "note", "text"]
 _LINES = re.compile(r"(?P<path>.+)#L(?P<start>[0-9]{1,9})(?:-L?(?P<end>[0-9]{1,9}))?", re.DOTALL)
 
 
@@ -105,30 +110,36 @@ class Markers:
             append(markers.renamed(marker.checkpoint_id, shown, self._now()))
         return _placed(self.find(row.session_id, marker.checkpoint_id), opened)
 
-    def pins(self, session: str) -> tuple[Pin, ...]:
+    def pins(self, session: str) -> tuple[AnyPin, ...]:
         """Return the pins of a session, the newest last."""
         return self.marker_set(self._sessions.find(session).session_id).pins
 
-    def pin(self, session: str, path: str) -> tuple[Pin, ...]:
-        """Pin a file, or lines of it (`PATH#L3-L9`); return all pins (AGN-38).
+    def pin(self, session: str, kind: PinKind, name: str) -> tuple[AnyPin, ...]:
+        """Pin something; return all pins (AGN-38).
 
-        A relative path is one in the session's folder.  Refuses `invalid_payload`, also for a path
-        that neither is nor was a file; where the folder is not on this machine the name is enough.
+        `name` is a file, or lines of it (`PATH#L3-L9`), a reference as for `recall`, the key of a
+        fact or the id of a decision, or a text of the user.  A relative path is one in the
+        session's folder.  Refuses `invalid_payload`, also for a path that neither is nor was a
+        file; where the folder is not on this machine the name is enough.  Refuses `unknown_ref`,
+        `unknown_note`, `secret_text`.
         """
         row, opened = self._sessions.open_own(session)
-        pin = _pin(path, opened)
-        self._refuse_no_file(pin, opened)
+        pin = self._meant(row, opened, kind, name)
+        if isinstance(pin, Pin):
+            self._refuse_no_file(pin, opened)
+        elif pin.kind == "note":
+            self._refuse_no_note(pin.value, opened)
         with self._writing(row.session_id) as append:
             append(markers.pinned(pin, self._now()))
         return self.marker_set(row.session_id).pins
 
-    def unpin(self, session: str, path: str) -> tuple[Pin, ...]:
-        """Remove a pin; return those that are left.  Refuses `invalid_payload`."""
+    def unpin(self, session: str, kind: PinKind, name: str) -> tuple[AnyPin, ...]:
+        """Remove a pin; return those that are left.  Refuses `invalid_payload`, `unknown_ref`."""
         row, opened = self._sessions.open_own(session)
-        pin = _pin(path, opened)
+        pin = self._meant(row, opened, kind, name)
         with self._writing(row.session_id) as append:
             if pin not in self.marker_set(row.session_id).pins:
-                raise misfit(f"path: {value(path, MAX_VALUE_CHARS)!r} is not pinned")
+                raise misfit(f"{kind}: {value(name, MAX_VALUE_CHARS)!r} is not pinned")
             append(markers.unpinned(pin, self._now()))
         return self.marker_set(row.session_id).pins
 
@@ -162,6 +173,27 @@ class Markers:
         hashes = self._hashes(row, opened, found)
         at, marker_id = self._now(), self._new_id()
         return Marker(marker_id, row.session_id, found.turn_id, label, at, origin, hashes)
+
+    def _meant(self, row: Row, opened: SessionFile, kind: PinKind, name: str) -> AnyPin:
+        match kind:
+            case "path":
+                return _pin(name, opened)
+            case "message":
+                from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - rare
+
+                return PinnedWords(kind, Digests(self._sessions).message(row.session_id, name))
+            case "note":
+                return PinnedWords(kind, name)
+            case "text":
+                return PinnedWords(kind, _text(name))
+
+    def _refuse_no_note(self, name: str, opened: SessionFile) -> None:
+        checkpoint = self._sessions.projections.current(opened)
+        known = {*checkpoint.facts, *(each.decision_id for each in checkpoint.decisions)}
+        if name not in known:
+            shown = value(name, MAX_VALUE_CHARS)
+            message = f"session {opened.session_id} has no note {shown!r}"
+            raise Refusal("unknown_note", message, {"sessionId": opened.session_id, "id": shown})
 
     def _refuse_no_file(self, pin: Pin, opened: SessionFile) -> None:
         """Refuse a pin whose file neither exists now nor was seen in the session."""
@@ -241,6 +273,17 @@ def _pin(path: str, opened: SessionFile) -> Pin:
     if found is None:
         raise misfit("path: must name a file")
     return Pin(found.uri, start, end)
+
+
+def _text(text: str) -> str:
+    found = secret_in(text)
+    if found is not None:
+        message = f"text holds what looks like a secret ({found})"
+        raise Refusal("secret_text", message, {"at": "text", "pattern": found})
+    shown = text_to_pin(text)
+    if not shown:
+        raise misfit("text: must not be empty")
+    return shown
 
 
 @define

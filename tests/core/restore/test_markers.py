@@ -8,6 +8,7 @@ from codex_checkpoints.core.restore.markers import (
     Marker,
     MarkerSet,
     Pin,
+    PinnedWords,
     copied,
     created,
     is_detached,
@@ -76,6 +77,10 @@ def test_markers_stand_in_the_order_of_their_making_and_one_removed_is_gone_for_
         {"type": "pinned", "uri": "a", "start": 0, "end": 3},
         {"type": "pinned", "uri": "a", "start": 4, "end": 3},
         {"type": "pinned", "uri": "x" * 1025},
+        {"type": "pinned", "kind": "message", "value": "12"},
+        {"type": "pinned", "kind": "file", "value": "a.py"},
+        {"type": "pinned", "kind": "text", "value": ""},
+        {"type": "pinned", "kind": "text", "value": "x" * 2001},
         {"type": "unpinned", "uri": 1},
         {"type": "unpinned", "uri": "never pinned"},
     ],
@@ -104,11 +109,14 @@ def test_a_label_is_a_value(told: str, kept: str):
 def test_pins_are_files_or_lines_of_them_the_newest_last_and_of_too_many_the_oldest_goes():
     whole, part = Pin("a.py"), Pin("a.py", 3, 9)
     lines = [pinned(whole, MADE), pinned(part, MADE), pinned(whole, MADE)]
+    words = [PinnedWords("message", "#12"), PinnedWords("note", "a"), PinnedWords("text", "b")]
     many = [Pin(f"{n}.py") for n in range(MAX_PINS + 1)]
 
     assert marker_set_of(lines).pins == (part, whole)
     assert marker_set_of([*lines, unpinned(part, MADE)]).pins == (whole,)
     assert marker_set_of([pinned(pin, MADE) for pin in many]).pins == tuple(many[1:])
+    both = marker_set_of([*lines, *(pinned(pin, MADE) for pin in words)])
+    assert (both.pins, both.files) == ((part, whole, *words), (part, whole))
 
 
 def test_a_marker_is_detached_when_its_turn_was_rolled_back_or_is_not_there():
@@ -125,7 +133,20 @@ def test_a_soft_branch_takes_the_markers_of_its_turns_and_a_hard_one_refers_to_a
     shelf = MarkerSet((marker("a", "t1"), *others), (Pin("a.py"), Pin("a.py", 1, 2)))
 
     def branch(turns: list[str] | None) -> MarkerSet:
-        return marker_set_of(lines_of(copied(shelf, SOURCE, BRANCH, turns), MADE))
+        return marker_set_of(lines_of(copied(shelf, SOURCE, BRANCH, turns, 20, 1), MADE))
 
     assert branch(["t1"]) == MarkerSet((marker("a", session=BRANCH),), shelf.pins)
     assert branch(None) == shelf
+
+
+def test_a_branch_takes_pinned_messages_up_to_its_marker_with_the_numbers_they_have_there():
+    pins = [PinnedWords("message", anchor) for anchor in ("#20", "#21")]
+    note, shelf = PinnedWords("note", "#21"), MarkerSet(pins=(*pins, PinnedWords("note", "#21")))
+
+    assert copied(shelf, SOURCE, BRANCH, [], 20).pins == (pins[0], note)
+    assert copied(shelf, SOURCE, BRANCH, None, 20).pins == (pins[0], note)
+    assert copied(shelf, SOURCE, BRANCH, [], 21, 1).pins == (
+        PinnedWords("message", "#21"),
+        PinnedWords("message", "#22"),
+        note,
+    )

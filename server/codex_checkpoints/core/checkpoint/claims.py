@@ -50,7 +50,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Artifact,
     Limits,
 )
-from codex_checkpoints.core.checkpoint.text import find_secret, one_line, value
+from codex_checkpoints.core.checkpoint.text import one_line, secret_in, value
 from codex_checkpoints.core.codec import camel
 from codex_checkpoints.core.rollout.fields import is_object
 from codex_checkpoints.core.rollout.paths import encoded
@@ -245,8 +245,7 @@ def _secrets(claim: Claim, _session: Known) -> Rejected | None:
     texts = list(_texts(claim, ""))
     if isinstance(claim, FactClaim):
         texts.append(("key, value", f"{claim.key}: {claim.value}"))
-    # Stored text has no line breaks, which may join two halves of a secret.
-    found = _first(texts, lambda text: find_secret(text) or find_secret(one_line(text)))
+    found = _first(texts, secret_in)
     return found and Rejected(
         "secret_text",
         "secrets",

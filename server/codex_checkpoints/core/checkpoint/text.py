@@ -72,6 +72,11 @@ def find_secret(text: str) -> str | None:
     return None
 
 
+def secret_in(text: str) -> str | None:
+    """Return the rule of a secret in a text as it is, or in one line, which joins two halves."""
+    return find_secret(text) or find_secret(one_line(text))
+
+
 def _between_marks(text: str) -> Iterator[tuple[int, str]]:
     start = 0
     for piece in text.split(MARK):

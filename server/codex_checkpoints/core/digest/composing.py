@@ -49,6 +49,11 @@ _SHARES: Final = {
 }
 """The most of the budget that a section takes."""
 
+_PINNED: Final = 0.5
+"""The most of the budget that pins take: the longest are cut to the first of these that fits."""
+
+_PIN_LIMITS: Final = (1200, 600, 300, 150, 80)
+
 _LAST_ANSWER, _ANSWER, _REQUEST, _SUMMARY_LINE = 2400, 400, 1200, 400
 _CARRIED: Final = 1000
 _LABEL: Final = 40
@@ -143,6 +148,7 @@ class _Composing:
     def compose(self) -> None:
         gathered = self._gathered
         self._fill("STATUS", self._status(), self._room)
+        self._fill("PINNED", self._pins(), int(self._room * _PINNED))
         answers = [each for each in gathered.answers if self._is_quoted(each.said.where)]
         self._section("OUTCOMES", map(self._outcome, reversed(answers)))
         self._section("CHANGES", self._change_rows())
@@ -229,6 +235,18 @@ class _Composing:
             yield _Row(None, text, "the age of the plan")
         if gathered.changes:
             yield _Row(None, f"changed files: {len(gathered.changes)}", "counted")
+
+    def _pins(self) -> list[_Row]:
+        """Return the pins in their order, so short that all have room, as far as that goes."""
+        texts = [text for text in self._gathered.pinned if text]
+        self._refused["PINNED"] += len(self._gathered.pinned) - len(texts)
+        room = int(self._room * _PINNED) - len("PINNED") - 4
+        rows = list[_Row]()
+        for limit in _PIN_LIMITS:
+            rows = [_Row(None, inline(text, limit), "pinned by the user") for text in texts]
+            if sum(_size(f"- {row.text}") for row in rows) <= room:
+                break
+        return rows
 
     def _outcome(self, answer: Answer) -> _Row:
         is_last = answer is self._gathered.answers[-1]

@@ -138,6 +138,8 @@ class Gathered:
     """The `seq` of the newest compaction: the history holds records from there on."""
     carried: tuple[Carried, ...] = ()
     """The digest in the newest replacement; it stands in for a source that is gone."""
+    pinned: tuple[str, ...] = ()
+    """The texts of the user's pins in their order, empty where there is no such record."""
 
     def after(self, before: Gathered) -> Gathered:
         """Return both together: `before` is of the sessions that this one goes on from."""

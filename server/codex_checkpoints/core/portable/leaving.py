@@ -272,6 +272,7 @@ class Left:
     older_turns: int = 0
     older_notes: int = 0
     older_markers: int = 0
+    pinned_words: int = 0
 
 
 def note_events(updates: Iterable[Update]) -> tuple[NoteEvent, ...]:
@@ -329,7 +330,7 @@ def packed(contents: SessionContents, homes: Iterable[str]) -> tuple[Pack, Left]
     turns = tuple(named[-MAX_TURNS:])
     modes = _modes(map(names.mode, contents.modes), contents.checkpoint.seq)
     way = map(names.link, contents.lineage[:MAX_LINEAGE])
-    pins = tuple(pin for pin in contents.marker_set.pins if not names.stays(pin.uri))
+    pins = tuple(pin for pin in contents.marker_set.files if not names.stays(pin.uri))
     pack = Pack(
         names.origin(contents.origin),
         names.checkpoint(contents.checkpoint),
@@ -345,9 +346,10 @@ def packed(contents: SessionContents, homes: Iterable[str]) -> tuple[Pack, Left]
     while pack.turns and len(to_bytes(pack)) > MAX_BYTES:
         pack = evolve(pack, turns=pack.turns[len(pack.turns) // 2 + 1 :])
     left = Left(
-        len(names.outside) + len(contents.marker_set.pins) - len(pins),
+        len(names.outside) + len(contents.marker_set.files) - len(pins),
         len(contents.turns) - len(pack.turns),
         len(history) - len(pack.notes),
         len(contents.marker_set.markers) - len(markers),
+        len(contents.marker_set.pins) - len(contents.marker_set.files),
     )
     return pack, left

@@ -1,14 +1,16 @@
-"""Markers, pins and hints: saved points of a session, and the files that a restore offers.
+"""Markers, pins and hints: saved points of a session, and what the user holds on to.
 
 Lines are only added to `markers.jsonl`.  A marker names a turn and never moves (AGN-83).  It holds
-a label, a time and the hashes of files, no text of the conversation (AGN-8).
+a label, a time and the hashes of files, no text of the conversation (AGN-8); a pinned message is
+kept by its number.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, TypeGuard, get_args
 
 from attrs import evolve
 
@@ -25,6 +27,11 @@ Origin = Literal["user", "compaction"]
 
 MAX_PINS = 64
 """The most pins of a session; a further one replaces the oldest."""
+
+MAX_PINNED_CHARS = 2000
+"""Code points of a pinned text."""
+
+_MESSAGE = re.compile(r"#[0-9]{1,15}")
 
 
 @frozen
@@ -54,11 +61,30 @@ class Pin:
 
 
 @frozen
+class PinnedWords:
+    """What every digest of the session quotes.
+
+    `value` is the anchor of a message (`#120`), the key or id of a note, or a text of the user.
+    """
+
+    kind: Literal["message", "note", "text"]
+    value: str
+
+
+AnyPin: TypeAlias = Pin | PinnedWords
+
+
+@frozen
 class MarkerSet:
     """The markers of a session, the oldest first, and its pins, the newest last."""
 
     markers: tuple[Marker, ...] = ()
-    pins: tuple[Pin, ...] = ()
+    pins: tuple[AnyPin, ...] = ()
+
+    @property
+    def files(self) -> tuple[Pin, ...]:
+        """Return the pins of files."""
+        return tuple(pin for pin in self.pins if isinstance(pin, Pin))
 
     def find(self, checkpoint_id: str) -> Marker | None:
         """Return the marker with this id, or None."""
@@ -68,6 +94,11 @@ class MarkerSet:
 def label_of(text: str) -> str:
     """Return a label as it is stored: a value (rules, "Text of values"); it may be empty."""
     return value(text, MAX_VALUE_CHARS)
+
+
+def text_to_pin(text: str) -> str:
+    """Return a text as it is pinned: a value (rules, "Text of values"); it may be empty."""
+    return value(text, MAX_PINNED_CHARS)
 
 
 def created(marker: Marker) -> dict[str, Any]:
@@ -86,12 +117,12 @@ def removed(checkpoint_id: str, at: str) -> dict[str, Any]:
     return {"type": "removed", "checkpointId": checkpoint_id, "at": at}
 
 
-def pinned(pin: Pin, at: str) -> dict[str, Any]:
-    """Return the line that pins a file or lines of one."""
+def pinned(pin: AnyPin, at: str) -> dict[str, Any]:
+    """Return the line that pins something."""
     return {"type": "pinned"} | kept.write(pin) | {"at": at}
 
 
-def unpinned(pin: Pin, at: str) -> dict[str, Any]:
+def unpinned(pin: AnyPin, at: str) -> dict[str, Any]:
     """Return the line that takes a pin away."""
     return {"type": "unpinned"} | kept.write(pin) | {"at": at}
 
@@ -103,7 +134,7 @@ def marker_set_of(lines: Iterable[object]) -> MarkerSet:
     is not used again.
     """
     markers: dict[str, Marker | None] = {}
-    pins: dict[Pin, None] = {}
+    pins: dict[AnyPin, None] = {}
     for line in lines:
         fields = object_of(line)
         name = text_of(fields.get("checkpointId"))
@@ -122,9 +153,11 @@ def marker_set_of(lines: Iterable[object]) -> MarkerSet:
                 if name is not None and name in markers:
                     markers[name] = None
             case "pinned":
-                _pin(pins, kept.read_or_none(fields, Pin))
+                pin = _pin_in(fields)
+                if pin is not None:
+                    renew(pins, pin, None, MAX_PINS)
             case "unpinned":
-                pin = kept.read_or_none(fields, Pin)
+                pin = _pin_in(fields)
                 if pin is not None:
                     pins.pop(pin, None)
             case _:
@@ -132,15 +165,18 @@ def marker_set_of(lines: Iterable[object]) -> MarkerSet:
     return MarkerSet(tuple(marker for marker in markers.values() if marker), tuple(pins))
 
 
-def _pin(pins: dict[Pin, None], pin: Pin | None) -> None:
+def _pin_in(fields: Mapping[str, Any]) -> AnyPin | None:
+    """Return the pin of a line, None where it is none."""
+    words = kept.read_or_none(fields, PinnedWords)
+    if words is not None:
+        fits = words.kind != "message" or _MESSAGE.fullmatch(words.value) is not None
+        return words if fits and 0 < len(words.value) <= MAX_PINNED_CHARS else None
+    pin = kept.read_or_none(fields, Pin)
     if pin is None or not 0 < len(pin.uri) <= MAX_URI_CHARS:
-        return
+        return None
     if pin.start is None or pin.end is None:
-        if pin.start != pin.end:
-            return
-    elif not 1 <= pin.start <= pin.end:
-        return
-    renew(pins, pin, None, MAX_PINS)
+        return pin if pin.start == pin.end else None
+    return pin if 1 <= pin.start <= pin.end else None
 
 
 def is_detached(marker: Marker, turns: Turns) -> bool:
@@ -148,24 +184,39 @@ def is_detached(marker: Marker, turns: Turns) -> bool:
     return all(turn.turn_id != marker.turn_id for turn in turns.counting())
 
 
-def copied(
-    source: MarkerSet, source_id: str, branch_id: str, kept: Iterable[str] | None
+def copied(  # noqa: PLR0913, PLR0917 - the two sessions, and where they part
+    source: MarkerSet,
+    source_id: str,
+    branch_id: str,
+    kept: Iterable[str] | None,
+    until: int,
+    shift: int = 0,
 ) -> MarkerSet:
     """Return the markers and pins of its source that a branch begins with.
 
     `kept` are the turns of a soft branch, which keep their ids (AGN-12): their markers become the
     branch's own, others stay behind.  None is a hard restore, which has no turn of its source: all
-    markers stay references to their sessions.
+    markers stay references to their sessions.  Messages behind the `seq` `until` stay behind; the
+    branch counts the others `shift` higher.
     """
+    pins = tuple(
+        PinnedWords("message", f"#{int(pin.value[1:]) + shift}") if _is_message(pin) else pin
+        for pin in source.pins
+        if not _is_message(pin) or int(pin.value[1:]) <= until
+    )
     if kept is None:
-        return source
+        return evolve(source, pins=pins)
     own = {(source_id, turn_id) for turn_id in kept}  # a turn id alone is never unique (AGN-11)
     markers = (
         evolve(marker, session_id=branch_id)
         for marker in source.markers
         if (marker.session_id, marker.turn_id) in own
     )
-    return MarkerSet(tuple(markers), source.pins)
+    return MarkerSet(tuple(markers), pins)
+
+
+def _is_message(pin: AnyPin) -> TypeGuard[PinnedWords]:
+    return isinstance(pin, PinnedWords) and pin.kind == "message"
 
 
 def lines_of(source: MarkerSet, at: str) -> list[dict[str, Any]]:

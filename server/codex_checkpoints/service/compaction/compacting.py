@@ -49,6 +49,7 @@ from codex_checkpoints.core.compaction.records import (
 from codex_checkpoints.core.digest.composing import Digest, digest_v1
 from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.history.windows import Chain
+from codex_checkpoints.core.restore.markers import MarkerSet, lines_of, marker_set_of
 from codex_checkpoints.service.compaction.installing import (
     Operation,
     changing,
@@ -84,7 +85,9 @@ from codex_checkpoints.service.digests import Digests, checked_budget, default_b
 from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
+from codex_checkpoints.service.undertaking import added
 from codex_checkpoints.storage.contract import Item, NewThread, Row, in_text
+from codex_checkpoints.storage.records import MARKERS
 from codex_checkpoints.values import define, frozen
 
 logger = logging.getLogger(__name__)
@@ -444,11 +447,17 @@ class Compacting:
             held.add(Prepared(record))
             if isinstance(what, NewThread):
                 sessions.compactions.give(session_id, record)
+                added(sessions.records, session_id, MARKERS, self._pins(source_id, record.at))
                 row = sessions.threads.create(what, asked.at)
             else:
                 sessions.threads.append(source_id, what, asked.at, expected=source.look)
                 row = sessions.own(source_id)
         return Done(asked, plan, record, row)
+
+    def _pins(self, source_id: str, at: str) -> list[dict[str, object]]:
+        """Return the lines of the pins of a source; its markers stay with its turns."""
+        pins = marker_set_of(self._sessions.records.lines(source_id, MARKERS)).pins
+        return lines_of(MarkerSet(pins=pins), at)
 
     def _new(self, plan: CompactionPlan, asked: Asked) -> _Change:
         _, session_id, first, second, turn_id, item_id = asked.ids

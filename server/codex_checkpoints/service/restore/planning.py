@@ -400,7 +400,7 @@ class Planner:
         updates = tuple(each for each in updates if each.seq <= seq)
         earlier = earlier_work(sessions, row, trace)
         marker_set = self.markers.marker_set(row.session_id)
-        contents = self._contents(trace, updates, earlier, marker_set.pins)
+        contents = self._contents(trace, updates, earlier, marker_set.files)
         first = sessions.catalogue.reader.first_line(row.path)
         head = object_of(object_of(load(first)).get("payload"))
         pack = state_pack(contents, self._budget) if hard else None

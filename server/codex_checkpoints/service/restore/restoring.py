@@ -186,12 +186,20 @@ class Restoring:
         )
         # A soft branch keeps its turns; a hard one has none of its source.
         kept = plan.turns if plan.pack is None else None
-        marker_set = markers.copied(plan.marker_set, record.source_session_id, branch_id, kept)
+        shift = self._shift(plan)
+        marker_set = markers.copied(
+            plan.marker_set,
+            record.source_session_id,
+            branch_id,
+            kept,
+            plan.contents.checkpoint.seq,
+            shift,
+        )
         count = transferred(plan.contents, len(marker_set.markers))
         work.prepared = PreparedRestore(work.operation, record, count)
         prepare(line_of(work.prepared))
         added(records, branch_id, MARKERS, markers.lines_of(marker_set, at))
-        added(records, branch_id, UPDATES, self._updates(plan))
+        added(records, branch_id, UPDATES, self._updates(plan, shift))
         new = evolve(new, items=_all_of(new.items, self._sessions.pace))
         work.row = self._sessions.threads.create(new, datetime.fromisoformat(at))
 
@@ -217,19 +225,22 @@ class Restoring:
         items = tuple(Item(line.type, line.payload) for line in made.lines)
         return NewThread(made.meta, items), Windows(before, made.chain.first, made.chain.current)
 
-    def _updates(self, plan: RestorePlan) -> Iterator[dict[str, object]]:
+    def _updates(self, plan: RestorePlan, shift: int) -> Iterator[dict[str, object]]:
         """Yield the updates of a soft branch; a hard one has them in its seed (AGN-46)."""
         if plan.pack is not None:
             return
-        reader, paginated = self._sessions.catalogue.reader, plan.head.get("history_mode")
-        # Without a head of its own the source counts one line less than its branch.
-        try:
-            moved = paginated != "paginated" and not begins_with_head(reader, plan.parts[0].path)
-        except UnreadableSource as error:
-            raise unreadable(plan.source.row, str(error)) from error
         for update in plan.updates:
             update_id = self._new_id() if update.revokes is None else ""
-            yield noted(evolve(update, seq=update.seq + moved), update_id)
+            yield noted(evolve(update, seq=update.seq + shift), update_id)
+
+    def _shift(self, plan: RestorePlan) -> int:
+        """Return how much higher a soft branch counts: a source without a head has a line less."""
+        if plan.pack is not None or plan.head.get("history_mode") == "paginated":
+            return 0
+        try:
+            return not begins_with_head(self._sessions.catalogue.reader, plan.parts[0].path)
+        except UnreadableSource as error:
+            raise unreadable(plan.source.row, str(error)) from error
 
     def _name(self, plan: RestorePlan) -> str:
         """Return the name of a hard branch: the label, then the title of the source.
