@@ -107,7 +107,7 @@ function menuOf(node: CheckpointNode): string {
     return isSuspect(node.note) ? "suspectFact" : node.note.kind;
   }
   if (node.pin !== null) {
-    return "pinnedFile";
+    return node.pin.uri === null ? "pinned" : "pinnedFile";
   }
   const menus = { open: "file", copy: "copyable", record: "record", compare: "changedFile" };
   return node.action === null ? "" : menus[node.action.kind];

@@ -90,7 +90,12 @@ export class Documents
   }
 
   async openRecord({ sessionId }: SessionSummary, ref: string): Promise<void> {
-    await show(address("record", `/${fileName(ref)} – record.json`, sessionId, ref));
+    // An anchor has its number, evidence has the id of a message or a call.
+    await show(
+      ref.startsWith("#")
+        ? recalledAt(ref, sessionId)
+        : address("record", `/${fileName(ref)} – record.json`, sessionId, ref),
+    );
   }
 
   /** Open a text that only this window has. */
@@ -149,9 +154,8 @@ export class Documents
       return [];
     }
     return anchorsIn(document.getText()).map(({ line, from, to, ref }) => {
-      const path = `/${fileName(ref)} – record.txt`;
       const range = new vscode.Range(line, from, line, to);
-      const link = new vscode.DocumentLink(range, address("recalled", path, query, ref));
+      const link = new vscode.DocumentLink(range, recalledAt(ref, query));
       link.tooltip = "Show the Record";
       return link;
     });
@@ -237,6 +241,10 @@ export class Documents
 
 function address(authority: string, path: string, query: string, fragment = ""): vscode.Uri {
   return vscode.Uri.from({ scheme: SCHEME, authority, path, query, fragment });
+}
+
+function recalledAt(ref: string, sessionId: string): vscode.Uri {
+  return address("recalled", `/${fileName(ref)} – record.txt`, sessionId, ref);
 }
 
 function stateAddress(shape: "view" | "json", session: SessionSummary, place: Place): vscode.Uri {

@@ -143,7 +143,7 @@ async function apply({ server }: App, { sessionId }: SessionSummary, payload: ob
   vscode.window.setStatusBarMessage("Noted", 2000);
 }
 
-async function askText(
+export async function askText(
   title: string,
   prompt: string,
   value: string,

@@ -1,26 +1,28 @@
-/** Commands that pin files or lines: every state pack of the session offers them. */
+/** Commands that pin what every digest of the session quotes, and every state pack offers. */
 
 import * as vscode from "vscode";
 import { type App, type Commands, inView } from "./app.ts";
-import { type CheckpointNode, pathOf } from "./model/checkpoint.ts";
+import { type CheckpointNode, NO_PIN, pathOf } from "./model/checkpoint.ts";
 import { uriOfFile } from "./model/notes.ts";
-import { PinRequest, type SessionSummary, UnpinRequest } from "./protocol.ts";
+import { askText } from "./notes.ts";
+import { type Pin, PinRequest, type SessionSummary, UnpinRequest } from "./protocol.ts";
 import { showDone } from "./requests.ts";
 import { pathForSessions } from "./settings.ts";
 
 export function pinCommands(app: App): Commands {
-  const pin = async ({ sessionId }: SessionSummary, path: string | null) => {
-    if (path !== null) {
-      await app.server.request(PinRequest, { sessionId, path });
-      showDone("Pinned to the session in view");
-    }
+  const pin = async ({ sessionId }: SessionSummary, some: Partial<Pin>) => {
+    await app.server.request(PinRequest, { sessionId, ...named({ ...NO_PIN, ...some }) });
+    showDone("Pinned to the session in view");
   };
   return {
     /** The file of a row, of the explorer, or of the active editor. */
     pinFile: (target?: CheckpointNode | vscode.Uri) =>
       inView(app, async (session) => {
         const meant = target ?? vscode.window.activeTextEditor?.document.uri;
-        await pin(session, await pathIn(session, meant));
+        const uri = await pathIn(session, meant);
+        if (uri !== null) {
+          await pin(session, { uri });
+        }
       }),
     /** The lines that are selected in the active editor. */
     pinLines: () =>
@@ -31,17 +33,37 @@ export function pinCommands(app: App): Commands {
           const { start, end } = editor.selection;
           // A selection of whole lines ends before the first character of the next one.
           const last = end.character === 0 && end.line > start.line ? end.line : end.line + 1;
-          await pin(session, pathOf({ uri, start: start.line + 1, end: last }));
+          await pin(session, { uri, start: start.line + 1, end: last });
+        }
+      }),
+    pinText: () =>
+      inView(app, async (session) => {
+        const prompt = "Every digest of the session quotes it. A secret is refused.";
+        const text = await askText("Pin Text to Session", prompt, "");
+        if (text) {
+          await pin(session, { text });
+        }
+      }),
+    pinNote: (node?: CheckpointNode) =>
+      inView(app, async (session) => {
+        if (node?.note) {
+          await pin(session, { note: node.note.id });
         }
       }),
     unpinFile: (node?: CheckpointNode) =>
       inView(app, async ({ sessionId }) => {
         if (node?.pin) {
-          await app.server.request(UnpinRequest, { sessionId, path: pathOf(node.pin) });
+          await app.server.request(UnpinRequest, { sessionId, ...named(node.pin) });
           showDone("The pin is removed");
         }
       }),
   };
+}
+
+/** A pin as a request names it. */
+function named(pin: Pin) {
+  const { message, note, text } = pin;
+  return { path: pathOf(pin), message, note, text };
 }
 
 /** The name of a file in the checkpoint of a session; null if the target is no file. */

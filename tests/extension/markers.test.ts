@@ -6,7 +6,7 @@ import {
   lineageText,
   madeWords,
 } from "../../extension/src/model/branches.ts";
-import { checkpointNodes, pathOf, pinsNode } from "../../extension/src/model/checkpoint.ts";
+import { checkpointNodes, NO_PIN, pathOf, pinsNode } from "../../extension/src/model/checkpoint.ts";
 import {
   comparisonTitle,
   differenceWords,
@@ -21,6 +21,7 @@ import {
   turnChoices,
 } from "../../extension/src/model/markers.ts";
 import { hasBelow, sessionRow, standsFor } from "../../extension/src/model/sessions.ts";
+import { cut, plain } from "../../extension/src/model/text.ts";
 import type {
   Branch,
   Difference,
@@ -255,9 +256,9 @@ test("a comparison is called by its states, and tells how much differs", () => {
 
 test("pins stand in a part of their own, and mark the files they are", () => {
   const pins = [
-    { uri: "src/auth.ts", start: null, end: null },
-    { uri: "a.py", start: 3, end: 9 },
-    { uri: "a.py", start: 4, end: 4 },
+    { ...NO_PIN, uri: "src/auth.ts" },
+    { ...NO_PIN, uri: "a.py", start: 3, end: 9 },
+    { ...NO_PIN, uri: "a.py", start: 4, end: 4 },
   ];
   assert.deepEqual(pins.map(pathOf), ["src/auth.ts", "a.py#L3-L9", "a.py#L4"]);
   assert.equal(pinsNode([]), null);
@@ -277,10 +278,26 @@ test("pins stand in a part of their own, and mark the files they are", () => {
     files.map(({ row, pin }) => [row.icon, pin]),
     [
       ["terminal", null],
-      ["pinned", { uri: "src/auth.ts", start: null, end: null }],
+      ["pinned", { ...NO_PIN, uri: "src/auth.ts" }],
       ["file", null],
     ],
   );
+});
+
+test("a pinned message opens its record; a note and a text are copied", () => {
+  const pins = [
+    { ...NO_PIN, message: "#12" },
+    { ...NO_PIN, note: "build.command" },
+    { ...NO_PIN, text: HOSTILE },
+  ];
+  const rows = pinsNode(pins)?.children ?? [];
+
+  assert.deepEqual(rows.map(({ row, action }) => [row.label, row.description, action]).slice(1), [
+    ["build.command", "note", { kind: "copy", text: "build.command" }],
+    ["#12", "message", { kind: "record", ref: "#12" }],
+  ]);
+  assert.equal(rows[0]?.row.label, cut(plain(HOSTILE), 400));
+  assert.equal(new Set(rows.map(({ id }) => id)).size, 3);
 });
 
 test("what a rollout says of markers, turns and branches stays text", () => {

@@ -86,7 +86,7 @@ function artifactNode(artifact: Artifact, pinned: boolean): CheckpointNode {
     const tooltip = `${label}\n${plain(artifact.hash ?? "no hash")}`;
     const spoken = listed(`file ${label}`, pinned ? "pinned" : "", hash);
     const row = { label, description: hash, tooltip, spoken, icon: pinned ? "pinned" : "file" };
-    const pin = pinned ? { uri: artifact.uri, start: null, end: null } : null;
+    const pin = pinned ? { ...NO_PIN, uri: artifact.uri } : null;
     return node(id, row, { action: { kind: "open", uri: artifact.uri }, pin });
   }
   const isCommand = artifact.kind === "command";
@@ -180,19 +180,39 @@ export function pinsNode(pins: readonly Pin[]): CheckpointNode | null {
   if (pins.length === 0) {
     return null;
   }
-  const children = [...pins].reverse().map((pin) => {
-    const lines = linesOf(pin);
-    const label = cut(plain(pin.uri), 400);
-    const spoken = listed(`pinned file ${label}`, lines);
-    const row = { label, description: lines, spoken, icon: "pinned" };
-    return node(`pins/${pathOf(pin)}`, row, { action: { kind: "open", uri: pin.uri }, pin });
-  });
-  return section("pins", "Pinned Files", `${pins.length}`, "pin", children);
+  const children = [...pins].reverse().map(pinNode);
+  return section("pins", "Pinned", `${pins.length}`, "pin", children);
 }
 
-/** The server's form of a pin: `src/a.py`, `src/a.py#L3`, `src/a.py#L3-L9`. */
-export function pathOf({ uri, start, end }: Pin): string {
-  if (start === null) {
+function pinNode(pin: Pin): CheckpointNode {
+  const { uri, message, note, text } = pin;
+  const [kind, name, action]: [string, string, Action] =
+    uri !== null
+      ? ["file", uri, { kind: "open", uri }]
+      : message !== null
+        ? ["message", message, { kind: "record", ref: message }]
+        : note !== null
+          ? ["note", note, { kind: "copy", text: note }]
+          : ["text", text ?? "", { kind: "copy", text: text ?? "" }];
+  const label = cut(plain(name), 400);
+  const description = kind === "file" ? linesOf(pin) : kind;
+  const spoken = listed(`pinned ${kind} ${label}`, kind === "file" ? description : "");
+  const id = `pins/${kind}/${pathOf(pin) ?? name}`;
+  return node(id, { label, description, spoken, icon: "pinned" }, { action, pin });
+}
+
+export const NO_PIN: Pin = {
+  uri: null,
+  start: null,
+  end: null,
+  message: null,
+  note: null,
+  text: null,
+};
+
+/** The server's form of a pinned file: `src/a.py`, `src/a.py#L3`, `src/a.py#L3-L9`. */
+export function pathOf({ uri, start, end }: Pin): string | null {
+  if (uri === null || start === null) {
     return uri;
   }
   return end === null || end === start ? `${uri}#L${start}` : `${uri}#L${start}-L${end}`;
