@@ -14,6 +14,7 @@ from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.recovery import recover_prepared
+from codex_checkpoints.storage.records import MARKERS
 from codex_checkpoints.wiring import outside
 from homes import Home, refusal, thread
 from killing import How, again, killed_at_each_step
@@ -48,6 +49,7 @@ def work() -> bytes:
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path / "template")
     home.put(work())
+    home.json("pin", thread(1), "--text", "Release on Friday.")
     return home
 
 
@@ -101,6 +103,8 @@ def _settled(home: Home, into: Into) -> bool:
         assert after.startswith(work())
         added = after[len(work()) :].count(b"\n")
         pointer = house.sessions.compactions.continued_by(thread(1))
+        holders = {thread(1), *(new if into == "new" else ())}
+        assert house.sessions.records.holding(MARKERS) == holders
         if not found:
             assert (new, set(events) - {"CompactionFailed"}, added, pointer) == ([], set(), 0, None)
             Compacting(house.sessions, outside({})).compact(Request(thread(1), into=into))
