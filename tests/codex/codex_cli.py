@@ -244,16 +244,16 @@ class AppServer:
     def _thread(result: Message) -> str:
         return str(cast("Message", result["thread"])["id"])
 
-    def begin(self, thread: str, prompt: str) -> str:
-        """Begin a turn; its id."""
+    def begin(self, thread: str, prompt: str, **settings: Json) -> str:
+        """Begin a turn, with settings of its own; its id."""
         said: list[Json] = [{"type": "text", "text": prompt, "text_elements": []}]
-        result = self.call("turn/start", {"threadId": thread, "input": said})
+        result = self.call("turn/start", {"threadId": thread, "input": said, **settings})
         return str(cast("Message", result["turn"])["id"])
 
-    def turn(self, thread: str, prompt: str) -> str:
+    def turn(self, thread: str, prompt: str, **settings: Json) -> str:
         """Take a turn to its end; its id."""
         since = self._messages.count()
-        turn = self.begin(thread, prompt)
+        turn = self.begin(thread, prompt, **settings)
         self.wait_for_turn_end(thread, since)
         return turn
 

@@ -118,6 +118,28 @@ def test_a_new_session_is_listed_resumed_and_sends_exactly_the_replacement(
 
 
 @both
+def test_a_new_session_goes_on_with_the_model_and_the_effort_of_its_source(
+    scripted: MakeHome, legacy: bool
+) -> None:
+    home, model = scripted(Answer(say(WORK)), Answer(say("Going on.")), model_name="gpt-5.2")
+    with AppServer(home) as server:
+        source = server.start(legacy=legacy)
+        server.turn(source, "Fix it.", model="gpt-5.5", effort="high")
+    done = compacted(home, source)
+
+    with AppServer(home) as server:
+        resumed = server.call("thread/resume", {"threadId": str(done.session_id)})
+        server.turn(str(done.session_id), "Go on.")
+
+    assert (resumed["model"], resumed["reasoningEffort"]) == ("gpt-5.5", "high")
+    request = model.turns[-1]
+    assert (request.body["model"], request.body["reasoning"]) == ("gpt-5.5", {"effort": "high"})
+    assert begins_with(request, done.built.items)
+    assert any("<environment_context>" in text for text in request.texts("user"))
+    assert model.compactions == []
+
+
+@both
 def test_in_place_the_next_request_is_the_replacement_with_one_call_of_the_model(
     scripted: MakeHome, legacy: bool
 ) -> None:

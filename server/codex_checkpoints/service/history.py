@@ -56,8 +56,8 @@ class Traced:
 
     The lines are those from `from_seq` to `to_seq`, of which `shift` is the lead of the seed;
     `instructions` are the tokens of the base instructions, `head` is the payload of the session's
-    own head, `last_report` that of the newest `token_count`.  `surveyed` is the first pass,
-    `in_front` that of what lies in front of its cut.
+    own head, `last_report` that of the newest `token_count`, `last_settings` that of the newest
+    `turn_context`.  `surveyed` is the first pass, `in_front` that of what lies in front of its cut.
     """
 
     history: History
@@ -69,6 +69,7 @@ class Traced:
     instructions: int
     head: Json
     last_report: Json | None
+    last_settings: Json | None
     in_front: Surveyed | None
 
     @property
@@ -149,6 +150,7 @@ class Histories:
             instructions=outline.instructions,
             head=survey.head,
             last_report=survey.last_report,
+            last_settings=survey.last_settings,
             in_front=None if above is None else _surveyed(survey.in_front, above),
         )
 

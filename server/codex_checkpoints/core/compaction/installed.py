@@ -76,13 +76,14 @@ class SourceSession:
     """The session that a new one continues.
 
     `head` is the payload of its `session_meta`, empty for files that have none.  `window` is the
-    size of the window of its model.
+    size of the window of its model; `settings` is the payload of its newest `turn_context`.
     """
 
     session_id: str
     cwd: str
     head: Json
     window: int | None
+    settings: Json | None = None
 
     @property
     def paginated(self) -> bool:
@@ -160,11 +161,17 @@ def new_session(
 ) -> NewSession:
     """Return a session that begins with this replacement and that Codex lists.
 
+    Codex takes the model, its effort and the approvals of a resumed session from a `turn_context`
+    behind the last task; a `comp_hash` in it of another version would make it compact again.
     `ids` are three new ones: the session, its first window, and that of the replacement (WIN-13).
     """
     session_id, first, second = ids
     chain = begun(first).opened(second)
     lines = (compacted(items, chain), *_named(session_id, source, naming, at))
+    if source.settings is not None:
+        settings = {**source.settings, "turn_id": naming.turn_id}
+        settings.pop("comp_hash", None)
+        lines += (RecordLine("turn_context", settings),)
     return NewSession(session_meta(session_id, first, source, at), lines, chain)
 
 

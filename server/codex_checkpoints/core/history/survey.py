@@ -232,6 +232,8 @@ class Survey:
         """The payload of the session's own `session_meta`, empty where there is none."""
         self.last_report: Json | None = None
         """The payload of the newest `token_count`."""
+        self.last_settings: Json | None = None
+        """The payload of the newest `turn_context`: model, effort, approvals."""
         self._marks: list[Mark] = []
         self._openings = Openings()
         self._start = Place(0, 0)
@@ -301,6 +303,7 @@ class Survey:
             case "compacted":
                 self._compacted(line)
             case "turn_context":
+                self.last_settings = line.payload
                 self._marks.append(Settings(text_of(line.payload.get("turn_id")), line.seq))
             case "world_state":
                 self._marks.append(WorldState(full=line.payload.get("full") is True))

@@ -465,7 +465,7 @@ class Compacting:
         cwd, head = source.row.cwd or "", source.traced.head
         made = new_session(
             plan.built.items,
-            SourceSession(source.session_id, cwd, head, source.window),
+            SourceSession(source.session_id, cwd, head, source.window, source.traced.last_settings),
             Naming(self._sessions.title(source.row) or "", turn_id, item_id),
             moment(asked.at),
             (session_id, first, second),
