@@ -43,6 +43,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
 
 HASHES = {"a.py": V1, "b.py": V2, "d/c.py": V1}
+SEEN = {(uri, seq): V1 for uri in ("a.py", "b.py", "d/c.py", "new.py") for seq in range(0, 40, 2)}
 UPDATES = accepted(
     [
         fact("early"),
@@ -56,6 +57,12 @@ UPDATES = accepted(
 )
 
 
+def seen_in(checkpoint: Checkpoint) -> dict[str, str]:
+    """Return what the session saw of each file, as far as it is known."""
+    found = checkpoint.artifacts.values()
+    return {each.uri: each.seen_hash for each in found if each.seen_hash is not None}
+
+
 def examples(share: float) -> settings:
     """Try so many times what the profile says: a long run is longer for every law."""
     return settings(max_examples=round(settings().max_examples * share))
@@ -66,7 +73,7 @@ ANY = st.one_of(sessions(), damaged())
 
 def outcome(replay: Replay) -> object:
     """Everything that may be asked of a replay."""
-    checkpoint = replay.checkpoint(UPDATES, HASHES)
+    checkpoint = replay.checkpoint(UPDATES, HASHES, seen=SEEN)
     state = replay.state
     return (
         to_bytes(checkpoint),
@@ -137,6 +144,22 @@ def test_another_spelling_of_the_same_lines_says_the_same(spelling: Spelling, da
     spelt = spelling(data)
 
     assert outcome(read(spelt)) == outcome(read(data))
+
+
+@given(data=sessions())
+def test_what_was_seen_is_of_the_last_observation_and_shown_where_the_host_can_look(data: bytes):
+    replay = read(data)
+    found = replay.checkpoint((), HASHES, seen=SEEN)
+
+    proved = seen_in(replay.checkpoint((), HASHES))
+    told = {
+        each.uri: SEEN[each.uri, each.last_observed_seq]
+        for each in found.artifacts.values()
+        if each.kind == "file" and (each.uri, each.last_observed_seq) in SEEN
+    }
+    assert seen_in(found) == {uri: told[uri] for uri in told if uri in HASHES} | proved
+    assert seen_in(replay.checkpoint((), {}, seen=SEEN)) == {}
+    assert seen_in(replay.checkpoint((), dict.fromkeys(HASHES), seen=SEEN)) == seen_in(found)
 
 
 @given(data=hostile_lines())

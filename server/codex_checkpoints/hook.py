@@ -77,6 +77,7 @@ class Door:
         from codex_checkpoints.storage import records
 
         sessions = assembly.assemble(self._places()).sessions
+        sessions.projections.follows = True
         try:
             hooking = Hooking(sessions, records.now, records.new_id)
             given = hooking.answer(call)

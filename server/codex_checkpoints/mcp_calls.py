@@ -84,6 +84,7 @@ class Calls:
             logging.basicConfig(handlers=[handler], level=logging.INFO)
             where = _places(self._folders)
             self._services = Services(where, assembly.assemble(where))
+            self._services.sessions.projections.follows = True
             for problem in self._services.problems:
                 logger.warning("config.toml: %s", problem)
         return self._services

@@ -146,11 +146,11 @@ def _follow(follower: Follower, watcher: Watcher, show: Callable[[Changed], None
             watcher.follow_folders(set(folders))
             # A file may have changed before its folder was watched.
             changes = follower.reconcile()
-        elif follower.marked.wait(following.RECONCILE_SECONDS):
+        elif follower.marked.wait(follower.patience):
             time.sleep(following.DEBOUNCE_SECONDS)
             changes = follower.drain()
         else:
-            changes = follower.reconcile()
+            changes = follower.unmarked()
         for change in changes:
             show(change)
 

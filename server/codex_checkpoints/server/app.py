@@ -299,9 +299,9 @@ class App:
     async def _next_look(self, follower: Follower) -> Callable[[], list[following.Changed]]:
         """Wait for a mark or the time limit; return how to look for changes."""
         try:
-            await asyncio.wait_for(self._wake.wait(), following.RECONCILE_SECONDS)
+            await asyncio.wait_for(self._wake.wait(), follower.patience)
         except TimeoutError:
-            return follower.reconcile
+            return follower.unmarked
         await asyncio.sleep(following.DEBOUNCE_SECONDS)
         self._wake.clear()
         return follower.drain

@@ -28,6 +28,9 @@ DEBOUNCE_SECONDS = 0.03
 RECONCILE_SECONDS = 10.0
 """How often everything is checked without an event, since events can be lost."""
 
+_QUIET_SECONDS = 1.1
+"""After this long a file that was being written is looked at again."""
+
 _ATTENDED = 4
 
 
@@ -70,6 +73,21 @@ class Follower:
         self._live: frozenset[str] = frozenset()
         self._attended: list[str] = []
         self._guard = Guard() if sessions.settings.drift_guard else None
+        sessions.projections.follows = True
+
+    @property
+    def patience(self) -> float:
+        """Return how many seconds to wait for a mark before the next look."""
+        waiting = self.sessions.projections.waiting
+        return _QUIET_SECONDS if waiting else RECONCILE_SECONDS
+
+    def unmarked(self) -> list[Changed]:
+        """Look as it is due when no mark came: at files being written, else at everything."""
+        waiting = self.sessions.projections.take_waiting()
+        if not waiting:
+            return self.reconcile()
+        changed = self._keep(self._current(waiting))
+        return [_changed(changed, "workspace")] if changed else []
 
     def mark(self, path: str) -> None:
         """Note, from any thread, that a path may have changed."""

@@ -192,7 +192,7 @@ class Notes:
             row.session_id,
             replay,
             memory.replay(updates, counts, Limits(), seed),
-            self._sessions.projections.project(replay, updates),
+            self._sessions.projections.project(opened, replay, updates),
             _Calls(self._sessions, row, seed) if calls is None else calls,
             # A file may have become shorter; what is accepted later still comes later.
             max([replay.seq, *(each.seq for each in updates if counts(each.turn_id))]),

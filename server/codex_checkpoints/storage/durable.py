@@ -360,10 +360,10 @@ class Journal:
     _file: int
     _folder: str
 
-    def append(self, line: object) -> None:
-        """Append a JSON value as one line, durable on return; raises `StorageError`."""
+    def append(self, *lines: object) -> None:
+        """Append JSON values as a line each, durable on return; raises `StorageError`."""
         with storage_errors():
-            append(self._file, orjson.dumps(line) + b"\n", self._folder)
+            append(self._file, b"".join(orjson.dumps(each) + b"\n" for each in lines), self._folder)
 
     def take_back(self) -> None:
         """Remove the last line, durable on return; raises `StorageError`."""

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
 from codex_checkpoints.core.compaction.ids import RANDOM_BYTES, uuid7
+from codex_checkpoints.core.rollout.fields import object_of, text_of, whole_of
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.audit import Audit
 from codex_checkpoints.storage.contract import in_text
@@ -31,6 +32,7 @@ from codex_checkpoints.storage.durable import (
 
 CHECKPOINT = "checkpoint_v1.json"
 UPDATES = "updates.jsonl"
+OBSERVED = "observed.jsonl"
 RECEIPTS = "receipts.jsonl"
 COMPACTIONS = "compactions.jsonl"
 HOOK_FAILED = "HookFailed"
@@ -63,10 +65,10 @@ class Records:
         return os.path.join(self.state_dir, "sessions")
 
     def noted_at(self, path: str) -> str | None:
-        """Return the session whose updates are in the file at a path, None for another file."""
+        """Return the session whose checkpoint rests on the record at a path, else None."""
         folder, name = os.path.split(path)
         above, session_id = os.path.split(folder)
-        return session_id if name == UPDATES and above == self.sessions_dir else None
+        return session_id if name in {UPDATES, OBSERVED} and above == self.sessions_dir else None
 
     def session_dir(self, session_id: str) -> str | None:
         """Return the folder of a session; None for an id that cannot be its name."""
@@ -98,6 +100,22 @@ class Records:
         """Return the accepted updates of a session in the order of its file."""
         found = (update_of(line) for line in self.lines(session_id, UPDATES))
         return tuple(update for update in found if update is not None)
+
+    def observed(self, session_id: str) -> dict[tuple[str, int], str]:
+        """Return the hashes that were seen right after an observation, by uri and `seq`."""
+        found: dict[tuple[str, int], str] = {}
+        for line in map(object_of, self.lines(session_id, OBSERVED)):
+            uri, seq, seen = text_of(line.get("uri")), whole_of(line.get("seq")), line.get("hash")
+            if uri is not None and seq is not None and isinstance(seen, str):
+                found.setdefault((uri, seq), seen)
+        return found
+
+    def add_observed(self, session_id: str, seen: Mapping[tuple[str, int], str]) -> None:
+        """Append such hashes; raises `StorageError`."""
+        at = now()
+        lines = [{"uri": uri, "seq": seq, "hash": seen[uri, seq], "at": at} for uri, seq in seen]
+        with self.journal(session_id, OBSERVED) as journal:
+            journal.append(*lines)
 
     def add_receipt(self, session_id: str, receipt: Mapping[str, object]) -> None:
         """Append a receipt of what Codex was given; raises `StorageError`."""

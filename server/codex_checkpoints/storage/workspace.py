@@ -33,7 +33,7 @@ from codex_checkpoints.storage.file_lock import open_flags
 from codex_checkpoints.values import define, frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
 DEFAULT_HASH_LIMIT = 64 * 1024 * 1024
 
@@ -42,6 +42,7 @@ _ATTEMPTS = 3
 _REMEMBERED = 16_384
 # The coarsest time stamps in use are FAT's, of two seconds.
 _GRANULARITY_NS = 2_000_000_000
+_QUIET_NS = 1_000_000_000
 
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]|\\\\|//")
 # What Windows takes for a device, a pipe or a second stream of a file, wherever it stands.
@@ -110,6 +111,26 @@ class Workspace:
         unseen = (uri for uri in wanted if uri not in found)
         gone = (uri for uri in unseen if place is not None and place.is_gone(uri))
         return found | dict.fromkeys(gone)
+
+    def quiet(self, base: str | None, latest: Mapping[str, int]) -> tuple[dict[str, str], bool]:
+        """Return the hashes of files inside the base that last changed by a time, in ns, each.
+
+        A file that changed within the last second is left out, and it is returned that there is
+        one.
+        """
+        found: dict[str, str] = {}
+        waiting, place = False, self._place(base)
+        for uri, path, root in self._found(base, latest):
+            with contextlib.suppress(OSError, ValueError):
+                changed = os.lstat(path).st_mtime_ns
+                if changed > latest[uri] or place is None or not _is_below(place.root, path):
+                    continue
+                age = self._clock() - changed
+                waiting = waiting or 0 <= age < _QUIET_NS
+                value = self._hash(root, path) if age >= _QUIET_NS else None
+                if value is not None and os.lstat(path).st_mtime_ns == changed:
+                    found[uri] = value
+        return found, waiting
 
     def content(self, base: str | None, uri: str) -> bytes | None:
         """Return the bytes of the file at a uri; None where it has no hash, or only of its size."""

@@ -282,4 +282,4 @@ def _observe(
     state: State, item: items.ToolCall | items.ToolResult, line: Line, texts: tuple[str, ...] = ()
 ) -> None:
     place = line.seq, state.turn_folder, state.base
-    state.observe(Observation(place, item, texts, line.shortened))
+    state.observe(Observation(place, item, texts, line.shortened, line.stamp))

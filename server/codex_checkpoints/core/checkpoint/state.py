@@ -51,13 +51,15 @@ _ENCODED_CONTROL = "%(?:[01][0-9A-F]|7F|C2%[89][0-9A-F]|E2%80%A[89A-E]|E2%81%A[6
 class Observation(NamedTuple):
     """An item with an outcome, or a call with the texts of its answer.
 
-    `printed` is the hash of what a `cat` printed, if all of it is recorded.
+    `at` is the time stamp of the record.  `printed` is the hash of what a `cat` printed, if all of
+    it is recorded.
     """
 
     place: Place
     item: ToolCall | ToolResult
     texts: tuple[str, ...] = ()
     shortened: bool = False
+    at: str | None = None
     printed: str | None = None
 
     def seen(self) -> tuple[Seen, ...]:
@@ -80,7 +82,7 @@ class FileObservation:
 
     The `hash` of a file is that of its content then, where the record proves it.  The host cannot
     hash a file with an `opaque` name, since the name was changed.  `edited` is the `seq` of the
-    newest edit, -1 if there is none.
+    newest edit, -1 if there is none; `at` is the time stamp of the record.
     """
 
     kind: ArtifactKind
@@ -88,6 +90,7 @@ class FileObservation:
     hash: str | None = None
     opaque: bool = False
     edited: int = -1
+    at: str | None = None
 
     @property
     def hashable(self) -> bool:
@@ -102,7 +105,7 @@ class Observations:
     artifacts: dict[str, FileObservation] = Factory(dict[str, FileObservation])
     left_out: int = 0
     """The number of parsed observations whose name could not be kept."""
-    _queue: list[Observation | tuple[Place, tuple[Seen, ...]]] = field(init=False, factory=list)
+    _queue: list[tuple[Observation, tuple[Seen, ...] | None]] = field(init=False, factory=list)
     _size: int = field(init=False, default=0)
 
     def begin(self, seed: Checkpoint) -> None:
@@ -115,9 +118,9 @@ class Observations:
         if size > _LONG or not size:
             seen = observation.seen()
             if seen:
-                self._queue.append((observation.place, seen))
+                self._queue.append((waiting, seen))
         else:
-            self._queue.append(waiting)
+            self._queue.append((waiting, None))
             self._size += size
         if self._size > _QUEUE_CHARS or len(self._queue) > _QUEUE:
             self.settle()
@@ -127,16 +130,15 @@ class Observations:
         queue, self._queue, self._size = self._queue, [], 0
         newest: dict[str, FileObservation] = {}
         cut = -1
-        for queued in reversed(queue):
-            whole = isinstance(queued, Observation)
-            place, seen = (queued.place, ()) if whole else queued
-            if place[0] < cut:
+        for waiting, seen in reversed(queue):
+            seq = waiting.place[0]
+            if seq < cut:
                 break
-            for uri, observed in self._named(place, queued.seen() if whole else seen):
+            for uri, observed in self._named(waiting, waiting.seen() if seen is None else seen):
                 kept = newest.setdefault(uri, observed)
                 kept.edited = max(kept.edited, observed.edited)
             if len(newest) >= _LIMITS.max_artifacts_total and cut < 0:
-                cut = place[0]
+                cut = seq
         for uri in newest.keys() & self.artifacts.keys():
             newest[uri].edited = max(newest[uri].edited, self.artifacts[uri].edited)
         if newest:
@@ -147,8 +149,11 @@ class Observations:
         self.settle()
         return _newest(self.artifacts, limits.max_artifacts_total)
 
-    def _named(self, place: Place, seen: tuple[Seen, ...]) -> Iterator[tuple[str, FileObservation]]:
+    def _named(
+        self, observation: Observation, seen: tuple[Seen, ...]
+    ) -> Iterator[tuple[str, FileObservation]]:
         """Yield the artifacts of one observation by uri, the last one first."""
+        place, at = observation.place, observation.at
         for each in reversed(seen):
             uri, opaque = name_of(each, place)
             if uri is None:
@@ -156,7 +161,7 @@ class Observations:
             else:
                 edited = place[0] if each.action in _EDITS else -1
                 known = None if opaque else each.hash
-                yield uri, FileObservation(each.kind, place[0], known, opaque, edited)
+                yield uri, FileObservation(each.kind, place[0], known, opaque, edited, at)
 
 
 def name_of(seen: Seen, place: Place) -> tuple[str | None, bool]:
@@ -181,7 +186,7 @@ def _slim(observation: Observation) -> tuple[Observation, int]:
         item = CommandRun(
             item.call_id, item.argv, item.folder, item.parsed, item.status, item.exit_code
         )
-        return Observation(observation.place, item, printed=_printed(observation)), size
+        return observation._replace(item=item, printed=_printed(observation)), size
     if not isinstance(item, ToolCall) or not item.is_command:
         return observation, 0
     arguments = object_of(item.arguments)

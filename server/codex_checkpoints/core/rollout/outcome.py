@@ -50,9 +50,12 @@ def outcome_of(run: CommandRun) -> Outcome:
 
 
 def printed_whole(outcome: Outcome) -> str | None:
-    """Return the hash of what a command printed; None if it failed or may have printed more."""
+    """Return the hash of what a command printed; None if it failed or may have printed more.
+
+    An empty text proves nothing: it may not be recorded.
+    """
     text = outcome.printed
-    if outcome.exit_code != 0 or text is None or _size(text) >= _WHOLE_BELOW:
+    if outcome.exit_code != 0 or not text or _size(text) >= _WHOLE_BELOW:
         return None
     return None if _UNSURE.search(text) else content_hash(text)
 

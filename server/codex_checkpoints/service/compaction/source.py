@@ -180,9 +180,8 @@ class Sources:
 
     def checkpoint(self, source: CompactionSource) -> Checkpoint:
         """Return the checkpoint of a session, with the present hashes; nothing is stored."""
-        return self._sessions.projections.project(
-            source.replay, self._sessions.projections.updates_of(source.opened)
-        )
+        projections, opened = self._sessions.projections, source.opened
+        return projections.project(opened, source.replay, projections.updates_of(opened))
 
     def past(self, source: CompactionSource) -> tuple[Past, ...]:
         """Return the history with the first time and place of each item (JUN-43).

@@ -30,7 +30,7 @@ def received(sessions: Sessions, session: str) -> tuple[Receipt, ...]:
     if not given:
         return ()
     replay = opened.now()
-    checkpoint = sessions.projections.project(replay, sessions.projections.updates_of(opened))
+    checkpoint = sessions.projections.current(opened)
     view = view_v1(checkpoint, sessions.settings.caps_for(replay.state.model))
     # A hook hands over the bundle, a tool the view alone; newer receipts have the view apart.
     current = {digest_of(bundle(view)), digest_of(view)}

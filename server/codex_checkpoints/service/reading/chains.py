@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from codex_checkpoints.core.checkpoint.memory import Update
@@ -114,34 +115,42 @@ def inherited(
     A base that cannot be read, and a cut without an ordinal, end it, since what lies below cannot
     be ordered.
     """
-    head, replay = opened.head, opened.now()
-    if not _inherits(head) or not replay.scale.ordinals:
-        return ()
     # What a session of ours began with moves the `seq` of all who build on it alike.
-    shift = replay.scale.shift
+    shift = opened.now().scale.shift
     found: tuple[Update, ...] = ()
+    for thread, below in bases_of(opened, locate, ours=False):
+        found = (*(each for each in updates(thread) if each.seq - shift < below), *found)
+    return found
+
+
+def bases_of(
+    opened: SessionFile, locate: Locate, *, ours: bool = True
+) -> Iterator[tuple[str, int]]:
+    """Yield the sessions that one builds on, the nearest first, with the ordinal of each cut.
+
+    Without `ours` a session that we made ends them.
+    """
+    head = opened.head
+    if not _inherits(head, ours=ours) or not opened.now().scale.ordinals:
+        return
     seen = {opened.session_id}
     below: int | None = None
-    try:
+    with contextlib.suppress(UnreadableSource):
         for path, cut in bases_below(opened.reader, opened.path, locate)[0]:
-            if not _inherits(head) or cut.end_ordinal is None:
-                break
+            if not _inherits(head, ours=ours) or cut.end_ordinal is None:
+                return
             below = cut.end_ordinal if below is None else min(below, cut.end_ordinal)
             head = head_of(opened.reader.first_line(path))
             thread = (head and head.session_id) or opened.reader.identify(path).thread_id
             if thread not in seen:
                 seen.add(thread)
-                older = (each for each in updates(thread) if each.seq - shift < below)
-                found = (*older, *found)
-    except UnreadableSource:
-        pass
-    return found
+                yield thread, below
 
 
-def _inherits(head: SessionMeta | None) -> bool:
+def _inherits(head: SessionMeta | None, *, ours: bool) -> bool:
     return (
         head is not None
         and head.base is not None
         and head.inherited_below is None
-        and head.originator != OURS
+        and (ours or head.originator != OURS)
     )

@@ -11,6 +11,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.straying import straying
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.reading.chains import inherited
+from codex_checkpoints.service.reading.seen import SeenFiles
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage.contract import Row
@@ -52,20 +53,33 @@ class Projections:
         self._catalogue = catalogue
         self._records = records
         self._workspace = workspace
+        self._seen = SeenFiles(catalogue.chains, records, workspace)
         self.storage_problem: str | None = None
         """Why the last checkpoint could not be stored."""
+        self.follows = False
+        """Whether this process follows sessions live, and records what it sees of their files."""
+        self.waiting: set[str] = set()
+        """Sessions with an observed file that changed less than a second before the last look."""
+
+    def take_waiting(self) -> set[str]:
+        """Return, once, the sessions with a file that changed less than a second ago."""
+        waiting, self.waiting = self.waiting, set()
+        return waiting
 
     def current(self, opened: SessionFile) -> Checkpoint:
         """Return the checkpoint of a session as it was read, with the hashes of now."""
-        return self.project(opened.now(), self.updates_of(opened))
+        return self.project(opened, opened.now(), self.updates_of(opened))
 
     def keep(self, row: Row, opened: SessionFile) -> Projection:
         """Make the checkpoint of a session and store it if its bytes changed."""
-        checkpoint = self.current(opened)
-        data = canonical.to_bytes(checkpoint)
         if not self._catalogue.is_current(row):
             # A file from elsewhere, or an older segment: the session's checkpoint is another's.
-            return Projection(row.session_id, checkpoint, data)
+            checkpoint = self.current(opened)
+            return Projection(row.session_id, checkpoint, canonical.to_bytes(checkpoint))
+        if self.follows and self._seen.look(opened):
+            self.waiting.add(row.session_id)
+        checkpoint = self.current(opened)
+        data = canonical.to_bytes(checkpoint)
         path = self._records.checkpoint_path(row.session_id, row.path)
         try:
             changed = self._records.write_checkpoint(row.session_id, row.path, data)
@@ -90,7 +104,7 @@ class Projections:
         if until is not None:
             replay = self._catalogue.read(row, until).now()
             updates = tuple(update for update in updates if update.seq <= replay.seq)
-        checkpoint = self.project(replay, updates)
+        checkpoint = self.project(opened, replay, updates)
         return Projection(row.session_id, checkpoint, canonical.to_bytes(checkpoint))
 
     def updates(self, session_id: str) -> tuple[Update, ...]:
@@ -107,10 +121,13 @@ class Projections:
         locate = self._catalogue.chains.locator(opened.path)
         return (*inherited(opened, locate, self.updates), *self.updates(opened.session_id))
 
-    def project(self, replay: Replay, updates: Iterable[Update]) -> Checkpoint:
-        """Return a checkpoint with the hashes of now; nothing is stored."""
+    def project(self, opened: SessionFile, replay: Replay, updates: Iterable[Update]) -> Checkpoint:
+        """Return a checkpoint of a session, which a replay read up to a record, as files are now.
+
+        Nothing is stored.
+        """
         looks = self._workspace.looks(replay.state.base, replay.files())
-        return replay.checkpoint(updates, looks)
+        return replay.checkpoint(updates, looks, seen=self._seen.of(opened))
 
 
 @frozen

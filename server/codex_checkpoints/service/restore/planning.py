@@ -477,7 +477,8 @@ class Planner:
     ) -> PackContents:
         replay, workspace, marker = trace.replay, self.sessions.workspace, self.source.marker
         base, session_id = replay.state.base, self.source.row.session_id
-        checkpoint = replay.checkpoint(updates, workspace.hashes(base, replay.files()))
+        opened = self.source.opened
+        checkpoint = self.sessions.projections.project(opened, replay, updates)
         traces = trace.traces()
         files = [uri for uri, each in checkpoint.artifacts.items() if each.kind == "file"]
         references = references_of(
