@@ -1,10 +1,13 @@
 """What restores are made of, for tests: plain values to begin with, and strategies for any."""
 
+from typing import Any
+
 from attrs import evolve
 from hypothesis import strategies as st
 
 from checkpoints import CHECKPOINTS, HASHES, LONG, URIS, WORDS
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint, Plan
+from codex_checkpoints.core.digest.records import Check, Gathered, Where
 from codex_checkpoints.core.restore.pack import (
     HEADINGS,
     TITLE,
@@ -19,11 +22,15 @@ from codex_checkpoints.core.restore.pack import (
 from codex_checkpoints.core.restore.records import Restore, TokenFigures, Windows, restore_of
 from codex_checkpoints.core.restore.references import (
     Chunk,
+    Drift,
     FileReference,
+    Missing,
     References,
     SystemArtifact,
 )
 from codex_checkpoints.core.restore.trace import Message, ModeChange
+from codex_checkpoints.core.rollout.ours import DIGEST_LINE
+from codex_checkpoints.core.rollout.outcome import Outcome
 
 SOURCE = "01a1f865-0000-7000-8000-000000000001"
 BRANCH = "01a1f865-0000-7000-8000-000000000002"
@@ -43,10 +50,11 @@ def carried(
     references: References | None = None,
     pins: tuple[Pinned, ...] = (),
     window: tuple[Message, ...] = (),
+    **more: Any,  # noqa: ANN401 - as `PackContents`
 ) -> PackContents:
     """Carry a checkpoint, and nothing more than is said."""
     known = References() if references is None else references
-    return PackContents(origin, reason, modes, checkpoint, known, pins, window)
+    return PackContents(origin, reason, modes, checkpoint, known, pins, window, **more)
 
 
 def recorded(
@@ -74,7 +82,11 @@ def recorded(
 
 
 def sections_in(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Take a pack apart into headings and their lines; anything else in it is an error (AGN-52)."""
+    """Take a pack apart into headings and their lines; anything else in it is an error (AGN-52).
+
+    A digest at its end is no part of it.
+    """
+    text = text.partition(f"\n{DIGEST_LINE}\n")[0]
     title, *lines = text.removesuffix("\n").split("\n")
     assert (title, text[-1]) == (TITLE, "\n")
     order = [heading for heading, _ in HEADINGS]
@@ -134,6 +146,22 @@ MESSAGES = st.lists(
     max_size=7,
     unique_by=lambda message: message.ref,
 )
+COMMANDS = st.builds(
+    Check,
+    st.integers(0, 999).map(lambda seq: Where(None, seq)),
+    LONG,
+    WORDS,
+    st.builds(Outcome, st.booleans(), st.none() | st.integers(-1, 255)),
+    st.integers(0, 3),
+)
+GATHERED = st.builds(
+    Gathered,
+    ended=st.sampled_from([None, "answered", "aborted", "failed", "open"]),
+    checks=st.lists(COMMANDS, max_size=20, unique_by=lambda check: check.where.seq).map(tuple),
+    edits=st.integers(0, 3),
+)
+DRIFT = st.lists(st.builds(Drift, URIS, WORDS, WORDS), max_size=20, unique_by=lambda one: one.uri)
+MISSING = st.lists(st.builds(Missing, URIS, WORDS), max_size=2, unique_by=lambda one: one.uri)
 CARRIED = st.builds(
     PackContents,
     ORIGINS,
@@ -143,4 +171,10 @@ CARRIED = st.builds(
     REFERENCES,
     PINS.map(tuple),
     MESSAGES.map(tuple),
+    st.none() | LONG,
+    GATHERED,
+    st.sampled_from(["", f"{DIGEST_LINE}\n\n[STATUS]\n- last turn: answered\n"]),
+    st.just(()),
+    DRIFT.map(tuple),
+    MISSING.map(tuple),
 )

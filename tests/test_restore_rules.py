@@ -16,7 +16,7 @@ from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records
 from homes import Home, go_on, snapshot, thread
-from restores import MODES, restored
+from restores import MODES, marked, restore, restored
 from rollouts import (
     Step,
     assistant,
@@ -83,7 +83,7 @@ def test_what_was_said_and_read_is_in_no_record_and_in_no_hard_branch(
     home: Home, mode: RestoreMode
 ):
     with home.house() as house:
-        done = restored(house.sessions, mode, turn=None)
+        done = restore(house.sessions, marked(house.sessions, turn=None), mode, window=0)
         branch = Path(house.sessions.find(done.record.session_id).path).read_text()
 
     chain = {"response_id", "responseId"}  # of a model, which goes nowhere

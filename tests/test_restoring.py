@@ -164,7 +164,7 @@ def test_a_soft_branch_of_a_fork_is_one_sequence_without_a_second_head(home: Hom
 
 
 def test_a_hard_branch_holds_the_pack_and_nothing_of_the_conversation(home: Home):
-    done = restored(home)
+    done = restored(home, window=0)
 
     path = branch(home, done)
     text = path.read_text()
@@ -279,6 +279,97 @@ def test_files_and_lines_are_named_with_what_happened_to_them(home: Home):
     first_two = b"".join(data.splitlines(keepends=True)[:2])
     assert (chunk.chunk_id, chunk.hash) == ("a.py#L1-L2", digest_of(first_two))
     assert any(each.kind == "patch" for each in done.record.references.system)
+
+
+def a_session_with(home: Home, *turns: Any) -> None:  # noqa: ANN401 - as `rollout`
+    home.put(rollout(session(thread=thread(1), cwd=str(home.user / "shop")), *turns))
+
+
+def test_the_pack_has_the_whole_task_and_the_last_three_messages(home: Home):
+    task = "Repair the login. " + "All of this counts. " * 20 + "Never touch tests/."
+    said = [f"message {n}" for n in range(3)]
+    a_session_with(home, *(turn(user(text), assistant(SAID)) for text in (*said, task)))
+
+    pack = restored(home, turn="4").pack or ""
+
+    assert f"\n[TASK]\n- {task}\n" in pack
+    assert f"\n[USER_MESSAGES]\n- message 1\n- message 2\n- {task}\n" in pack
+    assert "message 0" not in pack
+    assert SAID not in pack
+    assert "Never touch tests/." not in ours(home)
+
+
+def test_the_commands_of_a_pack_have_the_last_exit_code_of_each(home: Home):
+    checked = (shell("pytest -q", exit_code=1), patch(update="a.py"), shell("pytest -q"))
+    hidden = shell("printf KEY=v > .env", exit_code=1)
+    a_session_with(home, turn(user("Repair it"), *checked, hidden, shell("npm ci", exit_code=7)))
+
+    done = restored(home, turn="1")
+
+    assert "\n[COMMANDS]\n- exit 7: npm ci\n- exit 0: pytest -q\n" in (done.pack or "")
+    assert ".env" not in (done.pack or "")
+    (left,) = done.record.deferred
+    assert (left.part, left.reason) == ("commands", "filtered")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_task_of_an_ended_turn_is_not_gone_on_with(tmp_path: Path, form: Form):
+    pack = restored(a_home(tmp_path, form), turn="1").pack or ""
+
+    assert "- The marked turn was answered, so its task may be done" in pack
+    assert "go on with the task" not in pack.lower()
+
+
+def test_a_digest_up_to_the_turn_stands_in_the_pack_when_it_is_asked_for(home: Home):
+    done = restored(home, turn="2", digest_tokens=400)
+
+    pack, _, digest = (done.pack or "").partition("\n[SESSION_DIGEST v1]\n")
+    assert SAID in digest
+    assert LATER not in digest
+    assert SAID not in pack
+    assert "[SESSION_DIGEST" not in (restored(home, turn="2").pack or "")
+    asked = home.run("restore", thread(1), "x", "--mode", "hard", "--digest-tokens", "40000")
+    assert b"32,000" in asked.stderr
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_files_that_the_session_changed_behind_the_turn_are_told(home: Home, mode: RestoreMode):
+    before, after = turn(user("One"), patch(update="a.py")), turn(user("Two"), patch(update="a.py"))
+    gone = patch(add="gone.py"), patch(delete="gone.py")
+    a_session_with(home, before, after, turn(user("Three"), patch(add="b.py"), *gone))
+
+    done = restored(home, mode, turn="1")
+
+    assert [(each.uri, each.then) for each in done.record.drift] == [
+        ("a.py", "unknown:"),
+        ("b.py", "unknown:"),
+    ]
+    assert [(each.code, each.count) for each in done.record.warnings] == [("drift", 2)]
+    assert [each["uri"] for each in told(home, "DriftDetected")] == ["a.py", "b.py"]
+    if mode == "hard":
+        assert " changed)\n- file: b.py (changed after that turn)\n" in (done.pack or "")
+
+
+def test_a_restore_says_that_files_are_not_put_back_and_which_differ(home: Home):
+    a_session_with(home, turn(user("One")), turn(user("Two"), patch(update="a.py")))
+    marker = home.json("mark", thread(1), "--label", "x", "--turn", "1")["checkpointId"]
+
+    shown = home.run("restore", thread(1), marker, "--mode", "soft").stdout.decode()
+
+    assert "Project files are not put back." in shown
+    assert "! 1 file changed since the marker's turn: a.py\n" in shown
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_audit_of_a_branch_has_every_event_of_its_restore(home: Home, mode: RestoreMode):
+    (home.user / "shop/b.py").unlink()
+
+    done = restored(home, mode)
+
+    branches = home.json("audit", "--session", done.record.session_id)
+    assert [event["type"] for event in branches] == kinds(home)
+    (missing,) = (event for event in branches if event["type"] == "ArtifactMissing")
+    assert missing["sessionId"] == done.record.session_id
 
 
 def test_a_pinned_content_and_the_last_messages_may_enter_the_pack_and_no_record(home: Home):

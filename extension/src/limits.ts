@@ -8,3 +8,9 @@ export const MAX_KEY = 128;
 
 /** As many of the user's last messages as a pack may hold. */
 export const MAX_MESSAGES = 5;
+
+/** As many as it holds unless another number is given. */
+export const DEFAULT_MESSAGES = 3;
+
+/** As many tokens as a digest may have. */
+export const MAX_DIGEST = 32000;

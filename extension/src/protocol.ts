@@ -945,7 +945,8 @@ export interface Imported {
  * A marker to go on from; `mode` is `soft` or `hard`.
  *
  * `budget` is the tokens of a state pack, null for the setting; `window` the number of the user's
- * last messages in it, 0 to 5; `reason` stands in it.
+ * last messages in it, 0 to 5; `reason` stands in it; `digestTokens` is how much of a digest up to
+ * the marker it may have.
  */
 export interface RestoreParams {
   readonly sessionId: string;
@@ -954,6 +955,7 @@ export interface RestoreParams {
   readonly budget: number | null;
   readonly window: number;
   readonly reason: string | null;
+  readonly digestTokens: number;
   readonly workDoneToken: number | string | null;
 }
 
@@ -970,11 +972,11 @@ export interface PackItem {
 }
 
 /**
- * One thing that a pack leaves out.
+ * One thing that a pack leaves out, or that stands in it shortened.
  *
  * `reason` is `budget`, `filtered` (a step that is done, a decision that another supersedes),
- * `missing` (a pinned file that is not there), `no_lines` (it has no such lines), `unreadable` or
- * `bound` (a pin that is shown in part, or too large to be read).
+ * `evicted` (newer ones took its place), `missing` (a pinned file that is not there), `no_lines`
+ * (it has no such lines), `unreadable`, or `bound` (longer than it may be: it is shortened).
  */
 export interface DeferredItem {
   readonly part: string;

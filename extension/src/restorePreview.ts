@@ -237,8 +237,8 @@ export class RestorePreview {
   }
 
   #params(options: RestoreOptions) {
-    const { mode, budget, window, reason } = readOptions(options);
-    return { ...this.#of, mode, budget, window, reason: reason === "" ? null : reason };
+    const { reason, ...others } = readOptions(options);
+    return { ...this.#of, ...others, reason: reason === "" ? null : reason };
   }
 
   async #source(sessionId: string): Promise<SessionSummary | null> {

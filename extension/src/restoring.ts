@@ -9,6 +9,7 @@ import {
   notice,
   type PreviewState,
   previewState,
+  readOptions,
   restoreChoices,
 } from "./model/restore.ts";
 import { localTime } from "./model/text.ts";
@@ -110,7 +111,7 @@ export class Restores implements vscode.Disposable {
       open.show(mode);
       return;
     }
-    const options = { mode: mode ?? "soft", budget: null, window: 0, reason: "" } as const;
+    const options = readOptions({ mode });
     const panel = openPanel(PREVIEW, "Restore");
     this.#previewIn(panel, { ...place, options });
   }

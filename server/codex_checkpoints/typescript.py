@@ -23,7 +23,8 @@ from codex_checkpoints import protocol
 from codex_checkpoints.core.checkpoint.payloads import MAX_NAME
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.codec import camel
-from codex_checkpoints.core.restore.pack import MAX_WINDOW
+from codex_checkpoints.core.restore.pack import DEFAULT_WINDOW, MAX_WINDOW
+from codex_checkpoints.service.digests import MOST_TOKENS
 
 TARGET = Path(__file__).resolve().parents[2] / "extension" / "src" / "protocol.ts"
 LIMITS = TARGET.with_name("limits.ts")
@@ -82,7 +83,11 @@ def limits() -> str:
         "/** As many code points as the key of a fact may have. */\n"
         f"export const MAX_KEY = {MAX_NAME};\n\n"
         "/** As many of the user's last messages as a pack may hold. */\n"
-        f"export const MAX_MESSAGES = {MAX_WINDOW};\n"
+        f"export const MAX_MESSAGES = {MAX_WINDOW};\n\n"
+        "/** As many as it holds unless another number is given. */\n"
+        f"export const DEFAULT_MESSAGES = {DEFAULT_WINDOW};\n\n"
+        "/** As many tokens as a digest may have. */\n"
+        f"export const MAX_DIGEST = {MOST_TOKENS};\n"
     )
 
 

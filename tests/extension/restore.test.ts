@@ -119,7 +119,7 @@ test("the two ways to go on have their exact names, and promise no more than the
 });
 
 test("what a page asks for is read strictly", () => {
-  const options = { mode: "hard", budget: 40, window: 2, reason: "why" };
+  const options = { mode: "hard", budget: 40, window: 2, digestTokens: 500, reason: "why" };
   assert.deepEqual(fromPage({ kind: "restore", options }), { kind: "restore", options });
   assert.deepEqual(fromPage({ kind: "goTo", sessionId: "s1" }), { kind: "goTo", sessionId: "s1" });
   assert.deepEqual(fromPage({ kind: "again", mode: "hard" }), { kind: "again" });
@@ -127,14 +127,34 @@ test("what a page asks for is read strictly", () => {
     assert.equal(fromPage(value), null);
   }
   assert.deepEqual(
-    readOptions({ mode: "merge", budget: 1.5, window: 9, reason: `a\u0000${HOSTILE}` }),
+    readOptions({ mode: "merge", window: 9, digestTokens: 1e9, reason: `a\u0000${HOSTILE}` }),
     {
       mode: "soft",
       budget: null,
       window: 5,
+      digestTokens: 32_000,
       reason: "a [31m<script>x</script>  [a](command:b) $(trash)",
     },
   );
+});
+
+test("without a choice the last three messages go along, and no digest", () => {
+  const { mode, budget, window, digestTokens } = readOptions({ budget: 1.5 });
+  assert.deepEqual([mode, budget, window, digestTokens], ["soft", null, 3, 0]);
+});
+
+test("an item of several lines is in the pack when all of them are", () => {
+  const lines = [line("- pinned: a.md", 4, "a.md"), line("- | one", 6, "a.md"), line("- b", 8)];
+  const counts = (budget: number) => {
+    const { included, deferred } = cutAt(lines, budget);
+    return [included, deferred];
+  };
+  assert.deepEqual([3, 4, 6, 8].map(counts), [
+    [0, 2],
+    [0, 2],
+    [1, 1],
+    [2, 0],
+  ]);
 });
 
 test("what the editor kept of a page is read strictly too", () => {
@@ -282,8 +302,8 @@ test("the details have every part, each with its own content", () => {
     ["reset", "w0", "w1", "w2"],
     ["pack", "SESSION_RESTORE"],
     ["included", "task"],
-    ["deferred", "no tokens left", "longer than a pinned content may be"],
-    ["deferred", "done, or superseded by another", "not there"],
+    ["deferred", "no tokens left", "shortened: longer than it may be"],
+    ["deferred", "done, superseded by another, or never quoted", "not there"],
     ["state", "Fix it"],
     ["plan", "done", "Read"],
     ["decisions", "d1", "Use it"],

@@ -70,7 +70,7 @@ test("nobody is kept out of the pages of a restore", async (t) => {
   await step(t, "Tab leads through it from the top to the buttons, and is seen", async () => {
     await inEachTheme(workbench, async (colours) => {
       await front.getByRole("radio", { name: HARD }).focus();
-      const stopped = await tabThrough(page, 8);
+      const stopped = await tabThrough(page, 9);
       assert.deepEqual(
         stopped.map(({ name }) => name),
         [
@@ -79,6 +79,7 @@ test("nobody is kept out of the pages of a restore", async (t) => {
           "Budget in tokens",
           "One More Line",
           "Last messages of yours",
+          "Tokens of a digest",
           "Reason",
           "Restore",
           "Cancel",

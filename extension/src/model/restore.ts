@@ -1,6 +1,6 @@
 /** Restores: options, texts, figures, and the messages of their pages. */
 
-import { MAX_LABEL, MAX_MESSAGES } from "../limits.ts";
+import { DEFAULT_MESSAGES, MAX_DIGEST, MAX_LABEL, MAX_MESSAGES } from "../limits.ts";
 import type {
   LineageNode,
   PackItem,
@@ -29,6 +29,8 @@ export interface RestoreOptions {
   readonly mode: Mode;
   readonly budget: number | null;
   readonly window: number;
+  /** The most tokens of a digest in the pack; 0 for none. */
+  readonly digestTokens: number;
   readonly reason: string;
 }
 
@@ -38,12 +40,13 @@ export function readMode(value: unknown): Mode {
 
 /** Read options from a page's message or a kept state. */
 export function readOptions(value: unknown): RestoreOptions {
-  const { mode, budget, window, reason } = Object(value) as Record<string, unknown>;
+  const { mode, budget, window, digestTokens, reason } = Object(value) as Record<string, unknown>;
   const whole = (some: unknown) => (Number.isSafeInteger(some) ? Math.max(0, Number(some)) : null);
   return {
     mode: readMode(mode),
     budget: whole(budget),
-    window: Math.min(whole(window) ?? 0, MAX_MESSAGES),
+    window: Math.min(whole(window) ?? DEFAULT_MESSAGES, MAX_MESSAGES),
+    digestTokens: Math.min(whole(digestTokens) ?? 0, MAX_DIGEST),
     reason: typeof reason === "string" ? cut(plain(reason), MAX_LABEL) : "",
   };
 }
@@ -91,7 +94,9 @@ export function partName(part: string): string {
     notes: "Notes",
     files: "Files",
     pinned: "Pinned",
+    commands: "Commands",
     window: "Last messages",
+    digest: "Digest",
   };
   return names[part] ?? part;
 }
@@ -148,15 +153,20 @@ export interface Cut {
 export function cutAt(lines: readonly PackLine[], budget: number): Cut {
   const outside = lines.findIndex(({ tokens }) => tokens > budget);
   const at = outside === -1 ? lines.length : outside;
-  const included = lines.slice(0, at).filter(isItem).length;
-  const deferred = lines.slice(at).filter(isItem);
+  const outer = lines.slice(at).filter(isItem);
+  const deferred = itemsIn(outer);
   return {
     lines: at,
     tokens: lines[at - 1]?.tokens ?? 0,
-    included,
-    deferred: deferred.length,
-    next: deferred[0] ?? null,
+    included: itemsIn(lines.filter(isItem)) - deferred,
+    deferred,
+    next: outer[0] ?? null,
   };
+}
+
+/** How many items some lines are of; a pin and a digest have several lines. */
+function itemsIn(lines: readonly PackLine[]): number {
+  return new Set(lines.map(({ part, id }) => `${part} ${id}`)).size;
 }
 
 export function costOf(lines: readonly PackLine[]): number {

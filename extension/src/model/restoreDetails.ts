@@ -110,7 +110,7 @@ function carriedSection(details: RestoreDetails): Section {
 
 /** Whether an item with this reason is missing from the pack; the pack names other items. */
 function isLeftOut(reason: string): boolean {
-  return reason === "budget" || reason === "filtered";
+  return ["budget", "filtered", "evicted"].includes(reason);
 }
 
 function resetSection({ contextReset, windows }: RestoreDetails): Section {
@@ -137,11 +137,12 @@ function packSections(details: RestoreDetails): Section[] {
   const { included, deferred, pack, budget, packTokens } = details;
   const reasons: Record<string, string> = {
     budget: "no tokens left",
-    filtered: "done, or superseded by another",
+    filtered: "done, superseded by another, or never quoted",
+    evicted: "newer ones took its place",
     missing: "not there",
     no_lines: "the file has no such lines",
     unreadable: "not to be read",
-    bound: "longer than a pinned content may be",
+    bound: "shortened: longer than it may be",
   };
   const gone = "Its text stood in the branch, which is gone or has changed.";
   const body: Body =
@@ -153,7 +154,7 @@ function packSections(details: RestoreDetails): Section[] {
   return [
     ...(budget === null ? [] : [{ id: "pack", title, count: null, isOpen: false, body }]),
     ...list("included", budget === null ? "Carried items" : "In the pack", included, part, item),
-    ...list("deferred", "Left out of the pack", deferred, part, item, why),
+    ...list("deferred", "Left out of the pack or shortened", deferred, part, item, why),
   ];
 }
 

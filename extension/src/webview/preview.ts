@@ -1,6 +1,6 @@
 /** The page that previews a restore. */
 
-import { MAX_LABEL, MAX_MESSAGES } from "../limits.ts";
+import { MAX_DIGEST, MAX_LABEL, MAX_MESSAGES } from "../limits.ts";
 import {
   type Cut,
   costOf,
@@ -70,8 +70,12 @@ class PreviewPage {
         send({ kind: "options", options: this.#options });
       },
     );
-    const messages = messagesField(this.#options, (window) => this.#ask({ window }));
-    this.#hardOnly = el("div", {}, this.#budget.element, messages);
+    const { window, digestTokens } = this.#options;
+    const messages = messagesField(window, (count) => this.#ask({ window: count }));
+    const digest = digestField(digestTokens, (tokens) =>
+      this.#ask({ digestTokens: tokens }, REST_MS),
+    );
+    this.#hardOnly = el("div", {}, this.#budget.element, messages, digest);
     const reason = reasonField(this.#options, (text) => this.#ask({ reason: text }, REST_MS));
     this.#restore = button("Restore", { class: "first" }, () => {
       this.#restore.disabled = true;
@@ -101,9 +105,11 @@ class PreviewPage {
 
   /** Show a preview, unless newer options are waiting for theirs. */
   show(preview: Preview): void {
-    const { mode, window, reason } = readOptions(this.#options);
     const shown = preview.options;
-    if (shown.mode !== mode || shown.window !== window || shown.reason !== reason) {
+    const isSame = (["mode", "window", "digestTokens", "reason"] as const).every(
+      (name) => shown[name] === readOptions(this.#options)[name],
+    );
+    if (!isSame) {
       return;
     }
     this.#preview = preview;
@@ -301,22 +307,34 @@ export class Budget {
   }
 }
 
-export function messagesField(
-  options: RestoreOptions,
+export function messagesField(count: number, choose: (count: number) => void): HTMLElement {
+  const about = `At the end of the pack, as far as the budget reaches. 0 to ${MAX_MESSAGES}.`;
+  const input = numberInput("messages", count, MAX_MESSAGES, choose);
+  return field("Last messages of yours", input, about);
+}
+
+function digestField(tokens: number, choose: (tokens: number) => void): HTMLElement {
+  const about = `Quotes from the conversation up to the marker, within the budget. 0 to ${MAX_DIGEST}.`;
+  return field("Tokens of a digest", numberInput("digest", tokens, MAX_DIGEST, choose), about);
+}
+
+function numberInput(
+  id: string,
+  now: number,
+  most: number,
   choose: (count: number) => void,
-): HTMLElement {
-  const aria = { describedby: "about-messages" };
-  const max = String(MAX_MESSAGES);
-  const input = el("input", { id: "messages", type: "number", min: "0", max, aria });
-  input.value = String(options.window);
+): HTMLInputElement {
+  const max = String(most);
+  const aria = { describedby: `about-${id}` };
+  const input = el("input", { id, type: "number", min: "0", max, aria });
+  input.value = String(now);
   input.addEventListener("input", () => {
     const count = input.valueAsNumber;
-    if (Number.isInteger(count) && count >= 0 && count <= MAX_MESSAGES) {
+    if (Number.isInteger(count) && count >= 0 && count <= most) {
       choose(count);
     }
   });
-  const about = `At the end of the pack, as far as the budget reaches. 0 to ${MAX_MESSAGES}.`;
-  return field("Last messages of yours", input, about);
+  return input;
 }
 
 export function reasonField(
@@ -414,7 +432,7 @@ function lineRow({ text, id }: PackLine): HTMLElement {
 function shortenedList(items: readonly PackItem[]): Child[] {
   return [
     el("h3", {}, `Shortened (${items.length})`),
-    el("p", { class: "quiet" }, "Longer than a pinned content may be in a pack."),
-    el("ul", { class: "items" }, ...items.map(({ id }) => el("li", {}, id))),
+    el("p", { class: "quiet" }, "Longer than the pack may quote it."),
+    el("ul", { class: "items" }, ...items.map((item) => el("li", {}, itemName(item)))),
   ];
 }

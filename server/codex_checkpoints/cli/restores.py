@@ -63,12 +63,14 @@ def add_restoring(commands: Commands) -> None:
     mode = value("--mode", None, about, choices=("soft", "hard"), required=True)
     about = "how large the state pack of a hard restore may be"
     budget = value("--budget", "TOKENS", about, type=count)
-    about = "include your last N messages in a hard restore, 0 to 5"
-    window = value("--window", "N", about, type=whole, default=0)
+    about = "include your last N messages in a hard restore, 0 to 5; 3 unless you say"
+    window = value("--window", "N", about, type=whole, default=3)
+    about = "add a digest of so many tokens to a hard restore"
+    digest = value("--digest-tokens", "N", about, type=whole, default=0)
     reason = value("--reason", "TEXT", "why, for the state pack and the record")
     dry_run = flag("--dry-run", "only show what it would do")
     about = "open a branch at a marker; the session itself does not change"
-    choices = (mode, budget, window, reason, dry_run)
+    choices = (mode, budget, window, digest, reason, dry_run)
     add("restore", about, _restore, SESSION, MARKER, JSON, *choices)
     session = value("session_id", "SESSION", OF_OURS, nargs="?")
     add("restores", "list the restores of a session, or all", _restores, session, JSON)

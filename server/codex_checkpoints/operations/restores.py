@@ -18,7 +18,7 @@ from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service import lineages
 from codex_checkpoints.service.lineages import Branches
 from codex_checkpoints.service.restore import restoring, verifying
-from codex_checkpoints.service.restore.planning import restore_options
+from codex_checkpoints.service.restore.planning import RestoreOptions, restore_options
 from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.restore.verifying import Listed, RestoreHistory
 from codex_checkpoints.service.restore.verifying import Verified as VerifyReport
@@ -34,15 +34,17 @@ class RestoreParams:
     """A marker to go on from; `mode` is `soft` or `hard`.
 
     `budget` is the tokens of a state pack, null for the setting; `window` the number of the user's
-    last messages in it, 0 to 5; `reason` stands in it.
+    last messages in it, 0 to 5; `reason` stands in it; `digestTokens` is how much of a digest up to
+    the marker it may have.
     """
 
     session_id: str
     checkpoint_id: str
     mode: str
     budget: int | None = None
-    window: int = 0
+    window: int = pack.DEFAULT_WINDOW
     reason: str | None = None
+    digest_tokens: int = 0
     work_done_token: int | str | None = None
 
 
@@ -260,16 +262,22 @@ class VerifyParams:
 
 def restore_preview(services: Services, params: RestoreParams) -> Restored:
     """Return what a restore would do."""
-    options = restore_options(params.mode, params.budget, params.window, params.reason)
-    return _restored(_restoring(services).preview(params.session_id, params.checkpoint_id, options))
+    return _restored(
+        _restoring(services).preview(params.session_id, params.checkpoint_id, _options(params))
+    )
 
 
 def restore(services: Services, params: RestoreParams) -> Restored:
     """Open a branch at a marker."""
-    options = restore_options(params.mode, params.budget, params.window, params.reason)
-    done = _restoring(services).restore(params.session_id, params.checkpoint_id, options)
+    done = _restoring(services).restore(params.session_id, params.checkpoint_id, _options(params))
     services.changed((done.record.session_id, done.record.source_session_id), "rollout")
     return _restored(done)
+
+
+def _options(params: RestoreParams) -> RestoreOptions:
+    return restore_options(
+        params.mode, params.budget, params.window, params.reason, params.digest_tokens
+    )
 
 
 def _restoring(services: Services) -> Restoring:
@@ -296,9 +304,12 @@ def _restored(done: restoring.Restored) -> Restored:
 def _derived(record: records.Restore) -> dict[str, object]:
     """Return the fields that follow from a record, for a new restore as for an old one."""
     sentences, pack = sentences_of(record), record.pack
-    cautions = record.warnings
+    warnings = tuple(
+        RestoreWarning(each.code, each.count, caution_text(each, record))
+        for each in record.warnings
+    )
     return {
-        "warnings": tuple(RestoreWarning(c.code, c.count, caution_text(c)) for c in cautions),
+        "warnings": warnings,
         "tokens_before": record.tokens.before,
         "tokens_after": record.tokens.after,
         "context_window": record.tokens.window,

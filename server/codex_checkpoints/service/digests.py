@@ -194,16 +194,16 @@ class Digests:
         return DigestTerms(budget, beside, ignore=ignore, before=before)
 
     def gathered(
-        self, row: Row, until: int | None = None, own: OwnRecords | None = None
+        self, row: Row, until: int | None = None, own: tuple[Replay, Gathering] | None = None
     ) -> Gathered:
         """Return what a digest quotes of a session and of those it goes on from.
 
-        `until` is the position of the last line to read; `own` has the session's own records.
+        `until` is the position of the last line to read; `own` has read the session's own records.
         """
         if own is None:
             replay, gathered = self._read(row, until, None)
         else:
-            replay, gathered = own.replay, own.gathering.gathered(row.session_id)
+            replay, gathered = own[0], own[1].gathered(row.session_id)
         pinned = self._pinned(row, replay)
         parts = [gathered]
         read = {row.session_id}

@@ -167,15 +167,20 @@ def test_counts_are_those_of_what_went_over():
 
 
 def test_warnings_say_what_one_ought_to_know_the_gravest_first():
-    long = evolve(FULL, pins=(Pinned("rules.md", None, None, V1, "x" * 9000),))
+    long = evolve(
+        FULL,
+        pins=(Pinned("rules.md", None, None, V1, "x" * 9000),),
+        window=(Message("u1", "w" * 900),),
+        drift=(Drift("a.py", V1, V2),),
+        missing=(Missing("b.py", V1), Missing("c.py", V1)),
+    )
+    pack = state_pack(long, state_pack(long).tokens - 1)
     record = restore_of(
         long,
-        state_pack(long, 1),
+        pack,
         tokens=restore().tokens,
         caps={},
         source_digest="",
-        drift=(Drift("a.py", V1, V2),),
-        missing=(Missing("b.py", V1), Missing("c.py", V1)),
         fallbacks=(Fallback("weak_hash", "big"), Fallback("file_only_store")),
         detached=True,
         problems=1,
@@ -184,8 +189,7 @@ def test_warnings_say_what_one_ought_to_know_the_gravest_first():
     assert [(caution.code, caution.count) for caution in record.warnings] == [
         ("problems_in_source", 1),
         ("detached_marker", 1),
-        ("pack_empty", 1),
-        ("pack_truncated", len(state_pack(long).included)),
+        ("pack_truncated", 1),
         ("pin_shortened", 1),
         ("missing_files", 2),
         ("drift", 1),
@@ -193,6 +197,10 @@ def test_warnings_say_what_one_ought_to_know_the_gravest_first():
         ("weak_hashes", 1),
     ]
     assert restore(carried()).warnings == ()
+    assert [each.code for each in restore(budget=0).warnings][:2] == [
+        "pack_empty",
+        "pack_truncated",
+    ]
 
 
 # --- words -----------------------------------------------------------------------------------
@@ -217,7 +225,8 @@ SMALL = restore(budget=1)
 def test_a_summary_counts_all_that_went_over_and_what_the_pack_does_not_hold(
     record: Restore, told: str
 ):
-    assert summary_of(record).carried == f"Carried over: {told}"
+    stays = "Project files are not put back."
+    assert summary_of(record).carried == f"Carried over: {told} {stays}"
 
 
 def test_a_summary_says_whether_the_context_was_reset():
@@ -234,11 +243,23 @@ def test_nothing_is_promised_and_a_warning_counts_in_words():
     promises = re.compile(
         r"guarantee|remember|never|always|same answer|exactly|keeps? (?!the goal)"
     )
-    cautions = [caution_text(Caution(code, n)) for code in get_args(WarningCode) for n in (1, 2)]
+    cautions = [
+        caution_text(Caution(code, n), restore()) for code in get_args(WarningCode) for n in (1, 2)
+    ]
     summaries = [summary_of(restore()).headline, summary_of(soft()).carried]
 
     for text in (*summaries, *cautions):
         assert promises.search(text) is None
         assert "{" not in text
-    assert caution_text(Caution("drift", 1)) == "1 file changed since the marker was made"
-    assert caution_text(Caution("drift", 3)) == "3 files changed since the marker was made"
+
+
+def test_a_warning_names_the_files_that_differ():
+    one, many = (
+        evolve(restore(), drift=tuple(Drift(f"{n}.py", V1, V2) for n in range(count)))
+        for count in (1, 7)
+    )
+
+    assert caution_text(Caution("drift", 1), one) == "1 file changed since the marker's turn: 0.py"
+    assert caution_text(Caution("drift", 7), many) == (
+        "7 files changed since the marker's turn: 0.py, 1.py, 2.py, 3.py, 4.py and 2 more"
+    )

@@ -158,7 +158,7 @@ def test_a_message_of_the_window_is_cut_and_keeps_no_secret():
     first, second = trace(data).window(2, "t1")
 
     assert first == Message("u1", "use [redacted]")
-    assert second.text == "é" * (MAX_MESSAGE_CHARS - 1) + "…"
+    assert second.text == "é" * MAX_MESSAGE_CHARS + "…", "one more than a pack shows tells the cut"
 
 
 def test_a_file_without_a_name_that_could_be_kept_leaves_no_trace():

@@ -183,7 +183,10 @@ WEAK = "stat:"
 
 @frozen
 class Drift:
-    """A file that changed since the marker was made."""
+    """A file that changed since the marker's turn.
+
+    The hashes are those when the marker was made and now, or `unknown:` for one that nobody saw.
+    """
 
     uri: str
     then: str
@@ -225,13 +228,21 @@ class Fallback:
     uri: str | None = None
 
 
-def drift_of(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[Drift, ...]:
-    """Return the files with another hash, by uri; hashes of different kinds are never equal."""
-    return tuple(
-        Drift(uri, then[uri], now[uri])
-        for uri in sorted(then)
-        if uri in now and now[uri] != UNKNOWN_HASH and now[uri] != then[uri]
-    )
+def drift_of(
+    then: Mapping[str, str], now: Mapping[str, str], edited: Iterable[str] = ()
+) -> tuple[Drift, ...]:
+    """Return the files with another hash, by uri; hashes of different kinds are never equal.
+
+    Those that the session `edited` behind the marker's turn are among them: the marker may have
+    been made later still, and then its hash tells nothing.
+    """
+    found = dict.fromkeys(edited, UNKNOWN_HASH)
+    found |= {
+        uri: hashed
+        for uri, hashed in then.items()
+        if uri in now and now[uri] != UNKNOWN_HASH and now[uri] != hashed
+    }
+    return tuple(Drift(uri, found[uri], now.get(uri, UNKNOWN_HASH)) for uri in sorted(found))
 
 
 def missing_of(

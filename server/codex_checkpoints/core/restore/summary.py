@@ -5,7 +5,7 @@ They do not promise that a model thinks as before, or keeps what was not recorde
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from codex_checkpoints.core.checkpoint.canonical import kept
@@ -38,10 +38,10 @@ _CAUTIONS: Mapping[WarningCode, tuple[str, ...]] = {
     ),
     "pin_shortened": ("1 pinned item was shortened", "{n} pinned items were shortened"),
     "pin_unread": ("1 pinned item could not be read", "{n} pinned items could not be read"),
-    "missing_files": ("1 file is no longer there", "{n} files are no longer there"),
+    "missing_files": ("1 file is no longer there{which}", "{n} files are no longer there{which}"),
     "drift": (
-        "1 file changed since the marker was made",
-        "{n} files changed since the marker was made",
+        "1 file changed since the marker's turn{which}",
+        "{n} files changed since the marker's turn{which}",
     ),
     "suspect_facts": ("1 fact may be out of date", "{n} facts may be out of date"),
     "weak_hashes": (
@@ -51,13 +51,16 @@ _CAUTIONS: Mapping[WarningCode, tuple[str, ...]] = {
 }
 """For one, and for several where that differs."""
 
+_MOST_NAMES = 5
+
 
 def summary_of(restore: Restore) -> Summary:
     """Return the notification about a restore."""
     name = f"“{restore.label}”" if restore.label else restore.checkpoint_id
     reset = "Context reset." if restore.context_reset else "Context not reset."
     return Summary(
-        f"Restored {name}: new branch created. {reset}", f"Carried over: {_transferred(restore)}."
+        f"Restored {name}: new branch created. {reset}",
+        f"Carried over: {_transferred(restore)}. Project files are not put back.",
     )
 
 
@@ -66,10 +69,18 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def caution_text(caution: Caution) -> str:
-    """Return a warning as a sentence without its full stop."""
+def caution_text(caution: Caution, restore: Restore) -> str:
+    """Return a warning as a sentence without its full stop; files are named (AGN-63)."""
     texts = _CAUTIONS[caution.code]
-    return texts[0] if caution.count == 1 else texts[-1].format(n=caution.count)
+    files = {"drift": restore.drift, "missing_files": restore.missing}.get(caution.code, ())
+    which = _named([file.uri for file in files])
+    return texts[0 if caution.count == 1 else -1].format(n=caution.count, which=which)
+
+
+def _named(uris: Sequence[str]) -> str:
+    """Return the first names of a list, behind a colon."""
+    more = f" and {len(uris) - _MOST_NAMES} more" if len(uris) > _MOST_NAMES else ""
+    return f": {', '.join(uris[:_MOST_NAMES])}{more}" if uris else ""
 
 
 def _transferred(restore: Restore) -> str:
@@ -77,8 +88,9 @@ def _transferred(restore: Restore) -> str:
 
     The branch has all notes, whatever the pack shows (AGN-46).
     """
-    left = [item for item in restore.deferred if item.reason in {"budget", "filtered"}]
-    noted = [item.id for item in (*restore.included, *left) if item.part == "notes"]
+    left = [item for item in restore.deferred if item.reason in {"budget", "filtered", "evicted"}]
+    here = (item for item in restore.deferred if item.reason != "evicted")
+    noted = [item.id for item in (*restore.included, *here) if item.part == "notes"]
     steps = sum(each.startswith("step:") for each in noted)
     tasks = noted.count("task")
     counts = (

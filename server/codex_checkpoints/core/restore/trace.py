@@ -82,7 +82,7 @@ class ModeChange:
 
 @frozen
 class Message:
-    """A message of a person: a value of at most `MAX_MESSAGE_CHARS` code points."""
+    """A message of a person: a value; one above `MAX_MESSAGE_CHARS` code points has one more."""
 
     ref: str
     text: str
@@ -174,6 +174,10 @@ class Trace(Fold):
         messages = [message for message in self._messages if message.ref in refs]
         return tuple(messages[len(messages) - min(count, len(messages)) :])
 
+    def words(self, ref: str) -> str | None:
+        """Return the text of the message with this reference, None where it is not kept."""
+        return next((each.text for each in self._messages if each.ref == ref), None)
+
     def ended_at(self, turn: Turn) -> str | None:
         """Return when a turn ended, by the record that ended it; None where none does."""
         return None if turn.ended is None else self._ends.get(turn.ended)
@@ -197,7 +201,7 @@ class Trace(Fold):
                 name = text_of(mode) or text_of(object_of(mode).get("mode"))
                 self._mode(line, turn_id, name)
             case UserMessage() as message:
-                text = words_of(message, MAX_MESSAGE_CHARS)
+                text = words_of(message, MAX_MESSAGE_CHARS + 1)
                 if text:
                     self._messages.append(Message(ref_of(message, line), text))
             case "compacted":

@@ -147,7 +147,8 @@ class Sources:
         live = self._is_live(row.session_id)
         gathered = None
         if isinstance(first.follower, OwnRecords):
-            gathered = Digests(self._sessions).gathered(row, own=first.follower)
+            own = first.follower.replay, first.follower.gathering
+            gathered = Digests(self._sessions).gathered(row, own=own)
         return CompactionSource(row, opened, replay, live, end, traced, first.seal, gathered)
 
     def look_at(self, session: str) -> CompactionSource:

@@ -9,26 +9,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from attrs import evolve
+from attrs import evolve, field
 
 from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.checkpoint.memory import Update
-from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH
+from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH, Limits
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import MARK, SCANNED, secrets
 from codex_checkpoints.core.compaction.records import Range, began_session
+from codex_checkpoints.core.digest.composing import digest_v1
+from codex_checkpoints.core.digest.gathering import Gathering
+from codex_checkpoints.core.digest.ignoring import Ignoring
+from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.history import tokens
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.markers import Marker, MarkerSet, Pin, is_detached
 from codex_checkpoints.core.restore.pack import (
     DEFAULT_REASON,
+    DEFAULT_WINDOW,
     MAX_WINDOW,
+    Deferred,
     Origin,
     PackContents,
     Pinned,
     StatePack,
     TurnSource,
     Unseen,
+    command_id,
     state_pack,
 )
 from codex_checkpoints.core.restore.records import Restore, TokenFigures, restore_of
@@ -47,6 +54,7 @@ from codex_checkpoints.core.restore.references import (
 from codex_checkpoints.core.restore.trace import ModeChange, Span, Trace, Traces, in_order
 from codex_checkpoints.core.rollout.fields import Json, load, object_of, text_of
 from codex_checkpoints.service import refusal
+from codex_checkpoints.service.digests import Digests, checked_budget
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.kept import (
     ImportRecords,
@@ -326,14 +334,15 @@ class RestoreOptions:
 
     mode: RestoreMode
     budget: int | None = None
-    window: int = 0
+    window: int = DEFAULT_WINDOW
     reason: str | None = None
+    digest_tokens: int = 0
 
 
 def restore_options(
-    mode: str, budget: int | None, window: int, reason: str | None
+    mode: str, budget: int | None, window: int, reason: str | None, digest_tokens: int
 ) -> RestoreOptions:
-    """Return validated options; refuses `invalid_payload`.
+    """Return validated options; refuses `invalid_payload`, `limit_exceeded` for a digest.
 
     A budget of any size is accepted (AGN-73); it is cut to `_MOST_TOKENS`.
     """
@@ -344,7 +353,8 @@ def restore_options(
     if not 0 <= window <= MAX_WINDOW:
         raise misfit(f"window: must be 0 to {MAX_WINDOW}")
     bounded = None if budget is None else min(budget, _MOST_TOKENS)
-    return RestoreOptions("hard" if mode == "hard" else "soft", bounded, window, reason)
+    known = "hard" if mode == "hard" else "soft"
+    return RestoreOptions(known, bounded, window, reason, checked_budget(digest_tokens, 0))
 
 
 @frozen
@@ -375,6 +385,7 @@ class Planner:
     markers: Markers
     source: RestoreSource
     options: RestoreOptions
+    gathering: Gathering = field(init=False)
 
     def plan(self) -> RestorePlan:
         """Read the source up to the turn; refuses `unreadable_source`, `storage_error`."""
@@ -401,12 +412,14 @@ class Planner:
         earlier = earlier_work(sessions, row, trace)
         marker_set = self.markers.marker_set(row.session_id)
         contents = self._contents(trace, updates, earlier, marker_set.files)
+        now = hashes_now(sessions.workspace, state.base, marker.hashes)
+        contents = self._compared(contents, trace, now)
+        if hard:
+            contents = self._with_the_talk(contents, trace)
         first = sessions.catalogue.reader.first_line(row.path)
         head = object_of(object_of(load(first)).get("payload"))
         pack = state_pack(contents, self._budget) if hard else None
-        now = hashes_now(sessions.workspace, state.base, marker.hashes)
         reference, copied = self._referred(trace)
-        gone = self._not_there(state.base, contents, trace.traces())
         record = restore_of(
             contents,
             pack,
@@ -415,8 +428,6 @@ class Planner:
             source_window=self._window(seq),
             source_digest=own.digest,
             source_bytes=own.size,
-            drift=drift_of(marker.hashes, now),
-            missing=missing_of(marker.hashes, now, gone),
             fallbacks=(
                 *weak_hashes(now, contents.hashes),
                 *earlier.gaps,
@@ -455,6 +466,8 @@ class Planner:
     def _read(self) -> Trace:
         """Read up to the turn; raises `UnreadableSource` where it is no longer there."""
         trace = Trace()
+        if self.options.mode == "hard":
+            self.gathering = Gathering(trace.replay)
         trace.replay.until = self.source.until
         self.sessions.catalogue.read_with(trace.replay, self.source.row)
         if not ends_with_turn(trace.replay, self.source):
@@ -495,7 +508,6 @@ class Planner:
             marker.created_at,
             ancestors(self.sessions, session_id),
         )
-        count = min(max(self.options.window, 0), MAX_WINDOW) if self.options.mode == "hard" else 0
         return PackContents(
             origin,
             self.options.reason or DEFAULT_REASON,
@@ -503,7 +515,46 @@ class Planner:
             checkpoint,
             references,
             tuple(pinned_now(workspace, base, pin) for pin in pins),
-            trace.window(count, marker.turn_id) if count else (),
+        )
+
+    def _compared(
+        self, contents: PackContents, trace: Trace, now: Mapping[str, str]
+    ) -> PackContents:
+        """Return the contents with the files that are not as they were at the turn (AGN-63)."""
+        replay, workspace = trace.replay, self.sessions.workspace
+        base, then = replay.state.base, self.source.marker.hashes
+        gone = self._not_there(base, contents, trace.traces())
+        observed = self.source.opened.now().state.observations.kept(Limits())
+        edited = [uri for uri, each in observed.items() if each.edited > replay.seq]
+        gone_now = set(workspace.missing(base, edited))
+        edited = [uri for uri in edited if uri not in gone_now]
+        now = {**workspace.hashes(base, edited), **now}
+        missing = missing_of(then, now, gone)
+        return evolve(contents, drift=drift_of(then, now, edited), missing=missing)
+
+    def _with_the_talk(self, contents: PackContents, trace: Trace) -> PackContents:
+        """Return the contents of a hard restore, which has no conversation, with what is quoted."""
+        digests, options, task = Digests(self.sessions), self.options, contents.checkpoint.task
+        gathered = digests.gathered(self.source.row, own=(trace.replay, self.gathering))
+        # That the turn has ended was found before: nothing of older files tells how.
+        ended = "answered" if gathered.ended == "open" else gathered.ended
+        window = trace.window(min(max(options.window, 0), MAX_WINDOW), self.source.marker.turn_id)
+        whole = None if task is None else trace.words(task.evidence.ref)
+        beside = [message.text for message in window] + ([] if whole is None else [whole])
+        digest = digest_v1(gathered, digests.terms(options.digest_tokens, beside)).text
+        ignored = Ignoring(self.sessions.settings.digest_ignore)
+        hidden = {each for each in gathered.checks if ignored.script(each.command)}
+        checks = tuple(each for each in gathered.checks if each not in hidden)
+        left = [Deferred("commands", command_id(each), "filtered") for each in hidden]
+        if options.digest_tokens and not digest:
+            left.append(Deferred("digest", "digest", "budget"))
+        return evolve(
+            contents,
+            window=window,
+            task=whole,
+            gathered=Gathered(ended=ended, checks=checks, edits=gathered.edits),
+            digest=digest,
+            left_out=(*contents.left_out, *left),
         )
 
     def _not_there(

@@ -133,8 +133,7 @@ class Restoring:
                 record = plan.record
                 turns = len(plan.turns)
                 work.add(
-                    events.RestoreValidated(record.source_bytes or 0, record.source_digest, turns),
-                    *(*record.drift, *record.missing, *record.fallbacks),
+                    events.RestoreValidated(record.source_bytes or 0, record.source_digest, turns)
                 )
                 self._publish(plan, work, prepare)
         except Refusal as refusal:
@@ -176,6 +175,7 @@ class Restoring:
     def _publish(self, plan: RestorePlan, work: RestoreWork, prepare: Append) -> None:
         at, branch_id, records = self._now(), work.branch_id, self._sessions.records
         work.operation = evolve(work.operation, session_id=branch_id)
+        work.add(*plan.record.drift, *plan.record.missing, *plan.record.fallbacks)
         new, windows = self._thread(plan, branch_id, at)
         record = evolve(
             plan.record,

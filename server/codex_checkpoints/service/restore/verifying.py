@@ -367,14 +367,18 @@ class RestoreHistory:
     def audit(self, session: str | None = None, operation: str | None = None) -> tuple[Json, ...]:
         """Return the events of a session, as source or branch, or of an operation, or all.
 
-        They are in the order of writing. Refuses `storage_error`.
+        Those of a session are all of the operations that name it: the first events of a restore do
+        not name its branch.  They are in the order of writing. Refuses `storage_error`.
         """
         session_id = None if session is None else self._named(session)
+        events = tuple(self._events())
+        named = [each for each in events if session_id in {None, *_sessions_of(each)}]
+        own = {text_of(each.get("operationId")) for each in named} - {None}
         return tuple(
             event
-            for event in self._events()
-            if (session_id is None or session_id in _sessions_of(event))
-            and (operation is None or event.get("operationId") == operation)
+            for event in events
+            if (session_id in {None, *_sessions_of(event)} or event.get("operationId") in own)
+            and operation in {None, event.get("operationId")}
         )
 
     def _events(self) -> Iterator[Json]:
