@@ -40,7 +40,8 @@ NAMES: Final = re.compile(
 
 ERRORS: Final = re.compile(
     r"""
-      E[ ]{2,}\S.*                                             # pytest
+      E[ ]{2,}\S.* | \S+\.py:\d+:[ ]\w+                       # pytest
+    | \s+(?:Expected|Received|expected|actual|left|right):[ ].*  # jest, node, cargo
     | (?:[\w.]+\.)?\w*(?:Error|Exception|Exit|Interrupt)\b(?::.*)?
     | error(?:\[E\d+\])?:[ ].* | \s*-->[ ]\S+:\d+:\d+          # cargo, rustc, clang
     | thread[ ].*panicked[ ]at.* | panic:.*
@@ -48,7 +49,7 @@ ERRORS: Final = re.compile(
     | \S+:\d+(?::\d+)?:?[ ](?:fatal[ ])?error.*                # gcc, clang, javac
     | \S+\.go:\d+(?::\d+)?:[ ].* | \s+\S+_test\.go:\d+:.*      # go
     | \s*\d+:\d+\s+error\s+.*                                  # eslint
-    | npm[ ](?:ERR!|error)[ ].* | ERR!.*
+    | npm[ ](?:ERR!|error)[ ](?![ ]|A[ ]complete[ ]log|To[ ]see).* | ERR!.*
     | (?:g?make)(?:\[\d+\])?:[ ]\*\*\*.*                       # make
     | >[ ]Task[ ].*FAILED | e:[ ].* | \*[ ]What[ ]went[ ]wrong:.*   # gradle
     | (?:fatal|Error|ERROR)\b:?[ ].*
@@ -58,6 +59,9 @@ ERRORS: Final = re.compile(
     re.VERBOSE,
 )
 """Lines that say what went wrong."""
+
+FRAME: Final = re.compile(r'\s*File "[^"]+", line \d+.*')
+"""A frame of a Python traceback; the last one, a few lines above the error, says where it arose."""
 
 SUMMARIES: Final = re.compile(
     r"""
@@ -95,10 +99,14 @@ def telling_lines(output: str, *, failed: bool) -> tuple[str, ...]:
     if not failed:
         return tuple(_last(lines, SUMMARIES, 1))
     found: dict[str, int] = {}
-    for pattern, most in ((NAMES, 4), (ERRORS, 4), (SUMMARIES, 2)):
+    for pattern, most in ((NAMES, 4), (ERRORS, 5), (SUMMARIES, 2)):
         fitting = (place for place, line in enumerate(lines) if pattern.fullmatch(line))
         for place in islice(fitting, most):
             found.setdefault(lines[place].strip(), place)
+            above = range(place - 1, max(-1, place - 5), -1) if pattern is ERRORS else ()
+            frame = next((at for at in above if FRAME.fullmatch(lines[at])), None)
+            if frame is not None:
+                found.setdefault(lines[frame].strip(), frame)
     if not found:
         return tuple(line.strip() for line in lines[-_LAST_LINES:])
     return tuple(sorted(found, key=found.__getitem__))
