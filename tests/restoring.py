@@ -174,6 +174,7 @@ CARRIED = st.builds(
     st.none() | LONG,
     GATHERED,
     st.sampled_from(["", f"{DIGEST_LINE}\n\n[STATUS]\n- last turn: answered\n"]),
+    st.just((Message("text:1", "x" * 2_001),)) | st.just(()),
     st.just(()),
     DRIFT.map(tuple),
     MISSING.map(tuple),

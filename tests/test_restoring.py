@@ -1,7 +1,9 @@
 """Restores through the real doors: what a branch holds, what stays behind, what is written down."""
 
 import json
+import re
 import shutil
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +55,7 @@ def a_home(root: Path, form: Form = "paginated") -> Home:
     shop = home.user / "shop"
     shop.mkdir()
     (shop / "a.py").write_text(f"one\ntwo {BODY}\nthree\n")
-    (shop / "b.py").write_text("b\n")
+    (shop / "b.py").write_text("x\n")
     head = session(form, thread=thread(1), cwd=str(shop))
     home.put(rollout(head, *three_turns()))
     return home
@@ -348,6 +350,57 @@ def test_files_that_the_session_changed_behind_the_turn_are_told(home: Home, mod
     assert [each["uri"] for each in told(home, "DriftDetected")] == ["a.py", "b.py"]
     if mode == "hard":
         assert " changed)\n- file: b.py (changed after that turn)\n" in (done.pack or "")
+
+
+def test_a_file_that_is_not_what_the_session_saw_is_told_though_the_marker_came_later(home: Home):
+    a_session_with(home, turn(user("One"), shell("cat a.py", "one\n", reads=["a.py"])))
+
+    (drift,) = restored(home, turn="1").record.drift
+
+    assert drift.uri == "a.py"
+    assert (drift.then, drift.now) == (
+        digest_of(b"one\n"),
+        digest_of((home.user / "shop/a.py").read_bytes()),
+    )
+
+
+def test_pinned_words_stand_in_the_pack_and_are_in_no_record(home: Home):
+    home.json("pin", thread(1), "--text", "Ask before you touch tests/")
+    later = home.json("recall", thread(1), "--query", LATER)[0]["ref"]
+    home.json("pin", thread(1), "--message", later)
+
+    done = restored(home, turn="2", digest_tokens=400)
+
+    assert (done.pack or "").count("- text: Ask before you touch tests/\n") == 1
+    assert ("pinned", f"message:{later}", "missing") in [
+        (each.part, each.id, each.reason) for each in done.record.deferred
+    ]
+    assert "Ask before" not in (home.state / "audit.jsonl").read_text()
+
+
+def test_details_name_the_files_that_differ_and_say_the_time_here_too(home: Home):
+    a_session_with(home, turn(user("One"), patch(add="b.py")), turn(user("Two"), patch(add="c.py")))
+    (home.user / "shop/b.py").rename(home.user / "shop/c.py")
+    done = restored(home, "soft", turn="1").record
+
+    east = {"TZ": "Asia/Kathmandu"}
+    shown = home.run("restore-details", done.operation_id, env=east).stdout.decode()
+
+    assert "\nchanged     c.py\nmissing     b.py\n" in shown
+    (utc, here), *_ = re.findall(r"^restored +(\S+) \(here (.+)\)$", shown, re.MULTILINE)
+    assert utc == done.restored_at
+    ahead = datetime.fromisoformat(f"{here}Z") - datetime.fromisoformat(utc)
+    assert round(ahead / timedelta(minutes=15)) == 23, "5 hours 45"
+
+
+def test_a_restore_names_its_operation_and_the_command_for_its_details(home: Home):
+    marker = home.json("mark", thread(1), "--label", "x", "--turn", "1")["checkpointId"]
+
+    shown = home.run("restore", thread(1), marker, "--mode", "hard").stdout.decode()
+
+    (listed,) = home.json("restores")
+    details = f"codex-checkpoints restore-details {listed['operationId']}"
+    assert f"\nDetails: {details}" in shown
 
 
 def test_a_restore_says_that_files_are_not_put_back_and_which_differ(home: Home):

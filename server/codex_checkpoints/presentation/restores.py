@@ -116,7 +116,10 @@ def restored_lines(done: restores.Restored, screen: Screen) -> list[str]:
     ]
     if done.dry_run and done.pack is not None:
         lines += ["", *map(plain, done.pack.splitlines())]
-    return lines if done.resume is None else [*lines, plain(f"→ {screen.codex(done.resume)}")]
+    if done.resume is None or done.operation_id is None:
+        return lines
+    details = screen.ours(f"restore-details {done.operation_id}")
+    return [*lines, f"Details: {plain(details)}", plain(f"→ {screen.codex(done.resume)}")]
 
 
 def restore_lines(restores: restores.RestoreList, screen: Screen) -> list[str]:
@@ -143,22 +146,25 @@ def detail_lines(details: restores.RestoreDetails, screen: Screen) -> list[str]:
         cut(details.carried),
         f"operation   {details.operation_id}",
         f"mode        {details.mode}",
-        f"restored    {screen.moment(details.restored_at)}",
-        f"marker      {details.checkpoint_id}  made {screen.moment(details.marked_at)}",
+        f"restored    {screen.moment_here(details.restored_at)}",
+        f"marker      {details.checkpoint_id}",
+        f"marked      {screen.moment_here(details.marked_at)}",
         f"source      {source}, turn {details.source_turn.turn_id}",
         f"branch      {_name(details.session_id, there=details.branch_available)}",
         *(f"above       {each.get('sessionId')}" for each in details.chain),
         cut(f"reason      {details.reason}"),
         f"context     {_size(details.tokens_before)} → {_size(details.tokens_after)} tokens",
         *(f"! {each.message}" for each in details.warnings),
+        *(f"changed     {each.get('uri')}" for each in details.drift),
+        *(f"missing     {each.get('uri')}" for each in details.missing),
         f"files       {len(references.get('files') or ())}",
         f"excerpts    {len(references.get('chunks') or ())}",
         f"calls       {len(references.get('system') or ())}",
         f"pinned      {len(details.pinned)}",
         f"included    {len(details.included)}",
-        *(cut(f"  {each.id}") for each in details.included),
+        *(cut(f"  {each.part:<9} {each.id}") for each in details.included),
         f"deferred    {len(details.deferred)}",
-        *(cut(f"  {each.id} ({each.reason})") for each in details.deferred),
+        *(cut(f"  {each.part:<9} {each.id} ({each.reason})") for each in details.deferred),
         *([f"→ {screen.codex(details.resume)}"] if details.branch_available else []),
     ]
     return [*map(plain, lines)]

@@ -6,6 +6,7 @@ import logging
 import re
 import traceback
 import unicodedata
+from datetime import datetime
 from types import TracebackType
 from typing import TextIO
 
@@ -89,6 +90,14 @@ class Screen:
         if stamp is None:
             return "-"
         return plain(stamp if self.width is None else _FRACTION.sub("", stamp))
+
+    def moment_here(self, stamp: str) -> str:
+        """Return a time in UTC, and beside it as the clock on this machine shows it."""
+        try:
+            here = datetime.fromisoformat(stamp).astimezone()
+        except (ValueError, OverflowError):
+            return self.moment(stamp)
+        return f"{self.moment(stamp)} (here {here:%Y-%m-%d %H:%M:%S})"
 
     def ours(self, command: str) -> str:
         """Return a command of ours with the same folders."""

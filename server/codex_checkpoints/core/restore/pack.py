@@ -152,8 +152,9 @@ class PackContents:
     """The contents of a restore: identity, notes, mode, references, pins.
 
     Only a hard one has more: the whole text of the task, a window, the commands of `gathered` and
-    how its last turn ended, and the text of a digest.  `left_out` is what no pack of them could
-    have; `drift` and `missing` are the files that are not as they were at the marker's turn.
+    how its last turn ended, the text of a digest, and the `words` of pins that are no files.
+    `left_out` is what no pack of them could have; `drift` and `missing` are the files that are not
+    as they were at the marker's turn.
     """
 
     origin: Origin
@@ -166,6 +167,7 @@ class PackContents:
     task: str | None = None
     gathered: Gathered = Gathered()
     digest: str = ""
+    words: tuple[Message, ...] = ()
     left_out: tuple[Deferred, ...] = ()
     drift: tuple[Drift, ...] = ()
     missing: tuple[Missing, ...] = ()
@@ -306,7 +308,10 @@ def _sections(contents: PackContents) -> tuple[_Section, ...]:
         [_fact(key, checkpoint) for key in keys if stands[key] == "SUSPECT"],
         _files(contents),
         [(f"reread:{region.uri}", _region(region)) for region in regions_of(contents.references)],
-        [(pin.id, line) for pin in contents.pins for line in _pin(pin)],
+        [
+            *((pin.id, line) for pin in contents.pins for line in _pin(pin)),
+            *((word.ref, value(word.text, MAX_MESSAGE_CHARS)) for word in contents.words),
+        ],
         [_command(check, contents.gathered) for check in _commands(contents)[:MAX_COMMANDS]],
         [
             (f"message:{message.ref}", value(message.text, MAX_MESSAGE_CHARS))
@@ -472,6 +477,7 @@ def _reasons(contents: PackContents) -> dict[Item, Reason]:
             (Item("commands", command_id(check)), check.command, MAX_VALUE_CHARS)
             for check in _commands(contents)[:MAX_COMMANDS]
         ),
+        *((Item("pinned", word.ref), word.text, MAX_MESSAGE_CHARS) for word in contents.words),
         *(
             (Item("window", f"message:{message.ref}"), message.text, MAX_MESSAGE_CHARS)
             for message in _window(contents)

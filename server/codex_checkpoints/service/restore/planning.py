@@ -23,7 +23,14 @@ from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.history import tokens
 from codex_checkpoints.core.restore.events import RestoreMode
-from codex_checkpoints.core.restore.markers import Marker, MarkerSet, Pin, is_detached
+from codex_checkpoints.core.restore.markers import (
+    AnyPin,
+    Marker,
+    MarkerSet,
+    Pin,
+    PinnedWords,
+    is_detached,
+)
 from codex_checkpoints.core.restore.pack import (
     DEFAULT_REASON,
     DEFAULT_WINDOW,
@@ -51,7 +58,7 @@ from codex_checkpoints.core.restore.references import (
     spans_of,
     weak_hashes,
 )
-from codex_checkpoints.core.restore.trace import ModeChange, Span, Trace, Traces, in_order
+from codex_checkpoints.core.restore.trace import Message, ModeChange, Span, Trace, Traces, in_order
 from codex_checkpoints.core.rollout.fields import Json, load, object_of, text_of
 from codex_checkpoints.service import refusal
 from codex_checkpoints.service.digests import Digests, checked_budget
@@ -415,7 +422,7 @@ class Planner:
         now = hashes_now(sessions.workspace, state.base, marker.hashes)
         contents = self._compared(contents, trace, now)
         if hard:
-            contents = self._with_the_talk(contents, trace)
+            contents = self._with_the_talk(contents, trace, marker_set.pins)
         first = sessions.catalogue.reader.first_line(row.path)
         head = object_of(object_of(load(first)).get("payload"))
         pack = state_pack(contents, self._budget) if hard else None
@@ -523,16 +530,23 @@ class Planner:
         """Return the contents with the files that are not as they were at the turn (AGN-63)."""
         replay, workspace = trace.replay, self.sessions.workspace
         base, then = replay.state.base, self.source.marker.hashes
-        gone = self._not_there(base, contents, trace.traces())
+        missing = missing_of(then, now, self._not_there(base, contents, trace.traces()))
         observed = self.source.opened.now().state.observations.kept(Limits())
-        edited = [uri for uri, each in observed.items() if each.edited > replay.seq]
-        gone_now = set(workspace.missing(base, edited))
-        edited = [uri for uri in edited if uri not in gone_now]
+        edited = {uri for uri, each in observed.items() if each.edited > replay.seq}
         now = {**workspace.hashes(base, edited), **now}
-        missing = missing_of(then, now, gone)
-        return evolve(contents, drift=drift_of(then, now, edited), missing=missing)
+        # What the session saw up to the turn tells more than a marker that was made later.
+        seen: dict[str, str] = {}
+        for uri, file in contents.checkpoint.artifacts.items():
+            if file.seen_hash is not None and file.hash is not None:
+                seen[uri], now[uri] = file.seen_hash, file.hash
+        edited -= {uri for uri in seen if seen[uri] == now[uri]}
+        edited -= set(workspace.missing(base, edited))
+        other = {uri: hashed for uri, hashed in then.items() if hashed != now.get(uri)}
+        return evolve(contents, drift=drift_of(seen | other, now, edited), missing=missing)
 
-    def _with_the_talk(self, contents: PackContents, trace: Trace) -> PackContents:
+    def _with_the_talk(
+        self, contents: PackContents, trace: Trace, pins: tuple[AnyPin, ...]
+    ) -> PackContents:
         """Return the contents of a hard restore, which has no conversation, with what is quoted."""
         digests, options, task = Digests(self.sessions), self.options, contents.checkpoint.task
         gathered = digests.gathered(self.source.row, own=(trace.replay, self.gathering))
@@ -541,11 +555,18 @@ class Planner:
         window = trace.window(min(max(options.window, 0), MAX_WINDOW), self.source.marker.turn_id)
         whole = None if task is None else trace.words(task.evidence.ref)
         beside = [message.text for message in window] + ([] if whole is None else [whole])
-        digest = digest_v1(gathered, digests.terms(options.digest_tokens, beside)).text
+        quoted = evolve(gathered, pinned=())  # they stand in the pack itself
+        digest = digest_v1(quoted, digests.terms(options.digest_tokens, beside)).text
+        words = [
+            Message(f"{pin.kind}:{place if pin.kind == 'text' else pin.value}", text)
+            for place, (pin, text) in enumerate(zip(pins, gathered.pinned, strict=False), 1)
+            if isinstance(pin, PinnedWords)
+        ]
         ignored = Ignoring(self.sessions.settings.digest_ignore)
         hidden = {each for each in gathered.checks if ignored.script(each.command)}
         checks = tuple(each for each in gathered.checks if each not in hidden)
         left = [Deferred("commands", command_id(each), "filtered") for each in hidden]
+        left += [Deferred("pinned", word.ref, "missing") for word in words if not word.text]
         if options.digest_tokens and not digest:
             left.append(Deferred("digest", "digest", "budget"))
         return evolve(
@@ -554,6 +575,7 @@ class Planner:
             task=whole,
             gathered=Gathered(ended=ended, checks=checks, edits=gathered.edits),
             digest=digest,
+            words=tuple(word for word in words if word.text),
             left_out=(*contents.left_out, *left),
         )
 
