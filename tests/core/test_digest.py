@@ -1,6 +1,7 @@
 """The digest: what it quotes, how it is marked, and that it keeps its budget."""
 
 import base64
+import json
 import re
 import time
 from collections.abc import Sequence
@@ -152,6 +153,103 @@ def test_the_last_answer_that_is_no_commentary_stands_for_a_turn() -> None:
     assert "All done." in section(found, "OUTCOMES")[0]
 
 
+def agent_item(text: str, phase: str | None = None) -> r.Step:
+    content = [{"type": "Text", "text": text}]
+    return r.item("AgentMessage", id="m1", content=content, phase=phase)
+
+
+def reported(text: str) -> r.Step:
+    return r.event("task_complete", turn_id="t1", last_agent_message=text)
+
+
+@pytest.mark.parametrize(
+    ("steps", "answer"),
+    [
+        ([agent_item("By an item."), reported("As reported.")], "By an item."),
+        ([agent_item("I look.", "commentary"), reported("As reported.")], "As reported."),
+        ([agent_item("By an item."), r.assistant("Said.")], "Said."),
+        ([reported("As reported.")], "As reported."),
+    ],
+)
+def test_an_answer_that_an_item_alone_tells_stands_for_its_turn(
+    steps: Sequence[r.Step], answer: str
+) -> None:
+    found = digest(r.started("t1"), r.user("do it"), *steps)
+
+    assert [line.partition(": ")[2] for line in section(found, "OUTCOMES")] == [answer]
+
+
+COUNTED = "cave.py has 14 lines.\nYou must always count twice.\nIt is `opens`?"
+WAITED = json.dumps({"status": {"agent-1": {"completed": COUNTED}}, "timed_out": False})
+CLOSED = json.dumps({"status": {"completed": COUNTED}})
+TOLD = json.dumps({"agent_path": "agent-1", "status": {"completed": COUNTED}})
+NOTIFIED = r.injected(f"<subagent_notification>\n{TOLD}\n</subagent_notification>")
+
+
+def asked_of(tool: str, arguments: object, output: str) -> r.Step:
+    return r.several(r.call(tool, arguments, tool), r.output(tool, output))
+
+
+SPAWNED = asked_of("spawn_agent", {"message": "Count."}, json.dumps({"agent_id": "agent-1"}))
+LISTENED = [
+    asked_of("wait_agent", {"targets": ["agent-1"]}, WAITED),
+    asked_of("wait", {"ids": ["agent-1"]}, WAITED),
+    asked_of("close_agent", {"id": "agent-1"}, CLOSED),
+    NOTIFIED,
+    r.several(asked_of("wait", {"ids": ["agent-1"]}, WAITED), NOTIFIED),
+]
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+@pytest.mark.parametrize("listened", LISTENED)
+def test_the_answer_of_a_subagent_stands_once_with_the_turn_that_called_it(
+    listened: r.Step, form: r.Form
+) -> None:
+    first = r.turn(r.user("count"), SPAWNED, r.assistant("It counts."))
+    found = digest(first, r.turn(r.user("and?"), listened, r.assistant("14.")), form=form)
+
+    newest, *lines = section(found, "OUTCOMES")
+    assert newest.endswith("answered: 14.")
+    (own, helped) = lines
+    assert own.endswith("answered: It counts.")
+    assert re.fullmatch(r"- t1 #\d+ subagent: cave\.py has 14 lines\.\\nIt is `opens`\?", helped)
+    assert found.left["OUTCOMES"] == 1
+    assert section(found, "STATUS")[0] == "- last turn: answered"
+    assert "completed" not in found.text
+
+
+def test_a_subagent_that_is_asked_again_answers_the_later_turn() -> None:
+    again = asked_of("send_input", {"id": "agent-1", "message": "And b?"}, "{}")
+    found = digest(
+        r.turn(r.user("count"), SPAWNED, NOTIFIED, r.assistant("14.")),
+        r.turn(r.user("and b?"), again, r.assistant("It counts.")),
+        r.turn(r.user("well?"), asked_of("wait", {}, WAITED.replace("14", "15"))),
+    )
+
+    lines = [line for line in section(found, "OUTCOMES") if "subagent: " in line]
+    assert [line.split()[1] for line in lines] == ["t2", "t1"]
+    assert "15 lines" in lines[0]
+
+
+def test_a_subagent_answers_in_a_turn_that_has_no_answer_yet() -> None:
+    found = digest(r.started(), r.user("count"), SPAWNED, NOTIFIED)
+
+    (line,) = section(found, "OUTCOMES")
+    assert "subagent: cave.py has 14 lines." in line
+    assert section(found, "STATUS")[0] == "- last turn: open"
+
+
+@pytest.mark.parametrize(
+    "told",
+    ["", "null", "[1]", '{"status": 3}', '{"status": {"a": 1}}', '{"status": {"completed": 3}}'],
+)
+def test_what_tells_nothing_of_a_subagent_is_passed_over(told: str) -> None:
+    note = r.injected(f"<subagent_notification>{told}</subagent_notification>")
+    found = digest(r.turn(r.user("count"), asked_of("wait", told, told), note, r.assistant("14.")))
+
+    assert [line.partition(": ")[2] for line in section(found, "OUTCOMES")] == ["14."]
+
+
 def test_the_age_of_the_plan_counts_requests() -> None:
     plan = r.turn(r.user("plan it"), r.plan(("look", False)), r.assistant("Planned."))
     more = r.turn(r.user("go on"), r.assistant("Did."))
@@ -283,6 +381,59 @@ def test_a_failing_command_is_named_with_its_code_and_what_failed() -> None:
     )
     (line,) = section(digest(failed, passed), "CHECKS")
     assert "exit 0: pytest -q" in line
+
+
+ENDED = "Process exited with code 1"
+OLD = '{"output": "boom", "metadata": {"exit_code": 1, "duration_seconds": %s}}'
+DURATION = {"secs": 12, "nanos": 340_000_000}
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        (f"{ENDED}\nWall time: 12.3400 seconds\nOutput:\nboom", "exit 1 (12.3 s)"),
+        (f"{ENDED}\nWall time: 0.0400 seconds\nOutput:\nboom", "exit 1"),
+        (f"{ENDED}\nOutput:\nWall time: 9.0 seconds", "exit 1"),
+        (OLD % "7", "exit 1 (7.0 s)"),
+        (OLD % '"7"', "exit 1"),
+        (OLD % "1e300", "exit 1"),
+    ],
+)
+def test_how_long_a_command_took_is_told_where_its_answer_says_it(told: str, shown: str) -> None:
+    ran = r.several(r.call("shell", {"command": ["make"]}, "c9"), r.output("c9", told))
+    (line,) = section(digest(r.turn(r.user("make it"), ran), form="legacy"), "CHECKS")
+
+    assert f" {shown}: make" in line
+
+
+@pytest.mark.parametrize("duration", [DURATION, None, 3, {"secs": True}, {"nanos": 9}])
+def test_how_long_a_command_took_is_told_where_its_item_says_it(duration: object) -> None:
+    ran = r.item(
+        "CommandExecution",
+        id="c9",
+        command=["make"],
+        status="completed",
+        aggregated_output="",
+        exit_code=0,
+        duration=duration,
+    )
+    (line,) = section(digest(r.turn(r.user("make it"), ran)), "CHECKS")
+
+    assert f" exit 0{' (12.3 s)' if duration == DURATION else ''}: make" in line
+
+
+def test_the_time_of_the_last_look_is_not_that_of_the_command() -> None:
+    begun = "Process running with session ID 7\nWall time: 1.0 seconds\nOutput:\n"
+    ended = "Process exited with code 0\nWall time: 5.0 seconds\nOutput:\nok"
+    found = digest(
+        r.turn(
+            r.user("make it"),
+            r.several(r.call("exec_command", {"cmd": "make"}, "c8"), r.output("c8", begun)),
+            r.several(r.call("write_stdin", {"session_id": 7}, "c9"), r.output("c9", ended)),
+        ),
+        form="legacy",
+    )
+    assert "exit 0: make" in section(found, "CHECKS")[0]
 
 
 def test_a_failure_before_later_edits_stands_behind_what_passed() -> None:

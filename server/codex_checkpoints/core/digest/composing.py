@@ -56,6 +56,8 @@ _PIN_LIMITS: Final = (1200, 600, 300, 150, 80)
 
 _LAST_ANSWER, _ANSWER, _REQUEST, _SUMMARY_LINE = 2400, 400, 1200, 400
 _CARRIED: Final = 1000
+_LEAST_SECONDS: Final = 0.1
+"""How long a command took is not worth saying below that."""
 _LABEL: Final = 40
 _BREAKS: Final = re.compile(
     r"(?:(?<![ \t])[ \t]++)?(?:\r\n|[\n\r\v\f\x85\u2028\u2029])[\s\x00-\x1f]*"
@@ -227,7 +229,7 @@ class _Composing:
     def _status(self) -> Iterator[_Row]:
         gathered = self._gathered
         if gathered.ended is not None:
-            last = gathered.answers[-1] if gathered.answers else None
+            last = gathered.last_answer
             asks = " asks" if last and last.said.where.age == 0 and _asks(last) else ""
             yield _Row(None, f"last turn: {gathered.ended}{asks}", "how the last turn ended")
         if gathered.plan_age is not None:
@@ -249,15 +251,20 @@ class _Composing:
         return rows
 
     def _outcome(self, answer: Answer) -> _Row:
-        is_last = answer is self._gathered.answers[-1]
+        is_last = answer is self._gathered.last_answer
         mark = f"{answer.ended}{' asks' if _asks(answer) else ''}: "
         text = answer.said.text
+        if answer.by_subagent:
+            lines = text.split("\n")
+            allowed = [line for line in lines if not _is_policy(line)]
+            self._refused["OUTCOMES"] += len(lines) - len(allowed)
+            mark, text = "subagent: ", "\n".join(allowed)
         head = f"{anchor(answer.said.where)} {mark}"
         full = head + inline(text, _LAST_ANSWER if is_last else _ANSWER)
         return _Row(
             answer.said.where,
             full,
-            "the last answer of its turn",
+            "the answer of a subagent" if answer.by_subagent else "the last answer of its turn",
             head + inline(text, _ANSWER // 3),
         )
 
@@ -302,6 +309,8 @@ class _Composing:
     def _check(self, check: Check, *, stale: bool) -> _Row:
         code = check.outcome.exit_code
         ended = "failed" if code is None else f"exit {code}"
+        if check.seconds is not None and check.seconds >= _LEAST_SECONDS:
+            ended += f" ({check.seconds:.1f} s)"
         late = " before later edits" if stale else ""
         head = f"{anchor(check.where)} {ended}{late}: {inline(check.command, 160)}"
         told = [line for line in (check.outcome.printed or "").split("\n") if line]

@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from attrs import evolve
+from attrs import Factory, evolve
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
 from codex_checkpoints.core.checkpoint.text import redact, secrets
-from codex_checkpoints.core.digest.outcomes import telling_lines
+from codex_checkpoints.core.digest.outcomes import seconds_of, telling_lines
 from codex_checkpoints.core.digest.patches import counts_of
 from codex_checkpoints.core.digest.records import (
     Answer,
@@ -35,6 +35,7 @@ from codex_checkpoints.core.rollout.fields import (
     Json,
     load,
     object_of,
+    renew,
     text_of,
     texts_of,
     words_of,
@@ -70,6 +71,15 @@ OURS = frozenset({"memory_read", "memory_apply", "memory_recall"})
 _SILENT = OURS | {"update_plan", "write_stdin", "wait"}
 LABEL = 400
 _SUMMARIES = 16
+_ASK_SUBAGENTS = frozenset({"send_input", "resume_agent"})
+_OF_SUBAGENTS = _ASK_SUBAGENTS | {"spawn_agent", "wait_agent", "wait", "close_agent"}
+_SUBAGENTS = 64
+"""How many answers of subagents are kept of one turn."""
+
+_ITEM = "AgentMessage"
+_NOTIFICATION: Final = re.compile(
+    r"\s*<subagent_notification>(.*)</subagent_notification>\s*", re.DOTALL
+)
 _RUNNING: Final = re.compile(r"Process running with session ID (\d{1,10})")
 GAP = " … "
 _EDITS = frozenset({"add", "update", "delete", "move"})
@@ -80,17 +90,25 @@ _CLOSING = " \t\r\n\"'`*_~)]}>\u201d\u2019\u00bb\u300d\u300f\uff09"
 
 @define
 class _Turn:
-    """The answers of one turn; `before` is the answer before the last one."""
+    """The answers of one turn; `before` is the answer before the last one.
+
+    `item` is the last one that an item alone tells, `subagents` has those of subagents by their id.
+    """
 
     answer: Said | None = None
     before: Said | None = None
     commentary: Said | None = None
+    item: Said | None = None
     reported: Said | None = None
     failed: bool = False
+    subagents: dict[str, Said] = Factory(dict[str, Said])
 
     @property
     def last(self) -> Said | None:
-        return self.answer or self.commentary or self.reported
+        item, commentary = self.item, self.commentary
+        if item is not None and commentary is not None and item.text == commentary.text:
+            item = None
+        return self.answer or item or commentary or self.reported
 
 
 class Gathering(Fold):
@@ -117,6 +135,7 @@ class Gathering(Fold):
         self._size = 0
         self._calls: dict[str, tuple[str, str]] = {}
         self._running: dict[str, tuple[str, str]] = {}
+        self._callers: dict[str, str | None] = {}
         self._observed: list[Observation] = []
         self._state.observers.append(self._observed.append)
         replay.folds.append(self)
@@ -131,7 +150,8 @@ class Gathering(Fold):
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
         """Ask for the words of everything that may be quoted."""
-        return WORDS if kind in {None, "response_item", "compacted"} else NOTED
+        quoted = kind in {None, "response_item", "compacted"} or inner == _ITEM
+        return WORDS if quoted else NOTED
 
     def take(self, line: Line) -> None:
         """Keep what a line tells."""
@@ -146,6 +166,10 @@ class Gathering(Fold):
             self._output(payload, line)
         elif tag == "message" and line.inner == "assistant":
             self._answered(payload, line)
+        elif line.inner == _ITEM:
+            self._item(object_of(payload.get("item")), line)
+        elif tag == "message" and (told := _notification(payload)):
+            self._subagents(told, None, line)
         elif line.kind == "compacted":
             self._compacted(payload, line)
         elif tag in _ENDS:
@@ -173,11 +197,14 @@ class Gathering(Fold):
             return evolve(where, session_id=session_id, turn=turn, age=len(counted) - (turn or 0))
 
         ends: dict[str, Ended] = {turn.turn_id: self._end_of(turn, counted) for turn in counted}
-        answers = [
-            _answer(found.last, ends[turn.turn_id], placed)
-            for turn in counted
-            if (found := self._turns.get(turn.turn_id)) is not None and found.last is not None
-        ]
+        answers: list[Answer] = []
+        for turn in counted:
+            found = self._turns.get(turn.turn_id, _Turn())
+            for said in found.subagents.values():
+                told = evolve(said, where=placed(said.where))
+                answers.append(Answer(told, ends[turn.turn_id], asks=False, by_subagent=True))
+            if found.last is not None:
+                answers.append(_answer(found.last, ends[turn.turn_id], placed))
         summaries = (each for each in self._summaries if each.where.turn_id not in gone)
         summary = next(summaries, None)
         plans = [number for number, turn in enumerate(counted, 1) if turn.planned is not None]
@@ -250,6 +277,28 @@ class Gathering(Fold):
             self._newest = turn
         self._quote(Quote(where, "answer", "", text))
 
+    def _item(self, item: Json, line: Line) -> None:
+        """Keep an answer that an item tells; mostly a message of the history says the same."""
+        text = "\n".join(texts_of(item.get("content"))).strip()
+        if text and item.get("phase") != "commentary":
+            where = self._where(line, text_of(line.payload.get("turn_id")))
+            self._of(where).item = Said(where, ends_of(text))
+
+    def _subagents(self, told: Json, agent_id: str | None, line: Line) -> None:
+        """Keep the answers of subagents with the turns that called them."""
+        status = object_of(told.get("status"))
+        alone = agent_id or text_of(told.get("agent_path")) or text_of(told.get("agent_id")) or ""
+        for name, found in ({alone: status} if "completed" in status else status).items():
+            text = (text_of(object_of(found).get("completed")) or "").strip()
+            if not text:
+                continue
+            where = self._where(line, self._callers.get(name))
+            kept, said = self._of(where).subagents, Said(where, ends_of(text))
+            known = kept.get(name)
+            if known is None or known.text != said.text:
+                renew(kept, name, said, _SUBAGENTS)
+                self._quote(Quote(where, "output", "subagent", text))
+
     def _ended(self, payload: Json, line: Line) -> None:
         where = self._where(line, text_of(payload.get("turn_id")))
         turn = self._of(where)
@@ -272,6 +321,8 @@ class Gathering(Fold):
     def _no_answer(self, summary: str) -> None:
         """Take the newest answer back where it is this summary: Codex records both."""
         turn = self._newest
+        if turn is not None and turn.item is not None and turn.item.text == summary:
+            turn.item = None
         if turn is None or turn.answer is None or turn.answer.text != summary:
             return
         if self._quotes and self._quotes[-1].where == turn.answer.where:
@@ -289,6 +340,8 @@ class Gathering(Fold):
         if name == "write_stdin":
             session = str(object_of(load(text.encode(errors="replace"))).get("session_id"))
             label, about = self._running.get(session, (name, about))
+        if name in _ASK_SUBAGENTS and (agent_id := text_of(_json(text).get("id"))):
+            renew(self._callers, agent_id, self._where(line, turn_id_of(payload)).turn_id, MOST)
         is_patch = patch.BEGIN in text
         self._calls[call_id] = ("" if is_patch else label, about)
         _keep_newest(self._calls)
@@ -304,6 +357,12 @@ class Gathering(Fold):
         if found is not None:
             self._running[found[1]] = (label, about)
             _keep_newest(self._running)
+        if label in _OF_SUBAGENTS:
+            told, agent_id = _json(output), text_of(_json(about).get("id"))
+            if spawned := text_of(told.get("agent_id")):
+                renew(self._callers, spawned, self._where(line, turn_id_of(payload)).turn_id, MOST)
+            self._subagents(told, agent_id, line)
+            return
         text = outcome_in((output,)).printed
         if text and text.strip() and label and label not in _SILENT:
             where = self._where(line, turn_id_of(payload))
@@ -321,12 +380,16 @@ class Gathering(Fold):
         item = observed.item
         where = self._where(line, item.turn_id if isinstance(item, ToolCall) else None)
         seen = observed.seen()
+        seconds = None
         outcome, script = None, next((each.name for each in seen if each.kind == "command"), None)
         if isinstance(item, CommandRun):
             outcome = outcome_of(item)
+            seconds = seconds_of(object_of(line.payload.get("item")) or line.payload, ())
         elif isinstance(item, ToolCall) and not tools.is_script(item):
             outcome = outcome_in(observed.texts)
-            if item.name == "write_stdin":
+            if item.name != "write_stdin":
+                seconds = seconds_of({}, observed.texts)
+            else:  # its time is that of the last look alone
                 session = object_of(item.arguments).get("session_id")
                 script = self._running.get(str(session), (None, ""))[0]
         changed = [each for each in seen if each.kind == "file" and each.action in _EDITS]
@@ -345,9 +408,9 @@ class Gathering(Fold):
             self._changes[uri] = trail
             _keep_newest(self._changes)
         if script is not None and outcome is not None and outcome.failed is not None:
-            self._ran(script, outcome, where)
+            self._ran(script, outcome, where, seconds)
 
-    def _ran(self, script: str, outcome: Outcome, where: Where) -> None:
+    def _ran(self, script: str, outcome: Outcome, where: Where, seconds: float | None) -> None:
         if only_looks(script):
             return
         program = program_of(script)
@@ -358,7 +421,7 @@ class Gathering(Fold):
         self._checks.pop(script, None)
         lines = telling_lines(outcome.printed or "", failed=bool(outcome.failed))
         kept = evolve(outcome, printed="\n".join(lines))
-        self._checks[script] = Check(where, script, program, kept, self._edits)
+        self._checks[script] = Check(where, script, program, kept, self._edits, seconds)
         _keep_newest(self._checks)
 
     def _end_of(self, turn: Turn, counted: list[Turn]) -> Ended:
@@ -376,6 +439,17 @@ class Gathering(Fold):
 def _answer(said: Said, ended: Ended, placed: Callable[[Where], Where]) -> Answer:
     asks = said.text.rstrip(_CLOSING)[-1:] in _ASKS
     return Answer(evolve(said, where=placed(said.where)), ended, asks)
+
+
+def _json(text: str) -> Json:
+    """Return the JSON object of a text; empty where it is none."""
+    return object_of(load(text.encode(errors="replace"))) if text.startswith("{") else {}
+
+
+def _notification(payload: Json) -> Json:
+    """Return what a message tells of a subagent that has ended; empty where it tells nothing."""
+    found = _NOTIFICATION.fullmatch("\n".join(texts_of(payload.get("content"))))
+    return {} if found is None else _json(found[1].strip())
 
 
 def _keep_newest(kept: dict[Any, Any]) -> None:

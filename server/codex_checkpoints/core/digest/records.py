@@ -88,22 +88,30 @@ class Trail:
 
 @frozen
 class Check:
-    """The last outcome of a command that acts; `changes` counts the edits that came before."""
+    """The last outcome of a command that acts; `changes` counts the edits that came before.
+
+    `seconds` is how long it took, None where the file does not tell.
+    """
 
     where: Where
     command: str
     program: str
     outcome: Outcome
     changes: int
+    seconds: float | None = None
 
 
 @frozen
 class Answer:
-    """The last answer of a turn, and how the turn ended; `asks`: it ends with a question."""
+    """The last answer of a turn, and how the turn ended; `asks`: it ends with a question.
+
+    With `by_subagent` it is that of a subagent which the turn called.
+    """
 
     said: Said
     ended: Ended
     asks: bool
+    by_subagent: bool = False
 
 
 @frozen
@@ -140,6 +148,12 @@ class Gathered:
     """The digest in the newest replacement; it stands in for a source that is gone."""
     pinned: tuple[str, ...] = ()
     """The texts of the user's pins in their order, empty where there is no such record."""
+
+    @property
+    def last_answer(self) -> Answer | None:
+        """Return the newest answer of the agent itself."""
+        own = (each for each in reversed(self.answers) if not each.by_subagent)
+        return next(own, None)
 
     def after(self, before: Gathered) -> Gathered:
         """Return both together: `before` is of the sessions that this one goes on from."""
