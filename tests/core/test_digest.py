@@ -518,6 +518,13 @@ def test_an_output_that_orders_the_agent_about_is_left_out_and_counted() -> None
         ("tail -n 3 a b", "==> conf/.env <==\n:SERVER_KEY_LINE_77"),
         ("rg -C2 KEY", "conf/.env-4-:SERVER_KEY_LINE_77"),
         ("rg KEY", "my shop/.env:4:SERVER_KEY_LINE_77"),
+        ("cat server.key", "SERVER_KEY_LINE_77"),
+        ("openssl rsa --in=server.key", "SERVER_KEY_LINE_77"),
+        ("grep -n BEGIN server.key", "SERVER_KEY_LINE_77"),
+        ("sh -c 'cat -A server.key'", "SERVER_KEY_LINE_77"),
+        ("python - <<'END'\nprint(open('server.key').read())\nEND", "SERVER_KEY_LINE_77"),
+        ("grep KEY *", "server.key:SERVER_KEY_LINE_77"),
+        ("grep -n KEY *", "id_rsa:4:SERVER_KEY_LINE_77"),
     ],
 )
 @pytest.mark.parametrize("code", [0, 1])
@@ -525,6 +532,26 @@ def test_files_that_are_never_quoted(script: str, output: str, code: int) -> Non
     ran = r.shell(script, output, exit_code=code)
     found = digest(r.turn(r.user("look"), ran, r.assistant("Seen.")))
     assert output.rsplit(":", 1)[-1] not in found.text
+
+
+@pytest.mark.parametrize(
+    ("script", "output"),
+    [
+        ("rg self.key src", "src/a.py:3:    return self.key_of_77"),
+        ("grep -rn 'item.key' src", "src/a.py:3:    found.append(item.key_of_77)"),
+        ("cat a.py", "self.key: str = shown_line_77"),
+        ("cat a.py", "    id_map: dict[str, int] = shown_line_77"),
+        ("cat conf.yml", "id_column: shown_line_77"),
+        ("cat a.py", "def f(self):\n    self.key = shown_line_77\n    id_map[self.key] = 1"),
+        ("python - <<'END'\nx = item.key\nid_map = {}\nprint(self.key)\nEND", "shown_line_77"),
+        ("python -c 'x = self.key; id_map.get(x.key)'", "shown_line_77"),
+        ("id_map=3 make", "shown_line_77"),
+        ("find . -name id_rsa", "./shown_line_77"),
+    ],
+)
+def test_a_name_in_a_program_is_no_name_of_a_file(script: str, output: str) -> None:
+    found = digest(r.turn(r.user("look"), r.shell(script, output), r.assistant("Seen.")))
+    assert output.rsplit(maxsplit=1)[-1] in found.text or "shown_line_77" in found.text
 
 
 def test_what_stands_behind_the_lines_of_such_a_file_is_quoted() -> None:
@@ -540,6 +567,8 @@ def test_what_stands_behind_the_lines_of_such_a_file_is_quoted() -> None:
         r.call("read_file", {"path": "/home/ana/shop/.env"}, "c1"),
         r.custom_call("exec", 'text(await tools.exec_command({cmd: "cat .env"}))', "c1"),
         r.response("local_shell_call", call_id="c1", action={"command": ["cat", ".env"]}),
+        r.call("read_file", {"path": "server.key"}, "c1"),
+        r.custom_call("exec", 'text(await tools.exec_command({cmd: "cat id_rsa"}))', "c1"),
     ],
 )
 def test_no_tool_is_quoted_that_reads_such_a_file(call: r.Step) -> None:

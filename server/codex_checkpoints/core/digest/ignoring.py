@@ -13,6 +13,21 @@ from codex_checkpoints.core.rollout import shell
 _TOKEN: Final = re.compile(r"[^\s\"'`=<>|;&(),\\]+")
 _SEPARATOR: Final = re.compile(r"[/\\:]")
 _GLOB: Final = re.compile(r"[*?\[]")
+_ATTRIBUTE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+"""The name of a file may look like that, and so may one in a program: `server.key`, `self.key`."""
+
+_QUOTED: Final = re.compile(r"""(?<=["'])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?=\\?["'])""")
+_READ: Final = re.compile(
+    r"\b(?:cat|head|tail|less|more|nl|base64|xxd|source|Get-Content)\s+(?:-\S+\s+)*+([^\s\"'`;|&)]+)"
+)
+"""A command within a program, a text or another command."""
+
+_OWN: Final = re.compile(r"(?:self|this|cls)\.")
+_STATEMENTS: Final = frozenset(
+    ["return", "if", "elif", "while", "for", "const", "let", "var", "await", "assert", "import"]
+)
+"""What a line of a program begins with."""
+
 PATCHED: Final = re.compile(
     r"\*\*\* (?:Add|Update|Delete) File: ([^\n\\]+)|\*\*\* Move to: ([^\n\\]+)"
 )
@@ -23,7 +38,10 @@ _PATCH: Final = re.compile(r"\*\*\* Begin Patch.*?(?:\*\*\* End Patch|\Z)", re.D
 _SEARCHES: Final = frozenset(
     ["rg", "grep", "egrep", "fgrep", "ag", "git", "find", "fd", "echo", "printf"]
 )
-"""Programs whose words mostly are no names of files."""
+"""Programs whose first word is no name of a file."""
+
+_FINDERS: Final = frozenset(["find", "fd"])
+"""Those that print names alone."""
 
 _IN_FRONT: Final = re.compile(r":|-\d+[-:]")
 """What stands behind the file's name in a line of a search: `.env:3:KEY=…`, `.env-4-KEY=…`."""
@@ -54,17 +72,31 @@ class Ignoring:
         if self.patch(script):
             return True
         script = _PATCH.sub("", script)
-        parts = shell.parts_of(script) or ()
-        words = (
-            word.text
-            for part in parts
-            for word in part.words
-            if part.words[0].text not in _SEARCHES
-        )
+        parts = shell.parts_of(script)
         named = (token for token in _TOKEN.findall(script) if "/" in token or "." in token)
-        return any(map(self.path, named)) or any(
-            self.path(word) or self._covers(word) for word in words
-        )
+        if parts is None:
+            return any(map(self.path, named))
+        if any(self.path(token) for token in named if not _ATTRIBUTE.fullmatch(token)):
+            return True
+        sought = set[str]()
+        for part in parts:
+            program, *words = [word.text for word in part.words] or [""]
+            if program in _SEARCHES:
+                operands = [word for word in words if not word.startswith("-")]
+                behind = 2 if program == "git" else 1
+                sought.update(operands[:behind])
+                words = [] if program in _FINDERS else operands[behind:]
+            elif program in _STATEMENTS or words[:1] == ["="]:
+                continue
+            elif any(map(self._covers, words)):
+                return True
+            if any(self._file(word.rpartition("=")[2]) for word in words):
+                return True
+        quoted = (token for token in _QUOTED.findall(script) if token not in sought)
+        return any(map(self._file, (*quoted, *_READ.findall(script))))
+
+    def _file(self, name: str) -> bool:
+        return self.path(name) and not _OWN.match(name)
 
     def patch(self, text: str) -> bool:
         """Return whether a patch changes such a file."""
@@ -73,7 +105,10 @@ class Ignoring:
     def line(self, line: str) -> bool:
         """Return whether a line of a search names such a file in front: `.env:3:KEY=…`."""
         return any(
-            self.path(line[: found.start()]) for found in islice(_IN_FRONT.finditer(line), _FRONTS)
+            self.path(line[: found.start()])
+            for found in islice(_IN_FRONT.finditer(line), _FRONTS)
+            if not _ATTRIBUTE.fullmatch(line[: found.start()].strip())
+            or (not line[0].isspace() and not line[found.end() : found.end() + 1].isspace())
         )
 
     def without(self, output: str) -> str:
