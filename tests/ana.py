@@ -31,8 +31,8 @@ def a_login(cwd: str) -> bytes:
             r.turn_context(),
             r.user("Add token refresh to the login flow"),
             r.plan(("Read the auth module", False), ("Write the refresh test", False)),
-            r.shell("cat src/auth.py", "def login(): ...", reads=["src/auth.py"]),
-            r.patch(add="tests/test_auth.py"),
+            r.shell("cat src/auth.py", "def login(): ...\n", reads=["src/auth.py"]),
+            r.patch(add="tests/test_auth.py", content="def test_login(): ...\n"),
             r.shell("pytest -q", "1 failed", exit_code=1, status="failed"),
             r.plan(("Read the auth module", True), ("Write the refresh test", False)),
             r.tokens(87_856),
@@ -85,7 +85,7 @@ def fill(home: Home, *, orders: bool = False) -> None:
     for path, text in (
         (shop / "src/auth.py", "def login(): ...\n"),
         (shop / "tests/test_auth.py", "def test_login(): ...\n"),
-        (shop / "orders.py", "def total(): ...\n"),
+        (shop / "orders.py", "def total(): ...\n" * 40),
         (blog / "post.md", "# Post\n"),
     ):
         path.parent.mkdir(parents=True, exist_ok=True)

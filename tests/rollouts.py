@@ -354,19 +354,23 @@ def patch(
     update: str | None = None,
     delete: str | None = None,
     move: tuple[str, str] | None = None,
+    content: str = "x\n",
     done: bool = True,
     call: str | None = None,
     turn: str | None = None,
 ) -> Step:
-    """Change files; paths in the patch are relative, in Codex's own report absolute."""
+    """Change files; paths in the patch are relative, in Codex's own report absolute.
+
+    `content` is that of an added file.
+    """
 
     def write(writer: Writer) -> None:
         name = writer.name("c", call)
-        text = patch_text(add=add, update=update, delete=delete, move=move)
+        text = patch_text(add=add, update=update, delete=delete, move=move, content=content)
         custom_call("apply_patch", text, name)(writer)
         reported: dict[str, object] = {}
         for path, change in (
-            (add, {"type": "add", "content": "x\n"}),
+            (add, {"type": "add", "content": content}),
             (update, {"type": "update", "unified_diff": "@@\n-x\n+y\n", "move_path": None}),
             (delete, {"type": "delete", "content": "x\n"}),
         ):
@@ -393,10 +397,12 @@ def patch_text(
     update: str | None = None,
     delete: str | None = None,
     move: tuple[str, str] | None = None,
+    content: str = "x\n",
 ) -> str:
     """Write a patch in the model's grammar."""
     parts = ["*** Begin Patch\n"]
-    parts += [] if add is None else [f"*** Add File: {add}\n+x\n"]
+    lines = "".join(f"+{line}\n" for line in content.splitlines())
+    parts += [] if add is None else [f"*** Add File: {add}\n{lines}"]
     parts += [] if update is None else [f"*** Update File: {update}\n@@\n-x\n+y\n"]
     parts += [] if delete is None else [f"*** Delete File: {delete}\n"]
     if move is not None:

@@ -85,8 +85,8 @@ def a_home(root: Path) -> Home:
 
 def work() -> tuple[Step, ...]:
     return (
-        shell("cat a.py", "a = 1", reads=["a.py"], call="read"),
-        patch(add="b.py", call="edit"),
+        shell("cat a.py", "a = 1\n", reads=["a.py"], call="read"),
+        patch(add="b.py", content="b = 1\n", call="edit"),
         shell("make test", "1 failed", exit_code=1, status="failed", call="test"),
         mcp("web", "search", "found", call="search"),
     )
@@ -204,15 +204,16 @@ def test_what_will_be_cut_is_named_and_kept_whole_in_the_record(home: Home):
 
 
 def test_a_file_that_was_not_there_leaves_a_fact_suspect_when_it_comes(home: Home):
-    (home.user / "shop/b.py").unlink()
-    apply(home, fact(dependsOn=on("b.py")))
-    assert lines(home)[0]["hashes"] == {"b.py": "unknown:"}
+    shop = str(home.user / "shop")
+    grow(home, turn(user("look"), shell("head c.py", reads=["c.py"], workdir=shop)))
+    apply(home, fact(dependsOn=on("c.py")))
+    assert lines(home)[0]["hashes"] == {"c.py": "unknown:"}
 
-    (home.user / "shop/b.py").write_text("b = 1\n")
+    (home.user / "shop/c.py").write_text("c = 1\n")
 
     (note,) = listed(home)
     (rests,) = note.depends_on
-    assert (note.status, note.why, rests.hash) == ("SUSPECT", "b.py", "unknown:")
+    assert (note.status, note.why, rests.hash) == ("SUSPECT", "c.py", "unknown:")
     assert rests.current is not None
 
 

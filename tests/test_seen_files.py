@@ -13,6 +13,7 @@ import pytest
 from codex_checkpoints.core.checkpoint.records import Artifact
 from codex_checkpoints.service.following import RECONCILE_SECONDS, Follower
 from homes import Home, eventually, following, go_on, snapshot, thread
+from peer import Peer
 from rollouts import Step, based_on, patch, rollout, session, shell, turn, user
 from test_hook import ask, call
 from test_mcp import result
@@ -23,6 +24,7 @@ READ_AT = 5
 THEN = datetime(2025, 11, 20, 10, 0, READ_AT, tzinfo=UTC).timestamp()
 """When that was."""
 V1, V2 = "a = 1\n", "a = 2\n"
+A, ON_A = {"source": "file", "ref": "a.py"}, {"uri": "a.py"}
 
 
 def past(data: bytes) -> bytes:
@@ -233,6 +235,46 @@ def test_another_process_that_follows_takes_up_what_one_recorded(home: Home):
 
     assert changed.session_ids == (thread(1),)
     assert home.checkpoint().read_bytes() != before
+
+
+# --- what is not as it was seen ------------------------------------------------------------------
+
+
+def test_a_stale_read_is_no_evidence_and_the_view_says_that_the_file_changed(home: Home):
+    follow(home)
+    noted = {"kind": "fact", "key": "k", "value": "a is 1", "evidence": A, "dependsOn": [ON_A]}
+    (home.user / "fact").write_text(json.dumps(noted))
+    command = "apply", thread(1), str(home.user / "fact")
+    write(home, V2, time.time())
+
+    refused = home.refused(*command)
+
+    assert (refused["code"], refused["facts"]["paths"]) == ("stale_read", ["a.py"])
+    assert " changed)" in home.run("view", thread(1)).stdout.decode()
+    write(home, V1, time.time())
+    assert " changed)" not in home.run("view", thread(1)).stdout.decode()
+    assert home.json(*command)["accepted"]
+
+
+def test_a_client_is_told_which_files_changed(home: Home):
+    follow(home)
+    (home.user / "shop/a.py").unlink()
+
+    with Peer(home.root) as peer:
+        peer.start()
+        assert peer.call("checkpoints/show", {"sessionId": thread(1)})["changed"] == ["a.py"]
+
+
+def test_a_read_that_its_own_record_proves_needs_nobody_who_followed(home: Home):
+    read = shell("cat a.py", V1, reads=["a.py"])
+    home.put(past(rollout(head(home), turn(user("look"), read))))
+    noted = {"kind": "decision", "decisionId": "d", "decision": "x", "rationale": "y"}
+    (home.user / "decision").write_text(json.dumps(noted | {"evidence": A}))
+    write(home, V2, THEN - 60)
+
+    refused = home.refused("apply", thread(1), str(home.user / "decision"))
+
+    assert (refused["code"], refused["facts"]["paths"]) == ("stale_read", ["a.py"])
 
 
 # --- which doors record --------------------------------------------------------------------------

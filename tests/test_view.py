@@ -239,14 +239,35 @@ def test_open_steps_come_first_and_the_nearest_of_each_are_kept():
     assert section(unsaid, "[PLAN]") == ["- [ ] x (id=a)"]
 
 
-def test_a_recent_artifact_has_a_line_while_it_is_kept_and_its_uri_and_hash_are_never_cut():
-    uri, digest = "d/" * 400 + "x", "sha256:" + "0" * 64
-    kept = {uri: artifact(uri, digest=digest)}
-    forgetful = Checkpoint(9, None, Plan(), (), kept, {}, ("gone", uri))
+def test_a_recent_artifact_has_a_line_while_it_is_kept_and_its_uri_is_never_cut():
+    uri = "d/" * 400 + "x"
+    forgetful = Checkpoint(9, None, Plan(), (), {uri: artifact(uri)}, {}, ("gone", uri))
 
-    assert section(forgetful, "[RECENT_ARTIFACTS]", Caps(max_value_chars=1)) == [
-        f"- file: {uri} (hash={digest})"
-    ]
+    lines = section(forgetful, "[RECENT_ARTIFACTS]", Caps(max_value_chars=1))
+    assert lines == [f"- file: {uri}"]
+
+
+SHA = "sha256:ce72bbe0047d" + "a" * 52
+STAT = "stat:70000000-1795168800000000000"
+
+
+@pytest.mark.parametrize(
+    ("now", "seen", "shown"),
+    [
+        (SHA, None, "a.py (hash=sha256:ce72bbe0047d)"),
+        (SHA, SHA, "a.py (hash=sha256:ce72bbe0047d)"),
+        (SHA, "sha256:" + "b" * 64, "a.py (hash=sha256:ce72bbe0047d changed)"),
+        (STAT, STAT, f"a.py (hash={STAT})"),
+        (None, SHA, "a.py (changed)"),
+        (None, None, "a.py"),
+    ],
+)
+def test_a_hash_is_shown_by_its_first_digits_and_a_file_that_was_changed_says_so(
+    now: str | None, seen: str | None, shown: str
+):
+    known = Artifact("a.py", "file", now, 1, seen_hash=seen)
+
+    assert section(checkpoint(artifacts=(known,)), "[RECENT_ARTIFACTS]") == [f"- file: {shown}"]
 
 
 # --- caps ----------------------------------------------------------------------------------------

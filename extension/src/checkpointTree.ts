@@ -59,14 +59,14 @@ export class CheckpointTree extends Tree<CheckpointNode> {
     }
     this.#isStale = false;
     const { sessionId } = session;
-    const [{ text }, { items }, { received }, { items: pins }] = await Promise.all([
+    const [{ text, changed }, { items }, { received }, { items: pins }] = await Promise.all([
       this.server.request(ShowRequest, { sessionId, turnId: null }),
       this.server.request(NotesRequest, { sessionId }),
       this.server.request(SessionRequest, { sessionId }),
       this.server.request(PinsRequest, { sessionId }),
     ]);
     const checkpoint: Checkpoint = JSON.parse(text);
-    const nodes = checkpointNodes(checkpoint, items, session, Date.now(), pins);
+    const nodes = checkpointNodes(checkpoint, items, session, Date.now(), pins, changed);
     const artifacts = checkpoint.recentArtifacts.length;
     this.server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
     if (isNewest()) {

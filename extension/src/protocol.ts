@@ -1251,6 +1251,12 @@ export interface Text {
   readonly text: string;
 }
 
+/** A checkpoint, and the uris of files in it that are not what the session saw. */
+export interface CheckpointText {
+  readonly text: string;
+  readonly changed: readonly string[];
+}
+
 /** A view, and the caps it was made with. */
 export interface ViewText {
   readonly text: string;
@@ -1383,6 +1389,7 @@ export type RefusalCode =
   | "evidence_missing"
   | "evidence_unknown"
   | "depends_on_missing"
+  | "stale_read"
   | "forged_hash"
   | "supersedes_unknown"
   | "conflict"
@@ -1413,7 +1420,7 @@ export const SessionRequest = new RequestType<SessionParams, SessionDetail, Refu
   "checkpoints/session",
 );
 
-export const ShowRequest = new RequestType<ShowParams, Text, Refused>("checkpoints/show");
+export const ShowRequest = new RequestType<ShowParams, CheckpointText, Refused>("checkpoints/show");
 
 export const ViewRequest = new RequestType<ViewParams, ViewText, Refused>("checkpoints/view");
 

@@ -171,8 +171,9 @@ _NAMES = (
     "RestoreEntry", "RestoreList", "RestoreDetailsParams", "RestoreDetails",
     "SessionsParams", "SessionSummary", "SessionList", "SessionParams", "TurnEntry",
     "EffectiveCaps", "WindowBudget", "SessionDetail", "ShowParams", "ViewParams", "Text",
-    "ViewText", "DigestParams", "DigestLine", "SessionDigest", "RecallParams", "Recalled",
-    "Hit", "RecallAnswer", "RenameParams", "MoveParams", "DeleteParams", "Deleted",
+    "CheckpointText", "ViewText", "DigestParams", "DigestLine", "SessionDigest",
+    "RecallParams", "Recalled", "Hit", "RecallAnswer", "RenameParams", "MoveParams",
+    "DeleteParams", "Deleted",
 )
 # fmt: on
 _OPERATIONS = (
@@ -229,6 +230,7 @@ CODES = (
     "evidence_missing",
     "evidence_unknown",
     "depends_on_missing",
+    "stale_read",
     "forged_hash",
     "supersedes_unknown",
     "conflict",

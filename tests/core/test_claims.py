@@ -49,6 +49,9 @@ SESSION = Known(
         Artifact("web.search/call-1", "tool_output", OUT, 7),
         Artifact("quiet/call-2", "tool_output", None, 8),
         Artifact("task", "file", V1, 9),
+        Artifact("same.py", "file", V1, 10, seen_hash=V1),
+        Artifact("stale.py", "file", V2, 10, seen_hash=V1),
+        Artifact("lost.py", "file", None, 10, seen_hash=V1),
     ),
     decisions=frozenset({"d-1", "d-2"}),
     used_decision_ids=frozenset({"d-0", "d-1", "d-2"}),
@@ -56,6 +59,7 @@ SESSION = Known(
 
 USER = {"source": "user", "ref": "msg-1"}
 FILE = {"source": "file", "ref": "src/a.py"}
+STALE = {"source": "file", "ref": "stale.py"}
 CALL = {"source": "tool_output", "ref": "call-1"}
 
 
@@ -275,6 +279,12 @@ REFUSED: list[tuple[str, str, object]] = [
     ("depends_on_missing", "dependencies", fact(dependsOn=on("src/a.py", "src/A.py"))),
     ("depends_on_missing", "dependencies", fact(evidence=FILE, dependsOn=on("call-1"))),
     ("depends_on_missing", "dependencies", fact(dependsOn=[{"uri": "src/c.py", "hash": V1}])),
+    ("stale_read", "files", fact(dependsOn=on("same.py", "stale.py"))),
+    ("stale_read", "files", fact(dependsOn=on("lost.py"))),
+    ("stale_read", "files", fact(evidence=STALE, dependsOn=on("same.py"))),
+    ("stale_read", "files", decision(evidence=STALE)),
+    ("stale_read", "files", plan(evidence=STALE | {"hash": V1})),
+    ("depends_on_missing", "dependencies", fact(dependsOn=on("stale.py", "never.py"))),
     ("forged_hash", "hashes", fact(evidence=FILE | {"hash": V2}, dependsOn=on("src/a.py"))),
     ("forged_hash", "hashes", fact(evidence=CALL | {"hash": V2}, dependsOn=on("src/a.py"))),
     ("forged_hash", "hashes", fact(evidence=USER | {"hash": V1})),
@@ -304,6 +314,15 @@ def test_what_breaks_a_rule_is_refused_by_it(code: str, rule: str, asked: object
     assert KEY not in repr(answer)
     assert answer == checked(asked), "the same answer twice"
     assert orjson.dumps(answer.facts)
+
+
+def test_what_is_to_be_read_again_is_named_once() -> None:
+    answer = checked(fact(evidence=STALE, dependsOn=on("lost.py", "stale.py", "same.py")))
+
+    assert isinstance(answer, Rejected)
+    assert answer.facts["paths"] == ["lost.py", "stale.py"]
+    kept = checked(fact(evidence={"source": "file", "ref": "same.py"}, dependsOn=on("same.py")))
+    assert isinstance(kept, Accepted)
 
 
 def test_every_problem_of_shape_is_listed() -> None:
@@ -602,7 +621,8 @@ def test_an_accepted_fact_is_valid_exactly_while_every_hash_is_the_one_seen_then
 
     before = {uri: None if each == "gone" else each for uri, each in then.items()}
     session = attrs.evolve(SESSION, artifacts={
-        uri: attrs.evolve(each, hash=before[uri]) for uri, each in SESSION.artifacts.items()
+        uri: attrs.evolve(each, hash=before[uri], seen_hash=None)
+        for uri, each in SESSION.artifacts.items()
     })  # fmt: skip
     answer = checked(fact(dependsOn=on(*uris)), session)
     assert isinstance(answer, Accepted)

@@ -191,6 +191,17 @@ graph Counts | turns: 6
   );
 });
 
+test("a file that is not what Codex saw says so, and opens beside what was seen", () => {
+  const uri = "src/auth.ts";
+  const seenHash = `sha256:${"1".repeat(64)}`;
+  const artifacts = { ...checkpoint.artifacts, [uri]: { uri, kind: "file", seenHash } };
+  const shown = { ...checkpoint, artifacts };
+  const drawn = draw(checkpointNodes(shown, [], session({}), NOW, [], [uri]));
+
+  assert.match(drawn, /file src\/auth\.ts \| no hash · changed > compare\n/);
+  assert.doesNotMatch(draw(checkpointNodes(shown, [], session({}), NOW)), /changed/);
+});
+
 test("an empty checkpoint still has all its sections", () => {
   const empty = { ...checkpoint, task: null, plan: { steps: [], done: {} } };
   const nodes = checkpointNodes(

@@ -25,6 +25,7 @@ interface Artifact {
   readonly uri: string;
   readonly kind: string;
   readonly hash?: string;
+  readonly seenHash?: string;
 }
 
 export function checkpointNodes(
@@ -33,12 +34,13 @@ export function checkpointNodes(
   session: SessionSummary,
   now: number,
   pins: readonly Pin[] = [],
+  changed: readonly string[] = [],
 ): CheckpointNode[] {
   const pinned = pinsNode(pins);
   return [
     taskNode(checkpoint),
     planNode(checkpoint),
-    artifactsNode(checkpoint, pins),
+    artifactsNode(checkpoint, pins, changed),
     ...(pinned === null ? [] : [pinned]),
     factsNode(notes),
     decisionsNode(notes),
@@ -68,9 +70,17 @@ function planNode(checkpoint: Checkpoint): CheckpointNode {
   return section("plan", "Plan", count, "checklist", children);
 }
 
-function artifactsNode(checkpoint: Checkpoint, pins: readonly Pin[]): CheckpointNode {
+function artifactsNode(
+  checkpoint: Checkpoint,
+  pins: readonly Pin[],
+  changed: readonly string[],
+): CheckpointNode {
   const children = checkpoint.recentArtifacts.map((uri) =>
-    artifactNode(checkpoint.artifacts[uri] ?? { uri, kind: "file" }, isPinned(pins, uri)),
+    artifactNode(
+      checkpoint.artifacts[uri] ?? { uri, kind: "file" },
+      isPinned(pins, uri),
+      changed.includes(uri),
+    ),
   );
   const total = Object.keys(checkpoint.artifacts).length;
   const some = total > children.length ? `${children.length} of ${total}` : `${children.length}`;
@@ -78,16 +88,27 @@ function artifactsNode(checkpoint: Checkpoint, pins: readonly Pin[]): Checkpoint
   return section("artifacts", "Recent Artifacts", count, "files", children);
 }
 
-function artifactNode(artifact: Artifact, pinned: boolean): CheckpointNode {
+function artifactNode(artifact: Artifact, pinned: boolean, changed: boolean): CheckpointNode {
   const label = cut(plain(artifact.uri), 400);
   const id = `artifacts/${artifact.kind}/${artifact.uri}`;
   if (artifact.kind === "file") {
     const hash = shortHash(artifact.hash);
-    const tooltip = `${label}\n${plain(artifact.hash ?? "no hash")}`;
-    const spoken = listed(`file ${label}`, pinned ? "pinned" : "", hash);
-    const row = { label, description: hash, tooltip, spoken, icon: pinned ? "pinned" : "file" };
+    const told = changed ? "changed since Codex saw it" : "";
+    const row = {
+      label,
+      description: dotted(hash, changed ? "changed" : ""),
+      tooltip: [label, plain(artifact.hash ?? "no hash"), ...(changed ? [told] : [])].join("\n"),
+      spoken: listed(`file ${label}`, pinned ? "pinned" : "", hash, told),
+      icon: pinned ? "pinned" : "file",
+      colour: changed ? "charts.yellow" : null,
+    };
     const pin = pinned ? { ...NO_PIN, uri: artifact.uri } : null;
-    return node(id, row, { action: { kind: "open", uri: artifact.uri }, pin });
+    const { uri, seenHash } = artifact;
+    const action: Action =
+      changed && seenHash !== undefined
+        ? { kind: "compare", uri, hash: seenHash }
+        : { kind: "open", uri };
+    return node(id, row, { action, pin });
   }
   const isCommand = artifact.kind === "command";
   const spoken = isCommand ? `command ${label}` : `output of ${label}`;

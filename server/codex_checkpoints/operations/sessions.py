@@ -7,7 +7,7 @@ from typing import Any
 from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.records import Caps as EffectiveCaps
-from codex_checkpoints.operations.services import Services, SessionParams, Steps, Text, elsewhere
+from codex_checkpoints.operations.services import Services, SessionParams, Steps, elsewhere
 from codex_checkpoints.service.connect.receipts import received
 from codex_checkpoints.service.deleting import Deleting
 from codex_checkpoints.service.refusal import Refusal
@@ -55,6 +55,14 @@ class ViewParams:
     session_id: str
     turn_id: str | None = None
     caps: dict[str, Any] | None = None
+
+
+@frozen
+class CheckpointText:
+    """A checkpoint, and the uris of files in it that are not what the session saw."""
+
+    text: str
+    changed: tuple[str, ...]
 
 
 @frozen
@@ -111,13 +119,15 @@ def session(services: Services, params: SessionParams) -> SessionDetail:
     return evolve(detail, received=receipts[-1] if receipts else None)
 
 
-def show(services: Services, params: ShowParams) -> Text:
-    """Return the bytes of a checkpoint."""
+def show(services: Services, params: ShowParams) -> CheckpointText:
+    """Return the bytes of a checkpoint, and which of its files changed."""
     shown = services.sessions.show(params.session_id, params.turn_id)
     if shown.changed:
         services.changed((shown.session_id,), "rollout")
     services.shown(shown.session_id)
-    return Text(shown.data.decode())
+    artifacts = shown.checkpoint.artifacts.values()
+    changed = tuple(sorted(each.uri for each in artifacts if each.is_changed))
+    return CheckpointText(shown.data.decode(), changed)
 
 
 def view(services: Services, params: ViewParams) -> ViewText:

@@ -13,8 +13,9 @@ The rules apply in this order, and the first broken one is returned:
 6. policy: in no text that a view shows (`policy_text`, DSC-60);
 7. evidence: is there (`evidence_missing`) and exists (`evidence_unknown`, DSC-34, DSC-63, DSC-82);
 8. dependencies: are there and were observed (`depends_on_missing`, DSC-35);
-9. hashes: a claimed one is the host's (`forged_hash`, DSC-32);
-10. decisions: replace another one that is stored (`supersedes_unknown`, DSC-77), under an id that
+9. files: none changed since the session saw it (`stale_read`, TRU-2);
+10. hashes: a claimed one is the host's (`forged_hash`, DSC-32);
+11. decisions: replace another one that is stored (`supersedes_unknown`, DSC-77), under an id that
     was never used (`conflict`).
 
 Long texts and excess steps are accepted: `memory` cuts them, and `Accepted.shortened` lists them.
@@ -69,6 +70,7 @@ Code = Literal[
     "limit_exceeded",
     "policy_text",
     "secret_text",
+    "stale_read",
     "supersedes_unknown",
 ]
 
@@ -318,6 +320,23 @@ def _dependencies(claim: Claim, session: Known) -> Rejected | None:
     )
 
 
+def _stale(claim: Claim, session: Known) -> Rejected | None:
+    """Refuse what rests on a file that is not what the session saw."""
+    rests_on = [each.uri for each in claim.depends_on] if isinstance(claim, FactClaim) else []
+    rests_on += [claim.evidence.ref] if claim.evidence.source == "file" else []
+    files = (session.artifacts[uri] for uri in dict.fromkeys(rests_on))
+    changed = [value(each.uri, MAX_VALUE_CHARS) for each in files if each.is_changed]
+    if not changed:
+        return None
+    return Rejected(
+        "stale_read",
+        "files",
+        f"{value(changed[0], _SHOWN)} changed since this session saw it",
+        "Read the files again that facts.paths names, and say what they say now.",
+        {"paths": changed},
+    )
+
+
 def _claimed_hashes(claim: Claim, session: Known) -> Rejected | None:
     seen = seen_hash(claim.evidence, session.artifacts)
     claimed = [("evidence", claim.evidence.hash, seen)]
@@ -376,6 +395,7 @@ RULES = (
     _policy,
     _evidence,
     _dependencies,
+    _stale,
     _claimed_hashes,
     _decisions,
 )
