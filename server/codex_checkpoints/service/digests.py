@@ -238,10 +238,10 @@ class Digests:
         wanted = {pin.value for pin in words if pin.kind == "message"}
         notes = None
         if any(pin.kind == "note" for pin in words):
-            projections = self._sessions.projections
-            updates = projections.updates_of(self._sessions.catalogue.open(row))
+            projections, opened = self._sessions.projections, self._sessions.catalogue.open(row)
+            updates = projections.updates_of(opened)
             known = tuple(update for update in updates if update.seq <= replay.seq)
-            notes = projections.project(replay, known)
+            notes = projections.project(opened, replay, known)
         messages = dict[str, Entry]()
         if wanted:
             named = self._entries(
