@@ -39,8 +39,8 @@ def three_turns() -> tuple[Step, ...]:
 
 def put(home: Home, form: Form = "paginated", **where: Any) -> Path:  # noqa: ANN401 - as `Home.put`
     """Put the session, which works in the user's own folder."""
-    for name in ("a.py", "b.py"):
-        (home.user / name).write_text("one\n")
+    (home.user / "a.py").write_text("one")
+    (home.user / "b.py").write_text("x\n")
     head = session(form, thread=thread(1), cwd=str(home.user))
     return home.put(rollout(head, *three_turns()), **where)
 

@@ -208,6 +208,36 @@ def test_a_hard_branch_is_called_by_its_label_the_name_of_its_source_and_no_mess
     assert (row["title"], row["task"], row["forkedFrom"]) == (title, task, thread(1))
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", [None, "Doors"])
+def test_a_soft_branch_is_called_by_its_label_and_the_title_of_its_source_in_every_list(
+    tmp_path: Path, form: Form, name: str | None
+):
+    home = a_home(tmp_path, form)
+    if name is not None:
+        home.json("rename", thread(1), name)
+
+    done = restored(home, "soft").record
+    restored(home, "hard")
+
+    title = f"before the rewrite: {name or 'Fix the login'}"
+    (row,) = [each for each in home.json("sessions") if each["sessionId"] == done.session_id]
+    assert row["title"] == title
+    lines = records(home.root / "session_index.jsonl")
+    listed = [(each["id"], each["thread_name"]) for each in lines if each["id"] != thread(1)]
+    assert listed == [(done.session_id, title)]
+
+
+def test_a_soft_branch_is_made_where_the_list_of_names_cannot_be_written(home: Home):
+    (home.root / "session_index.jsonl").mkdir()
+
+    done = restored(home, "soft").record
+
+    assert kinds(home)[-1] == "RestoreCompleted"
+    titles = {each["sessionId"]: each["title"] for each in home.json("sessions")}
+    assert titles[done.session_id] == "Fix the login"
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_preview_is_what_comes_and_writes_nothing(home: Home, mode: str):
     name = home.json("mark", thread(1), "--label", "x", "--turn", "2")["checkpointId"]

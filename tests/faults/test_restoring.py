@@ -40,8 +40,7 @@ def work(sessions, root, session, marker, mode):
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path / "template")
-    for name in ("a.py", "b.py"):
-        (home.user / name).write_text("one\n")
+    (home.user / "a.py").write_text("one\n")
     head = session(cwd=str(home.user))
     fix = turn(user("Fix it"), shell("cat a.py", reads=["a.py"]), assistant("Read."))
     home.put(rollout(head, fix, turn(user("More"), patch(add="b.py"))))
@@ -129,6 +128,9 @@ def _after(root: Path, mode: RestoreMode, source: bytes, state: dict[str, Any]) 
         assert [each.task and each.task.text for each in shown] == [state["task"]["text"]]
         assert [sorted(each.facts) for each in shown] == [["k"]]
         assert folders == current
+        if mode == "soft":
+            listed = (home.root / "session_index.jsonl").read_bytes().splitlines()
+            assert {json.loads(line)["thread_name"] for line in listed} == {"x: Fix it"}
         return True
     assert folders == {thread(1)}
     assert "BranchCreated" not in kinds

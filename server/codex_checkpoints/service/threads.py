@@ -264,10 +264,13 @@ class ThreadManager:
         changed, self._changed = self._changed, set()
         return changed
 
-    def rename(self, thread_id: str, name: str | None) -> None:
-        """Name a thread in one line of at most 160 code points; None removes the name."""
+    def rename(self, thread_id: str, name: str | None, *, listed: bool = False) -> None:
+        """Name a thread in one line of at most 160 code points; None removes the name.
+
+        With `listed` Codex's list of names has it, whatever the form of the history.
+        """
         text = cut(one_line(name), MAX_VALUE_CHARS) if name is not None else ""
-        self.update_metadata(thread_id, Patch(name=text or None))
+        self.update_metadata(thread_id, Patch(name=text or None, listed=listed))
 
     def update_metadata(self, thread_id: str, patch: Patch) -> None:
         """Change metadata of a thread."""

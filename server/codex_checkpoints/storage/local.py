@@ -164,8 +164,8 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
     def _remove(self, rollout: Rollout, lock: locks.WriterLock) -> None:
         writer.remove(rollout.path, lock)
 
-    def _give_name(self, row: Row, name: str | None) -> None:
-        self._given.give(row.session_id, name, legacy=self._is_legacy(row))
+    def _give_name(self, row: Row, name: str | None, *, listed: bool) -> None:
+        self._given.give(row.session_id, name, listed=listed or self._is_legacy(row))
 
     def _names(self) -> Callable[[Row], str | None]:
         return self._given.all()

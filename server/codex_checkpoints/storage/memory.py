@@ -177,7 +177,7 @@ class InMemoryThreadStore(RolloutStore[None]):
     def _remove(self, rollout: Rollout, lock: None) -> None:
         del lock, self._held[rollout.path]
 
-    def _give_name(self, row: Row, name: str | None) -> None:
+    def _give_name(self, row: Row, name: str | None, *, listed: bool) -> None:  # noqa: ARG002
         self._given[row.session_id] = name
 
     def _look(self, data: bytes, identity: int) -> Look:

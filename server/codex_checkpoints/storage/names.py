@@ -4,9 +4,9 @@ A name given through a patch is a line of `sessions/<thread>/metadata.jsonl` in 
 the last line counts (STO-10, STO-11).  A later line of Codex's own `session_index.jsonl` goes
 before it; a name that the history holds comes last.
 
-Codex's list only grows.  A rename of a legacy thread adds one line, as Codex itself would.  Codex
-0.169 goes by the list unless it has named the thread itself: then by its database, which we never
-write, until that is made anew.
+Codex's list only grows.  A rename of a legacy thread adds one line, as Codex itself would, and so
+does the name of a soft branch.  Codex 0.169 goes by the list unless it has named the thread itself:
+then by its database, which we never write, until that is made anew.
 """
 
 from __future__ import annotations
@@ -110,14 +110,15 @@ class GivenNames:
             ours = {thread_id: self._own(thread_id) for thread_id in os.listdir(self._folder)}
         return lambda row: _name_of(row, ours.get(row.session_id), codex.get(row.session_id))
 
-    def give(self, thread_id: str, text: str | None, *, legacy: bool) -> None:
+    def give(self, thread_id: str, text: str | None, *, listed: bool) -> None:
         """Name a thread or take its name back, durable on return.
 
-        Codex keeps the name of a legacy thread in its list, where a line is added, and names of
-        others in its database, which is never written.  Raises `StorageFailed`, also where that
-        list cannot be written: then nothing is; and `KeptHereAlone` where only the list failed.
+        Codex keeps the name of a legacy thread in its list, and those of others in its database,
+        which is never written.  With `listed` a line is added to the list.  Raises `StorageFailed`,
+        also where that list cannot be written: then nothing is; and `KeptHereAlone` where only the
+        list failed.
         """
-        if legacy:
+        if listed:
             with _refusing(StorageFailed, "the name is not kept: session_index.jsonl"):
                 _check_list(self._codex.path)
         now, before = _moment(self._clock()), self._codex.now().get(thread_id)
@@ -128,7 +129,7 @@ class GivenNames:
             if path is None:
                 raise OSError(None, "this session id cannot name a folder")
             _append(path, orjson.dumps({"at": at, "name": text}))
-        if legacy:
+        if listed:
             unseen = "the name is kept, but Codex does not see it: session_index.jsonl"
             line = {"id": thread_id, "thread_name": text or "", "updated_at": at}
             with _refusing(KeptHereAlone, unseen):

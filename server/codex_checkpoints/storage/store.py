@@ -84,7 +84,7 @@ class RolloutStore(ABC, Generic[Lock]):
     def _remove(self, rollout: Rollout, lock: Lock) -> None: ...
 
     @abstractmethod
-    def _give_name(self, row: Row, name: str | None) -> None: ...
+    def _give_name(self, row: Row, name: str | None, *, listed: bool) -> None: ...
 
     def _names(self) -> Callable[[Row], str | None]:
         return self.name_of
@@ -131,9 +131,13 @@ class RolloutStore(ABC, Generic[Lock]):
 
     def update_thread_metadata(self, patches: Iterable[tuple[str, Patch]]) -> None:
         patches = tuple(patches)
-        named = [(who, patch.name) for who, patch in patches if not isinstance(patch.name, Unset)]
-        for row, name in [(self._row_of(thread_id), name) for thread_id, name in named]:
-            self._give_name(row, name)
+        named = [
+            (self._row_of(who), patch.name, patch.listed)
+            for who, patch in patches
+            if not isinstance(patch.name, Unset)
+        ]
+        for row, name, listed in named:
+            self._give_name(row, name, listed=listed)
         found = [patch.row for _, patch in patches if isinstance(patch.row, Row)]
         gone = [patch.of for _, patch in patches if patch.row is None and patch.of is not None]
         if found or gone:

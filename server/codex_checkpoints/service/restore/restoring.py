@@ -349,6 +349,22 @@ class RestoreWork:
             events.RestoreCompleted(record.context_reset, before, after, cautions),
         )
         self.prepared = evolve(self.prepared, record=record)
+        if record.mode == "soft" and record.label:
+            self._name(self.row)
+
+    def _name(self, row: Row) -> None:
+        """Call a soft branch by its label and the title of its source: it has the same history.
+
+        Nothing but its name in lists depends on it.
+        """
+        sessions = self._sessions
+        source = sessions.catalogue.current().get(self.restore.source_session_id)
+        title = None if source is None else sessions.title(source)
+        name = value(": ".join(filter(None, (self.restore.label, title))), MAX_VALUE_CHARS)
+        try:
+            sessions.threads.rename(row.session_id, name, listed=True)
+        except Refusal as refusal:
+            logger.warning("%s: the branch has no name: %s", refusal.code, refusal.message)
 
     def take_back(self, code: str) -> bool:
         """Remove the files beside a branch that was not published, and write its end.
