@@ -33,7 +33,34 @@ def run(status: str | None, code: int | None, printed: str | None = "x") -> Outc
             "Chunk ID: 1\nWall time: 5 seconds\nProcess running with session ID 7\nOutput:\n…",
             Outcome(printed="…"),
         ),
-        ("aborted by user after 1.0s", Outcome(printed="aborted by user after 1.0s")),
+        # until 0.7x
+        (
+            "failed in sandbox LinuxSeccomp with execution error: sandbox denied exec error,"
+            " exit code: 101, stdout: test a ... FAILED\n, stderr: error: no\n",
+            Outcome(failed=True, exit_code=101, printed="test a ... FAILED\n\nerror: no\n"),
+        ),
+        (
+            "failed in sandbox None with execution error: command timed out",
+            Outcome(
+                failed=True,
+                printed="failed in sandbox None with execution error: command timed out",
+            ),
+        ),
+        (
+            "execution error: No such file or directory (os error 2)",
+            Outcome(
+                failed=True, printed="execution error: No such file or directory (os error 2)"
+            ),
+        ),
+        (
+            "exec_command failed: CreateProcess { message: no }",
+            Outcome(failed=True, printed="exec_command failed: CreateProcess { message: no }"),
+        ),
+        (
+            "aborted by user after 1.0s",
+            Outcome(failed=True, printed="aborted by user after 1.0s"),
+        ),
+        ("the execution error: was known", Outcome(printed="the execution error: was known")),
         ("Exit code: 1", Outcome(failed=True, exit_code=1)),
         ('{"output":"yes"}', Outcome(printed="yes")),
         ('{"a":1}', Outcome(printed='{"a":1}')),

@@ -14,6 +14,13 @@ _HEAD = 1024
 _HEADING = re.compile(r"(?:Exit code|Chunk ID|Wall time|Process exited|Process running|Command)\b")
 _CODE = re.compile(r"^(?:Exit code: |Process exited with code )(-?[0-9]{1,10})$", re.MULTILINE)
 _OUTPUT = "\nOutput:\n"
+_NOT_DONE = re.compile(
+    # In a sandbox, until 0.7x: with an exit code and both outputs, or with a reason alone.
+    r"(?:failed in sandbox \w+ with )?execution error: "
+    r"(?:[^\n]{0,200}?, exit code: (?P<code>-?[0-9]{1,10}), stdout: (?P<printed>.*), stderr: )?"
+    r"|exec_command failed: |aborted by user after [0-9]",
+    re.DOTALL,
+)
 
 
 @frozen
@@ -81,7 +88,7 @@ def outcome_in(texts: tuple[str, ...]) -> Outcome:
     if text.startswith("{"):
         return _outcome_in_json(text)
     if not _HEADING.match(text):
-        return Outcome(printed=text)
+        return _outcome_in_words(text)
     cut = text.find(_OUTPUT, 0, _HEAD)
     head, printed = (text[:_HEAD], None) if cut < 0 else (text[:cut], text[cut + len(_OUTPUT) :])
     found = _CODE.search(head)
@@ -89,6 +96,17 @@ def outcome_in(texts: tuple[str, ...]) -> Outcome:
         return Outcome(printed=printed)
     code = int(found[1])
     return Outcome(code != 0, code, printed)
+
+
+def _outcome_in_words(text: str) -> Outcome:
+    """Return the outcome that an answer without headings begins with."""
+    found = _NOT_DONE.match(text)
+    if found is None:
+        return Outcome(printed=text)
+    if found["code"] is None:
+        return Outcome(failed=True, printed=text)
+    code, rest = int(found["code"]), text[found.end() :]
+    return Outcome(code != 0, code, "\n".join((found["printed"], rest)))
 
 
 def _outcome_in_json(text: str) -> Outcome:
