@@ -460,6 +460,26 @@ def test_the_summary_of_a_compaction_by_codex_stands() -> None:
     ]
 
 
+def test_every_request_is_told_in_short_before_the_newest_is_told_in_full() -> None:
+    asked = [f"Request {number}: {'what the log says ' * 60}end {number}" for number in range(9)]
+    found = digest(*(r.turn(r.user(text), r.assistant("Done.")) for text in asked), budget=4000)
+
+    lines = section(found, "REQUESTS")
+    assert len(lines) == 9
+    assert lines[-1].endswith(asked[-1])
+    assert all(len(line) < 400 for line in lines[:-1])
+
+
+def test_the_last_answer_may_take_half_of_its_section_and_older_ones_stand_in_short() -> None:
+    told = [f"Answer {number}. {'I saw it there too. ' * 80}" for number in range(4)]
+    found = digest(*(r.turn(r.user(f"Do {text}"), r.assistant(text)) for text in told), budget=4000)
+
+    lines = section(found, "OUTCOMES")
+    assert [line.split()[2] for line in lines] == ["#22", "#16", "#10", "#4"]
+    assert len(lines[0]) > 600
+    assert all(len(line) < 450 for line in lines[1:])
+
+
 def test_a_message_that_stands_beside_it_is_not_repeated() -> None:
     assert not section(digest(FIX, beside=["why does  login fail?"]), "REQUESTS")
 

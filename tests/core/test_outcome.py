@@ -35,9 +35,8 @@ def run(status: str | None, code: int | None, printed: str | None = "x") -> Outc
         ),
         # until 0.7x
         (
-            "failed in sandbox LinuxSeccomp with execution error: sandbox denied exec error,"
-            " exit code: 101, stdout: test a ... FAILED\n, stderr: error: no\n",
-            Outcome(failed=True, exit_code=101, printed="test a ... FAILED\n\nerror: no\n"),
+            "failed in sandbox None with execution error: no, exit code: 7, stdout: a\n, stderr: b",
+            Outcome(failed=True, exit_code=7, printed="a\n\nb"),
         ),
         (
             "failed in sandbox None with execution error: command timed out",
@@ -48,9 +47,7 @@ def run(status: str | None, code: int | None, printed: str | None = "x") -> Outc
         ),
         (
             "execution error: No such file or directory (os error 2)",
-            Outcome(
-                failed=True, printed="execution error: No such file or directory (os error 2)"
-            ),
+            Outcome(failed=True, printed="execution error: No such file or directory (os error 2)"),
         ),
         (
             "exec_command failed: CreateProcess { message: no }",

@@ -100,6 +100,8 @@ SECRETS = [
     ("option of letters", "mysql --password=swordfish -u ana", "mysql --password=• -u ana"),
     ("long option", f"tool --my-auth-token {HEX}", "tool --my-auth-token •"),
     ("curl", "curl -s -u ana:hunter2 https://x", "curl -s -u • https://x"),
+    ("in prose", f"my secret key for it is {HEX * 4}, use it", "my secret key for it is •, use it"),
+    ("in a list", f"the tokens: first, then {LONG}", "the tokens: first, then •"),
     ("after a mark", f"password=abc123{MARK}", "password=••"),
 ]
 
@@ -109,6 +111,10 @@ PLAIN = [
     "4f1c0de9a3b2c1d0e9f8a7b6c5d4e3f2a1b0c9d8",
     "019fdc01-7a10-7c31-9d5e-2b61f0c4a9d2",
     "sha256:" + HEX * 4,
+    f"the key is the sha256 of the file, {HEX * 4}",
+    f"tokens were counted in commit {HEX * 2}12345678",
+    "the key src/very/long/path/of/some/module/number1/index.ts",
+    "keys are a_very_long_name_of_a_function_with_2_digits",
     "unknown:",
     "pip install sk-learn scikit-learn",
     "sk-toggleable__content sk-estimator-doc-link sk-top-container-id-12",

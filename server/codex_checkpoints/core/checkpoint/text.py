@@ -297,6 +297,18 @@ RULES = (
         """,
         re.ASCII,
     ),
+    _rule(  # 32 characters or more of hex or base64 a few words behind "key", "token", "password"
+        "told",
+        ("key", "token", "secret", "password", "credential"),
+        r"""
+        (?<![a-z0-9]) (?: (?: api | access | account | client | private | secret | encryption )
+                          [\s_-]{1,3} keys? | keys? (?= \s{1,3} (?: is | are | = ) )
+                        | tokens? | secrets? | passwords? | credentials? ) (?![a-z0-9_(.])
+        (?: (?! sha | hash | commit | checksum | digest | fingerprint | integrity ) [^\n] ){0,80}?
+        (?<![a-z0-9+/_.-]) (?P<secret> (?= [a-z]{0,31}? [0-9] ) (?= [^a-z]{0,31}? [a-z] )
+                                   [a-z0-9+/_]{32,128}+ =*+ ) (?![a-z0-9.(/-])
+        """,
+    ),
     _key("openai_or_anthropic", ("sk-",), rf"sk- {_RANDOM} {_BLOB}{{16,}}+"),
     _key(
         "github",

@@ -49,12 +49,20 @@ _SHARES: Final = {
 }
 """The most of the budget that a section takes."""
 
+_AMPLE: Final = 6000
+"""Tokens from which on outcomes may take twice their share."""
+
+_IN_TWO_ROUNDS: Final = frozenset({"REQUESTS", "OUTCOMES", "CHANGES"})
+"""Sections that say something of everything before they say more of the newest."""
+
 _PINNED: Final = 0.5
 """The most of the budget that pins take: the longest are cut to the first of these that fits."""
 
 _PIN_LIMITS: Final = (1200, 600, 300, 150, 80)
 
 _LAST_ANSWER, _ANSWER, _REQUEST, _SUMMARY_LINE = 2400, 400, 1200, 400
+_OF_LAST_ANSWER: Final = (_LAST_ANSWER, 1600, 1000, 600, _ANSWER)
+"""Lengths of the last answer; the first that takes half of its section at most counts."""
 _CARRIED: Final = 1000
 _LEAST_SECONDS: Final = 0.1
 """How long a command took is not worth saying below that."""
@@ -133,6 +141,11 @@ class _Row:
     why: str
     short: str | None = None
 
+    @property
+    def forms(self) -> list[str]:
+        """The whole lines, the longest first."""
+        return [f"- {form}" for form in (self.text, self.short) if form is not None]
+
 
 class _Composing:
     """One digest while its sections are filled."""
@@ -174,8 +187,13 @@ class _Composing:
     # --- filling ---------------------------------------------------------------------------------
 
     def _section(self, name: str, rows: Iterable[_Row]) -> None:
-        share = min(self._room, int(self._budget * _SHARES[name]))
-        self._fill(name, chain(rows, self._carried(name)), share)
+        self._fill(name, chain(rows, self._carried(name)), self._share(name))
+
+    def _share(self, name: str) -> int:
+        part = _SHARES[name]
+        if name == "OUTCOMES" and self._terms.budget >= _AMPLE:
+            part *= 2
+        return min(self._room, int(self._budget * part))
 
     def _carried(self, name: str) -> Iterator[_Row]:
         """Yield the lines of a section that stand in for a source that is gone."""
@@ -191,17 +209,19 @@ class _Composing:
     def _fill(self, name: str, rows: Iterable[_Row], share: int) -> None:
         """Add rows in their order while they fit; count the others."""
         share -= len(name) + 4  # the empty line and the heading
+        fitting = list[tuple[_Row, str]]()
         for row in rows:
-            if self._left[name]:
-                self._left[name] += 1
-                continue
-            forms = [form for form in (row.text, row.short) if form is not None]
-            line = next((one for form in forms if _size(one := f"- {form}") <= share), None)
-            if line is None:
+            forms = row.forms[-1:] if name in _IN_TWO_ROUNDS else row.forms
+            line = next((form for form in forms if _size(form) <= share), None)
+            if line is None or self._left[name]:
                 self._left[name] += 1
                 continue
             share -= _size(line)
-            self._add(name, row, line)
+            fitting.append((row, line))
+        for row, line in fitting:
+            more = next((form for form in row.forms if _size(form) - _size(line) <= share), line)
+            share -= _size(more) - _size(line)
+            self._add(name, row, more)
 
     def _add(self, name: str, row: _Row, line: str) -> None:
         if not self._lines[name]:
@@ -251,7 +271,6 @@ class _Composing:
         return rows
 
     def _outcome(self, answer: Answer) -> _Row:
-        is_last = answer is self._gathered.last_answer
         mark = f"{answer.ended}{' asks' if _asks(answer) else ''}: "
         text = answer.said.text
         if answer.by_subagent:
@@ -260,13 +279,14 @@ class _Composing:
             self._refused["OUTCOMES"] += len(lines) - len(allowed)
             mark, text = "subagent: ", "\n".join(allowed)
         head = f"{anchor(answer.said.where)} {mark}"
-        full = head + inline(text, _LAST_ANSWER if is_last else _ANSWER)
-        return _Row(
-            answer.said.where,
-            full,
-            "the answer of a subagent" if answer.by_subagent else "the last answer of its turn",
-            head + inline(text, _ANSWER // 3),
-        )
+        full, short = head + inline(text, _ANSWER), head + inline(text, _ANSWER // 3)
+        if answer is self._gathered.last_answer:
+            most = self._share("OUTCOMES") // 2
+            lengths = (head + inline(text, limit) for limit in _OF_LAST_ANSWER)
+            short = next((line for line in lengths if _size(line) <= most), short)
+            full = head + inline(text, _LAST_ANSWER)
+        by_subagent = "the answer of a subagent" if answer.by_subagent else ""
+        return _Row(answer.said.where, full, by_subagent or "the last answer of its turn", short)
 
     def _change_rows(self) -> Iterator[_Row]:
         trails = self._gathered.changes
