@@ -171,9 +171,8 @@ def _candidates(
 def _lines_of(quote: Quote) -> Iterator[tuple[int, str]]:
     """Yield the lines that may be chosen, without indentation; of a patch those that it leaves."""
     is_patch = quote.kind == "patch"
-    split = (
-        quote.text.split("\n") if quote.kind in {"output", "answer"} else _BREAK.split(quote.text)
-    )
+    is_json = quote.kind == "call" and quote.text.startswith("{")
+    split = _BREAK.split(quote.text) if is_json else quote.text.split("\n")
     for place, row in enumerate(split):
         line = row
         if is_patch:

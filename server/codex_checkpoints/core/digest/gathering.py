@@ -18,7 +18,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
 from codex_checkpoints.core.checkpoint.text import redact, secrets
 from codex_checkpoints.core.digest.outcomes import seconds_of, telling_lines
-from codex_checkpoints.core.digest.patches import counts_of
+from codex_checkpoints.core.digest.patches import counts_of, patch_in
 from codex_checkpoints.core.digest.records import (
     Answer,
     Carried,
@@ -335,7 +335,8 @@ class Gathering(Fold):
         text = text_of(payload.get("arguments")) or text_of(payload.get("input")) or ""
         if action:
             text = " ".join(words_of(action.get("command")) or ()) or text
-        script = script_of(item_of(line.kind, payload, bare=line.bare))
+        item = item_of(line.kind, payload, bare=line.bare)
+        script = script_of(item)
         label, about = label_of(script or name), ends_of(script or text)
         if name == "write_stdin":
             session = str(object_of(load(text.encode(errors="replace"))).get("session_id"))
@@ -348,7 +349,11 @@ class Gathering(Fold):
         if not text or name in _SILENT:
             return
         where = self._where(line, turn_id_of(payload))
-        self._quote(Quote(where, "patch" if is_patch else "call", label, text, about))
+        if is_patch:
+            inside = patch_in(item.arguments) if isinstance(item, ToolCall) else ""
+            self._quote(Quote(where, "patch", label, inside or text, about))
+        else:
+            self._quote(Quote(where, "call", label, script or text, about))
 
     def _output(self, payload: Json, line: Line) -> None:
         call_id, output = text_of(payload.get("call_id")) or "", output_of(payload)

@@ -66,7 +66,7 @@ def counts_of(item: object, line: Line) -> dict[str, Counts]:
                 found.line(row)
     elif isinstance(item, ToolCall):
         current: Counts | None = None
-        for row in _patch_in(item.arguments).split("\n"):
+        for row in patch_in(item.arguments).split("\n"):
             header = _HEADER.match(row)
             if header is not None:
                 current = counts.setdefault(header[1].strip(), Counts())
@@ -77,7 +77,8 @@ def counts_of(item: object, line: Line) -> dict[str, Counts]:
     return counts
 
 
-def _patch_in(arguments: object) -> str:
+def patch_in(arguments: object) -> str:
+    """Return the argument of a call that holds a patch; empty without one."""
     if isinstance(arguments, str):
         return arguments
     for each in object_of(arguments).values():
