@@ -25,6 +25,7 @@ from codex_checkpoints.core.digest.composing import (
 from codex_checkpoints.core.digest.gathering import MOST, Gathering, ends_of
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.outcomes import telling_lines
+from codex_checkpoints.core.digest.recall import Entry, Recall
 from codex_checkpoints.core.digest.records import Gathered, Quote, Where
 from codex_checkpoints.core.rollout.looking import only_looks, program_of
 from codex_checkpoints.core.rollout.reader import CHUNK
@@ -699,6 +700,24 @@ def test_long_runs_of_one_character_take_no_time(text: str) -> None:
 def test_a_digest_below_fifty_tokens_is_empty_and_from_there_on_has_its_status() -> None:
     assert digest(FIX, budget=49) == Digest("", 0, 49)
     assert next(iter(parsed(digest(FIX, budget=50).text))) == "STATUS"
+
+
+def test_of_what_is_looked_up_the_newest_lines_are_kept_and_not_the_texts() -> None:
+    outputs = [
+        r.shell("cat log", f"hit {number}\n{'x' * 10_000}\nhit again") for number in range(9)
+    ]
+    replay = Replay()
+
+    def hits(entry: Entry) -> Entry | None:
+        lines = [line for line in entry.text.split("\n") if line.startswith("hit")]
+        return evolve(entry, text="\n".join(lines)) if lines else None
+
+    recall = Recall(replay, lambda entry: not entry.repeats, hits, 5)
+    replay.feed(r.rollout(r.session(), r.turn(r.user("look"), *outputs)))
+
+    assert [entry.text for entry in recall.entries] == [
+        f"hit {number}\nhit again" for number in (6, 7, 8)
+    ]
 
 
 @given(sessions() | damaged(), st.sampled_from([0, 50, 80, 300, 1000, 4000, 32_000]))

@@ -7,7 +7,7 @@ and then over the session's own records.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import islice
 
 from attrs import evolve
@@ -140,6 +140,7 @@ class Digests:
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
+        self._ignored = Ignoring(sessions.settings.digest_ignore)
 
     def digest(
         self, session: str, turn: str | int | None = None, tokens: int | None = None
@@ -244,9 +245,7 @@ class Digests:
             notes = projections.project(opened, replay, known)
         messages = dict[str, Entry]()
         if wanted:
-            named = self._entries(
-                row, lambda entry: f"#{entry.seq}" in wanted, None, None, rolled_back=False
-            )
+            named = self._entries(row, lambda entry: f"#{entry.seq}" in wanted, rolled_back=False)
             for entry in (each for found in named for each in found.entries):
                 if entry.kind in _MESSAGES and entry.seq <= replay.seq:
                     messages.setdefault(f"#{entry.seq}", entry)
@@ -336,7 +335,7 @@ class Digests:
         wanted = Ref.of(ref.strip())
         named = _naming(wanted, self._turn_id(session, wanted.turn))
         row = self._sessions.find(session)
-        for found in self._entries(row, named, None, None, rolled_back=rolled_back):
+        for found in self._entries(row, named, rolled_back=rolled_back):
             if wanted.turn is not None:
                 yield found, [each for each in found.entries if not found.is_copy(each)]
                 return
@@ -354,17 +353,23 @@ class Digests:
         row = self._sessions.find(session)
         hits: list[Hit] = []
 
-        def contains(entry: Entry) -> bool:
-            return any(True for _ in lines_with(entry, query))
+        def found_in(entry: Entry) -> Entry | None:
+            if not any(True for _ in lines_with(entry, query)):
+                return None
+            shown = self._shown(entry)
+            if shown is None:
+                return None
+            text = "\n".join(islice(lines_with(shown, query), MOST_HITS))
+            return evolve(entry, text=text) if text else None
 
-        for found in self._entries(row, _says_more, contains, MOST_HITS, rolled_back=rolled_back):
+        for found in self._entries(row, _says_more, found_in, MOST_HITS, rolled_back=rolled_back):
             for entry in reversed(found.entries):
                 if found.is_copy(entry):
                     continue
                 turn = found.numbers.get(entry.turn_id or "") if found.is_own else None
                 hits += (
                     Hit(f"#{entry.seq}", found.session_id, turn, entry.turn_id, entry.kind, line)
-                    for line in lines_with(entry, query)
+                    for line in entry.text.split("\n")
                 )
                 if len(hits) >= limit:
                     return tuple(hits[:limit])
@@ -382,44 +387,41 @@ class Digests:
         self,
         row: Row,
         is_named: Callable[[Entry], bool],
-        holds: Callable[[Entry], bool] | None,
-        most: int | None,
+        part: Callable[[Entry], Entry | None] | None = None,
+        most: int | None = None,
         *,
         rolled_back: bool,
     ) -> Iterator[_Found]:
-        """Yield the accepted entries of a session, then of each that it goes on from."""
+        """Yield the accepted entries of a session, then of each that it goes on from.
+
+        `part` and `most` are those of `Recall`; without a part it is what may be shown.
+        """
         last: int | None = None
         at: Row | None = row
         read = set[str]()
         while at is not None and at.session_id not in read:
             read.add(at.session_id)
             replay = Replay()
-            recall = Recall(replay, is_named, holds, most)
+            recall = Recall(replay, is_named, part or self._shown, most)
             self._pass_over(at, replay, None, last)
             counted = enumerate(recall.turns.counting(), 1)
             gone = {turn.turn_id for turn in recall.turns.turns if turn.rolled_back}
             entries = [each for each in recall.entries if rolled_back or each.turn_id not in gone]
             numbers = {turn.turn_id: number for number, turn in counted}
-            shown = self._shown(entries)
-            yield _Found(at.session_id, at is row, shown, numbers, recall.typed)
+            yield _Found(at.session_id, at is row, entries, numbers, recall.typed)
             seed = replay.state.seed
             if seed is None:
                 return
             last, at = seed.seq, self._source_of(at)
 
-    def _shown(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Return the entries without the content of files that are never quoted."""
-        ignored = Ignoring(self._sessions.settings.digest_ignore)
-        shown: list[Entry] = []
-        for entry in entries:
-            if entry.kind == "patch":
-                shown += [] if ignored.patch(entry.text) else [entry]
-            elif not ignored.script(entry.about):
-                is_output = entry.kind == "output"
-                shown.append(
-                    evolve(entry, text=ignored.without(entry.text)) if is_output else entry
-                )
-        return shown
+    def _shown(self, entry: Entry) -> Entry | None:
+        """Return an entry without the files that are never quoted; None if it is about one."""
+        if entry.kind == "patch":
+            return None if self._ignored.patch(entry.text) else entry
+        if self._ignored.script(entry.about):
+            return None
+        is_output = entry.kind == "output"
+        return evolve(entry, text=self._ignored.without(entry.text)) if is_output else entry
 
 
 @frozen

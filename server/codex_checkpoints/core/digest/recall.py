@@ -65,6 +65,11 @@ class Entry:
     repeats: bool = False
     in_history: bool = False
 
+    @property
+    def lines(self) -> int:
+        """Return how many lines its text has."""
+        return self.text.count("\n") + 1
+
 
 @frozen
 class Ref:
@@ -85,24 +90,26 @@ class Ref:
 
 
 class Recall(Fold):
-    """Collects the entries of a session that a test accepts, the newest `most`.
+    """Collects the entries of a session that a test accepts, as far as `part` keeps them.
 
     `is_named` sees an entry before it is redacted, which takes time, and must not look at its text.
+    Of the lines that are kept the newest `most` are there, with the rest of their entry.
     """
 
     def __init__(
         self,
         replay: Replay,
         is_named: Callable[[Entry], bool],
-        holds: Callable[[Entry], bool] | None = None,
+        part: Callable[[Entry], Entry | None],
         most: int | None = None,
     ) -> None:
         """Follow a replay that has read nothing yet."""
         self._state, self._reducer = replay.state, replay.reducer
-        self._is_named, self._holds = is_named, holds
+        self._is_named, self._part = is_named, part
+        self._most, self._lines = most, 0
         self._calls: dict[str | None, str] = {}
         self._looks: set[str | None] = set()
-        self.entries: deque[Entry] = deque(maxlen=most)
+        self.entries: deque[Entry] = deque()
         replay.folds.append(self)
 
     @property
@@ -140,9 +147,15 @@ class Recall(Fold):
                     in_history=kind == "user" and line.tag == "message",
                 )
                 if self._is_named(entry):
-                    entry = evolve(entry, text=redact(plain(text)))
-                    if self._holds is None or self._holds(entry):
-                        self.entries.append(entry)
+                    found = self._part(evolve(entry, text=redact(plain(text))))
+                    if found is not None:
+                        self._keep(found)
+
+    def _keep(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        self._lines += entry.lines
+        while self._most and self._lines - self.entries[0].lines >= self._most:
+            self._lines -= self.entries.popleft().lines
 
     def _read(self, line: Line) -> Iterator[tuple[Kind, str, tuple[str | None, ...], bool]]:
         payload, tag = line.payload, line.tag
