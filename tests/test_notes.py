@@ -14,7 +14,7 @@ import python
 from codex_checkpoints.core.checkpoint.anchors import Note
 from codex_checkpoints.core.checkpoint.claims import MAX_PAYLOAD_BYTES
 from codex_checkpoints.service.following import Changed, Follower
-from codex_checkpoints.service.notes import Applied, Notes
+from codex_checkpoints.service.notes import Applied, Evicted, Notes
 from homes import WAIT, Home, go_on, refusal, snapshot, thread
 from peer import Peer
 from rollouts import (
@@ -383,7 +383,85 @@ def test_notes_are_facts_by_key_then_decisions_with_every_key(home: Home):
         ],
         "seq": LAST,
         "turnId": "t1",
+        "evicted": False,
     }
+
+
+def test_what_makes_room_is_named_and_still_listed(home: Home):
+    with remembering(home) as notes:
+        for number in range(63):
+            assert notes.apply(thread(1), data_of(fact(f"k{number:02}"))).evicted == ()
+        assert notes.apply(thread(1), data_of(fact("z"))).evicted == ()
+        tried = notes.try_out(thread(1), data_of(fact("z2")))
+        applied = notes.apply(thread(1), data_of(fact("z2")))
+        again = notes.apply(thread(1), data_of(fact("a")))
+    told = home.json("notes", thread(1))
+
+    assert tried.evicted == applied.evicted == (Evicted("fact", "k00"),)
+    assert again.evicted == (Evicted("fact", "a"),)
+    kept = [each["id"] for each in told if not each["evicted"]]
+    assert len(kept) == 64
+    assert not {"k00", "a"} & {*kept}
+    gone = [each for each in told if each["evicted"]]
+    assert [(each["kind"], each["id"], each["status"]) for each in gone] == [
+        ("fact", "a", None),
+        ("fact", "k00", None),
+    ]
+    shown = home.run("notes", thread(1)).stdout.decode()
+    assert "no longer kept" in shown
+    assert refusal(lambda: revoke(home, "k00")).code == "unknown_note"
+
+
+def test_a_decision_that_makes_room_is_named(home: Home):
+    with remembering(home) as notes:
+        for number in range(32):
+            notes.apply(thread(1), data_of(decision(f"d{number}")))
+        applied = notes.apply(thread(1), data_of(decision("last")))
+
+    assert applied.evicted == (Evicted("decision", "d0"),)
+    evicted = [each.id for each in listed(home) if each.evicted]
+    assert evicted == ["d0"]
+
+
+# --- what a fact rests on ------------------------------------------------------------------------
+
+
+def test_a_fact_is_suspect_when_its_evidence_file_changes_or_goes(home: Home):
+    apply(home, fact(evidence={"source": "file", "ref": "b.py"}, dependsOn=on("a.py")))
+    (note,) = listed(home)
+    assert [each.uri for each in note.depends_on] == ["b.py", "a.py"]
+    assert (note.status, note.why) == ("VALID", None)
+
+    (home.user / "shop/b.py").unlink()
+
+    (note,) = listed(home)
+    assert (note.status, note.why) == ("SUSPECT", "b.py")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_fact_from_a_call_that_read_a_file_rests_on_the_file(home: Home, form: Form):
+    write(home, turn(user("Fix the login"), *work()), form=form)
+    apply(home, fact(evidence={"source": "tool_output", "ref": "read"}, dependsOn=on("b.py")))
+    assert lines(home)[0]["payload"]["dependsOn"] == on("a.py", "b.py")
+
+    (home.user / "shop/a.py").write_text("a = 2\n")
+
+    (note,) = listed(home)
+    assert (note.status, note.why) == ("SUSPECT", "a.py")
+
+
+def test_what_the_host_adds_does_not_count_against_the_sixteen(home: Home):
+    names = [f"f{number}.py" for number in range(16)]
+    for name in names:
+        (home.user / "shop" / name).write_text("x\n")
+    added = (patch(add=name, call=name) for name in names)
+    write(home, turn(user("Fix the login"), *work(), *added))
+
+    apply(home, fact(evidence=IN_A, dependsOn=on(*names)))
+
+    (note,) = listed(home)
+    assert [each.uri for each in note.depends_on] == ["a.py", *names]
+    assert note.status == "VALID"
 
 
 def test_a_revoked_fact_is_gone_and_its_key_is_free(home: Home):

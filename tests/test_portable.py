@@ -137,7 +137,7 @@ def work(home: Home) -> tuple[Any, ...]:
         turn(
             user("And the logout"),
             mode("default"),
-            patch(add="b.py", call="edit"),
+            patch(add="b.py", content="b\n", call="edit"),
             assistant("Done."),
         ),
     )
@@ -485,6 +485,18 @@ def test_no_hash_of_another_machine_is_taken_over(two: Two):
     # It stays so until somebody verifies it, whatever comes to lie there.
     (two.shop / "a.py").write_text(f"one\n{BODY}\n")
     assert state(two.here, made["sessionId"])["facts"]["port"]["status"] == "SUSPECT"
+
+
+def test_a_fact_that_names_nothing_but_its_evidence_file_rests_on_that(two: Two):
+    two.note(FACT)
+    two.export()
+    two.change("checkpoint/facts/port/dependsOn", [])
+    (two.shop / "a.py").write_text("another\n")
+
+    made = two.taken()
+
+    (fact,) = state(two.here, made["sessionId"])["facts"].values()
+    assert (fact["dependsOn"], fact["status"]) == ([{"uri": "a.py", "hash": "unknown:"}], "SUSPECT")
 
 
 def test_what_another_machine_saw_of_a_file_neither_leaves_nor_arrives(two: Two):

@@ -760,11 +760,17 @@ export interface ApplyParams {
   readonly dryRun: boolean;
 }
 
+/** A `fact` or a `decision` for which newer ones left no room. */
+export interface Evicted {
+  readonly kind: string;
+  readonly id: string;
+}
+
 /**
  * An update that was accepted, or would be.
  *
  * `updateId` is null for a dry run, `id` for a plan; `shortened` names the texts and steps that
- * are kept in part.
+ * are kept in part, `evicted` what had to make room.
  */
 export interface Applied {
   readonly accepted: boolean;
@@ -776,6 +782,7 @@ export interface Applied {
   readonly kind: string;
   readonly id: string | null;
   readonly shortened: readonly string[];
+  readonly evicted: readonly Evicted[];
 }
 
 /** What a note rests on; `source` is `user`, `file` or `tool_output`. */
@@ -797,7 +804,7 @@ export interface NoteDependency {
  * A fact or a decision that counts; the fields of the other kind are null or empty.
  *
  * `kind` is `fact` or `decision`, `status` is `VALID` or `SUSPECT`; `why` is the first dependency
- * that does not hold.
+ * that does not hold.  `evicted`: it no longer counts, since newer ones left no room for it.
  */
 export interface Note {
   readonly kind: string;
@@ -815,6 +822,7 @@ export interface Note {
   readonly seq: number;
   readonly turnId: string | null;
   readonly acceptedAt: string | null;
+  readonly evicted: boolean;
 }
 
 /** Facts by key, then decisions in the order of their acceptance. */

@@ -103,12 +103,16 @@ def _apply(services: Services, session: str, arguments: Json, _meta: Json) -> Js
     text = f"Accepted at seq {applied.seq}."
     if applied.shortened:
         text += f" Shortened: {', '.join(applied.shortened)}."
+    if applied.evicted:
+        gone = ", ".join(f"{each.kind} {each.id}" for each in applied.evicted)
+        text += f" No longer kept: {gone}."
     accepted = {
         "accepted": True,
         "seq": applied.seq,
         "id": applied.id,
         "kind": applied.kind,
         "shortened": list(applied.shortened),
+        "evicted": [{"kind": each.kind, "id": each.id} for each in applied.evicted],
     }
     return _result(text, accepted)
 

@@ -55,6 +55,7 @@ def _described_apply() -> Json:
             id={"type": ["string", "null"], "description": "of the fact or decision"},
             kind={"type": "string"},
             shortened={"type": "array", "items": {"type": "string"}},
+            evicted={"type": "array", "items": {"type": "object"}},
         ),
         # Without these hints a client takes the tool for a destructive one and asks each time.
         "annotations": {

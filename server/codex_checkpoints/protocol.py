@@ -163,7 +163,7 @@ _NAMES = (
     "LineageLink", "LineageWindow", "LineageNode", "Lineage", "Branch", "Branches",
     "AuditParams", "EventList", "VerifyParams", "VerifyFinding", "VerifyReport",
     "MarkParams", "Marker", "MarkerList", "UnmarkParams", "Unmarked", "RelabelParams",
-    "PinParams", "Pin", "PinList", "ApplyParams", "Applied", "NoteEvidence",
+    "PinParams", "Pin", "PinList", "ApplyParams", "Evicted", "Applied", "NoteEvidence",
     "NoteDependency", "Note", "NoteList", "RevokeParams", "Revoked", "AnchorsParams",
     "Anchor", "AnchorList", "RecordParams", "ExportParams", "PackCounts", "LeftBehind",
     "Exported", "ImportParams", "Imported", "RestoreParams", "TurnSource", "PackItem",

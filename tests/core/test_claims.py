@@ -98,7 +98,11 @@ def checked(asked: object, session: Known = SESSION) -> Accepted | Rejected:
 ACCEPTED: list[tuple[Json, Json, Json]] = [
     (fact(), {}, {}),
     (fact(evidence=FILE, dependsOn=on("src/a.py")), {}, {"src/a.py": V1}),
-    (fact(evidence=FILE, dependsOn=on("src/b.py")), {}, {"src/a.py": V1, "src/b.py": V2}),
+    (
+        fact(evidence=FILE, dependsOn=on("src/b.py")),
+        {"dependsOn": on("src/a.py", "src/b.py")},
+        {"src/a.py": V1, "src/b.py": V2},
+    ),
     (
         fact(evidence={"source": "file", "ref": "gone.py"}, dependsOn=on("gone.py")),
         {},
@@ -106,8 +110,8 @@ ACCEPTED: list[tuple[Json, Json, Json]] = [
     ),
     (
         fact(evidence={"source": "file", "ref": "gone.py"}, dependsOn=on("src/a.py")),
-        {},
-        {"src/a.py": V1},
+        {"dependsOn": on("gone.py", "src/a.py")},
+        {"gone.py": "unknown:", "src/a.py": V1},
     ),
     (fact(evidence=CALL, dependsOn=on(MAKE)), {}, {"call-1": OUT, MAKE: "unknown:"}),
     (
@@ -118,7 +122,7 @@ ACCEPTED: list[tuple[Json, Json, Json]] = [
     (fact(evidence=CALL | {"ref": "call-2"}, dependsOn=on("src/a.py")), {}, {"src/a.py": V1}),
     (
         fact(evidence=FILE | {"hash": V1}, dependsOn=[{"uri": "src/b.py", "hash": V2}]),
-        {"evidence": FILE, "dependsOn": on("src/b.py")},
+        {"evidence": FILE, "dependsOn": on("src/a.py", "src/b.py")},
         {"src/a.py": V1, "src/b.py": V2},
     ),
     (
@@ -158,6 +162,23 @@ def test_what_satisfies_every_rule_is_accepted(asked: Json, changed: Json, hashe
 
     assert isinstance(answer, Accepted), answer
     assert (answer.payload, answer.hashes) == (asked | changed, hashes)
+
+
+def test_a_fact_from_a_call_rests_on_the_files_that_the_call_read() -> None:
+    read = {"call-1": ("gone.py", "src/a.py"), "call-2": ("src/b.py", "lost/since.py")}
+    session = attrs.evolve(SESSION, files_read=lambda call: read.get(call, ()))
+
+    answer = checked(fact(evidence=CALL, dependsOn=on("src/a.py", "quiet/call-2")), session)
+
+    assert isinstance(answer, Accepted)
+    added = on("gone.py", "src/b.py", "lost/since.py")
+    assert answer.payload["dependsOn"] == [*added, *on("src/a.py", "quiet/call-2")]
+    unseen = dict.fromkeys(["gone.py", "lost/since.py", "quiet/call-2"], "unknown:")
+    assert answer.hashes == {"call-1": OUT, "src/b.py": V2, "src/a.py": V1} | unseen
+    stale = attrs.evolve(SESSION, files_read=lambda _call: ["stale.py"])
+    refused = checked(fact(evidence=CALL, dependsOn=on("src/a.py")), stale)
+    assert isinstance(refused, Rejected)
+    assert (refused.code, refused.facts["paths"]) == ("stale_read", ["stale.py"])
 
 
 TIGHT = attrs.evolve(SESSION, limits=Limits(max_plan_steps_total=1, max_value_chars=4))

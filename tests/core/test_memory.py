@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import cast
 
 import pytest
+from attrs import evolve
 
-from codex_checkpoints.core.checkpoint.memory import update_of
+from codex_checkpoints.core.checkpoint.memory import replay, update_of
 from codex_checkpoints.core.checkpoint.records import (
     Checkpoint,
     Decision,
@@ -80,6 +81,32 @@ def test_only_what_the_evidence_names_gives_it_a_hash():
         "called": (None, V1),
         "alone": (V2, V1),
     }
+
+
+def test_an_older_fact_rests_on_its_evidence_file_as_the_host_saw_it_then():
+    told = [
+        fact("seen", on={"a.py": V1}, source="file", ref="b.py", hashes={"b.py": V2}),
+        fact("unseen", on={"a.py": V1}, source="file", ref="b.py"),
+    ]
+    added = Dependency("a.py", V1)
+
+    facts = after(*told, hashes={"a.py": V1, "b.py": V2}).facts
+
+    assert facts["seen"].depends_on == (Dependency("b.py", V2), added)
+    assert facts["unseen"].depends_on == (Dependency("b.py", UNKNOWN), added)
+    for now, status in ((V2, "VALID"), (V1, "SUSPECT")):
+        found = after(*told, hashes={"a.py": V1, "b.py": now})
+        assert status_of(found.facts["seen"], found.artifacts) == status
+        assert status_of(found.facts["unseen"], found.artifacts) == "SUSPECT"
+
+
+def test_a_fact_of_an_initial_state_rests_on_its_evidence_file():
+    told = Fact("v", Evidence("file", "b.py", V2), (Dependency("a.py", V1),), 3)
+    begun = evolve(after(), facts={"k": told})
+
+    found = replay([], lambda _turn: True, Limits(), begun).facts["k"]
+
+    assert found.depends_on == (Dependency("b.py", V2), Dependency("a.py", V1))
 
 
 def test_of_facts_touched_together_the_first_by_code_point_goes():

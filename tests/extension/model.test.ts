@@ -202,6 +202,13 @@ test("a file that is not what Codex saw says so, and opens beside what was seen"
   assert.doesNotMatch(draw(checkpointNodes(shown, [], session({}), NOW)), /changed/);
 });
 
+test("a note that is no longer kept is no row", () => {
+  const gone = note({ id: "old", value: "gone", evicted: true });
+  const drawn = draw(checkpointNodes(checkpoint, [gone], session({}), NOW));
+
+  assert.doesNotMatch(drawn, /gone/);
+});
+
 test("an empty checkpoint still has all its sections", () => {
   const empty = { ...checkpoint, task: null, plan: { steps: [], done: {} } };
   const nodes = checkpointNodes(

@@ -75,6 +75,7 @@ export function note(some: Partial<Note>): Note {
     seq: 7,
     turnId: "t1",
     acceptedAt: "2026-11-20T10:00:00.000Z",
+    evicted: false,
     ...some,
   };
 }

@@ -37,13 +37,14 @@ export function checkpointNodes(
   changed: readonly string[] = [],
 ): CheckpointNode[] {
   const pinned = pinsNode(pins);
+  const kept = notes.filter(({ evicted }) => !evicted);
   return [
     taskNode(checkpoint),
     planNode(checkpoint),
     artifactsNode(checkpoint, pins, changed),
     ...(pinned === null ? [] : [pinned]),
-    factsNode(notes),
-    decisionsNode(notes),
+    factsNode(kept),
+    decisionsNode(kept),
     countsNode(checkpoint, session, now),
   ];
 }
@@ -100,7 +101,7 @@ function artifactNode(artifact: Artifact, pinned: boolean, changed: boolean): Ch
       tooltip: [label, plain(artifact.hash ?? "no hash"), ...(changed ? [told] : [])].join("\n"),
       spoken: listed(`file ${label}`, pinned ? "pinned" : "", hash, told),
       icon: pinned ? "pinned" : "file",
-      colour: changed ? "charts.yellow" : null,
+      colour: changed ? "list.warningForeground" : null,
     };
     const pin = pinned ? { ...NO_PIN, uri: artifact.uri } : null;
     const { uri, seenHash } = artifact;

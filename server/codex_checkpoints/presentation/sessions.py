@@ -116,11 +116,12 @@ _REFS = 40
 
 
 def applied_lines(applied: memory.Applied, _screen: Screen) -> list[str]:
-    """Return what came of a payload that was accepted, and what of it is kept in part."""
+    """Return what came of an accepted payload, what of it is cut, and what had to make room."""
     name = "" if applied.id is None else f" {applied.id}"
     what = "would be accepted" if applied.dry_run else "accepted"
     lines = [f"{what}: {applied.kind}{name} (seq {applied.seq})"]
     lines += [f"    cut: {place}" for place in applied.shortened]
+    lines += [f"    no longer kept: {gone.kind} {gone.id}" for gone in applied.evicted]
     return [*map(plain, lines)]
 
 
@@ -131,13 +132,15 @@ def revoked_lines(revoked: memory.Revoked, _screen: Screen) -> list[str]:
 
 def note_lines(notes: memory.NoteList, screen: Screen) -> list[str]:
     """Return facts that stand, facts that do not with what failed them, and decisions."""
-    facts = [note for note in notes.items if note.kind == "fact"]
-    standing = [note for note in notes.items if note.kind == "decision" and not note.superseded_by]
+    kept = [note for note in notes.items if not note.evicted]
+    facts = [note for note in kept if note.kind == "fact"]
+    standing = [note for note in kept if note.kind == "decision" and not note.superseded_by]
     groups = (
         ("facts", PLAIN, [note for note in facts if note.status == "VALID"]),
         ("SUSPECT", AMBER, [note for note in facts if note.status != "VALID"]),
         ("decisions", PLAIN, standing),
-        ("superseded", DIM, [note for note in notes.items if note.superseded_by is not None]),
+        ("superseded", DIM, [note for note in kept if note.superseded_by is not None]),
+        ("no longer kept", DIM, [note for note in notes.items if note.evicted]),
     )
     names = max((columns(plain(note.id)) for note in notes.items), default=0)
     lines: list[str] = []

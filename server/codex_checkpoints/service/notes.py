@@ -16,6 +16,7 @@ from codex_checkpoints.core.checkpoint.anchors import (
     Anchor,
     CallSearch,
     Citation,
+    FilesOfCall,
     Newest,
     Note,
     NoteKind,
@@ -50,11 +51,19 @@ _SHOWN = 80
 
 
 @frozen
+class Evicted:
+    """A `fact` or a `decision` for which newer ones left no room."""
+
+    kind: str
+    id: str
+
+
+@frozen
 class Applied:
     """An update that was accepted, or would be.
 
     `updateId` is null for a dry run, `id` for a plan; `shortened` names the texts and steps that
-    are kept in part.
+    are kept in part, `evicted` what had to make room.
     """
 
     accepted: bool
@@ -66,6 +75,7 @@ class Applied:
     kind: str
     id: str | None
     shortened: tuple[str, ...]
+    evicted: tuple[Evicted, ...] = ()
 
 
 @frozen
@@ -90,7 +100,8 @@ class Notes:
         """Check a payload; nothing is written."""
         row, opened = self._sessions.open_own(session)
         place = self._place(row, opened)
-        return place.applied(_judged(place, payload), None)
+        accepted = _judged(place, payload)
+        return place.applied(accepted, place.update(accepted, None), None)
 
     def apply(self, session: str, payload: bytes) -> Applied:
         """Accept a payload; on return it is durable and in the stored checkpoint (DSC-33).
@@ -107,10 +118,9 @@ class Notes:
         def write(append: Append) -> Applied:
             now = self._place(row, opened, place.calls)
             accepted = _judged(now, payload)
-            given, hashes = accepted.payload, accepted.hashes
-            update = Update(now.seq, now.turn_id, given, hashes, at=self._now())
+            update = now.update(accepted, self._now())
             append(line_of(update, update_id))
-            return now.applied(accepted, update_id)
+            return now.applied(accepted, update, update_id)
 
         return self._written(row, opened, write)
 
@@ -129,10 +139,10 @@ class Notes:
         return self._written(row, opened, write)
 
     def notes(self, session: str) -> tuple[Note, ...]:
-        """Return the facts by key, then the decisions as they were accepted."""
+        """Return the facts by key, then the decisions as they were accepted, then evicted ones."""
         row, opened = self._sessions.open(session)
         place = self._place(row, opened)
-        return notes_of(place.checkpoint, place.memory.origins)
+        return notes_of(place.checkpoint, place.memory)
 
     def anchors(self, session: str, limit: int | None = None) -> tuple[Anchor, ...]:
         """Return the newest messages, calls and files, `limit` of each, as evidence (DSC-82)."""
@@ -191,6 +201,7 @@ class Notes:
         return _Place(
             row.session_id,
             replay,
+            updates,
             memory.replay(updates, counts, Limits(), seed),
             self._sessions.projections.project(opened, replay, updates),
             _Calls(self._sessions, row, seed) if calls is None else calls,
@@ -222,6 +233,7 @@ class _Calls:
         self._sessions = sessions
         self._row = row
         self._known = {} if seed is None else dict.fromkeys(call_ids(seed), True)
+        self._files: dict[str, tuple[str, ...]] = {}
 
     def __contains__(self, call_id: object) -> bool:
         if not isinstance(call_id, str):
@@ -232,11 +244,20 @@ class _Calls:
             self._known[call_id] = search.found
         return self._known[call_id]
 
+    def files_read(self, call_id: str) -> tuple[str, ...]:
+        """Return the files that a call read, by uri; the whole session is searched once."""
+        if call_id not in self._files:
+            search = FilesOfCall(call_id)
+            self._sessions.catalogue.read_with(search.replay, self._row)
+            self._files[call_id] = tuple(search.uris)
+        return self._files[call_id]
+
 
 @frozen
 class _Place:
     session_id: str
     replay: Replay
+    updates: tuple[Update, ...]
     memory: Memory
     checkpoint: Checkpoint
     calls: _Calls
@@ -270,9 +291,21 @@ class _Place:
             artifacts=self.checkpoint.artifacts,
             decisions=frozenset(each.decision_id for each in self.memory.decisions),
             used_decision_ids=frozenset(used | {each.decision_id for each in began_with}),
+            files_read=self.calls.files_read,
         )
 
-    def applied(self, accepted: Accepted, update_id: str | None) -> Applied:
+    def update(self, accepted: Accepted, at: str | None) -> Update:
+        """Return what is stored of an accepted payload."""
+        return Update(self.seq, self.turn_id, accepted.payload, accepted.hashes, at=at)
+
+    def _evicted_by(self, update: Update) -> tuple[Evicted, ...]:
+        state = self.replay.state
+        updates = (*self.updates, update)
+        after = memory.replay(updates, state.turns.counts, Limits(), state.seed)
+        before = self.memory.evicted
+        return tuple(Evicted(*each) for each in after.evicted if each not in before)
+
+    def applied(self, accepted: Accepted, update: Update, update_id: str | None) -> Applied:
         kind = str(accepted.payload["kind"])
         name = accepted.payload.get(_NAMES.get(kind, ""))
         return Applied(
@@ -285,6 +318,7 @@ class _Place:
             kind=kind,
             id=None if name is None else str(name),
             shortened=accepted.shortened,
+            evicted=self._evicted_by(update),
         )
 
 

@@ -15,11 +15,13 @@ from typing import Literal
 import orjson
 from attrs import evolve
 
-from codex_checkpoints.core.checkpoint.memory import Update
+from codex_checkpoints.core.checkpoint.memory import Memory, Update
 from codex_checkpoints.core.checkpoint.records import (
     Checkpoint,
+    Decision,
     Evidence,
     EvidenceSource,
+    Fact,
     FactStatus,
     failing_dependency,
     holds,
@@ -27,6 +29,7 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.checkpoint.reducer import ref_of, words_of
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.state import Observation, name_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import contextual, items, tools
 from codex_checkpoints.core.rollout.fields import is_list, is_object, object_of
@@ -78,6 +81,24 @@ def _outcome_of(item: items.Item) -> str | None:
         return None
     ended = isinstance(item, items.ToolOutput | items.ToolResult)
     return item.call_id if ended else None
+
+
+class FilesOfCall:
+    """Collects the files that a call read, by uri."""
+
+    def __init__(self, call_id: str) -> None:
+        self.replay = Replay()
+        self.replay.state.observers.append(self._take)
+        self.uris: dict[str, None] = {}
+        self._call_id = call_id
+
+    def _take(self, observed: Observation) -> None:
+        if observed.item.call_id != self._call_id:
+            return
+        for each in observed.seen():
+            uri = name_of(each, observed.place)[0] if each.action == "read" else None
+            if uri is not None:
+                self.uris[uri] = None
 
 
 class Newest(Fold):
@@ -278,7 +299,7 @@ class Note:
     """A fact or a decision that counts; the fields of the other kind are null or empty.
 
     `kind` is `fact` or `decision`, `status` is `VALID` or `SUSPECT`; `why` is the first dependency
-    that does not hold.
+    that does not hold.  `evicted`: it no longer counts, since newer ones left no room for it.
     """
 
     kind: NoteKind
@@ -296,17 +317,28 @@ class Note:
     seq: int
     turn_id: str | None
     accepted_at: str | None
+    evicted: bool = False
 
 
 _UNKNOWN = Update(-1, None, None, {})
 """The origin of a note of a seed."""
 
 
-def notes_of(checkpoint: Checkpoint, origins: Mapping[tuple[str, str], Update]) -> tuple[Note, ...]:
+def notes_of(checkpoint: Checkpoint, memory: Memory) -> tuple[Note, ...]:
     """Return the facts by key, then the decisions in the order of their acceptance.
 
-    `origins` are those of the `Memory` of the checkpoint; notes of a seed have none.
+    Behind them stand those that were evicted, in the same order.
     """
+    of_facts = {key: fact for (_, key), fact in memory.evicted.items() if isinstance(fact, Fact)}
+    of_decisions = (each for each in memory.evicted.values() if isinstance(each, Decision))
+    gone = evolve(checkpoint, facts=of_facts, decisions=tuple(of_decisions))
+    unkept = _listed(gone, memory.origins)
+    evicted = (evolve(each, evicted=True, status=None, why=None) for each in unkept)
+    return (*_listed(checkpoint, memory.origins), *evicted)
+
+
+def _listed(checkpoint: Checkpoint, origins: Mapping[tuple[str, str], Update]) -> tuple[Note, ...]:
+    """Return the notes of a checkpoint; those of a seed have no origin."""
     replaced_by = {each.supersedes: each.decision_id for each in checkpoint.decisions}
     facts = (_fact(key, checkpoint, origins) for key in sorted(checkpoint.facts))
     decisions = (

@@ -13,7 +13,8 @@ The rules apply in this order, and the first broken one is returned:
 6. policy: in no text that a view shows (`policy_text`, DSC-60);
 7. evidence: is there (`evidence_missing`) and exists (`evidence_unknown`, DSC-34, DSC-63, DSC-82);
 8. dependencies: are there and were observed (`depends_on_missing`, DSC-35);
-9. files: none changed since the session saw it (`stale_read`, TRU-2);
+9. files: none that it rests on, named or added by the host, changed since the session saw it
+    (`stale_read`, TRU-2);
 10. hashes: a claimed one is the host's (`forged_hash`, DSC-32);
 11. decisions: replace another one that is stored (`supersedes_unknown`, DSC-77), under an id that
     was never used (`conflict`).
@@ -75,13 +76,18 @@ Code = Literal[
 ]
 
 
+def no_files(_call_id: str) -> Iterable[str]:
+    """Return nothing: no call read a file."""
+    return ()
+
+
 @frozen
 class Known:
     """What the host knows of the session.
 
     `user_refs` are the messages of turns that count, `call_ids` the calls with an outcome,
     `artifacts` those of the checkpoint with current hashes, `decisions` the ids of the stored ones,
-    `used_decision_ids` also those of evicted ones.
+    `used_decision_ids` also those of evicted ones.  `files_read` tells what a call read.
     """
 
     task_ref: str | None
@@ -91,6 +97,7 @@ class Known:
     decisions: Container[str]
     used_decision_ids: Container[str]
     limits: Limits = Factory(Limits)
+    files_read: Callable[[str], Iterable[str]] = no_files
 
 
 @frozen
@@ -322,10 +329,8 @@ def _dependencies(claim: Claim, session: Known) -> Rejected | None:
 
 def _stale(claim: Claim, session: Known) -> Rejected | None:
     """Refuse what rests on a file that is not what the session saw."""
-    rests_on = [each.uri for each in claim.depends_on] if isinstance(claim, FactClaim) else []
-    rests_on += [claim.evidence.ref] if claim.evidence.source == "file" else []
-    files = (session.artifacts[uri] for uri in dict.fromkeys(rests_on))
-    changed = [value(each.uri, MAX_VALUE_CHARS) for each in files if each.is_changed]
+    found = (session.artifacts.get(uri) for uri in _rests_on(claim, session))
+    changed = [value(each.uri, MAX_VALUE_CHARS) for each in found if each and each.is_changed]
     if not changed:
         return None
     return Rejected(
@@ -335,6 +340,24 @@ def _stale(claim: Claim, session: Known) -> Rejected | None:
         "Read the files again that facts.paths names, and say what they say now.",
         {"paths": changed},
     )
+
+
+def _rests_on(claim: Claim, session: Known) -> tuple[str, ...]:
+    """Return what a claim rests on: what the host adds to a fact, in front, and what it names.
+
+    The host adds the evidence file (TRU-1) and the files that a call read which is its evidence or
+    a dependency (TRU-3).
+    """
+    evidence = claim.evidence
+    added = [evidence.ref] if evidence.source == "file" else []
+    if not isinstance(claim, FactClaim):
+        return tuple(added)
+    named = [each.uri for each in claim.depends_on]
+    calls = [evidence.ref] if evidence.source == "tool_output" else []
+    known = (session.artifacts[uri] for uri in named)
+    calls += [each.uri.partition("/")[2] for each in known if each.kind == "tool_output"]
+    added += [uri for call in dict.fromkeys(calls) for uri in session.files_read(call)]
+    return (*dict.fromkeys(uri for uri in added if uri not in named), *named)
 
 
 def _claimed_hashes(claim: Claim, session: Known) -> Rejected | None:
@@ -429,7 +452,7 @@ def check(payload: bytes, session: Known) -> Accepted | Rejected:
     if rejected is not None:
         return rejected
     return Accepted(
-        _stored(value, claim), _hashes(claim, session), tuple(_cut(claim, session.limits))
+        _stored(value, claim, session), _hashes(claim, session), tuple(_cut(claim, session.limits))
     )
 
 
@@ -441,12 +464,12 @@ def _resolved(claim: Claim, task: str | None) -> Claim:
     return attrs.evolve(claim, evidence=attrs.evolve(evidence, ref=task))
 
 
-def _stored(payload: Mapping[str, object], claim: Claim) -> Mapping[str, object]:
-    """Return the payload with the alias resolved and without the claimed hashes."""
+def _stored(payload: Mapping[str, object], claim: Claim, session: Known) -> Mapping[str, object]:
+    """Return the payload with the alias resolved, all it rests on and no claimed hashes."""
     evidence = {"source": claim.evidence.source, "ref": claim.evidence.ref}
     stored = {**payload, "evidence": evidence}
-    if isinstance(claim, FactClaim) and "dependsOn" in stored:
-        stored["dependsOn"] = [{"uri": each.uri} for each in claim.depends_on]
+    if isinstance(claim, FactClaim) and (rests_on := _rests_on(claim, session)):
+        stored["dependsOn"] = [{"uri": uri} for uri in rests_on]
     return stored
 
 
@@ -456,9 +479,9 @@ def _hashes(claim: Claim, session: Known) -> Mapping[str, str]:
     hashes = {} if seen is None else {claim.evidence.ref: seen}
     # Last, so that a dependency with the name of a call keeps its own hash.
     if isinstance(claim, FactClaim):
-        hashes |= {
-            each.uri: session.artifacts[each.uri].hash or UNKNOWN_HASH for each in claim.depends_on
-        }
+        for uri in _rests_on(claim, session):
+            artifact = session.artifacts.get(uri)
+            hashes[uri] = (artifact and artifact.hash) or UNKNOWN_HASH
     return hashes
 
 

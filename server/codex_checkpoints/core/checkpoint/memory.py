@@ -7,6 +7,7 @@ update of a turn that was rolled back does not count (DSC-78).
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from types import MappingProxyType
 
 from attrs import evolve
 
@@ -21,10 +22,11 @@ from codex_checkpoints.core.checkpoint.records import (
     Limits,
     Plan,
     Step,
+    resting_on_evidence,
 )
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.codec import Misfit
-from codex_checkpoints.core.rollout.fields import Json, is_object, object_of, text_of
+from codex_checkpoints.core.rollout.fields import Json, is_object, object_of, renew, text_of
 from codex_checkpoints.values import frozen
 
 
@@ -43,12 +45,17 @@ class Update:
     at: str | None = None
 
 
+NONE_EVICTED: Mapping[tuple[str, str], Fact | Decision] = MappingProxyType({})
+_MOST_EVICTED = 256
+
+
 @frozen
 class Memory:
     """The result of the updates; `plan_seq` is that of the plan, -1 if there is none.
 
     `origins` has the newest counting update of each fact key and each decision id, by kind and
-    name, also of those that were evicted or revoked since.  Notes of a seed have none.
+    name, also of those that were evicted or revoked since.  Notes of a seed have none.  `evicted`
+    has the newest of those for which newer ones left no room, the newest last.
     """
 
     facts: Mapping[str, Fact]
@@ -56,6 +63,7 @@ class Memory:
     plan: Plan | None
     plan_seq: int
     origins: Mapping[tuple[str, str], Update]
+    evicted: Mapping[tuple[str, str], Fact | Decision] = NONE_EVICTED
 
 
 def update_of(line: object) -> Update | None:
@@ -95,8 +103,10 @@ def replay(
 
     The plan of the seed is not included.  An update whose form is unknown is passed over.
     """
-    facts: dict[str, Fact] = {} if seed is None else dict(seed.facts)
+    known: Mapping[str, Fact] = {} if seed is None else seed.facts
+    facts = {key: resting_on_evidence(fact) for key, fact in known.items()}
     decisions: list[Decision] = [] if seed is None else [*seed.decisions]
+    evicted: dict[tuple[str, str], Fact | Decision] = {}
     plan: Plan | None = None
     plan_seq = -1
     origins: dict[tuple[str, str], Update] = {}
@@ -106,6 +116,7 @@ def replay(
             continue
         if update.revokes is not None:
             _revoke(update.revokes, facts, decisions)
+            evicted.pop(update.revokes, None)
             continue
         try:
             record = _record(update, limits)
@@ -115,14 +126,19 @@ def replay(
             case (str(key), Fact() as fact):
                 facts[key] = fact
                 origins["fact", key] = update
-                _evict_facts(facts, limits)
+                evicted.pop(("fact", key), None)
+                for gone in _longest_ago(facts, limits):
+                    renew(evicted, ("fact", gone), facts.pop(gone), _MOST_EVICTED)
             case Decision() as decision:
                 decisions.append(decision)
                 origins["decision", decision.decision_id] = update
-                del decisions[: max(0, len(decisions) - limits.max_decisions_total)]
+                beyond = max(0, len(decisions) - limits.max_decisions_total)
+                for left in decisions[:beyond]:
+                    renew(evicted, ("decision", left.decision_id), left, _MOST_EVICTED)
+                del decisions[:beyond]
             case Plan() as newest:
                 plan, plan_seq = newest, update.seq
-    return Memory(facts, tuple(decisions), plan, plan_seq, origins)
+    return Memory(facts, tuple(decisions), plan, plan_seq, origins, evicted)
 
 
 def _revoke(revokes: tuple[str, str], facts: dict[str, Fact], decisions: list[Decision]) -> None:
@@ -133,10 +149,12 @@ def _revoke(revokes: tuple[str, str], facts: dict[str, Fact], decisions: list[De
         decisions[:] = [decision for decision in decisions if decision.decision_id != name]
 
 
-def _evict_facts(facts: dict[str, Fact], limits: Limits) -> None:
-    """Drop the facts touched longest ago, ties by key (DSC-25)."""
-    while len(facts) > limits.max_facts_total:
-        del facts[min(facts, key=lambda key: (facts[key].last_touched_seq, key))]
+def _longest_ago(facts: dict[str, Fact], limits: Limits) -> list[str]:
+    """Return the facts beyond the limit, those touched longest ago, ties by key (DSC-25)."""
+    beyond = len(facts) - limits.max_facts_total
+    if beyond <= 0:
+        return []
+    return sorted(facts, key=lambda key: (facts[key].last_touched_seq, key))[:beyond]
 
 
 def _record(update: Update, limits: Limits) -> tuple[str, Fact] | Decision | Plan:
@@ -173,7 +191,7 @@ def _fact(payload: Json, update: Update, limits: Limits) -> tuple[str, Fact]:
         evidence=_hashed(read.evidence, update, uris),
         depends_on=tuple(Dependency(uri, update.hashes.get(uri)) for uri in uris),
     )
-    return kept.read(payload.get("key"), str), fact
+    return kept.read(payload.get("key"), str), resting_on_evidence(fact)
 
 
 def _plan(read: Plan, update: Update, limits: Limits) -> Plan:

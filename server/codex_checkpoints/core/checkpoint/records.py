@@ -130,6 +130,15 @@ def evidence_in(checkpoint: Checkpoint) -> Iterator[Evidence]:
     yield from (each.evidence for each in checkpoint.facts.values())
 
 
+def resting_on_evidence(fact: Fact) -> Fact:
+    """Return a fact with its evidence file among its dependencies, in front (TRU-1)."""
+    evidence = fact.evidence
+    if evidence.source != "file" or any(each.uri == evidence.ref for each in fact.depends_on):
+        return fact
+    own = Dependency(evidence.ref, evidence.hash or UNKNOWN_HASH)
+    return attrs.evolve(fact, depends_on=(own, *fact.depends_on))
+
+
 def holds(dependency: Dependency, artifacts: Mapping[str, Artifact]) -> bool:
     """Return whether a dependency is unchanged (DSC-38).
 

@@ -35,6 +35,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Fact,
     Limits,
     evidence_in,
+    resting_on_evidence,
     status_of,
 )
 from codex_checkpoints.core.checkpoint.text import redact, value
@@ -215,7 +216,7 @@ def too_many(pack: Pack) -> Iterator[str]:
         ("checkpoint.facts", len(checkpoint.facts), limits.max_facts_total),
         ("checkpoint.decisions", len(checkpoint.decisions), limits.max_decisions_total),
         ("checkpoint.plan", len(checkpoint.plan.steps), limits.max_plan_steps_total),
-        ("dependsOn", deps, MAX_DEPENDENCIES),
+        ("dependsOn", deps, MAX_DEPENDENCIES + limits.max_artifacts_total),
     ):
         if count > most:
             yield f"{name}: {count}, more than {most}"
@@ -528,7 +529,7 @@ class _Hashes:
         return evolve(evidence, hash=found if found == evidence.hash else None)
 
     def fact(self, fact: Fact) -> Fact:
-        resting = tuple(map(self._dependency, fact.depends_on))
+        resting = tuple(map(self._dependency, resting_on_evidence(fact).depends_on))
         return evolve(fact, evidence=self.evidence(fact.evidence), depends_on=resting)
 
     def _dependency(self, dependency: Dependency) -> Dependency:
