@@ -425,15 +425,22 @@ def plan(*steps: tuple[str, bool], call: str | None = None) -> Step:
 
 
 def mcp(
-    server: str, tool: str, text: str, *, status: str = "completed", call: str | None = None
+    server: str,
+    tool: str,
+    text: str,
+    arguments: Json | None = None,
+    *,
+    status: str = "completed",
+    call: str | None = None,
 ) -> Step:
     """Call a tool of an MCP server, which answers with a text."""
+    asked = {"q": 1} if arguments is None else dict(arguments)
 
     def write(writer: Writer) -> None:
         name = writer.name("c", call)
-        _called(writer, tool.replace(".", "_"), {"q": 1}, name, namespace=f"mcp__{server}")
+        _called(writer, tool.replace(".", "_"), asked, name, namespace=f"mcp__{server}")
         content = [{"type": "text", "text": text}]
-        told = {"server": server, "tool": tool, "arguments": {"q": 1}}
+        told = {"server": server, "tool": tool, "arguments": asked}
         writer.item(
             "McpToolCall", None, id=name, **told, status=status, result={"content": content}
         )

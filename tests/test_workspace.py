@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codex_checkpoints.core.checkpoint.records import FOLDER
 from codex_checkpoints.storage.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -118,6 +119,17 @@ def test_an_old_file_is_read_once_and_one_that_changed_just_before_again(
     for _ in range(3):
         assert hash_of(workspace, tmp_path, "file") == sha(b"one")
     assert clock.readings == readings
+
+
+def test_a_folder_is_told_where_it_is_asked_for(tmp_path: Path):
+    (tmp_path / "d").mkdir()
+    (tmp_path / "a").write_bytes(b"a")
+    link(tmp_path / "e", "d")
+
+    uris = ["a", "d", "e", "gone"]
+    assert Workspace().hashes(str(tmp_path), uris) == {"a": sha(b"a")}
+    looks = {"a": sha(b"a"), "d": FOLDER, "e": FOLDER, "gone": None}
+    assert Workspace().looks(str(tmp_path), uris) == looks
 
 
 def test_a_replaced_file_has_the_hash_of_the_new_one(tmp_path: Path):

@@ -27,7 +27,6 @@ from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.outcomes import telling_lines
 from codex_checkpoints.core.digest.recall import Entry, Recall
 from codex_checkpoints.core.digest.records import Gathered, Quote, Where
-from codex_checkpoints.core.rollout.looking import only_looks, program_of
 from codex_checkpoints.core.rollout.reader import CHUNK
 from compactions import CHECKPOINT, LONG_ANSWER, pasts, user
 from generated import damaged, sessions
@@ -813,58 +812,6 @@ def test_what_runners_print_tells_why_a_command_failed(output: str, lines: str) 
 def test_of_a_success_the_summary_alone_is_told() -> None:
     assert telling_lines("collected 3\n3 passed in 0.2s\n", failed=False) == ("3 passed in 0.2s",)
     assert telling_lines("built\n", failed=False) == ()
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        *(
-            "ls -la",
-            "git -C shop status",
-            "git diff | head",
-            "rg x src 2>/dev/null",
-            "cd a && cat b",
-        ),
-        *("sed -n 1,5p a.py", "find . -name x", "FOO=1 env BAR=2 git log", "echo hi 2>&1 | wc -l"),
-        *("git branch -a", "git config --get user.name", "awk '{print $1}' a"),
-    ],
-)
-def test_commands_that_only_look(script: str) -> None:
-    assert only_looks(script)
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        *("make", "git commit -m x", "ls && make", "find . -delete", "find . -exec rm {} +"),
-        *(
-            "sed -i s/a/b/ a.py",
-            "echo hi > a.txt",
-            "echo hi > a.txt 2>/dev/null",
-            "git branch new",
-            "sort -o a a",
-            "fd x -x rm",
-        ),
-        *("git config user.name x", "awk 'BEGIN{system(\"x\")}'", "echo 'unclosed"),
-    ],
-)
-def test_commands_that_act(script: str) -> None:
-    assert not only_looks(script)
-
-
-@pytest.mark.parametrize(
-    ("script", "program"),
-    [
-        ("cd shop && pytest -q tests/test_a.py", "pytest"),
-        ("python -m pytest -x", "python -m pytest"),
-        ("CI=1 npm run lint -- --fix", "npm run lint"),
-        ("cargo test --all", "cargo test"),
-        ("/usr/bin/make check", "make check"),
-        ("ls", ""),
-    ],
-)
-def test_runs_are_compared_by_their_program(script: str, program: str) -> None:
-    assert program_of(script) == program
 
 
 def test_what_a_target_drops_no_longer_counts_as_standing_beside_the_digest() -> None:

@@ -6,15 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.rollout.shell import (
-    Read,
-    ShellPatch,
-    ShellReading,
-    patch_in,
-    read_argv,
-    read_script,
-    script_of,
-)
+from codex_checkpoints.core.rollout.looking import only_looks, program_of
+from codex_checkpoints.core.rollout.script import ShellReading, read_argv, read_script
+from codex_checkpoints.core.rollout.shell import Read, Write, script_of
 from growth import takes_time_in_proportion
 
 PATCH = "*** Begin Patch\n*** Add File: a b.txt\n+it's $x `y` (\n*** End Patch\n"
@@ -105,9 +99,7 @@ def test_a_plain_read_names_its_files_and_lines(script: str, reads: list[Read]):
         "cat {a,b}",
         "cat src\\main.py",
         "cat -z a",
-        "cat a > b",
         "cat < a",
-        "cat a 2>&1",
         "cat a &",
         "cat <<E\nE",
         "cat <<E",
@@ -125,7 +117,6 @@ def test_a_plain_read_names_its_files_and_lines(script: str, reads: list[Read]):
         "sed -n 0p a",
         "sed -n ';' a",
         "sed -n 5p",
-        "sed -i -n 5p a",
         "less a",
         "'less' a",
     ],
@@ -218,19 +209,190 @@ def test_nothing_is_no_plain_read(script: str):
     assert read_script(script) == ShellReading(None, (), plain=False)
 
 
-@pytest.mark.parametrize("program", ["powershell.exe", "pwsh", "cmd"])
-def test_other_shells_have_other_rules_so_nothing_is_read(program: str):
-    option = "/c" if program == "cmd" else "-Command"
-
-    assert read_argv([program, option, "cat a.txt"]) == ShellReading(None, (), plain=False)
+def test_cmd_has_other_rules_so_nothing_is_read():
+    assert read_argv(["cmd", "/c", "cat a.txt"]) == ShellReading(None, (), plain=False)
 
 
-@given(st.lists(st.text(min_size=1).filter(lambda name: name[0] != "-"), min_size=1))
+@given(st.lists(st.text(min_size=1).filter(lambda name: name[0] not in "-\0"), min_size=1))
 def test_the_words_of_a_call_are_read_as_they_are(files: list[str]):
     expected = ShellReading(None, tuple(Read(name) for name in files), plain=True)
 
     assert read_argv(["cat", *files]) == expected
     assert read_argv(["bash", "-lc", shlex.join(["cat", *files])]) == expected
+
+
+# --- writes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("script", "files"),
+    [
+        ("cat > f <<'E'\nx > y\nE", "f"),
+        ("cat <<E >> f\nx\nE\n", "f"),
+        ("cat <<E > f\nno closing word", "f"),
+        ("cat > a <<E\n1\nE\ncat > b <<E\n2\nE", "a b"),
+        ('echo "$x" > f', "f"),
+        ("echo hi >> f 2>&1", "f"),
+        ("printf '%s' x >| f", "f"),
+        ("cat a b &> f", "f"),
+        ("cat /dev/null > f", "f"),
+        ("echo x | tee f", "f"),
+        ("cat <<E | tee -a f g > /dev/null\nx\nE", "f g"),
+        ("sed -i s/a/b/ f", "f"),
+        ("sed -i.bak -E -e 's/a/b/' -e 2d f g", "f g"),
+        ("sed -i '' 's/a/b/' f", "f"),
+        ("sed -i -n 5p f", "f"),
+        ("sed --in-place=.x -f edit.sed f", "f"),
+        ('sed -i "s/$a/b/" f', "f"),
+        ("perl -pi -e 's/a/b/' f", "f"),
+        ("perl -0777 -i.bak -pe 's/a/b/' f g", "f g"),
+        ("touch f g", "f g"),
+        ("truncate -s 0 f", "f"),
+        ("rm -f f g", "f g"),
+        ("cp -p a f", "f"),
+        ("mv -f f g", "f g"),
+        ("cd d && rm f", "f"),
+    ],
+)
+def test_a_plain_write_names_its_files(script: str, files: str):
+    reading = read_script(script)
+
+    assert [each.path for each in reading.writes] == files.split()
+    assert reading.plain
+
+
+def test_a_write_says_what_it_does_to_the_file():
+    assert read_script("echo x > f").writes == (Write("f", "update"),)
+    assert read_script("rm f").writes == (Write("f", "delete"),)
+    assert read_script("cp a f").writes == (Write("f", "update", "f"),)
+    assert read_script("mv a f").writes == (Write("a", "move", "f"), Write("f", "move", "f"))
+
+
+def test_cat_into_a_file_reads_one_and_writes_the_other():
+    assert read_script("cat a > b") == ShellReading(None, (Read("a"),), True, (Write("b"),))
+
+
+@pytest.mark.parametrize(
+    ("script", "files"),
+    [
+        ("make > log 2>&1", "log"),
+        ("make | tee log", "log"),
+        ("pytest 2> err.txt", "err.txt"),
+        ("mkdir -p d && cat > d/f <<E\nx\nE", "d/f"),
+        ("sed -n 1,5p a > f", "f"),
+        ("echo x > f; make", "f"),
+        ("echo x > f; echo y > $g", "f"),
+    ],
+)
+def test_a_redirection_of_another_program_gives_the_file_and_the_command(script: str, files: str):
+    reading = read_script(script)
+
+    assert [each.path for each in reading.writes] == files.split()
+    assert not reading.plain
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo x > $f",
+        "echo x > ~/f",
+        "echo x > *.txt",
+        "echo x > /dev/null",
+        "echo x >&2",
+        "make > /dev/null 2>&1",
+        "cat > /dev/stderr <<E\nx\nE",
+        "tee",
+        "sed s/a/b/ f",
+        "sed -i s/a/b/ $f",
+        "perl -e 's/a/b/' f",
+        "perl -i f",
+        "touch -a f",
+        "truncate f",
+        "rm -r f",
+        "rm -rf f",
+        "rm -R f",
+        "rm $f g",
+        "cp -r a f",
+        "cp -R a f",
+        "cp -a a f",
+        "cp a b f",
+        "cp a f/",
+        "cp a .",
+        "mv a b f",
+        "mv a ../",
+        "cp -t f a",
+        "dd if=a of=f",
+        "python - > $f <<E\nopen('f', 'w')\nE",
+        "if x; then rm f; fi",
+        "cd d; rm f",
+    ],
+)
+def test_what_is_no_plain_write_names_nothing(script: str):
+    assert read_script(script).writes == ()
+    assert not read_script(script).plain
+
+
+# --- PowerShell ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("script", "reads"),
+    [
+        ("Get-Content a.py", [Read("a.py")]),
+        ("get-content -Raw src\\a.py", [Read("src\\a.py")]),
+        ("Get-Content -Path 'a b.py', \"c's.py\"", [Read("a b.py"), Read("c's.py")]),
+        ("Get-Content -LiteralPath:a.py -Encoding UTF8", [Read("a.py")]),
+        ("Get-Content a.py -TotalCount 20", [Read("a.py", 1, 20)]),
+        ("Get-Content a.py -Tail 20", [Read("a.py")]),
+        ("gc a.py; type b.py", [Read("a.py"), Read("b.py")]),
+        ("cat 'it''s.py'", [Read("it's.py")]),
+        ("$text = Get-Content a.py -Raw", [Read("a.py")]),
+    ],
+)
+@pytest.mark.parametrize("program", ["powershell.exe", "pwsh"])
+def test_a_plain_read_of_powershell_names_its_files(program: str, script: str, reads: list[Read]):
+    reading = read_argv([program, "-NoProfile", "-Command", script])
+
+    assert reading == ShellReading(None, tuple(reads), plain=True)
+
+
+def test_a_cmdlet_is_known_whatever_the_shell_is_called():
+    assert read_script("Get-Content src\\a.py") == ShellReading(None, (Read("src\\a.py"),), True)
+
+
+@pytest.mark.parametrize(
+    ("script", "files", "plain"),
+    [
+        ("Set-Content -Path f -Value 'x > y'", "f", True),
+        ("Set-Content f x -Encoding utf8 -NoNewline", "f", True),
+        ("'x' | Set-Content f", "f", True),
+        ("@'\nrm 'a'; x\n'@ | Out-File -FilePath f -Append", "f", True),
+        ('@"\n$x\n"@ | Set-Content f', "f", True),
+        ("'x' > f", "f", True),
+        ("make | Out-File f", "f", False),
+        ("make *> f", "f", False),
+        ("(Get-Content f) -replace 'a', 'b' | Set-Content f", "f", False),
+        ("Get-ChildItem | ForEach-Object { cd x; Set-Content f 1; cd y }", "", False),
+        ("Set-Content $f x", "", False),
+        ("Set-Content f x -WhatIf", "", False),
+        ("make > $null", "", False),
+    ],
+)
+def test_what_powershell_writes(script: str, files: str, *, plain: bool):
+    reading = read_argv(["pwsh", "-Command", script])
+
+    assert [each.path for each in reading.writes] == files.split()
+    assert reading.plain == plain
+
+
+@pytest.mark.parametrize(
+    "script", ["Get-Content *.py", "Get-Content $f", "Get-Content a.py -Wait", "& 'cat' (x)", "'a"]
+)
+def test_of_powershell_too_nothing_is_guessed(script: str):
+    assert read_argv(["pwsh", "-Command", script]) == ShellReading(None, (), plain=False)
+
+
+# --- patches -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -242,30 +404,50 @@ def test_the_words_of_a_call_are_read_as_they_are(files: list[str]):
         pytest.param(f"cd 'a b' && apply_patch <<'EOF'\n{PATCH}EOF\n", "a b", id="in a folder"),
         pytest.param(f"\napply_patch {shlex.quote(PATCH)}\n", None, id="as a word"),
         pytest.param(f"cd d && apply_patch {shlex.quote(PATCH)}", "d", id="a word in a folder"),
+        pytest.param(f"apply_patch <<'EOF'\n{PATCH}", None, id="no closing word"),
+        pytest.param(f"cat <<'EOF' | apply_patch\n{PATCH}EOF", None, id="piped"),
+        pytest.param(f"cat <<'EOF' |\n{PATCH}EOF\napply_patch", None, id="piped on two lines"),
+        pytest.param(f"printf '%s' {shlex.quote(PATCH)} | apply_patch", None, id="printed"),
+        pytest.param(f"apply_patch <<'EOF' >/dev/null\n{PATCH}EOF", None, id="quiet"),
     ],
 )
 def test_a_script_may_be_only_a_patch(script: str, folder: str | None):
-    assert patch_in(script) == ShellPatch(folder, PATCH)
+    reading = read_script(script)
+
+    assert (reading.folder, reading.plain) == (folder, True)
+    assert [text.strip() for text in reading.patches] == [PATCH.strip()]
 
 
 def test_tabs_before_the_lines_of_a_heredoc_go_when_it_says_so():
     script = "apply_patch <<-E\n\t*** Begin Patch\n\t*** End Patch\n\tE"
 
-    assert patch_in(script) == ShellPatch(None, "*** Begin Patch\n*** End Patch\n")
+    assert read_script(script).patches == ("*** Begin Patch\n*** End Patch\n",)
 
 
 @pytest.mark.parametrize(
     "script",
     [
-        pytest.param(f"apply_patch <<'EOF'\n{PATCH}EOF\nls", id="something after it"),
-        pytest.param(f"apply_patch <<'EOF' && ls\n{PATCH}EOF\n", id="something beside it"),
+        pytest.param(f"apply_patch <<'EOF'\n{PATCH}EOF\npytest -q", id="something after it"),
+        pytest.param(f"apply_patch <<'EOF' && pytest\n{PATCH}EOF\n", id="something beside it"),
+        pytest.param(f"cat <<E | apply_patch && make\n{PATCH}E", id="something behind a pipe"),
         pytest.param(f"ls; apply_patch <<'EOF'\n{PATCH}EOF\n", id="something before it"),
-        pytest.param(f"apply_patch <<'EOF' | cat\n{PATCH}EOF\n", id="a pipe"),
+        pytest.param(f"apply_patch <<'EOF' | cat\n{PATCH}EOF\n", id="a pipe behind it"),
         pytest.param(f"apply_patch <<'EOF' >log\n{PATCH}EOF\n", id="a redirection"),
-        pytest.param(f"apply_patch <<'EOF'\n{PATCH}", id="no end"),
+        pytest.param(f"apply_patch <<'EOF'\n{PATCH}EOF\ncat a", id="a read"),
+    ],
+)
+def test_a_patch_may_be_one_part_of_a_script(script: str):
+    assert read_script(script).patches == (PATCH,)
+    assert not read_script(script).plain
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
         pytest.param(f"apply_patch -v <<'EOF'\n{PATCH}EOF", id="an option"),
         pytest.param(f"apply_patch {shlex.quote(PATCH)} &", id="in the background"),
         pytest.param(f"cat <<'EOF'\n{PATCH}EOF", id="another command"),
+        pytest.param(f"cat <<'EOF' > f.patch\n{PATCH}EOF", id="a patch that is written"),
         pytest.param(
             f"cd $d && apply_patch <<'EOF'\n{PATCH}EOF", id="a folder that is not literal"
         ),
@@ -275,8 +457,8 @@ def test_tabs_before_the_lines_of_a_heredoc_go_when_it_says_so():
         pytest.param("", id="nothing"),
     ],
 )
-def test_a_script_that_does_anything_else_is_not_only_a_patch(script: str):
-    assert patch_in(script) is None
+def test_a_script_that_applies_no_text_has_no_patch(script: str):
+    assert read_script(script).patches == ()
 
 
 @pytest.mark.parametrize(
@@ -287,30 +469,100 @@ def test_a_script_that_does_anything_else_is_not_only_a_patch(script: str):
         ["bash", "-lc", f"apply_patch <<'EOF'\n{PATCH}EOF"],
         ["zsh", "-c", f"apply_patch {shlex.quote(PATCH)}"],
         ["powershell", "-NoProfile", "-Command", f"apply_patch <<'EOF'\n{PATCH}EOF"],
+        ["cmd", "/c", f"apply_patch <<'EOF'\n{PATCH}EOF"],
     ],
 )
 def test_a_call_may_be_only_a_patch(argv: list[str]):
-    assert patch_in(script_of(argv)) == ShellPatch(None, PATCH)
+    assert read_argv(argv) == ShellReading(None, (), True, (), (PATCH,))
 
 
 @pytest.mark.parametrize("argv", [[], ["apply_patch"], ["ls", PATCH], ["apply_patch", "-", PATCH]])
 def test_another_call_is_no_patch(argv: list[str]):
-    assert patch_in(script_of(argv)) is None
+    assert read_argv(argv).patches == ()
+
+
+# --- commands that only look ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        *(
+            "ls -la",
+            "git -C shop status",
+            "git diff | head",
+            "rg x src 2>/dev/null",
+            "cd a && cat b",
+        ),
+        *("sed -n 1,5p a.py", "find . -name x", "FOO=1 env BAR=2 git log", "echo hi 2>&1 | wc -l"),
+        *("git branch -a", "git config --get user.name", "awk '{print $1}' a", "time sudo ls"),
+        *(
+            "git remote -v",
+            "git remote get-url origin",
+            "git -c a=b show",
+            "env | sort",
+            ": && [ a ]",
+        ),
+        *("Get-ChildItem -Recurse | Select-String x", "Get-Content src\\a.py", "sed -ne 5p a"),
+        *("cat <<E\nx\nE", "test -f a && printenv PATH", "date; whoami; true", "sed --quiet 5p a"),
+    ],
+)
+def test_commands_that_only_look(script: str) -> None:
+    assert only_looks(script)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        *("make", "git commit -m x", "ls && make", "find . -delete", "find . -exec rm {} +"),
+        *(
+            "find . -execdir rm {} +",
+            "find . -ok rm {} +",
+            "find . -fprint f",
+            "fd x -x rm",
+            "fd -X rm",
+        ),
+        *("sed -i s/a/b/ a.py", "sed -n -i 5p a", "sed 5p a", "sort -o a a", "sort -oa a"),
+        *("echo hi > a.txt", "echo hi > a.txt 2>/dev/null", "cat <<E > f\nx\nE", "ls | tee f"),
+        *("git branch new", "git branch -r -d a/b", "git remote add a b", "git config user.name x"),
+        *("awk 'BEGIN{system(\"x\")}'", "awk '{print > \"f\"}' a", "echo 'unclosed", "env make"),
+        *("ls; (make)", "ls; if x; then make; fi", "ls &", "", "Set-Content f x", "sudo make"),
+    ],
+)
+def test_commands_that_act(script: str) -> None:
+    assert not only_looks(script)
+
+
+@pytest.mark.parametrize(
+    ("script", "program"),
+    [
+        ("cd shop && pytest -q tests/test_a.py", "pytest"),
+        ("python -m pytest -x", "python -m pytest"),
+        ("CI=1 npm run lint -- --fix", "npm run lint"),
+        ("cargo test --all", "cargo test"),
+        ("/usr/bin/make check", "make check"),
+        (f"apply_patch <<'E' && pytest -q\n{PATCH}E", "pytest"),
+        ("ls", ""),
+    ],
+)
+def test_runs_are_compared_by_their_program(script: str, program: str) -> None:
+    assert program_of(script) == program
 
 
 @given(NOISE | st.text())
 def test_no_script_makes_reading_fail(script: str):
     reading = read_script(script)
 
-    assert reading.reads or not reading.plain
-    assert patch_in(script) is None or "*** Begin Patch" in script
+    assert reading.reads or reading.writes or not reading.plain
+    assert read_script(script, "pwsh").patches == ()
+    assert not (only_looks(script) and reading.writes)
 
 
 @given(st.lists(NOISE))
 def test_no_call_makes_reading_fail(argv: list[str]):
     assert isinstance(script_of(argv), str)
-    assert read_argv(argv).reads or not read_argv(argv).plain
-    assert patch_in(script_of(argv)) is None
+    reading = read_argv(argv)
+    assert reading.reads or reading.writes or not reading.plain
 
 
 @pytest.mark.parametrize(
@@ -325,11 +577,16 @@ def test_no_call_makes_reading_fail(argv: list[str]):
         pytest.param("", "a;", "", id="many commands"),
         pytest.param("cat ", "a", "", id="a long name"),
         pytest.param("sed -n '", "9", "p' a", id="a long number"),
+        pytest.param("cat ", ">a ", "", id="many redirections"),
+        pytest.param("Get-Content ", "@'\n", "", id="many open texts of PowerShell"),
+        pytest.param("Get-Content ", "{", "", id="many open blocks of PowerShell"),
+        pytest.param("", "'a' ", "", id="many words in quotes"),
     ],
 )
 def test_a_script_takes_time_in_proportion_to_its_length(begin: str, piece: str, end: str):
     def look(script: str) -> None:
         read_script(script)
-        patch_in(script)
+        read_script(script, "pwsh")
+        only_looks(script)
 
     takes_time_in_proportion(look, lambda size: begin + piece * (size // len(piece)) + end)

@@ -1,10 +1,13 @@
 """What a call leaves behind: one rule, one case, in both forms of file."""
 
 import hashlib
+import json
 
 import pytest
 
+from codex_checkpoints.core.checkpoint.records import FOLDER as FOLDER_NOW
 from codex_checkpoints.core.checkpoint.records import Limits
+from codex_checkpoints.core.checkpoint.replay import Replay
 from reading import artifacts, checkpoint, read, task
 from rollouts import (
     FOLDER,
@@ -128,7 +131,8 @@ def test_codex_itself_tells_which_files_a_command_reads(
         ("cd lib && cat a.py && make", "lib/a.py", True),
         ("cat a.py | grep x", "a.py", True),
         ("cat ~/a.py", "", True),
-        ("cat a.py > b.py", "", True),
+        ("cat a.py > b.py", "a.py b.py", False),
+        ("cat a.py > $b", "a.py", True),
         ("cat 'unclosed", "", True),
     ],
 )
@@ -145,11 +149,97 @@ def test_where_codex_does_not_tell_plain_reads_are_read_off_the_script(
 
 
 @pytest.mark.parametrize("program", ["powershell", "pwsh.exe"])
-def test_of_powershells_scripts_nothing_is_read(program: str):
-    argv = [program, "-Command", "cat a.txt"]
+@pytest.mark.parametrize("script", ["Get-Content a.txt", "gc a.txt", "type a.txt", "cat a.txt"])
+def test_of_powershells_scripts_plain_reads_are_read(program: str, script: str):
+    argv = [program, "-Command", script]
+    unknown = parsed(("unknown", None))
+
+    assert met("paginated", ran(command=argv)) == {"a.txt": "file"}
+    assert met("paginated", ran(command=argv, parsed_cmd=unknown)) == {"a.txt": "file"}
+    assert met("legacy", answered("shell", {"command": argv})) == {"a.txt": "file"}
+    text = {"command": script, "shell": program}
+    assert met("legacy", answered("shell_command", text)) == {"a.txt": "file"}
+
+
+def test_of_scripts_of_cmd_nothing_is_read():
+    argv = ["cmd", "/c", "cat a.txt"]
 
     assert met("paginated", ran(command=argv)) == {"cat a.txt": "command"}
-    assert met("legacy", answered("shell", {"command": argv})) == {"cat a.txt": "command"}
+
+
+def test_our_own_reading_decides_what_codex_calls_unknown():
+    script = "cat notes.txt other.txt; true"
+    step = ran(command=["bash", "-lc", script], parsed_cmd=parsed(("unknown", None)))
+    both = {"notes.txt": "file", "other.txt": "file", script: "command"}
+    assert met("paginated", step) == both
+
+    mixed = parsed(("read", "notes.txt"), ("unknown", None))
+    assert met("paginated", ran(command=["bash", "-lc", script], parsed_cmd=mixed)) == both
+    known = parsed(("read", "notes.txt"))
+    only = ran(command=["bash", "-lc", script], parsed_cmd=known)
+    assert met("paginated", only) == {"notes.txt": "file"}
+
+
+@pytest.mark.parametrize("path", ["$HOME/a.py", "${HOME}/a.py", "~/a.py", "~", "~ana/a.py"])
+def test_a_path_below_the_home_is_no_file(path: str):
+    script = f"cat {path}"
+    step = ran(command=["bash", "-lc", script], parsed_cmd=parsed(("read", path)))
+
+    assert met("paginated", step) == {script: "command"}
+    assert met("legacy", answered("exec_command", {"cmd": script})) == {script: "command"}
+    assert met("legacy", answered("view_image", {"path": path})) == {}
+    assert met("legacy", custom("apply_patch", patch_text(add=path))) == {path: "file"}
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "expected"),
+    [
+        ("cat > a.py <<'E'\nx\nE", 0, {"a.py": "file"}),
+        ("cat > a.py <<'E'\nx\nE", None, {"a.py": "file"}),
+        ("rm a.py", 1, {"rm a.py": "command"}),
+        ("cat a.py > b.py", 1, {"a.py": "file", "cat a.py > b.py": "command"}),
+        ("make > log", 0, {"log": "file", "make > log": "command"}),
+        ("make > log", 2, {"make > log": "command"}),
+        ("cd d && sed -i s/a/b/ a.py", 0, {"d/a.py": "file"}),
+        ("cp a.py b.py", 0, {"b.py": "file"}),
+        ("mv a.py b.py", 0, {"a.py": "file", "b.py": "file"}),
+    ],
+)
+def test_a_plain_write_counts_unless_the_call_failed(
+    script: str, code: int | None, expected: Kinds
+):
+    status = "completed" if not code else "failed"
+    step = ran(command=["bash", "-lc", script], exit_code=code, status=status)
+    assert met("paginated", step) == expected
+
+    ended = "x" if code is None else f"Exit code: {code}\nWall time: 1 seconds\nOutput:\nx"
+    assert met("legacy", answered("shell_command", {"command": script}, ended)) == expected
+    if code is not None:
+        old = json.dumps({"output": "x", "metadata": {"exit_code": code}})
+        assert met("legacy", answered("shell", {"command": ["sh", "-c", script]}, old)) == expected
+
+
+@pytest.mark.parametrize(
+    ("script", "hashes", "expected"),
+    [
+        ("cp a d", {}, {"d": "file"}),
+        ("cp a d", {"d": "sha256:1"}, {"d": "file"}),
+        ("cp a d", {"d": FOLDER_NOW}, {"cp a d": "command"}),
+        ("mv a d", {"d": FOLDER_NOW}, {"mv a d": "command"}),
+        ("mv a d; make", {"d": FOLDER_NOW}, {"mv a d; make": "command"}),
+        ("cp /x/a d/b", {"d": FOLDER_NOW}, {"d/b": "file"}),
+        ("cat > d <<E\nx\nE", {"d": FOLDER_NOW}, {"d": "file"}),
+    ],
+)
+def test_where_the_target_is_a_folder_now_nothing_is_named(
+    script: str, hashes: dict[str, str], expected: Kinds
+):
+    replay = read(rollout(session(), user("x"), ran(command=["bash", "-lc", script])))
+
+    found = replay.checkpoint((), hashes).artifacts
+    assert {uri: each.kind for uri, each in found.items()} == expected
+    assert found.keys() <= {*replay.files(), script}
+    assert all(each.hash != FOLDER_NOW for each in found.values())
 
 
 @pytest.mark.parametrize(
@@ -343,10 +433,30 @@ def test_a_command_that_fails_to_apply_a_patch_gives_nothing():
 def test_a_command_that_does_more_than_apply_a_patch_is_a_command():
     command = f"{HEREDOC}\ncat b.py"
 
-    assert met("legacy", answered("exec_command", {"cmd": command}, DONE)) == {
-        " ".join(command.split()): "command",
-        "b.py": "file",
+    both = {" ".join(command.split()): "command", "b.py": "file"}
+    assert met("legacy", answered("exec_command", {"cmd": command}, "no")) == both
+    assert met("legacy", answered("exec_command", {"cmd": command}, DONE)) == both | {
+        "a.py": "file"
     }
+
+
+@pytest.mark.parametrize(
+    ("fields", "applied"),
+    [
+        ({"exit_code": 0}, True),
+        ({"exit_code": 0, "aggregated_output": DONE}, True),
+        ({"exit_code": 1, "status": "failed", "aggregated_output": f"{DONE}1 failed"}, True),
+        ({"exit_code": 0, "aggregated_output": "no such file\n2 passed"}, False),
+        ({"exit_code": 1, "status": "failed"}, False),
+    ],
+)
+def test_of_a_patch_among_other_parts_the_output_tells_whether_it_was_applied(
+    fields: dict[str, object], *, applied: bool
+):
+    script = f"apply_patch <<'E' && pytest\n{P}\nE"
+    found = met("paginated", ran(command=["bash", "-lc", script], **fields))
+
+    assert found == {" ".join(script.split()): "command"} | ({"a.py": "file"} if applied else {})
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
@@ -493,6 +603,50 @@ def test_tools_that_steer_the_agent_and_our_own_leave_nothing(form: Form, step: 
     assert met(form, step) == {}
 
 
+@pytest.mark.parametrize("key", ["path", "file", "file_path", "filepath", "filename"])
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_a_tool_whose_arguments_name_a_file_has_read_it(form: Form, key: str):
+    replay = read(rollout(session(form), user("x"), mcp("fs", "read", "x", {key: "a.py"})))
+
+    assert replay.files() == ("a.py",)
+    assert set(replay.checkpoint((), {"a.py": "sha256:1"}).artifacts) == {"fs.read/c1", "a.py"}
+
+
+@pytest.mark.parametrize("key", ["paths", "files"])
+def test_a_tool_may_name_several_files(key: str):
+    arguments = {key: ["a.py", "/home/ana/shop/d/b.py", 3], "query": "c.py"}
+    known = {"a.py": "sha256:1", "d/b.py": "sha256:2", "c.py": "sha256:3"}
+    replay = read(rollout(session("legacy"), user("x"), answered("t", arguments)))
+
+    assert set(replay.checkpoint((), known).artifacts) == {"t/c1", "a.py", "d/b.py"}
+
+
+@pytest.mark.parametrize(
+    ("path", "now"),
+    [
+        ("gone.py", {}),
+        ("d", {"d": FOLDER_NOW}),
+        ("/etc/a.py", {"/etc/a.py": "sha256:1"}),
+        ("../a.py", {"/home/ana/a.py": "sha256:1"}),
+        ("~/a.py", {"~/a.py": "sha256:1"}),
+    ],
+)
+def test_what_is_no_file_inside_the_base_now_was_not_read(path: str, now: dict[str, str]):
+    replay = read(rollout(session("legacy"), user("x"), answered("t", {"path": path})))
+
+    assert set(replay.checkpoint((), now).artifacts) == {"t/c1"}
+
+
+def test_a_file_that_only_may_have_been_read_evicts_nothing():
+    named = item("McpToolCall", id="c1", server="a", tool="b", arguments={"paths": ["x", "y"]})
+    replay = read(rollout(session(), user("x"), *many(255), named))
+
+    found = replay.checkpoint((), {"y": "sha256:1"}).artifacts
+    assert len(found) == 256
+    assert {"y", "a.b/c1", "00001.png"} <= set(found)
+    assert not {"x", "00000.png"} & set(found)
+
+
 # --- code mode in older files --------------------------------------------------------------------
 
 
@@ -576,6 +730,40 @@ def test_the_recent_ones_are_distinct_and_the_newest_first(limit: int):
 
     assert list(found.recent_artifacts) == ["y", "z", "b", "a"][:limit]
     assert set(found.artifacts) == {"a", "b", "y", "z"}
+
+
+@pytest.mark.parametrize("limit", [256, 4])
+def test_commands_that_only_look_go_first(limit: int):
+    steps = [shown("a"), *(shell(f"ls {n}") for n in range(300)), shell("make"), shell("rg x")]
+    found = checkpoint(
+        rollout(session(), user("x"), *steps), limits=Limits(max_artifacts_total=limit)
+    )
+
+    assert len(found.artifacts) == limit
+    assert {"a", "make", "rg x", "ls 299"} <= set(found.artifacts)
+
+
+def test_commands_that_only_look_are_not_among_the_recent_ones():
+    steps = [shown("a"), shell("ls"), shell("make"), shell("git diff"), shell("rg x > hits")]
+    found = checkpoint(rollout(session(), user("x"), *steps))
+
+    assert list(found.recent_artifacts) == ["hits", "rg x > hits", "make", "a"]
+    assert {"ls", "git diff"} <= set(found.artifacts)
+
+
+def test_a_session_read_in_pieces_keeps_the_same_artifacts():
+    steps: list[Step] = [shown("a.png"), shell("make")]
+    for n in range(300):
+        steps += [shell(f"ls {n}"), shell(f"echo {n} > f{n % 9}"), shell(f"cp a b{n}")]
+    data = rollout(session(), user("x"), *steps, *many(20))
+    whole, pieces = read(data), Replay()
+    for line in data.splitlines(keepends=True):
+        pieces.feed(line)
+        pieces.checkpoint((), {})
+
+    now = {f"b{n}": FOLDER_NOW for n in range(100)}
+    assert pieces.checkpoint((), now) == whole.checkpoint((), now)
+    assert "make" in whole.checkpoint((), now).artifacts
 
 
 def test_the_later_observation_decides_what_a_uri_is():

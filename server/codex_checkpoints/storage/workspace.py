@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from codex_checkpoints.core.checkpoint.records import FOLDER
 from codex_checkpoints.storage.file_lock import open_flags
 from codex_checkpoints.values import define, frozen
 
@@ -104,13 +105,17 @@ class Workspace:
         return found
 
     def looks(self, base: str | None, uris: Iterable[str]) -> dict[str, str | None]:
-        """Return the same with None for a file that is gone; what cannot be seen is left out."""
+        """Return the same with `FOLDER` for a folder, and None for a file that is gone.
+
+        What cannot be seen is left out.
+        """
         wanted = tuple(uris)
         found: dict[str, str | None] = {**self.hashes(base, wanted)}
         place = self._place(base)
-        unseen = (uri for uri in wanted if uri not in found)
-        gone = (uri for uri in unseen if place is not None and place.is_gone(uri))
-        return found | dict.fromkeys(gone)
+        unseen = [uri for uri in wanted if uri not in found]
+        gone = [uri for uri in unseen if place is not None and place.is_gone(uri)]
+        folders = [uri for uri, path, _ in self._found(base, unseen) if os.path.isdir(path)]
+        return found | dict.fromkeys(gone) | dict.fromkeys(folders, FOLDER)
 
     def quiet(self, base: str | None, latest: Mapping[str, int]) -> tuple[dict[str, str], bool]:
         """Return the hashes of files inside the base that last changed by a time, in ns, each.

@@ -19,6 +19,9 @@ FactStatus = Literal["VALID", "SUSPECT"]
 UNKNOWN_HASH = "unknown:"
 """The hash of a file that the host cannot read; it equals no hash, not even itself."""
 
+FOLDER = "folder:"
+"""Stands for a folder among what the host finds at uris; no artifact has it as its hash."""
+
 NOTHING: Mapping[str, bool] = MappingProxyType({})
 
 

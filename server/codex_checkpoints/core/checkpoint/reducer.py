@@ -230,7 +230,7 @@ def _call(state: State, item: items.ToolCall, line: Line) -> None:
         _plan_call(state, tools.plan_of(item.arguments), item, line)
         return
     if waits and tools.is_script(item):
-        reading = tools.read_script(item)
+        reading = tools.read_code(item)
         state.unread_calls += reading.unread
         for steps in reading.plans:
             _plan_call(state, steps, item, line)

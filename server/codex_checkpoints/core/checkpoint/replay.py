@@ -7,8 +7,7 @@ It can be saved and loaded.  Other folds can take the same lines in the same pas
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
 from typing import Self
 
 import orjson
@@ -17,6 +16,7 @@ from codex_checkpoints.core.checkpoint import memory
 from codex_checkpoints.core.checkpoint.canonical import state_codec
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
+    FOLDER,
     Artifact,
     Checkpoint,
     Evidence,
@@ -26,7 +26,13 @@ from codex_checkpoints.core.checkpoint.records import (
     Task,
 )
 from codex_checkpoints.core.checkpoint.reducer import Reducer
-from codex_checkpoints.core.checkpoint.state import FileObservation, State
+from codex_checkpoints.core.checkpoint.state import (
+    NO_SEEN,
+    FileObservation,
+    Hashes,
+    SeenHashes,
+    State,
+)
 from codex_checkpoints.core.checkpoint.text import find_secret
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.reader import Reader, Scale, is_whole
@@ -61,18 +67,10 @@ def plan_of(state: State, remembered: memory.Memory, limits: Limits) -> Plan:
     )
 
 
-Hashes = Mapping[str, str | None]
-"""The current hash by uri; None for a file that is gone, no entry where the host cannot look."""
-
-SeenHashes = Mapping[tuple[str, int], str]
-"""The hash that a host saw right after the observation of a uri in the record `seq`."""
-
-NO_SEEN: SeenHashes = MappingProxyType({})
-
-
 def _artifact(uri: str, observed: FileObservation, hashes: Hashes, seen: SeenHashes) -> Artifact:
-    if not observed.hashable:
-        return Artifact(uri, observed.kind, observed.hash, observed.seq)
+    if not observed.hashable or hashes.get(uri) == FOLDER:
+        known = None if observed.hashable else observed.hash
+        return Artifact(uri, observed.kind, known, observed.seq)
     now, then = hashes.get(uri), observed.hash or seen.get((uri, observed.seq))
     comparable = now is None or then is None or now.partition(":")[0] == then.partition(":")[0]
     shown = then if uri in hashes and comparable else None
@@ -82,7 +80,7 @@ def _artifact(uri: str, observed: FileObservation, hashes: Hashes, seen: SeenHas
 LONGEST_TAIL = 1 << 23
 """A longer last line is not read before its LF is there, in bytes."""
 
-SAVED = 5
+SAVED = 6
 """The version of what `Replay.save` returns."""
 
 
@@ -152,11 +150,10 @@ class Replay(Reader):
         limits = Limits() if limits is None else limits
         state = self.state
         remembered = memory.replay(updates, state.turns.counts, limits, state.seed)
-        artifacts = {
-            uri: _artifact(uri, each, hashes, seen)
-            for uri, each in state.observations.kept(limits).items()
-        }
-        recent = sorted(artifacts, key=lambda uri: (-artifacts[uri].last_observed_seq, uri))
+        kept = state.observations.kept(limits, hashes, seen)
+        artifacts = {uri: _artifact(uri, each, hashes, seen) for uri, each in kept.items()}
+        recent = [uri for uri, each in kept.items() if not each.looks]
+        recent.sort(key=lambda uri: (-artifacts[uri].last_observed_seq, uri))
         return Checkpoint(
             self.seq,
             task_of(state),
@@ -168,9 +165,8 @@ class Replay(Reader):
         )
 
     def files(self) -> tuple[str, ...]:
-        """Return the uris of the files whose hashes a checkpoint holds."""
-        kept = self.state.observations.kept(Limits())
-        return tuple(uri for uri, observed in kept.items() if observed.hashable)
+        """Return the uris on whose files or folders a checkpoint depends."""
+        return self.state.observations.uris()
 
     def save(self) -> object | None:
         """Return everything as JSON values; call it only between lines.

@@ -8,13 +8,17 @@ ties by uri (DSC-28).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
+import orjson
 from attrs import Factory, evolve, field
 
 from codex_checkpoints.core.checkpoint.records import (
+    FOLDER,
     MAX_URI_CHARS,
     MAX_VALUE_CHARS,
     Artifact,
@@ -26,26 +30,49 @@ from codex_checkpoints.core.checkpoint.records import (
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of
 from codex_checkpoints.core.rollout.items import (
+    EDITS,
     CommandRun,
+    Condition,
     Seen,
     SessionMeta,
     Tokens,
     ToolCall,
     ToolResult,
 )
+from codex_checkpoints.core.rollout.outcome import outcome_in
 from codex_checkpoints.core.rollout.turns import Planned, Turns
 from codex_checkpoints.values import define
 
 Place = tuple[int, str | None, str | None]
 """`seq`, the folder of the turn, and the base of the session at an observation."""
 
+Hashes = Mapping[str, str | None]
+"""The current hash by uri, `FOLDER` for a folder, None for a file that is gone.
+
+There is no entry where the host cannot look.
+"""
+
+SeenHashes = Mapping[tuple[str, int], str]
+"""The hash that a host saw right after the observation of a uri in the record `seq`."""
+
+_NOTHING: Hashes = MappingProxyType({})
+NO_SEEN: SeenHashes = MappingProxyType({})
+
 _QUEUE = 4096
 _QUEUE_CHARS = 1 << 22
 _LONG = 1 << 16
 """A command of more code points is parsed at once."""
 _LIMITS = Limits()
-_EDITS = frozenset({"add", "update", "delete", "move"})
-_ENCODED_CONTROL = "%(?:[01][0-9A-F]|7F|C2%[89][0-9A-F]|E2%80%A[89A-E]|E2%81%A[6-9])"
+_CHANGES: Final = re.compile(
+    r">|\*\*\* Begin Patch|\b(?:tee|touch|truncate|rm|cp|mv|perl|(?i:set-content|out-file))\b"
+    r"|\bsed\b[^\n]* -[^\s-]*i|--in-place"
+)
+"""What a command holds that may change a file; of any other one the outcome does not matter."""
+_ENCODED_CONTROL: Final = re.compile(
+    "%(?:[01][0-9A-F]|7F|C2%[89][0-9A-F]|E2%80%A[89A-E]|E2%81%A[6-9])"
+)
+_OUTSIDE: Final = re.compile(r"/|[A-Z]:/|\.\.(?:/|$)")
+"""How the uri of a file outside the session's folder begins."""
 
 
 class Observation(NamedTuple):
@@ -61,6 +88,14 @@ class Observation(NamedTuple):
     shortened: bool = False
     at: str | None = None
     printed: str | None = None
+
+    @property
+    def key(self) -> object:
+        """What decides which artifacts a command gives, but for their `seq`."""
+        item: object = self.item
+        if isinstance(item, ToolCall):
+            item = item.name, orjson.dumps(item.arguments, option=orjson.OPT_NON_STR_KEYS)
+        return item, self.texts, self.printed, self.place[1:]
 
     def seen(self) -> tuple[Seen, ...]:
         """Return what the call touched."""
@@ -82,7 +117,9 @@ class FileObservation:
 
     The `hash` of a file is that of its content then, where the record proves it.  The host cannot
     hash a file with an `opaque` name, since the name was changed.  `edited` is the `seq` of the
-    newest edit, -1 if there is none; `at` is the time stamp of the record.
+    newest edit, `acted` that of the newest observation that was no command which only looks; -1 if
+    there is none.  `at` is the time stamp of the record.  `only_if` is what must lie at which uri
+    now.
     """
 
     kind: ArtifactKind
@@ -90,7 +127,35 @@ class FileObservation:
     hash: str | None = None
     opaque: bool = False
     edited: int = -1
+    acted: int = -1
     at: str | None = None
+    only_if: tuple[Condition, str] | None = None
+
+    @property
+    def looks(self) -> bool:
+        """Whether it is a command that only looks."""
+        return self.kind == "command" and self.acted < self.seq
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """The lowest goes first: commands that only look, then what was observed longest ago."""
+        return self.acted >= 0, self.seq if self.acted < 0 else self.acted
+
+    def follows(self, older: FileObservation | None) -> None:
+        """Take over from an older observation when it was edited and when it acted last."""
+        if older is not None:
+            self.edited = max(self.edited, older.edited)
+            self.acted = max(self.acted, older.acted)
+
+    def holds(self, now: Hashes, seen: SeenHashes) -> bool:
+        """Return whether it counts, by what lies at the uris now, or was seen there then."""
+        if self.only_if is None:
+            return True
+        what, uri = self.only_if
+        found = now.get(uri)
+        if what == "file":
+            return found not in {None, FOLDER} or (uri, self.seq) in seen
+        return (found == FOLDER) == (what == "folder")
 
     @property
     def hashable(self) -> bool:
@@ -100,9 +165,13 @@ class FileObservation:
 
 @define
 class Observations:
-    """The artifacts of a session, and the observations that were not parsed yet."""
+    """The artifacts of a session, and the observations that were not parsed yet.
+
+    `conditional` has those that count only while something lies at a path, or no folder does.
+    """
 
     artifacts: dict[str, FileObservation] = Factory(dict[str, FileObservation])
+    conditional: dict[str, FileObservation] = Factory(dict[str, FileObservation])
     left_out: int = 0
     """The number of parsed observations whose name could not be kept."""
     _queue: list[tuple[Observation, tuple[Seen, ...] | None]] = field(init=False, factory=list)
@@ -115,7 +184,7 @@ class Observations:
     def observe(self, observation: Observation) -> None:
         """Add an observation."""
         waiting, size = _slim(observation)
-        if size > _LONG or not size:
+        if size is None or size > _LONG:
             seen = observation.seen()
             if seen:
                 self._queue.append((waiting, seen))
@@ -129,39 +198,108 @@ class Observations:
         """Parse the queue, newest first, until no older observation can be kept."""
         queue, self._queue, self._size = self._queue, [], 0
         newest: dict[str, FileObservation] = {}
-        cut = -1
+        conditional: dict[str, FileObservation] = {}
+        parsed: dict[object, tuple[_Named, ...]] = {}
+        most, lasting, cut = _LIMITS.max_artifacts_total, 0, -1
         for waiting, seen in reversed(queue):
-            seq = waiting.place[0]
+            seq, at = waiting.place[0], waiting.at
             if seq < cut:
                 break
-            for uri, observed in self._named(waiting, waiting.seen() if seen is None else seen):
-                kept = newest.setdefault(uri, observed)
-                kept.edited = max(kept.edited, observed.edited)
-            if len(newest) >= _LIMITS.max_artifacts_total and cut < 0:
+            for uri, named in self._named(waiting, seen, parsed):
+                kept = newest if named.only_if is None else conditional
+                known = kept.get(uri)
+                if known is None:
+                    kept[uri] = named.observed(seq, at)
+                    lasting += kept is newest and not named.looks
+                    continue
+                if known.acted < 0 and not named.looks:
+                    known.acted = seq
+                    lasting += kept is newest
+                if known.edited < 0 and named.edits:
+                    known.edited = seq
+            if cut < 0 and lasting >= most:
                 cut = seq
-        for uri in newest.keys() & self.artifacts.keys():
-            newest[uri].edited = max(newest[uri].edited, self.artifacts[uri].edited)
-        if newest:
-            self.artifacts = _newest(self.artifacts | newest, _LIMITS.max_artifacts_total)
+        self.artifacts = _joined(self.artifacts, newest, most)
+        self.conditional = _joined(self.conditional, conditional, most)
 
-    def kept(self, limits: Limits) -> Mapping[str, FileObservation]:
-        """Return the artifacts of a checkpoint by uri."""
+    def kept(
+        self, limits: Limits, now: Hashes = _NOTHING, seen: SeenHashes = NO_SEEN
+    ) -> Mapping[str, FileObservation]:
+        """Return the artifacts of a checkpoint by uri, by what lies at the uris now."""
         self.settle()
-        return _newest(self.artifacts, limits.max_artifacts_total)
+        kept = dict(self.artifacts)
+        for uri, each in self.conditional.items():
+            if each.holds(now, seen):
+                _put(kept, uri, each)
+        return _newest(kept, limits.max_artifacts_total)
+
+    def files(self) -> Mapping[str, FileObservation]:
+        """Return the newest observation of each file, whether or not it counts."""
+        self.settle()
+        files = dict(self.artifacts)
+        for uri, each in self.conditional.items():
+            _put(files, uri, each)
+        return {uri: each for uri, each in files.items() if each.hashable}
+
+    def uris(self) -> tuple[str, ...]:
+        """Return what the host looks at for a checkpoint: files, and what decides on others."""
+        files = self.files()
+        conditions = (each.only_if for each in self.conditional.values())
+        return tuple(dict.fromkeys((*files, *(each[1] for each in conditions if each))))
 
     def _named(
-        self, observation: Observation, seen: tuple[Seen, ...]
-    ) -> Iterator[tuple[str, FileObservation]]:
-        """Yield the artifacts of one observation by uri, the last one first."""
-        place, at = observation.place, observation.at
-        for each in reversed(seen):
-            uri, opaque = name_of(each, place)
-            if uri is None:
+        self,
+        waiting: Observation,
+        seen: tuple[Seen, ...] | None,
+        parsed: dict[object, tuple[_Named, ...]],
+    ) -> Iterator[tuple[str, _Named]]:
+        """Yield what one observation names, by uri, the last one first.
+
+        `parsed` remembers commands: sessions run the same ones again and again.
+        """
+        if seen is not None:
+            names = _names_of(waiting.place, seen)
+        elif (names := parsed.get(key := waiting.key)) is None:
+            names = parsed[key] = _names_of(waiting.place, waiting.seen())
+        for each in names:
+            if each.uri is None:
                 self.left_out += 1
             else:
-                edited = place[0] if each.action in _EDITS else -1
-                known = None if opaque else each.hash
-                yield uri, FileObservation(each.kind, place[0], known, opaque, edited, at)
+                yield each.uri, each
+
+
+class _Named(NamedTuple):
+    """One thing that an observation names; the uri is None where it cannot be kept."""
+
+    uri: str | None
+    kind: ArtifactKind
+    hash: str | None
+    opaque: bool
+    edits: bool
+    looks: bool
+    only_if: tuple[Condition, str] | None
+
+    def observed(self, seq: int, at: str | None) -> FileObservation:
+        """Return it as the newest observation of an artifact."""
+        edited, acted = seq if self.edits else -1, -1 if self.looks else seq
+        known = None if self.opaque else self.hash
+        return FileObservation(self.kind, seq, known, self.opaque, edited, acted, at, self.only_if)
+
+
+def _names_of(place: Place, seen: tuple[Seen, ...]) -> tuple[_Named, ...]:
+    names: list[_Named] = []
+    for each in reversed(seen):
+        uri, opaque = name_of(each, place)
+        only_if: tuple[Condition, str] | None = None
+        if each.only_if is not None:
+            what, path = each.only_if
+            where, _ = name_of(Seen("file", path, "read", each.folder), place)
+            if where is None or (what == "file" and _OUTSIDE.match(where)):
+                continue
+            only_if = what, where
+        edits = each.action in EDITS
+        names.append(_Named(uri, each.kind, each.hash, opaque, edits, each.looks, only_if))
+    return tuple(names)
 
 
 def name_of(seen: Seen, place: Place) -> tuple[str | None, bool]:
@@ -178,54 +316,98 @@ def name_of(seen: Seen, place: Place) -> tuple[str | None, bool]:
     return (None, False) if found is None else (found.uri, found.encoded)
 
 
-def _slim(observation: Observation) -> tuple[Observation, int]:
-    """Return a command without its output, and its length; 0 for anything else."""
+def _slim(observation: Observation) -> tuple[Observation, int | None]:
+    """Return a command with no more of its outcome than matters, and its length.
+
+    None is the length of anything else.
+    """
     item = observation.item
     if isinstance(item, CommandRun):
-        size = sum(map(len, item.argv))
-        item = CommandRun(
-            item.call_id, item.argv, item.folder, item.parsed, item.status, item.exit_code
-        )
-        return observation._replace(item=item, printed=_printed(observation)), size
+        changes = any(map(_changes, item.argv))
+        only_reads = not changes and item.parsed is not None and all(map(_is_read, item.parsed))
+        hashed = _printed(observation, item.argv)
+        # Where Codex lists the files, and there is nothing else, the words do not matter.
+        argv = () if only_reads and hashed is None else item.argv
+        ran = item.status if changes or item.status in {"declined", "in_progress"} else None
+        code = item.exit_code if changes else None
+        told = item.printed if changes else None
+        told = None if told is None else _applied((told,))
+        item = CommandRun("", argv, item.folder, item.parsed, ran, code, told)
+        slim = Observation(observation.place, item, at=observation.at, printed=hashed)
+        return slim, sum(map(len, argv))
     if not isinstance(item, ToolCall) or not item.is_command:
-        return observation, 0
+        return observation, None
     arguments = object_of(item.arguments)
     command = arguments.get("command", arguments.get("cmd"))
-    words = command if is_list(command) else [command]
-    size = sum(len(text_of(word) or "") for word in words)
-    applied = any("Success." in text for text in observation.texts)
-    texts, printed = ("Success.",) if applied else (), _printed(observation)
-    return observation._replace(texts=texts, printed=printed), size
+    words = [text_of(word) or "" for word in (command if is_list(command) else [command])]
+    texts: tuple[str, ...] = ()
+    if any(map(_changes, words)):
+        code = outcome_in(observation.texts).exit_code
+        ended = "" if code is None else f"Exit code: {code}"
+        texts = (f"{ended}\nOutput:\n{_applied(observation.texts)}",)
+    slim = observation._replace(texts=texts, printed=_printed(observation, words))
+    return slim, sum(map(len, words))
 
 
-def _printed(observation: Observation) -> str | None:
+def _printed(observation: Observation, words: Iterable[str]) -> str | None:
+    """Return the hash of what a `cat` printed, if it is known."""
+    if observation.shortened or not any(word.lstrip().startswith("cat") for word in words):
+        return None
     from codex_checkpoints.core.rollout import outcome  # noqa: PLC0415 - as `tools` above
 
-    if observation.shortened:
-        return None
-    if isinstance(observation.item, ToolCall):
-        return outcome.answered_whole(observation.texts)
     if isinstance(observation.item, CommandRun):
         return outcome.printed_whole(outcome.outcome_of(observation.item))
-    return None
+    return outcome.answered_whole(observation.texts)
+
+
+def _changes(script: str) -> bool:
+    """Return whether a script may change a file, so that its outcome matters."""
+    return _CHANGES.search(script) is not None
+
+
+def _is_read(part: tuple[str, str | None]) -> bool:
+    kind, path = part
+    return kind == "read" and path is not None and path[:1] not in {"", "~", "$"}
+
+
+def _applied(texts: tuple[str, ...]) -> str:
+    return "Success." if any("Success." in text for text in texts) else ""
+
+
+def _put(kept: dict[str, FileObservation], uri: str, each: FileObservation) -> None:
+    """Join an observation with that of the same uri; the newer one of the two stands."""
+    other = kept.get(uri)
+    newer, older = (other, each) if other is not None and other.seq > each.seq else (each, other)
+    kept[uri] = evolve(newer)
+    kept[uri].follows(older)
+
+
+def _joined(
+    older: dict[str, FileObservation], newer: dict[str, FileObservation], total: int
+) -> dict[str, FileObservation]:
+    for uri, each in newer.items():
+        each.follows(older.get(uri))
+    return _newest(older | newer, total) if newer else older
 
 
 def _newest(artifacts: dict[str, FileObservation], total: int) -> dict[str, FileObservation]:
     if len(artifacts) <= total:
         return artifacts
-    order = sorted(artifacts, key=lambda uri: (artifacts[uri].seq, uri))
+    order = sorted(artifacts, key=lambda uri: (artifacts[uri].rank, uri))
     return {uri: artifacts[uri] for uri in order[len(order) - total :]}
 
 
 def _from_seed(artifact: Artifact) -> FileObservation:
     """Return an artifact of a seed as an observation; the hash of a file is taken anew."""
-    import re  # noqa: PLC0415 - few sessions have a seed
+    from codex_checkpoints.core.rollout.looking import only_looks  # noqa: PLC0415 - as above
 
+    seq = artifact.last_observed_seq
     if artifact.kind != "file":
-        return FileObservation(artifact.kind, artifact.last_observed_seq, artifact.hash)
+        acted = -1 if artifact.kind == "command" and only_looks(artifact.uri) else seq
+        return FileObservation(artifact.kind, seq, artifact.hash, acted=acted)
     # A name that had to be changed has no hash, and no file has that name.
-    opaque = artifact.hash is None and re.search(_ENCODED_CONTROL, artifact.uri) is not None
-    return FileObservation("file", artifact.last_observed_seq, artifact.seen_hash, opaque)
+    opaque = artifact.hash is None and _ENCODED_CONTROL.search(artifact.uri) is not None
+    return FileObservation("file", seq, artifact.seen_hash, opaque, acted=seq)
 
 
 NAMED = frozenset({None, "due", "done"})

@@ -22,7 +22,7 @@ from codex_checkpoints.core.digest.gathering import GAP, ends_of
 from codex_checkpoints.core.digest.ignoring import PATCHED, Ignoring
 from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.digest.records import Answer, Check, Gathered, Quote, Trail, Where
-from codex_checkpoints.core.rollout import shell
+from codex_checkpoints.core.rollout import script
 from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.values import define, frozen
@@ -455,7 +455,7 @@ def _label(quote: Quote) -> str:
         return _cut_label(", ".join(files) or "apply_patch")
     if quote.kind == "call":
         return ""
-    reading = shell.read_script(quote.label)
+    reading = script.read_script(quote.label)
     if reading.plain and reading.reads:
         return _cut_label(", ".join(dict.fromkeys(read.path for read in reading.reads)))
     return _cut_label(quote.label)

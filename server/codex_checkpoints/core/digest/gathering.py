@@ -41,6 +41,7 @@ from codex_checkpoints.core.rollout.fields import (
     words_of,
 )
 from codex_checkpoints.core.rollout.items import (
+    EDITS,
     CommandRun,
     Item,
     ToolCall,
@@ -82,7 +83,6 @@ _NOTIFICATION: Final = re.compile(
 )
 _RUNNING: Final = re.compile(r"Process running with session ID (\d{1,10})")
 GAP = " … "
-_EDITS = frozenset({"add", "update", "delete", "move"})
 _ASKS = frozenset({"?", "\uff1f"})
 _CLOSING = " \t\r\n\"'`*_~)]}>\u201d\u2019\u00bb\u300d\u300f\uff09"
 """What may stand behind a question mark: quotes, brackets, marks of Markdown."""
@@ -397,7 +397,7 @@ class Gathering(Fold):
             else:  # its time is that of the last look alone
                 session = object_of(item.arguments).get("session_id")
                 script = self._running.get(str(session), (None, ""))[0]
-        changed = [each for each in seen if each.kind == "file" and each.action in _EDITS]
+        changed = [each for each in seen if each.kind == "file" and each.action in EDITS]
         counts = counts_of(item, line) if changed else {}
         moved: str | None = None
         for each in changed:

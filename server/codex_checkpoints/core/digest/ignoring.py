@@ -81,6 +81,7 @@ class Ignoring:
         sought = set[str]()
         for part in parts:
             program, *words = [word.text for word in part.words] or [""]
+            into = [redirect.target.text for redirect in part.redirects]
             if program in _SEARCHES:
                 operands = [word for word in words if not word.startswith("-")]
                 behind = 2 if program == "git" else 1
@@ -88,9 +89,9 @@ class Ignoring:
                 words = [] if program in _FINDERS else operands[behind:]
             elif program in _STATEMENTS or words[:1] == ["="]:
                 continue
-            elif any(map(self._covers, words)):
+            elif any(map(self._covers, (*words, *into))):
                 return True
-            if any(self._file(word.rpartition("=")[2]) for word in words):
+            if any(self._file(word.rpartition("=")[2]) for word in (*words, *into)):
                 return True
         quoted = (token for token in _QUOTED.findall(script) if token not in sought)
         return any(map(self._file, (*quoted, *_READ.findall(script))))

@@ -13,7 +13,7 @@ from codex_checkpoints.core.checkpoint.reducer import ref_of, words_of
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Observation, Place, name_of
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.rollout import shell
+from codex_checkpoints.core.rollout import script
 from codex_checkpoints.core.rollout.fields import object_of, renew, text_of
 from codex_checkpoints.core.rollout.items import (
     Seen,
@@ -51,7 +51,7 @@ def _spans(uri: str, seen: Seen, place: Place) -> Iterator[Span]:
     if seen.script is None:
         return
     _, turn_folder, base = place
-    reading = shell.read_script(seen.script)
+    reading = script.read_script(seen.script)
     for read in reading.reads:
         if read.start is None or read.end is None:
             continue

@@ -106,6 +106,17 @@ def words_of(value: object) -> list[str] | None:
     return words if words and len(words) == len(list_of(value)) else None
 
 
+_PATH_KEYS = ("path", "file", "file_path", "filepath", "filename", "paths", "files")
+
+
+def paths_in(arguments: object) -> tuple[str, ...]:
+    """Return the texts under the keys of a tool's arguments that mostly name files."""
+    known = object_of(arguments)
+    values = (known.get(key) for key in _PATH_KEYS)
+    texts = (each for value in values for each in (value if is_list(value) else [value]))
+    return tuple(text for text in texts if isinstance(text, str) and text)
+
+
 def texts_of(parts: object) -> tuple[str, ...]:
     """Return the texts of content parts of any type; a string is one part."""
     if isinstance(parts, str):

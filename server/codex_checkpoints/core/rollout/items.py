@@ -189,13 +189,17 @@ class FilesChanged:
 
 @frozen
 class ToolRan:
-    """Another tool with its outcome; `server` is None for a tool of Codex."""
+    """Another tool with its outcome; `server` is None for a tool of Codex.
+
+    `paths` are those that its arguments name, files or not.
+    """
 
     call_id: str
     server: str | None
     tool: str
     texts: tuple[str, ...]
     ran: bool
+    paths: tuple[str, ...] = ()
 
 
 @frozen
@@ -225,6 +229,12 @@ Item = (
 
 Action = Literal["read", "add", "update", "delete", "move", "run", "call"]
 
+EDITS = frozenset[Action]({"add", "update", "delete", "move"})
+"""What changes a file."""
+
+Condition = Literal["file", "folder", "no folder"]
+"""What must lie at a path now, so that something counts as observed."""
+
 
 @frozen
 class Seen:
@@ -232,8 +242,9 @@ class Seen:
 
     `name` is a path, the text of a command, or `<tool>/<call id>`.  `folder` is the one that the
     call gives for a relative path.  `hash` is that of a tool's output, or of the content of a file
-    that the record holds whole.  `call_id` names the patch
-    that changed a file.  `script` is the command that read one.
+    that the record holds whole.  `call_id` names the patch that changed a file.  `script` is the
+    command that read one.  `looks`: the command only looks.  `only_if` is what must lie where now,
+    by the path as the call has it.
     """
 
     kind: Literal["file", "command", "tool_output"]
@@ -243,3 +254,5 @@ class Seen:
     hash: str | None = None
     call_id: str | None = field(default=None, eq=False, kw_only=True)
     script: str | None = field(default=None, eq=False, kw_only=True)
+    looks: bool = field(default=False, kw_only=True)
+    only_if: tuple[Condition, str] | None = field(default=None, kw_only=True)

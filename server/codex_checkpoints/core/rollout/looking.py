@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from codex_checkpoints.core.rollout.shell import Part, parts_of
+from codex_checkpoints.core.rollout.script import APPLY_PATCH, split, writes_into
+from codex_checkpoints.core.rollout.shell import Part
 
 # fmt: off
 _LOOKS: Final = frozenset((
     "ls", "dir", "tree", "find", "fd", "rg", "grep", "egrep", "ag", "cat", "head", "tail", "nl",
     "sed", "awk", "wc", "sort", "uniq", "cut", "less", "file", "stat", "du", "df", "pwd", "cd",
     "echo", "printf", "which", "type", "whoami", "date", "env", "printenv", "ps", "true", ":",
-    "test", "[", "Get-ChildItem", "Get-Content", "Select-String", "Test-Path", "Get-Location",
+    "test", "[", "get-childitem", "get-content", "select-string", "test-path", "get-location",
 ))
 _GIT_LOOKS: Final = frozenset((
     "status", "diff", "log", "show", "branch", "blame", "rev-parse", "ls-files", "grep", "remote",
@@ -20,14 +21,17 @@ _GIT_LOOKS: Final = frozenset((
 ))
 # fmt: on
 _LISTS: Final = frozenset(["-a", "-r", "-v", "--list", "--show-current", "get-url"])
-_FIND_ACTS: Final = frozenset(["-delete", "-exec", "-execdir", "-ok", "-fprint"])
+_FIND_ACTS: Final = ("-delete", "-exec", "-ok", "-fprint", "-fls")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _SYSTEM: Final = re.compile(r"system\(|>")
 
 
-def only_looks(script: str) -> bool:
-    """Return whether every part of a script only looks; False where it cannot be split."""
-    parts = parts_of(script)
+def only_looks(script: str, program: str = "") -> bool:
+    """Return whether every part of a script only looks; False where it cannot be split.
+
+    `program` is its shell, if that is known.
+    """
+    parts = split(script, program)
     return bool(parts) and all(map(_looks, parts))
 
 
@@ -36,8 +40,8 @@ def program_of(script: str) -> str:
 
     Two runs of one program are compared by this: `pytest`, `npm test`, `python -m pytest`.
     """
-    for part in parts_of(script) or ():
-        if _looks(part):
+    for part in split(script) or ():
+        if _looks(part) or part.name in APPLY_PATCH:
             continue
         words = _command_words(part)
         if not words:
@@ -52,20 +56,18 @@ def program_of(script: str) -> str:
 
 def _looks(part: Part) -> bool:
     words = _command_words(part)
+    if part.operators or writes_into(part):
+        return False
     if not words:
         return True
-    if _writes(part):
-        return False
     name, rest = words[0], words[1:]
     match name:
         case "git":
             return _git_looks(rest)
         case "sed":
-            return any(word.startswith("-n") or word == "--quiet" for word in rest) and not any(
-                word.startswith(("-i", "--in-place")) for word in rest
-            )
+            return _sed_looks(rest)
         case "find":
-            return _FIND_ACTS.isdisjoint(rest)
+            return not any(word.startswith(_FIND_ACTS) for word in rest)
         case "fd":
             return not {"-x", "-X"} & set(rest)
         case "sort":
@@ -73,7 +75,7 @@ def _looks(part: Part) -> bool:
         case "awk":
             return not any(_SYSTEM.search(word) for word in rest)
         case _:
-            return name in _LOOKS
+            return (name.lower() if "-" in name else name) in _LOOKS
 
 
 def _command_words(part: Part) -> list[str]:
@@ -82,25 +84,29 @@ def _command_words(part: Part) -> list[str]:
     while words and (
         words[0] in {"time", "sudo"}
         or _ASSIGNMENT.match(words[0])
-        or (words[0] == "env" and len(words) > 1 and _ASSIGNMENT.match(words[1]))
+        or (words[0] == "env" and len(words) > 1 and words[1][:1] != "-")
     ):
         words.pop(0)
     return words
 
 
+def _sed_looks(words: list[str]) -> bool:
+    """Return whether `sed` is quiet and changes no file."""
+    letters = "".join(word[1:] for word in words if re.match("-[A-Za-z]", word))
+    quiet = "n" in letters or not {"--quiet", "--silent"}.isdisjoint(words)
+    return quiet and "i" not in letters and not any(word.startswith("--in-place") for word in words)
+
+
 def _git_looks(words: list[str]) -> bool:
     while words and words[0] in {"-C", "-c"}:
         words = words[2:]
+    if words[:1] == ["--no-pager"]:
+        words = words[1:]
     if not words or words[0] not in _GIT_LOOKS:
         return False
     if words[0] == "config":
         return "--get" in words
     if words[0] in {"branch", "remote"}:
-        return all(word in _LISTS for word in words[1:2])
+        named = [word for word in words[2:] if word[:1] == "-"]
+        return all(word in _LISTS for word in (*words[1:2], *named))
     return True
-
-
-def _writes(part: Part) -> bool:
-    """Return whether a part redirects its output into a file; `2>&1` and `/dev/null` are none."""
-    into = sum(">" in operator and operator != ">&" for operator in part.operators)
-    return into > sum(word.text.startswith("/dev/") for word in part.words)

@@ -22,6 +22,7 @@ from codex_checkpoints.core.rollout.fields import (
     list_of,
     load,
     object_of,
+    paths_in,
     text_of,
     texts_of,
     whole_of,
@@ -170,7 +171,8 @@ def _mcp_end(payload: Json) -> items.Item:
     if call_id is None or tool is None:
         return "unknown"
     texts = texts_of(object_of(result.get("Ok")).get("content"))
-    return items.ToolRan(call_id, text_of(invocation.get("server")), tool, texts, ran=True)
+    server, paths = text_of(invocation.get("server")), paths_in(invocation.get("arguments"))
+    return items.ToolRan(call_id, server, tool, texts, ran=True, paths=paths)
 
 
 def _item_completed(payload: Json) -> items.Item:
@@ -288,7 +290,8 @@ def _tool_ran(item: Json) -> items.Item:
     # Dynamic tools keep their answer under another name.
     texts = texts_of(content) or texts_of(item.get("content_items")) or texts_of(item.get("output"))
     ran = text_of(item.get("status")) not in {"declined", "inProgress", "in_progress"}
-    return items.ToolRan(call_id, text_of(item.get("server")), tool, texts, ran)
+    paths = paths_in(item.get("arguments"))
+    return items.ToolRan(call_id, text_of(item.get("server")), tool, texts, ran, paths)
 
 
 ITEMS: Makers = {

@@ -6,6 +6,7 @@ read on Linux and the other way round: the session's base decides the kind of it
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from codex_checkpoints.core.rollout.fields import CONTROLS
@@ -35,6 +36,7 @@ class FileUri:
     encoded: bool
 
 
+@lru_cache(512)  # a session names the same files again and again
 def uri_of(
     path: str, *, folder: str | None, turn_folder: str | None, base: str | None
 ) -> FileUri | None:

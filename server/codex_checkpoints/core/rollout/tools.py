@@ -6,13 +6,19 @@ Paths are returned as the call has them; `state` makes uris of them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from typing import Literal
+import re
+from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve
 
 from codex_checkpoints.core.rollout import patch, shell
-from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of, words_of
+from codex_checkpoints.core.rollout.fields import (
+    is_list,
+    object_of,
+    paths_in,
+    text_of,
+    words_of,
+)
 from codex_checkpoints.core.rollout.items import (
     MCP,
     SHELLS,
@@ -26,23 +32,35 @@ from codex_checkpoints.core.rollout.items import (
     ToolRan,
     ToolResult,
 )
+from codex_checkpoints.core.rollout.looking import only_looks
+from codex_checkpoints.core.rollout.outcome import Outcome, outcome_in, outcome_of
+from codex_checkpoints.core.rollout.script import ShellReading, read_script
 from codex_checkpoints.core.rollout.turns import Steps
 from codex_checkpoints.values import frozen
 
-Needs = Literal["outcome", "success", "text"]
-"""What an answer must have, so that a call counts.
 
-`outcome`: any answer will do; an interrupted command did run.  `success`: a patch that was applied
-answers `Success.`.  `text`: any answer will do, and its hash is recorded.
-"""
+@frozen
+class Command:
+    """A command before its outcome is known; `parsed` is what Codex itself found in it."""
+
+    script: str
+    reading: ShellReading
+    folder: str | None
+    call_id: str
+    parsed: tuple[tuple[str, str | None], ...] | None = None
 
 
 @frozen
 class Expected:
-    """What a call did, if its outcome has what it needs."""
+    """What a call is about to do: its `seen` if it has an outcome, or a command.
 
-    needs: Needs
-    seen: tuple[Seen, ...]
+    `needs_success`: it counts only where its answer says `Success.`, as that of a patch does.  Else
+    any answer will do: an interrupted command did run.
+    """
+
+    seen: tuple[Seen, ...] = ()
+    needs_success: bool = False
+    command: Command | None = None
 
 
 @frozen
@@ -66,6 +84,7 @@ _SILENT = frozenset(
         "get_context_remaining",
     }
 )
+_HOME = re.compile(r"~[^/\\]*(?:[/\\]|$)|\$HOME\b|\$\{HOME\}|\$env:", re.IGNORECASE)
 _OURS = frozenset({"memory.apply", "memory.read"})
 _OURS_TO_THE_MODEL = frozenset({"memory_apply", "memory_read"})
 
@@ -73,7 +92,10 @@ _OURS_TO_THE_MODEL = frozenset({"memory_apply", "memory_read"})
 def called(call: ToolCall, texts: tuple[str, ...], *, shortened: bool = False) -> tuple[Seen, ...]:
     """Return what a call of an older file did; `texts` are its answer."""
     digest = None if shortened else hash_of(texts)
-    return tuple(seen for each in _expected_of(call) for seen in _happened(each, texts, digest))
+    outcome = outcome_in(texts)
+    return tuple(
+        seen for each in _expected_of(call) for seen in _happened(each, texts, outcome, digest)
+    )
 
 
 def needs_success(call: ToolCall) -> bool:
@@ -81,7 +103,7 @@ def needs_success(call: ToolCall) -> bool:
     if call.is_command and not _holds_patch(call.arguments):
         return False
     expected = _expected_of(call)
-    return bool(expected) and all(each.needs == "success" for each in expected)
+    return bool(expected) and all(each.needs_success for each in expected)
 
 
 def _holds_patch(arguments: object) -> bool:
@@ -91,7 +113,7 @@ def _holds_patch(arguments: object) -> bool:
 
 
 def _expected_of(call: ToolCall) -> tuple[Expected, ...]:
-    return read_script(call).expected if is_script(call) else _expected(call)
+    return read_code(call).expected if is_script(call) else _expected(call)
 
 
 def seen_by(item: ToolResult, *, shortened: bool = False) -> tuple[Seen, ...]:
@@ -118,7 +140,7 @@ def is_script(call: ToolCall) -> bool:
     return call.name == "exec" and call.namespace is None and isinstance(call.arguments, str)
 
 
-def read_script(call: ToolCall) -> Script:
+def read_code(call: ToolCall) -> Script:
     """Parse a code-mode script; each literal call counts as a call of that tool."""
     # Only older versions write such scripts, and the module takes time to load.
     from codex_checkpoints.core.rollout import javascript  # noqa: PLC0415
@@ -156,31 +178,74 @@ def hash_of(texts: tuple[str, ...]) -> str | None:
     return "sha256:" + hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
-def _happened(expected: Expected, texts: tuple[str, ...], digest: str | None) -> tuple[Seen, ...]:
-    if expected.needs == "text":
-        return tuple(evolve(seen, hash=digest) for seen in expected.seen)
-    applied = expected.needs == "outcome" or any("Success." in text for text in texts)
-    return expected.seen if applied else ()
+def _happened(
+    expected: Expected, texts: tuple[str, ...], outcome: Outcome, digest: str | None
+) -> tuple[Seen, ...]:
+    succeeded = any("Success." in text for text in texts)
+    if expected.command is not None:
+        return _done(expected.command, outcome, is_applied=succeeded)
+    if expected.needs_success and not succeeded:
+        return ()
+    return tuple(
+        evolve(seen, hash=digest) if seen.kind == "tool_output" else seen for seen in expected.seen
+    )
 
 
 def _command_seen(run: CommandRun) -> tuple[Seen, ...]:
     if run.status in {"declined", "in_progress"}:
         return ()
-    script = shell.script_of(run.argv)
-    patched = _patch_in(script)
-    if patched is not None:
-        failed = run.status == "failed" or run.exit_code not in {None, 0}
-        folder = _inside(run.folder, patched.folder)
-        return () if failed else _patched(patched.text, run.call_id, folder)
-    if run.parsed is None:
-        return _command(script, shell.read_argv(run.argv), run.folder)
-    reads = tuple(
-        Seen("file", path, "read", run.folder, script=script)
-        for kind, path in run.parsed
-        if kind == "read" and path is not None
+    script, outcome = shell.script_of(run.argv), outcome_of(run)
+    reading = read_script(script, shell.program_of(run.argv))
+    # Of a call that does more than apply a patch, the exit code does not tell about the patch.
+    told = None if run.printed is None or reading.plain else "Success." in run.printed
+    is_applied = not outcome.failed if told is None else told
+    command = Command(script, reading, run.folder, run.call_id, run.parsed)
+    return _done(command, outcome, is_applied=is_applied)
+
+
+def _done(command: Command, outcome: Outcome, *, is_applied: bool) -> tuple[Seen, ...]:
+    """Return what a command did: its files alone where it does nothing else, else itself too."""
+    reading, script = command.reading, command.script
+    within = _inside(command.folder, reading.folder)
+    patched = [
+        seen
+        for text in (reading.patches if is_applied else ())
+        for seen in _changes(patch.files_of(text), command.call_id, within)
+    ]
+    if reading.patches and reading.plain:
+        return tuple(patched)
+    reads, plain = _reads(command, within)
+    writes = () if outcome.failed else reading.writes
+    written = (
+        Seen(
+            "file",
+            each.path,
+            each.action,
+            within,
+            only_if=None if each.target is None else ("no folder", each.target),
+        )
+        for each in writes
     )
-    plain = len(reads) == len(run.parsed)
-    return reads if plain else (Seen("command", script, "run"), *reads)
+    itself = Seen("command", script, "run", looks=only_looks(script))
+    plain = plain and bool(reads or writes) and len(writes) == len(reading.writes)
+    # Where the target of a copy is a folder, nothing is named, and so the command stands.
+    targets = dict.fromkeys(each.target for each in writes if plain and each.target is not None)
+    instead = (evolve(itself, folder=within, only_if=("folder", each)) for each in targets)
+    return (*(instead if plain else [itself]), *reads, *written, *patched)
+
+
+def _reads(command: Command, within: str | None) -> tuple[list[Seen], bool]:
+    """Return the files that a command reads, and whether it only reads and writes files."""
+    reading, script, parsed = command.reading, command.script, command.parsed
+    reads = [Seen("file", each.path, "read", within, script=script) for each in reading.reads]
+    if parsed is None:
+        return reads, reading.plain
+    known = [path for kind, path in parsed if kind == "read" and path and not _in_home(path)]
+    told = [Seen("file", path, "read", command.folder, script=script) for path in known]
+    if any(kind == "unknown" for kind, _ in parsed):
+        return told + reads, reading.plain
+    changes = reading.writes or reading.patches
+    return told, len(known) == len(parsed) and (reading.plain or not changes)
 
 
 def _tool_seen(ran: ToolRan, *, shortened: bool) -> tuple[Seen, ...]:
@@ -188,7 +253,20 @@ def _tool_seen(ran: ToolRan, *, shortened: bool) -> tuple[Seen, ...]:
         return ()
     tool = ran.tool if ran.server is None else f"{ran.server}.{ran.tool}"
     digest = None if shortened else hash_of(ran.texts)
-    return (Seen("tool_output", f"{tool}/{ran.call_id}", "call", hash=digest),)
+    output = Seen("tool_output", f"{tool}/{ran.call_id}", "call", hash=digest)
+    return (output, *_files_named(ran.paths))
+
+
+def _files_named(paths: tuple[str, ...]) -> Iterator[Seen]:
+    """Yield the files that a tool may have read, by the paths in its arguments."""
+    for path in paths:
+        if not _in_home(path):
+            yield Seen("file", path, "read", only_if=("file", path))
+
+
+def _in_home(path: str) -> bool:
+    """Return whether a path begins with the home, which a session does not tell."""
+    return _HOME.match(path) is not None
 
 
 def _expected(call: ToolCall) -> tuple[Expected, ...]:
@@ -199,16 +277,20 @@ def _expected(call: ToolCall) -> tuple[Expected, ...]:
         return _expected_of_shell(arguments, call.call_id)
     if server is None and name in _PATCHES:
         text = arguments if isinstance(arguments, str) else _first(arguments, "input", "patch")
-        return (Expected("success", _patched(text, call.call_id)),) if isinstance(text, str) else ()
+        if not isinstance(text, str):
+            return ()
+        return (Expected(_changes(patch.files_of(text), call.call_id), needs_success=True),)
     if server is None and name in _VIEWS:
-        path = _first(arguments, _VIEWS[name])
-        seen = Seen("file", path, "read") if isinstance(path, str) else None
-        return () if seen is None else (Expected("outcome", (seen,)),)
+        path = text_of(_first(arguments, _VIEWS[name]))
+        if path is None or _in_home(path):
+            return ()
+        return (Expected((Seen("file", path, "read"),)),)
     ours = _OURS_TO_THE_MODEL if server else {*_SILENT, "exec"}
     if tool in ours:
         return ()
     whole = tool if server is None else f"{server}.{tool}"
-    return (Expected("text", (Seen("tool_output", f"{whole}/{call.call_id}", "call"),)),)
+    output = Seen("tool_output", f"{whole}/{call.call_id}", "call")
+    return (Expected((output, *_files_named(paths_in(arguments)))),)
 
 
 def _expected_of_shell(arguments: object, call_id: str) -> tuple[Expected, ...]:
@@ -217,32 +299,15 @@ def _expected_of_shell(arguments: object, call_id: str) -> tuple[Expected, ...]:
     folder = workdir if isinstance(workdir, str) and workdir else None
     argv = words_of(words)
     if isinstance(words, str):
-        script, patched = words, _patch_in(words)
+        shell_name = text_of(_first(arguments, "shell"))
+        script, program = words, shell.program_of([shell_name] if shell_name else [])
     elif argv is not None:
-        script = shell.script_of(argv)
-        patched = _patch_in(script)
+        script, program = shell.script_of(argv), shell.program_of(argv)
     else:
         return ()
-    if patched is not None:
-        files = _patched(patched.text, call_id, _inside(folder, patched.folder))
-        return (Expected("success", files),)
-    reading = shell.read_script(script) if argv is None else shell.read_argv(argv)
-    return (Expected("outcome", _command(script, reading, folder)),)
-
-
-def _patch_in(script: str) -> shell.ShellPatch | None:
-    # Few scripts hold a patch, and the search takes time.
-    return shell.patch_in(script) if patch.BEGIN in script else None
-
-
-def _command(script: str, reading: shell.ShellReading, folder: str | None) -> tuple[Seen, ...]:
-    within = _inside(folder, reading.folder)
-    reads = tuple(Seen("file", read.path, "read", within, script=script) for read in reading.reads)
-    return reads if reading.plain and reads else (Seen("command", script, "run"), *reads)
-
-
-def _patched(text: str, call_id: str, folder: str | None = None) -> tuple[Seen, ...]:
-    return _changes(patch.files_of(text), call_id, folder)
+    reading = read_script(script, program)
+    command = Command(script, reading, folder, call_id)
+    return (Expected((), bool(reading.patches) and reading.plain, command),)
 
 
 def _changes(

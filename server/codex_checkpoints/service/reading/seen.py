@@ -6,7 +6,6 @@ import contextlib
 from collections import ChainMap
 from datetime import datetime
 
-from codex_checkpoints.core.checkpoint.records import Limits
 from codex_checkpoints.core.checkpoint.replay import SeenHashes
 from codex_checkpoints.core.rollout.fields import renew
 from codex_checkpoints.service.reading.chains import Chains, bases_of
@@ -45,15 +44,15 @@ class SeenFiles:
         """
         replay, known = opened.now(), self.of(opened)
         latest: dict[str, int] = {}
-        for uri, each in replay.state.observations.kept(Limits()).items():
-            at = _ns(each.at) if each.hashable and (uri, each.seq) not in known else None
+        files = replay.state.observations.files()
+        for uri, each in files.items():
+            at = _ns(each.at) if (uri, each.seq) not in known else None
             if at is not None and not _is_copied(opened, at):
                 latest[uri] = at + _LATER_NS
         found, waiting = self._workspace.quiet(replay.state.base, latest)
         if found:
-            kept = replay.state.observations.artifacts
             with contextlib.suppress(StorageError):  # as the checkpoint, which tells it
-                seen = {(uri, kept[uri].seq): value for uri, value in found.items()}
+                seen = {(uri, files[uri].seq): value for uri, value in found.items()}
                 self._records.add_observed(opened.session_id, seen)
         return waiting
 

@@ -1,0 +1,145 @@
+"""Splits a script by the rules of PowerShell, into the same parts as `shell` does.
+
+Names of commands are in lower case, aliases in full, and a parameter `-Path` becomes `--path`.  An
+expression in front of a pipe, such as a text in quotes, becomes what `echo` prints.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from codex_checkpoints.core.rollout.shell import SEPARATORS, Part, Redirect, Word
+
+_TOKEN = re.compile(
+    r"(?P<blank>[ \t\r,]+|`\r?\n)|(?P<hash>\#[^\n]*)"
+    r"|(?P<here>@(?P<mark>[\"'])\r?\n(?P<body>.*?)\r?\n(?P=mark)@)"
+    r"|(?P<single>'(?:[^']|'')*')|(?P<double>\"(?:[^\"`]|`.|\"\")*\")|(?P<escape>`.)"
+    r"|(?P<operator>&&|\|\||[|;\n]|[0-9*]?>&[0-9]|[0-9*]?>>?|[&(){}])"
+    r"|(?P<expands>[$@~*?\[\]])|(?P<plain>[^ \t\r\n,`'\"|;&<>(){}$@~*?\[\]]+)",
+    re.DOTALL,
+)
+_ALIASES: Final = {"gc": "get-content", "cat": "get-content", "type": "get-content"}
+_PARAMETER: Final = re.compile(r"-([A-Za-z]+)(:?)(.*)", re.DOTALL)
+_ECHO: Final = Word("echo", literal=True)
+_KEPT = 4
+
+
+@lru_cache(_KEPT)
+def parts_of(script: str) -> tuple[Part, ...] | None:
+    """Split a script into its commands; None if a quote in it has no end.
+
+    Brackets and blocks are not followed: a part that has one, or stands in one, has it among its
+    operators.
+    """
+    splitter = _Splitter()
+    at = 0
+    while at < len(script):
+        token = _TOKEN.match(script, at)
+        if token is None:
+            return None
+        at = token.end()
+        splitter.take(token)
+    splitter.end_part("")
+    return tuple(splitter.parts)
+
+
+class _Splitter:
+    """One pass over a script, in linear time."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.words: list[Word] = []
+        self.bare: list[bool] = []
+        """Of each word, whether it begins neither with a quote nor with a variable."""
+        self.redirects: list[Redirect] = []
+        self.operators: list[str] = []
+        self.pieces: list[Word] = []
+        self.is_bare = True
+        self.is_called = False
+        self.into = ""
+        self.depth = 0
+
+    def take(self, token: re.Match[str]) -> None:
+        """Take one token."""
+        kind, text = token.lastgroup, token[0]
+        match kind:
+            case "operator":
+                self.end_word()
+                self._operator(text)
+            case "blank" | "hash":
+                self.end_word()
+            case "here":
+                self._piece(token["body"], literal="$" not in token["body"] or text[1] == "'")
+            case "single":
+                self._piece(text[1:-1].replace("''", "'"))
+            case "double":
+                self._piece(text[1:-1].replace('""', '"'), literal=not {"$", "`"} & set(text))
+            case "escape":
+                self._piece(text[1])
+            case _:
+                bare = kind == "plain" or text != "$"
+                self._piece(text, literal=kind == "plain", bare=bare)
+
+    def _piece(self, text: str, *, literal: bool = True, bare: bool = False) -> None:
+        if not self.pieces:
+            self.is_bare = bare
+        self.pieces.append(Word(text, literal))
+
+    def _operator(self, operator: str) -> None:
+        if operator in SEPARATORS and operator != "&":
+            self.end_part(operator)
+        elif operator == "&":
+            self.is_called = True
+        elif ">" not in operator:
+            self.operators.append(operator)
+            self.depth += 1 if operator in "({" else -1
+        elif "&" not in operator:
+            self.into = operator.lstrip("0123456789*")
+
+    def end_word(self) -> None:
+        """End the word that the pieces make."""
+        if not self.pieces:
+            return
+        text, literal = (
+            "".join(each.text for each in self.pieces),
+            all(each.literal for each in self.pieces),
+        )
+        if self.into:
+            self.redirects.append(Redirect(self.into, Word(text, literal)))
+        else:
+            self.words.append(Word(text, literal))
+            self.bare.append(self.is_bare)
+        self.pieces, self.into = [], ""
+
+    def end_part(self, separator: str) -> None:
+        """End the part, and make its words such as the rules know them."""
+        self.end_word()
+        words, bare = self.words, self.bare
+        if len(words) > 1 and words[0].text[:1] == "$" and words[1].text == "=":
+            words, bare = words[2:], bare[2:]
+        if words and not bare[0] and not self.is_called:
+            words, bare = [_ECHO, *words], [True, *bare]
+        elif words:
+            name = words[0].text.lower()
+            words = [Word(_ALIASES.get(name, name), words[0].literal), *words[1:]]
+            if "-" in words[0].text:
+                words = [
+                    _parameter(word) if plain else word
+                    for word, plain in zip(words, bare, strict=True)
+                ]
+        if self.depth > 0:
+            self.operators.append("{")
+        if words or self.redirects or self.operators:
+            content = tuple(words), tuple(self.redirects), tuple(self.operators)
+            self.parts.append(Part(*content, (), separator))
+        self.words, self.bare, self.redirects, self.operators = [], [], [], []
+        self.is_called = False
+
+
+def _parameter(word: Word) -> Word:
+    """Return `-Path` as `--path`, and `-Path:x` as `--path=x`; any other word as it is."""
+    found = _PARAMETER.fullmatch(word.text)
+    if found is None:
+        return word
+    name, colon, value = found.groups()
+    return Word(f"--{name.lower()}{'=' if colon else ''}{value}", word.literal)

@@ -1,0 +1,434 @@
+"""What a script plainly reads, writes and patches (rules, "Observations").
+
+Nothing is run and nothing is guessed.  The caller joins paths to folders and knows whether the call
+succeeded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from codex_checkpoints.core.rollout.patch import BEGIN
+from codex_checkpoints.core.rollout.shell import (
+    POWERSHELLS,
+    Part,
+    Read,
+    Redirect,
+    UnclearError,
+    Word,
+    Write,
+    parts_of,
+    program_of,
+    script_of,
+)
+from codex_checkpoints.values import frozen
+
+_Span = tuple[int | None, int | None]
+_Given = Sequence[tuple[str, str]]
+
+
+class ShellReading(NamedTuple):
+    """The files that a script names plainly, and the folder that it changes to first.
+
+    `patches` are the texts of the patches that it applies.  `plain`: the script does nothing but
+    read and write these files, or nothing but apply these patches.
+    """
+
+    folder: str | None
+    reads: tuple[Read, ...]
+    plain: bool
+    writes: tuple[Write, ...] = ()
+    patches: tuple[str, ...] = ()
+
+
+_NOTHING: Final = ShellReading(None, (), plain=False)
+APPLY_PATCH: Final = frozenset({"apply_patch", "applypatch"})
+# After a change of folder, a condition or a loop it is unknown which file a name means.
+_MOVES: Final = frozenset({"cd", "pushd", "popd"})
+_FLOW: Final = re.compile(
+    r"case|coproc|do|done|elif|else|esac|eval|exec|exit|fi|for|function|if|return|select|then"
+    r"|until|while|[{}]|\[\["
+)
+_PRINTS: Final = frozenset({"cat", "echo", "printf", "write-output"})
+"""Their redirections are plain writes, and what they pipe into one belongs to it."""
+
+_TAKES: Final = frozenset({"tee", "set-content", "out-file"}) | APPLY_PATCH
+"""They take what is piped into them."""
+
+_INTO: Final = frozenset({">", ">>", ">|", "&>", "&>>", ">&"})
+_NO_FILE: Final = re.compile(r"[0-9]+|-|/dev/.*|\$null|nul", re.IGNORECASE)
+_CMDLET: Final = re.compile(
+    r"\b(?:Get-Content|Set-Content|Out-File|Get-ChildItem|Select-String|Test-Path|Get-Location)\b",
+    re.IGNORECASE,
+)
+_EXPANDS: Final = "\0"
+"""Stands in front of a word that is not literal; such a word names no file."""
+
+
+def read_argv(argv: Sequence[str]) -> ShellReading:
+    """Parse the arguments of a call."""
+    return read_script(script_of(argv), program_of(argv))
+
+
+def read_script(script: str, program: str = "") -> ShellReading:
+    """Find what a script reads, writes and patches; `program` is its shell, if that is known.
+
+    Of a script for `cmd` only patches are known.
+    """
+    parts = split(script, program)
+    if not parts or (program == "cmd" and BEGIN not in script):
+        return _NOTHING
+    folder, parts = _leading_folder(parts)
+    reads: list[Read] = []
+    writes: list[Write] = []
+    patches: list[str] = []
+    plain = bool(parts)
+    for number, part in enumerate(parts):
+        before = parts[number - 1] if number and parts[number - 1].then == "|" else None
+        feeds = part.then == "|" and number + 1 < len(parts) and parts[number + 1].name in _TAKES
+        found = _effects_of(part, before, feeds=feeds)
+        reads += found.reads
+        writes += found.writes
+        patches += found.patches
+        plain = plain and found.plain
+        if not found.plain and _leads_away(part):
+            break
+    plain = plain and not (patches and (reads or writes))
+    return ShellReading(folder, tuple(reads), plain, tuple(writes), tuple(patches))
+
+
+def split(script: str, program: str = "") -> tuple[Part, ...] | None:
+    """Split a script by the rules of its shell, as far as that is known or plain to see."""
+    if BEGIN in script:
+        # White space after the last line would hide the closing word of a heredoc.
+        return parts_of(script.rstrip(" \t\n"))
+    if program in POWERSHELLS or _CMDLET.search(script) is not None:
+        from codex_checkpoints.core.rollout import powershell  # noqa: PLC0415 - few scripts are
+
+        return powershell.parts_of(script)
+    return parts_of(script)
+
+
+def writes_into(part: Part) -> tuple[Redirect, ...]:
+    """Return the redirections of a part into files; `2>&1` and `/dev/null` are none."""
+    return tuple(
+        each
+        for each in part.redirects
+        if each.operator in _INTO and _NO_FILE.fullmatch(each.target.text) is None
+    )
+
+
+def _effects_of(part: Part, before: Part | None, *, feeds: bool) -> ShellReading:
+    """Return what one part does; `before` is piped into it, and `feeds` if it is so itself."""
+    if part.operators:
+        return _NOTHING
+    into = writes_into(part)
+    writes = tuple(Write(each.target.text) for each in into if each.target.literal)
+    patch = _patch_of(part, before) if part.name in APPLY_PATCH else None
+    if patch is not None:
+        return ShellReading(None, (), not into, writes, (patch,))
+    prints = part.name.lower() in _PRINTS
+    reads, more = _named_by(part)
+    is_plain = bool(reads or more) and (prints or part.name == "tee" or not into)
+    is_plain = is_plain or (prints and bool(into or feeds))
+    literal = len(writes) == len(into)
+    return ShellReading(None, reads, is_plain and literal, (*writes, *more))
+
+
+def _named_by(part: Part) -> tuple[tuple[Read, ...], tuple[Write, ...]]:
+    """Return the files that the words of a part name."""
+    command = _COMMANDS.get(part.name)
+    is_fed = part.heredocs or any(each.operator not in _INTO for each in part.redirects)
+    if command is None or is_fed or not part.words[0].literal:
+        return (), ()
+    words = part.words[1:]
+    arguments = [word.text if word.literal else _EXPANDS + word.text for word in words]
+    options = list(_options(arguments, command))
+    known = command.flags + command.valued + command.attached
+    if any(letter not in known for letter, _ in options):
+        return (), ()
+    given = [(letter, value) for letter, value in options if letter]
+    try:
+        named = tuple(command.files(given, [value for letter, value in options if not letter]))
+    except UnclearError:
+        return (), ()
+    files = [each for each in named if not each.path.startswith("/dev/")]
+    return (
+        tuple(each for each in files if isinstance(each, Read)),
+        tuple(each for each in files if isinstance(each, Write)),
+    )
+
+
+def _patch_of(part: Part, before: Part | None) -> str | None:
+    """Return the patch that a part applies: from a heredoc, its one word, or what is piped in."""
+    text = ""
+    match part.words:
+        case (_, Word(text, literal=True)) if not part.heredocs:
+            pass
+        case (_,) if part.heredocs:
+            text = part.heredocs[-1]
+        case (_,) if before is not None and not before.redirects and before.name in _PRINTS:
+            last = before.words[-1]
+            text = before.heredocs[-1] if before.heredocs else last.text if last.literal else ""
+        case _:
+            pass
+    return text if BEGIN in text else None
+
+
+def _leads_away(part: Part) -> bool:
+    """Return whether the names of later commands are uncertain after this one."""
+    words = [word.text for word in part.words]
+    return not _MOVES.isdisjoint(words) or _FLOW.fullmatch("".join(words[:1])) is not None
+
+
+def _leading_folder(parts: tuple[Part, ...]) -> tuple[str | None, tuple[Part, ...]]:
+    """Return the folder of a leading `cd DIR &&`, and the rest of the script."""
+    match parts:
+        case (Part((Word("cd"), Word("--"), folder), (), (), (), "&&"), *_):
+            pass
+        case (Part((Word("cd"), folder), (), (), (), "&&"), *_) if folder.text[:1] != "-":
+            pass
+        case _:
+            return None, parts
+    return (folder.text, parts[1:]) if folder.literal and folder.text else (None, parts)
+
+
+@frozen
+class _Command:
+    """The options of a command, and the function that returns the files it names.
+
+    `flags` and `valued` are option letters without and with a value; the rest of the argument is
+    the value of an `attached` one.  `long` maps long names to letters, and `number` is the letter
+    for a bare `-5`.
+    """
+
+    files: Callable[[_Given, list[str]], Iterator[Read | Write]]
+    flags: str
+    valued: str = ""
+    long: Mapping[str, str] = {}
+    number: str = ""
+    attached: str = ""
+
+
+def _options(arguments: list[str], command: _Command) -> Iterator[tuple[str, str]]:
+    """Yield options with their values, in any order; an operand has an empty letter."""
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--":
+            yield from (("", each) for each in rest)
+        elif argument.startswith("--"):
+            name, has_value, value = argument[2:].partition("=")
+            letter = command.long.get(name, "-")
+            yield letter, next(rest, "") if letter in command.valued and not has_value else value
+        elif command.number and re.fullmatch("-[0-9]+", argument):
+            yield command.number, argument[1:]
+        elif argument.startswith("-"):
+            yield from _letters(argument, command, rest)
+        else:
+            yield "", argument
+
+
+def _letters(argument: str, command: _Command, rest: Iterator[str]) -> Iterator[tuple[str, str]]:
+    """Yield the options in one argument: flags, and perhaps one with its value."""
+    # A lone `-` is standard input; it becomes an option that no command has.
+    for place, letter in enumerate(argument[1:] or "-", start=2):
+        if letter in command.attached:
+            yield letter, argument[place:]
+            return
+        if letter in command.valued:
+            yield letter, argument[place:] or next(rest, "")
+            return
+        yield letter, ""
+
+
+def _named(names: list[str]) -> list[str]:
+    """Return the names of files; there must be some, literal, and none may be standard input."""
+    if not names or any(name in {"", "-"} or name.startswith(_EXPANDS) for name in names):
+        raise UnclearError
+    return names
+
+
+def _whole(_given: _Given, names: list[str]) -> Iterator[Read]:
+    for name in _named(names):
+        yield Read(name)
+
+
+def _head(given: _Given, names: list[str]) -> Iterator[Read]:
+    """Read the first lines; with a count from the end the last line is unknown."""
+    count = _count(given, "-?[0-9]{1,15}")
+    for name in _named(names):
+        yield Read(name, 1, int(count)) if count.isdigit() else Read(name)
+
+
+def _tail(given: _Given, names: list[str]) -> Iterator[Read]:
+    """Read the last lines; their numbers are known only with a count from the first."""
+    count = _count(given, "[+-]?[0-9]{1,15}")
+    # Old versions read `tail +7 f` as a count, newer ones as two files.
+    if names and names[0].startswith("+"):
+        raise UnclearError
+    for name in _named(names):
+        yield Read(name, max(int(count), 1)) if count.startswith("+") else Read(name)
+
+
+def _count(given: _Given, form: str) -> str:
+    """Return the number of lines as text, `-` if bytes are counted."""
+    values = dict(given)
+    count = values.get("n", "10")
+    if not re.fullmatch(form, count) or not re.fullmatch(
+        "[+-]?[0-9]+[A-Za-z]*", values.get("c", "1")
+    ):
+        raise UnclearError
+    if not count.strip("-0"):
+        raise UnclearError
+    return "-" if "c" in values else count
+
+
+def _sed(given: _Given, names: list[str]) -> Iterator[Read | Write]:
+    scripts = [value for letter, value in given if letter == "e"]
+    letters = {letter for letter, _ in given}
+    if "i" in letters and names and re.fullmatch(r"(\.\w+)?", names[0]) is not None:
+        names = names[1:]  # a suffix, as BSD has it
+    if not scripts and "f" not in letters:
+        scripts, names = names[:1], names[1:]
+    if "i" in letters:
+        yield from map(Write, _named(names))
+        return
+    if "n" not in letters or "f" in letters:
+        raise UnclearError
+    spans = [_span(line) for line in re.split("[;\n]", "\n".join(scripts)) if line.strip()]
+    names = _named(names)
+    if not spans:
+        raise UnclearError
+    # sed numbers the lines of several files as one text.
+    for name in names:
+        yield from [Read(name, *span) for span in spans] if len(names) == 1 else [Read(name)]
+
+
+_PRINTED: Final = re.compile(
+    r"\s*(?:([0-9]{1,15}|\$)(?:,(\+?[0-9]{1,15}|\$))?)?\s*p\s*",
+)
+
+
+def _span(line: str) -> _Span:
+    """Read one `10,20p` of a sed script."""
+    prints = _PRINTED.fullmatch(line)
+    if prints is None:
+        raise UnclearError
+    first, last = prints.groups()
+    if first is None or first == "$":
+        return None, None
+    start = int(first)
+    if start == 0:
+        raise UnclearError
+    match last:
+        case None:
+            return start, start
+        case "$":
+            return start, None
+        case _ if last.startswith("+"):
+            return start, start + int(last)
+        case _:
+            # A range that ends before it begins is its first line.
+            return start, max(start, int(last))
+
+
+def _perl(given: _Given, names: list[str]) -> Iterator[Write]:
+    letters = {letter for letter, _ in given}
+    if "i" not in letters or "e" not in letters or letters.isdisjoint("pn"):
+        raise UnclearError
+    yield from map(Write, _named(names))
+
+
+def _touch(_given: _Given, names: list[str]) -> Iterator[Write]:
+    yield from map(Write, _named(names))
+
+
+def _truncate(given: _Given, names: list[str]) -> Iterator[Write]:
+    if "s" not in dict(given):
+        raise UnclearError
+    yield from map(Write, _named(names))
+
+
+def _remove(_given: _Given, names: list[str]) -> Iterator[Write]:
+    for name in _named(names):
+        yield Write(name, "delete")
+
+
+def _copy(_given: _Given, names: list[str]) -> Iterator[Write]:
+    _, target = _ends(names)
+    yield Write(target, "update", target)
+
+
+def _move(_given: _Given, names: list[str]) -> Iterator[Write]:
+    for name in (ends := _ends(names)):
+        yield Write(name, "move", ends[1])
+
+
+def _ends(names: list[str]) -> tuple[str, str]:
+    """Return source and target; with several sources the target is a folder."""
+    source, target, *more = [*_named(names), ""]
+    if more != [""] or target.endswith(("/", "/.", "/..")) or target in {".", ".."}:
+        raise UnclearError
+    return source, target
+
+
+def _get_content(given: _Given, names: list[str]) -> Iterator[Read]:
+    """Read files in PowerShell; of the first lines the numbers are known."""
+    first = dict(given).get("t", "")
+    for name in _named([*_paths(given), *names]):
+        yield Read(name, 1, int(first)) if re.fullmatch("[0-9]{1,15}", first) else Read(name)
+
+
+def _set_content(given: _Given, names: list[str]) -> Iterator[Write]:
+    """Write files in PowerShell: the first word is the path, a second one the value."""
+    yield from map(Write, _named([*_paths(given)] or names[:1]))
+
+
+def _paths(given: _Given) -> list[str]:
+    return [value for letter, value in given if letter == "p"]
+
+
+_LENGTHS: Final = {"lines": "n", "bytes": "c"}
+_ASKS: Final = {"force": "f", "verbose": "v", "interactive": "i"}
+_PATHS: Final = {"path": "p", "literalpath": "p", "filepath": "p"} | dict.fromkeys(
+    ("encoding", "erroraction", "ea"), "e"
+)
+_FIRST: Final = {"totalcount": "t", "head": "t", "first": "t"}
+_LAST: Final = {"tail": "l", "last": "l"}
+_COMMANDS: Final[Mapping[str, _Command]] = {
+    "cat": _Command(_whole, "AbeEnstTuv"),
+    "nl": _Command(_whole, "p", "bdfhilnsvw"),
+    "head": _Command(_head, "qv", "nc", _LENGTHS, "n"),
+    "tail": _Command(_tail, "qv", "nc", _LENGTHS, "n"),
+    "sed": _Command(
+        _sed,
+        "nErsu",
+        "ef",
+        {"quiet": "n", "silent": "n", "expression": "e", "in-place": "i", "regexp-extended": "E"},
+        attached="i",
+    ),
+    "perl": _Command(_perl, "pnwl", "e", attached="i0"),
+    "tee": _Command(_touch, "aip", long={"append": "a"}),
+    "touch": _Command(_touch, "cm", "dt", {"no-create": "c", "date": "d"}),
+    "truncate": _Command(_truncate, "co", "s", {"size": "s", "no-create": "c"}),
+    "rm": _Command(_remove, "fvi", long=_ASKS),
+    "cp": _Command(_copy, "fvipT", long=_ASKS | {"preserve": "p"}),
+    "mv": _Command(_move, "fviT", long=_ASKS),
+    # PowerShell's parameters are read as long options.
+    "get-content": _Command(
+        _get_content, "r", "ptle", _PATHS | _FIRST | _LAST | {"raw": "r", "readcount": "e"}
+    ),
+    "set-content": _Command(
+        _set_content, "f", "pve", _PATHS | {"value": "v", "force": "f", "nonewline": "f"}
+    ),
+    "out-file": _Command(
+        _set_content,
+        "f",
+        "pve",
+        _PATHS
+        | {"inputobject": "v", "width": "e"}
+        | dict.fromkeys(("append", "force", "nonewline"), "f"),
+    ),
+}
