@@ -75,6 +75,24 @@ _OUTSIDE: Final = re.compile(r"/|[A-Z]:/|\.\.(?:/|$)")
 """How the uri of a file outside the session's folder begins."""
 
 
+_HINTS: Final = (
+    ">",
+    "***",
+    "perl",
+    "tee",
+    "touch",
+    "trunc",
+    "rm",
+    "cp",
+    "mv",
+    "-i",
+    "sed",
+    "ontent",
+    "ile",
+)
+"""One of these stands in each such command."""
+
+
 class Observation(NamedTuple):
     """An item with an outcome, or a call with the texts of its answer.
 
@@ -96,6 +114,14 @@ class Observation(NamedTuple):
         if isinstance(item, ToolCall):
             item = item.name, orjson.dumps(item.arguments, option=orjson.OPT_NON_STR_KEYS)
         return item, self.texts, self.printed, self.place[1:]
+
+    @property
+    def plainly_looks(self) -> bool:
+        """Whether it is plain to see that a command only looks, without parsing it."""
+        from codex_checkpoints.core.rollout.looking import plainly_looks  # noqa: PLC0415 - as below
+
+        argv = self.item.argv if isinstance(self.item, CommandRun) else ()
+        return len(argv) == 3 and plainly_looks(argv[2])  # noqa: PLR2004 - `bash -lc SCRIPT`
 
     def seen(self) -> tuple[Seen, ...]:
         """Return what the call touched."""
@@ -205,6 +231,8 @@ class Observations:
             seq, at = waiting.place[0], waiting.at
             if seq < cut:
                 break
+            if len(newest) >= most and waiting.plainly_looks:
+                continue
             for uri, named in self._named(waiting, seen, parsed):
                 kept = newest if named.only_if is None else conditional
                 known = kept.get(uri)
@@ -362,7 +390,7 @@ def _printed(observation: Observation, words: Iterable[str]) -> str | None:
 
 def _changes(script: str) -> bool:
     """Return whether a script may change a file, so that its outcome matters."""
-    return _CHANGES.search(script) is not None
+    return any(map(script.__contains__, _HINTS)) and _CHANGES.search(script) is not None
 
 
 def _is_read(part: tuple[str, str | None]) -> bool:

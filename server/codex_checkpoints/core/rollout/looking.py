@@ -20,6 +20,11 @@ _GIT_LOOKS: Final = frozenset((
     "config",
 ))
 # fmt: on
+_PLAINLY: Final = re.compile(
+    r"(?:ls|rg|grep|wc|pwd|git (?:status|diff|log|show))"
+    r"(?: (?:[\w./:=,@%+ -]|'[^']*'|\"[^\"$`\\]*\")*+)?(?:\| (?:head|tail|wc)(?: -n ?\d+| -\w+)?)?",
+    re.ASCII,
+)
 _LISTS: Final = frozenset(["-a", "-r", "-v", "--list", "--show-current", "get-url"])
 _FIND_ACTS: Final = ("-delete", "-exec", "-ok", "-fprint", "-fls")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -33,6 +38,11 @@ def only_looks(script: str, program: str = "") -> bool:
     """
     parts = split(script, program)
     return bool(parts) and all(map(_looks, parts))
+
+
+def plainly_looks(script: str) -> bool:
+    """Return whether a script only looks and names no file that was read, by its form alone."""
+    return _PLAINLY.fullmatch(script) is not None
 
 
 def program_of(script: str) -> str:

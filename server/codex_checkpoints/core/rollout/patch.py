@@ -27,6 +27,8 @@ def files_of(patch: str) -> tuple[FileChange, ...]:
     any(line.strip() == BEGIN for line in lines)
     added: list[str] = []
     for line in lines:
+        if "***" not in line:
+            continue
         # In an update a leading space marks context; elsewhere it is white space at a marker.
         if line.startswith(" ") and changes and changes[-1].kind == "update":
             continue

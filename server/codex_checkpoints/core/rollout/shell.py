@@ -5,7 +5,7 @@ Nothing is run and nothing is guessed.
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -101,19 +101,18 @@ class _NotAScriptError(Exception):
 _KEPT = 4
 """Scripts whose parts are remembered: one is read for what it touches and for whether it looks."""
 
-_SIMPLE = re.compile(
-    r"([\w./:=,@%+ -]*+)(?:(?<![^ ])'([^']*+)'((?:[ ][\w./:=,@%+ -]*+)?))?", re.ASCII
-)
-"""One command with at most one word in quotes, as most scripts are: split without tokens."""
+_WORD = r"(?:[\w./:=,@%+-]|'[^']*'|\"[^\"$`\\]*\")++"
+_SIMPLE = re.compile(rf"(?:[ ]|{_WORD}|&&|\|{{1,2}})*+", re.ASCII)
+_SIMPLE_TOKEN = re.compile(rf"({_WORD})|(&&|\|{{1,2}})", re.ASCII)
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+"""Most scripts have words, pipes and `&&` alone; these are split several times faster."""
 
 
 @lru_cache(_KEPT)
 def parts_of(script: str) -> tuple[Part, ...] | None:
     """Split a script into its simple commands; None if a quote in it has no end."""
-    if simple := _SIMPLE.fullmatch(script):
-        before, quoted, behind = simple.groups()
-        texts = before.split() if quoted is None else [*before.split(), quoted, *behind.split()]
-        return (Part(tuple(Word(text, literal=True) for text in texts)),) if texts else ()
+    if _SIMPLE.fullmatch(script):
+        return tuple(_simple_parts(script))
     splitter = _Splitter(script)
     try:
         splitter.run()
@@ -123,6 +122,21 @@ def parts_of(script: str) -> tuple[Part, ...] | None:
     for number, bodies in splitter.bodies.items():
         parts[number] = parts[number]._replace(heredocs=tuple(bodies))
     return tuple(parts)
+
+
+def _simple_parts(script: str) -> Iterator[Part]:
+    words: list[Word] = []
+    for word, separator in (*_SIMPLE_TOKEN.findall(script), ("", "")):
+        if word:
+            text = _QUOTED.sub(_unquoted, word) if "'" in word or '"' in word else word
+            words.append(Word(text, literal=True))
+        elif words:
+            yield Part(tuple(words), then=separator)
+            words = []
+
+
+def _unquoted(quoted: re.Match[str]) -> str:
+    return quoted[0][1:-1]
 
 
 class _Splitter:
