@@ -366,7 +366,7 @@ def test_a_file_that_is_gone_is_told_from_one_that_cannot_be_seen(tmp_path: Path
     uris += ["../outside/none", (outside / "none").as_posix()]
     found = Workspace().looks(str(base), uris)
     gone = ("none", "no/none", "file/none", "gone too")
-    assert found == {"file": sha(b"one"), **dict.fromkeys(gone)}
+    assert found == {"file": sha(b"one"), "folder": FOLDER, **dict.fromkeys(gone)}
     assert Workspace().looks(str(tmp_path / "nowhere"), uris) == {}
     assert Workspace(outside=True).looks(str(base), ["../outside/none"]) == {
         "../outside/none": None

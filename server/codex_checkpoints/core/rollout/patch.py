@@ -27,7 +27,7 @@ def files_of(patch: str) -> tuple[FileChange, ...]:
     any(line.strip() == BEGIN for line in lines)
     added: list[str] = []
     for line in lines:
-        if "***" not in line:
+        if "***" not in line and (not changes or changes[-1].kind != "add"):
             continue
         # In an update a leading space marks context; elsewhere it is white space at a marker.
         if line.startswith(" ") and changes and changes[-1].kind == "update":

@@ -6,7 +6,7 @@ import contextlib
 from collections import ChainMap
 from datetime import datetime
 
-from codex_checkpoints.core.checkpoint.replay import SeenHashes
+from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.rollout.fields import renew
 from codex_checkpoints.service.reading.chains import Chains, bases_of
 from codex_checkpoints.service.reading.session_file import SessionFile
