@@ -256,6 +256,20 @@ def test_a_stale_read_is_no_evidence_and_the_view_says_that_the_file_changed(hom
     assert home.json(*command)["accepted"]
 
 
+def test_the_digest_says_which_changed_file_was_changed_since(home: Home):
+    write(home, "x\n", THEN, "new.py")
+    write(home, "x\n", THEN, "kept.py")
+    home.put(
+        past(rollout(head(home), turn(user("add"), patch(add="new.py"), patch(add="kept.py"))))
+    )
+    write(home, V2, time.time(), "new.py")
+
+    lines = home.run("digest", thread(1)).stdout.decode().splitlines()
+
+    assert next(line for line in lines if "new.py" in line).endswith(" created changed since")
+    assert next(line for line in lines if "kept.py" in line).endswith(" created")
+
+
 def test_a_client_is_told_which_files_changed(home: Home):
     follow(home)
     (home.user / "shop/a.py").unlink()

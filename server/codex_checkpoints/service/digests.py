@@ -174,7 +174,9 @@ class Digests:
         else:
             gathered = Gathering.near_the_end(opened.replay, near, row.session_id).gathered()
             pinned = self._pinned(row, opened.now())
-            gathered = evolve(gathered, carried=(), pinned=pinned)  # the history holds these lines
+            drifted = self._drifted(opened, opened.now())
+            # The history holds the lines that were carried.
+            gathered = evolve(gathered, carried=(), pinned=pinned, drifted=drifted)
         if not whole and not gathered.replaced_below:
             return ""
         before = None if whole else gathered.replaced_below
@@ -206,6 +208,7 @@ class Digests:
         else:
             replay, gathered = own[0], own[1].gathered(row.session_id)
         pinned = self._pinned(row, replay)
+        drifted = self._drifted(self._sessions.catalogue.open(row), replay)
         parts = [gathered]
         read = {row.session_id}
         at = row
@@ -223,7 +226,12 @@ class Digests:
         whole = parts.pop()
         while parts:
             whole = parts.pop().after(whole)
-        return evolve(whole, pinned=pinned)
+        return evolve(whole, pinned=pinned, drifted=drifted)
+
+    def _drifted(self, opened: SessionFile, replay: Replay) -> frozenset[str]:
+        """Return the files that are not what a session had seen at the end of a replay."""
+        artifacts = self._sessions.projections.project(opened, replay, ()).artifacts.values()
+        return frozenset(each.uri for each in artifacts if each.is_changed)
 
     def _pinned(self, row: Row, replay: Replay) -> tuple[str, ...]:
         """Return the texts of the pins of a session, as it is at the end of a replay."""

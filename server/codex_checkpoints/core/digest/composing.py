@@ -307,6 +307,8 @@ class _Composing:
             words.append("deleted")
         if trail.moved_from is not None:
             words.append(f"moved from {inline(trail.moved_from, 1024)}")
+        if uri in self._gathered.drifted:
+            words.append("changed since")
         names = f": {inline(', '.join(trail.names), 400)}" if trail.names else ""
         return _Row(trail.where, " ".join(words) + names, "a changed file", words[0])
 

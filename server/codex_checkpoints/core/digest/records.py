@@ -148,6 +148,8 @@ class Gathered:
     """The digest in the newest replacement; it stands in for a source that is gone."""
     pinned: tuple[str, ...] = ()
     """The texts of the user's pins in their order, empty where there is no such record."""
+    drifted: frozenset[str] = frozenset()
+    """The uris of files that are not what the session saw of them."""
 
     @property
     def last_answer(self) -> Answer | None:
