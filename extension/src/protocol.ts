@@ -901,7 +901,7 @@ export interface PackCounts {
  * What is not in a pack, or is different here.
  *
  * `reason` is `outside_folder`, `older_turns`, `older_notes`, `older_markers`, `pinned_words`,
- * `missing_files`, `changed_files` or `suspect_facts`.
+ * `standing_orders`, `missing_files`, `changed_files`, `suspect_facts` or `distant_markers`.
  */
 export interface LeftBehind {
   readonly reason: string;

@@ -52,7 +52,7 @@ class LeftBehind:
     """What is not in a pack, or is different here.
 
     `reason` is `outside_folder`, `older_turns`, `older_notes`, `older_markers`, `pinned_words`,
-    `missing_files`, `changed_files` or `suspect_facts`.
+    `standing_orders`, `missing_files`, `changed_files`, `suspect_facts` or `distant_markers`.
     """
 
     reason: str
@@ -147,7 +147,7 @@ def make(services: Services, params: ImportParams) -> Imported:
         None if made is None else made.imported_at,
         plan.digest,
         _counts(plan.pack),
-        _left_behind(arrived(plan.pack, plan.seed)),
+        _left_behind(arrived(plan.pack, plan.seed, services.sessions.catalogue.current())),
         plan.handoff,
         approximate_tokens(plan.handoff),
         None if made is None else resume(made.session_id),
@@ -169,6 +169,14 @@ _SENTENCES = {
     "pinned_words": (
         "1 pin that is no file is left out",
         "{n} pins that are no files are left out",
+    ),
+    "standing_orders": (
+        "1 note or step that tells an agent how to behave is left out",
+        "{n} notes or steps that tell an agent how to behave are left out",
+    ),
+    "distant_markers": (
+        "1 marker cannot be restored here, since its session is on another machine",
+        "{n} markers cannot be restored here, since their sessions are on another machine",
     ),
     "missing_files": ("1 file is not in this folder", "{n} files are not in this folder"),
     "changed_files": (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
+from typing import TypeVar
 
 from attrs import evolve
 
@@ -47,11 +48,14 @@ from codex_checkpoints.core.portable.pack import (
     stays,
     to_bytes,
 )
+from codex_checkpoints.core.portable.reading import policies
 from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.markers import Marker, MarkerSet, label_of
 from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.rollout.fields import Json, is_list, is_object, list_of, object_of
 from codex_checkpoints.values import frozen
+
+T = TypeVar("T")
 
 _TEXTS = frozenset({"value", "topic", "decision", "rationale", "text"})
 
@@ -272,6 +276,7 @@ class Left:
     older_turns: int = 0
     older_notes: int = 0
     older_markers: int = 0
+    standing_orders: int = 0
     pinned_words: int = 0
 
 
@@ -311,6 +316,26 @@ def _modes(known: Iterable[ModeChange], seq: int) -> tuple[ModeChange, ...]:
     return tuple(found[-MAX_MODES:])
 
 
+def _without_orders(pack: Pack) -> tuple[Pack, int]:
+    """Return a pack without what no `import` would take, and how much that is (TRU-7)."""
+    orders = {problem.partition(": ")[0] for problem in policies(pack)}
+    checkpoint, plan = pack.checkpoint, pack.checkpoint.plan
+
+    def kept(what: str, found: Iterable[T]) -> tuple[T, ...]:
+        return tuple(each for n, each in enumerate(found) if f"{what}[{n}]" not in orders)
+
+    steps = kept("checkpoint.plan.steps", plan.steps)
+    known = {step.id for step in steps}
+    done = {name: is_done for name, is_done in plan.done.items() if name in known}
+    clean = evolve(
+        checkpoint,
+        plan=evolve(plan, steps=steps, done=done),
+        decisions=kept("checkpoint.decisions", checkpoint.decisions),
+        facts=dict(kept("checkpoint.facts", checkpoint.facts.items())),
+    )
+    return evolve(pack, checkpoint=clean, notes=kept("notes", pack.notes)), len(orders)
+
+
 def packed(contents: SessionContents, homes: Iterable[str]) -> tuple[Pack, Left]:
     """Return the pack of a session, and what was left out; `homes` are home folders here."""
     names = Names(
@@ -341,6 +366,8 @@ def packed(contents: SessionContents, homes: Iterable[str]) -> tuple[Pack, Left]
         pins,
         tuple(takewhile(lambda link: is_id(link.child) and is_id(link.parent), way)),
     )
+    pack, orders = _without_orders(pack)
+    kept = len(pack.notes)
     while pack.notes and len(to_bytes(pack)) > MAX_BYTES:
         pack = evolve(pack, notes=pack.notes[len(pack.notes) // 2 + 1 :])
     while pack.turns and len(to_bytes(pack)) > MAX_BYTES:
@@ -348,8 +375,9 @@ def packed(contents: SessionContents, homes: Iterable[str]) -> tuple[Pack, Left]
     left = Left(
         len(names.outside) + len(contents.marker_set.files) - len(pins),
         len(contents.turns) - len(pack.turns),
-        len(history) - len(pack.notes),
+        len(history) - len(notes) + kept - len(pack.notes),
         len(contents.marker_set.markers) - len(markers),
+        orders,
         len(contents.marker_set.pins) - len(contents.marker_set.files),
     )
     return pack, left

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 import orjson
@@ -18,12 +18,8 @@ from attrs import evolve
 from codex_checkpoints.core.audit import sealed
 from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.claims import policy_in
-from codex_checkpoints.core.checkpoint.payloads import (
-    MAX_DEPENDENCIES,
-    DecisionClaim,
-    FactClaim,
-    read,
-)
+from codex_checkpoints.core.checkpoint.payloads import MAX_DEPENDENCIES, read
+from codex_checkpoints.core.checkpoint.policy import standing_policy
 from codex_checkpoints.core.checkpoint.records import (
     MAX_URI_CHARS,
     MAX_VALUE_CHARS,
@@ -92,6 +88,13 @@ class BadPack(ValueError):
 
 def pack_in(data: bytes) -> Pack:
     """Read a pack; raises `BadPack`."""
+    pack = _pack_in(data)
+    _refuse("policy_text", policies(pack))
+    return pack
+
+
+def _pack_in(data: bytes) -> Pack:
+    """Read a pack that may have been taken by an earlier policy filter; raises `BadPack`."""
     if len(data) > MAX_BYTES:
         raise BadPack("limit_exceeded", [f"size: more than {MAX_BYTES} bytes"])
     values = _json(data)
@@ -103,7 +106,6 @@ def pack_in(data: bytes) -> Pack:
     pack = _structured({key: values[key] for key in values if key not in {"format", "version"}})
     _refuse("limit_exceeded", too_many(pack))
     _refuse("invalid_payload", wrong(pack))
-    _refuse("policy_text", policies(pack))
     return pack
 
 
@@ -359,11 +361,15 @@ def _wrong_notes(pack: Pack) -> Iterator[str]:
 
 
 def policies(pack: Pack) -> Iterator[str]:
-    """Yield the notes that tell an agent how to behave from now on (DSC-60)."""
-    for place, claimed in _claims(pack.checkpoint):
-        claim = read(claimed)
-        if isinstance(claim, FactClaim | DecisionClaim) and policy_in(claim) is not None:
+    """Yield the notes and steps that tell an agent how to behave from now on (DSC-60, TRU-7)."""
+    noted = ((f"notes[{n}]", note.payload) for n, note in enumerate(pack.notes))
+    for place, claimed in (*_claims(pack.checkpoint), *noted):
+        claim = None if claimed is None else read(claimed)
+        if claim is not None and not isinstance(claim, list) and policy_in(claim) is not None:
             yield f"{place}: a standing order, not a note"
+    for place, step in enumerate(pack.checkpoint.plan.steps):
+        if standing_policy(step.text) is not None:
+            yield f"checkpoint.plan.steps[{place}]: a standing order, not a step"
 
 
 def _claims(checkpoint: Checkpoint) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -414,7 +420,7 @@ class Import(_Head):
 
 
 def _pack(value: object) -> Pack:
-    return pack_in(orjson.dumps(value))
+    return _pack_in(orjson.dumps(value))
 
 
 _form = Codec(own={**kept.own, Pack: Form(json_of, _pack)})
@@ -446,6 +452,7 @@ class Arrived:
     missing_files: int
     changed_files: int
     suspect_facts: int
+    distant_markers: int
 
 
 def files_of(pack: Pack) -> tuple[str, ...]:
@@ -469,8 +476,12 @@ def seed_of(pack: Pack, hashes: Mapping[str, str]) -> Checkpoint:
     )
 
 
-def arrived(pack: Pack, seed: Checkpoint) -> Arrived:
-    """Return how many files and facts of a pack are not here, or differ here."""
+def arrived(pack: Pack, seed: Checkpoint, sessions: Container[str]) -> Arrived:
+    """Return how many files and facts of a pack are not here, or differ here.
+
+    Markers stay references: those whose turn lies in none of the `sessions` of this machine cannot
+    be restored (AGN-83).
+    """
     pairs = [(each, seed.artifacts[uri]) for uri, each in pack.checkpoint.artifacts.items()]
     files = [(there, here) for there, here in pairs if there.kind == "file"]
     statuses = [status_of(fact, seed.artifacts) for fact in seed.facts.values()]
@@ -480,6 +491,7 @@ def arrived(pack: Pack, seed: Checkpoint) -> Arrived:
             None not in {there.hash, here.hash} and there.hash != here.hash for there, here in files
         ),
         statuses.count("SUSPECT"),
+        sum(each.session_id not in sessions for each in pack.markers),
     )
 
 
@@ -529,8 +541,12 @@ class _Hashes:
         return evolve(evidence, hash=found if found == evidence.hash else None)
 
     def fact(self, fact: Fact) -> Fact:
-        resting = tuple(map(self._dependency, resting_on_evidence(fact).depends_on))
-        return evolve(fact, evidence=self.evidence(fact.evidence), depends_on=resting)
+        resting, evidence = resting_on_evidence(fact).depends_on, fact.evidence
+        if evidence.source == "tool_output" and not resting:
+            # Nothing that a call is said to show is VALID unseen (TRU-7).
+            resting = (Dependency(evidence.ref),)
+        depends_on = tuple(map(self._dependency, resting))
+        return evolve(fact, evidence=self.evidence(evidence), depends_on=depends_on)
 
     def _dependency(self, dependency: Dependency) -> Dependency:
         found = self.hashes.get(dependency.uri)
