@@ -305,6 +305,8 @@ def summary(home: Home, **known: Any) -> dict[str, Any]:  # noqa: ANN401 - any J
         "branches": 0,
         "madeBy": None,
         "nearlyFull": False,
+        "overWindow": False,
+        "git": None,
         "offer": None,
     } | known
 

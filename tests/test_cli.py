@@ -46,7 +46,7 @@ LISTED = [
     *("contextTokens", "contextTokensSource", "contextWindow", "windows", "compactions"),
     *("suspectFacts", "live", "archived", "forkedFrom", "parentSession"),
     *("continuedBy", "turns", "seq", "named", "markers", "branches", "madeBy", "nearlyFull"),
-    "offer",
+    *("overWindow", "git", "offer"),
 ]
 
 COMMANDS = [
@@ -153,8 +153,31 @@ def test_what_is_unknown_is_null_and_not_left_out(home: Home) -> None:
     assert list(only) == LISTED
     assert [key for key in LISTED if only[key] is None] == [
         *("cwd", "title", "task", "cliVersion", "model", "contextTokens", "contextWindow"),
-        *("forkedFrom", "parentSession", "continuedBy", "madeBy", "offer"),
+        *("forkedFrom", "parentSession", "continuedBy", "madeBy", "git", "offer"),
     ]
+
+
+def test_a_session_names_the_repository_it_began_in_without_its_password(home: Home) -> None:
+    url = "https://ana:hunter2x@git.example.org/shop.git"
+    git = {"commit_hash": "4f1c0de9", "branch": "main\n", "repository_url": url}
+    home.put(rollout(session(thread=thread(1), git=git), turn(user("Fix it."))))
+
+    (only,) = home.json("sessions")
+
+    url = "https://[redacted]@git.example.org/shop.git"
+    assert only["git"] == {"commit": "4f1c0de9", "branch": "main", "repositoryUrl": url}
+
+
+def test_more_tokens_than_the_window_holds_are_flagged_and_no_percentage(home: Home) -> None:
+    steps = (turn(user("Fix it."), tokens(900_001, window=272_000)),)
+    home.put(rollout(session(thread=thread(1)), *steps))
+
+    (only,) = home.json("sessions")
+    (found,) = (each for each in home.json("doctor")["findings"] if each["code"] == "over_window")
+
+    assert (only["overWindow"], only["nearlyFull"], only["offer"]) == (True, False, None)
+    assert (found["severity"], found["path"], found["count"]) == ("warning", only["path"], 1)
+    assert b">100%" in home.run("sessions").stdout
 
 
 def test_sessions_for_people_has_a_line_for_each(home: Home) -> None:

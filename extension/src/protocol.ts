@@ -1138,13 +1138,21 @@ export interface SessionsParams {
   readonly workDoneToken: number | string | null;
 }
 
+/** The repository that a session began in, as Codex noted it. */
+export interface Git {
+  readonly commit: string | null;
+  readonly branch: string | null;
+  readonly repositoryUrl: string | null;
+}
+
 /**
  * One session in a list.
  *
  * `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
  * compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
- * by a person; `nearlyFull`: its tokens have reached the trigger of its window; `branches` counts
- * sessions made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex.
+ * by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
+ * service reported more than the window holds, so nothing goes by it; `branches` counts sessions
+ * made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex.
  */
 export interface SessionSummary {
   readonly sessionId: string;
@@ -1173,6 +1181,8 @@ export interface SessionSummary {
   readonly branches: number;
   readonly madeBy: string | null;
   readonly nearlyFull: boolean;
+  readonly overWindow: boolean;
+  readonly git: Git | null;
   readonly offer: Offer | null;
 }
 

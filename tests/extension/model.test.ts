@@ -53,6 +53,7 @@ test("the meter tells an estimate from a report, and is silent about what is unk
   const estimated = { contextTokens: 88_000, contextWindow: 258_400 };
   assert.equal(meter(session({ ...estimated, contextTokensSource: "estimated" })), "~34%");
   assert.equal(meter(session({ contextTokens: null, contextWindow: 258_400 })), "");
+  assert.equal(meter(session({ contextTokens: 900_001, contextWindow: 272_000 })), ">100%");
   assert.equal(meter(session({ contextTokens: 1, contextWindow: 0 })), "");
 });
 

@@ -103,6 +103,8 @@ test("sessions come newest first, by pages, with every key", async () => {
       branches: 0,
       madeBy: null,
       nearlyFull: false,
+      overWindow: false,
+      git: null,
       offer: null,
     },
   );

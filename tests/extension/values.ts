@@ -33,6 +33,8 @@ export function session(some: Partial<SessionSummary>): SessionSummary {
     branches: 0,
     madeBy: null,
     nearlyFull: false,
+    overWindow: false,
+    git: null,
     offer: null,
     ...some,
   };

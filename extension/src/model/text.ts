@@ -57,7 +57,7 @@ export function percent(session: SessionSummary): number | null {
   if (session.contextTokens === null || !session.contextWindow) {
     return null;
   }
-  return Math.floor((session.contextTokens * 100) / session.contextWindow);
+  return Math.min(100, Math.floor((session.contextTokens * 100) / session.contextWindow));
 }
 
 /** The context meter: `34%`, or `~34%` for an estimate. */
@@ -65,6 +65,9 @@ export function meter(session: SessionSummary): string {
   const share = percent(session);
   if (share === null) {
     return "";
+  }
+  if ((session.contextTokens ?? 0) > (session.contextWindow ?? 0)) {
+    return ">100%";
   }
   return session.contextTokensSource === "estimated" ? `~${share}%` : `${share}%`;
 }

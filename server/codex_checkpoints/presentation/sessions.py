@@ -107,6 +107,8 @@ def _age(stamp: str, now: float) -> str:
 def _meter(item: sessions.SessionSummary) -> str:
     if item.context_tokens is None or not item.context_window:
         return "-"
+    if item.context_tokens > item.context_window:
+        return ">100%"
     mark = "~" if item.context_tokens_source == "estimated" else ""
     return f"{mark}{item.context_tokens * 100 // item.context_window}%"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -214,6 +215,7 @@ def diagnose(
         *(() if connection is None else of_connection(connection, catalogue.current().values())),
         *_scratches(sessions),
         *_rows(rows, catalogue.current()),
+        *_over_window(catalogue.current().values()),
         *_skipped(skipped),
     )
     return Diagnosis(
@@ -227,6 +229,20 @@ def diagnose(
 
 _SETTINGS = ("contextWindowTokens", "fastContextWindowTokens")
 _INSTEAD = dict(zip(WINDOW_VARIABLES, _SETTINGS, strict=True))
+
+
+def _over_window(rows: Iterable[Row]) -> Iterator[Finding]:
+    """Report sessions of which more tokens are reported than their window holds (ROL-9)."""
+    over = [
+        row.path
+        for row in rows
+        if row.context_source == "reported"
+        and (row.context_tokens or 0) > (row.context_window or math.inf)
+    ]
+    if over:
+        message = "More tokens are reported than the window holds; nothing goes by that figure."
+        way_out = "If the model's window is larger than Codex says, set contextWindowTokens."
+        yield Finding("over_window", "warning", message, max(over), len(over), way_out)
 
 
 def _variable(name: str) -> Finding:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
+import orjson
 from attrs import Factory
 
 from codex_checkpoints.core.checkpoint.records import Caps, status_of
@@ -29,13 +30,23 @@ if TYPE_CHECKING:
 
 
 @frozen
+class Git:
+    """The repository that a session began in, as Codex noted it."""
+
+    commit: str | None
+    branch: str | None
+    repository_url: str | None
+
+
+@frozen
 class SessionSummary:
     """One session in a list.
 
     `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
     compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
-    by a person; `nearlyFull`: its tokens have reached the trigger of its window; `branches` counts
-    sessions made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex.
+    by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
+    service reported more than the window holds, so nothing goes by it; `branches` counts sessions
+    made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex.
     """
 
     session_id: str
@@ -64,6 +75,8 @@ class SessionSummary:
     branches: int
     made_by: str | None
     nearly_full: bool
+    over_window: bool
+    git: Git | None
     offer: Offer | None
 
 
@@ -215,6 +228,8 @@ class Summaries:
             branches=branches.get(session_id, 0),
             made_by=self._made_by(row),
             nearly_full=offering.is_nearly_full(state, named),
+            over_window=state.is_impossible,
+            git=Git(*orjson.loads(row.git)) if row.git else None,
             offer=offer,
         )
 

@@ -180,8 +180,9 @@ class Row:
 
     `session_id` is the one in the rollout; `context_source` is `reported` or `estimated`;
     `updated_at` the time of the last record, UTC; `recorded_name` a name in the history; `scratch`
-    marks a session that was made only for a summary; `turn_open` a last turn without an end;
-    `problems` and `skipped` are for `doctor`; `error` is the reason why it is unreadable.
+    marks a session that was made only for a summary; `turn_open` a last turn without an end; `git`
+    is JSON: the commit, branch and URL of the repository; `problems` and `skipped` are for
+    `doctor`; `error` is the reason why it is unreadable.
     """
 
     rollout: Rollout
@@ -207,6 +208,7 @@ class Row:
     parent_session: str | None = None
     base_rollout: str | None = None
     scratch: bool = False
+    git: str = ""
     problems: str = ""
     skipped: str = ""
     error: str | None = None

@@ -21,7 +21,7 @@ import orjson
 
 from codex_checkpoints.storage.contract import Look, Rollout, Row
 
-VERSION = 5
+VERSION = 6
 _BUSY_SECONDS = 5.0
 _PAUSE = 0.01
 

@@ -35,7 +35,7 @@ class HistoryBase:
 
 @frozen
 class SessionMeta:
-    """The head of a session file (ROL-4)."""
+    """The head of a session file (ROL-4); `git` is the commit, branch and URL of its repository."""
 
     session_id: str | None
     cwd: str | None = None
@@ -49,6 +49,7 @@ class SessionMeta:
     base: HistoryBase | None = None
     inherited_below: int | None = None
     timestamp: str | None = None
+    git: tuple[str | None, str | None, str | None] | None = None
 
 
 @frozen

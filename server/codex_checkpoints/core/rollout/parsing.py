@@ -388,7 +388,17 @@ def _session_meta(payload: Json) -> items.Item:
         base=_base(object_of(payload.get("history_base"))),
         inherited_below=whole_of(payload.get("subagent_history_start_ordinal")),
         timestamp=text_of(payload.get("timestamp")),
+        git=_git(payload.get("git")),
     )
+
+
+def _git(git: object) -> tuple[str | None, str | None, str | None] | None:
+    if not is_object(git):
+        return None
+    commit, branch, url = (
+        text_of(git.get(key)) for key in ("commit_hash", "branch", "repository_url")
+    )
+    return commit, branch, url
 
 
 def _base(base: Json) -> items.HistoryBase | None:

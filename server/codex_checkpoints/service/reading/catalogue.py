@@ -71,6 +71,7 @@ def row_of(rollout: Rollout, session: SessionFile) -> Row:
         parent_session=head and head.parent_session,
         base_rollout=head.base.rollout_id if head is not None and head.base else None,
         scratch=head is not None and head.thread_source == SCRATCH,
+        git=_json(head and head.git and [each and value(each, 200) for each in head.git]),
         problems=_json([f"{each.code}:{each.rollout_id}" for each in session.problems]),
         skipped=_json(_skipped(session)),
     )
