@@ -1400,6 +1400,7 @@ export type RefusalCode =
   | "session_live"
   | "unknown_note"
   | "unknown_ref"
+  | "has_own_turns"
   | "invalid_payload"
   | "limit_exceeded"
   | "secret_text"

@@ -224,6 +224,7 @@ CODES = (
     "session_live",
     "unknown_note",
     "unknown_ref",
+    "has_own_turns",
     "invalid_payload",
     "limit_exceeded",
     "secret_text",
