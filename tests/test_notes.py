@@ -450,6 +450,24 @@ def test_a_fact_from_a_call_that_read_a_file_rests_on_the_file(home: Home, form:
     assert (note.status, note.why) == ("SUSPECT", "a.py")
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_fact_from_a_tool_that_names_a_file_rests_on_the_file(home: Home, form: Form):
+    asked = {"path": "a.py", "files": ["b.py", "no.py"]}
+    read = mcp("fs", "read_file", "a = 1\n", asked, call="m1")
+    write(home, turn(user("Fix the login"), read), form=form)
+    cited = {"source": "tool_output", "ref": "m1"}
+    apply(home, fact("by.evidence", evidence=cited, dependsOn=on("fs.read_file/m1")))
+    apply(home, fact("by.dependency", dependsOn=on("fs.read_file/m1")))
+
+    resting = [[each.uri for each in note.depends_on] for note in listed(home)]
+    assert resting == [["a.py", "b.py", "fs.read_file/m1"]] * 2
+    assert [note.status for note in listed(home)] == ["VALID", "VALID"]
+
+    (home.user / "shop/a.py").write_text("a = 2\n")
+
+    assert [(note.status, note.why) for note in listed(home)] == [("SUSPECT", "a.py")] * 2
+
+
 def test_what_the_host_adds_does_not_count_against_the_sixteen(home: Home):
     names = [f"f{number}.py" for number in range(16)]
     for name in names:

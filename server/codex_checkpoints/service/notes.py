@@ -8,7 +8,7 @@ under the right to append, so two processes never use the same decision id.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from codex_checkpoints.core.checkpoint import memory
@@ -233,7 +233,7 @@ class _Calls:
         self._sessions = sessions
         self._row = row
         self._known = {} if seed is None else dict.fromkeys(call_ids(seed), True)
-        self._files: dict[str, tuple[str, ...]] = {}
+        self._files: dict[str, dict[str, bool]] = {}
 
     def __contains__(self, call_id: object) -> bool:
         if not isinstance(call_id, str):
@@ -244,12 +244,12 @@ class _Calls:
             self._known[call_id] = search.found
         return self._known[call_id]
 
-    def files_read(self, call_id: str) -> tuple[str, ...]:
-        """Return the files that a call read, by uri; the whole session is searched once."""
+    def files_read(self, call_id: str) -> Mapping[str, bool]:
+        """Return the files that a call read or may have read; the session is searched once."""
         if call_id not in self._files:
             search = FilesOfCall(call_id)
             self._sessions.catalogue.read_with(search.replay, self._row)
-            self._files[call_id] = tuple(search.uris)
+            self._files[call_id] = search.uris
         return self._files[call_id]
 
 
@@ -291,8 +291,13 @@ class _Place:
             artifacts=self.checkpoint.artifacts,
             decisions=frozenset(each.decision_id for each in self.memory.decisions),
             used_decision_ids=frozenset(used | {each.decision_id for each in began_with}),
-            files_read=self.calls.files_read,
+            files_read=self._files_read,
         )
+
+    def _files_read(self, call_id: str) -> tuple[str, ...]:
+        # What a call only names counts where it is a file, and so an artifact.
+        read = self.calls.files_read(call_id)
+        return tuple(uri for uri, sure in read.items() if sure or uri in self.checkpoint.artifacts)
 
     def update(self, accepted: Accepted, at: str | None) -> Update:
         """Return what is stored of an accepted payload."""

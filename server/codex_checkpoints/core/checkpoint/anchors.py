@@ -84,12 +84,12 @@ def _outcome_of(item: items.Item) -> str | None:
 
 
 class FilesOfCall:
-    """Collects the files that a call read, by uri."""
+    """Collects the files that a call read, by uri: whether it did, or only may have done so."""
 
     def __init__(self, call_id: str) -> None:
         self.replay = Replay()
         self.replay.state.observers.append(self._take)
-        self.uris: dict[str, None] = {}
+        self.uris: dict[str, bool] = {}
         self._call_id = call_id
 
     def _take(self, observed: Observation) -> None:
@@ -98,7 +98,7 @@ class FilesOfCall:
         for each in observed.seen():
             uri = name_of(each, observed.place)[0] if each.action == "read" else None
             if uri is not None:
-                self.uris[uri] = None
+                self.uris[uri] = each.only_if is None
 
 
 class Newest(Fold):
