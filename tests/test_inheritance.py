@@ -1,6 +1,7 @@
 """What a fork remembers of the sessions that it builds on, through the real service."""
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -145,22 +146,90 @@ def test_a_fork_of_a_later_segment_reads_the_file_of_the_thread_once(home: Home)
     [
         {"originator": "codex-checkpoints"},
         {"subagent_history_start_ordinal": CUT},
-        {},
     ],
-    ids=[
-        "a branch of ours, which has copies",
-        "a subagent, which inherits no turns",
-        "a fork that copied the lines of its source",
-    ],
+    ids=["a branch of ours, which has copies", "a subagent, which inherits no turns"],
 )
 def test_nothing_is_inherited_by(home: Home, head: dict[str, Any]):
-    if head:
-        fork(home, 2, 1, CUT, **head)
-    else:
-        home.put(rollout(session("legacy", thread=thread(2), forked_from_id=thread(1)), *BASE), 2)
+    fork(home, 2, 1, CUT, **head)
     home.remember([updates.fact("before", seq=0), updates.fact("below", seq=3, turn="t1")])
 
     assert keys(home) == []
+
+
+# --- when it was accepted ------------------------------------------------------------------------
+
+
+def test_what_was_accepted_after_the_fork_was_made_is_not_inherited(home: Home):
+    early, late, bare = (updates.fact(key, seq=3, turn="t1") for key in ("early", "late", "bare"))
+    late["at"] = "2026-11-20T10:00:00.001Z"
+    del bare["at"]
+    taken_back = updates.revoked("fact", "early", seq=3, turn="t1") | {"at": late["at"]}
+    home.remember([early, late, bare, taken_back])
+
+    assert keys(home) == ["bare", "early"]
+    assert keys(home, 1) == ["bare", "late"]
+
+
+def test_a_fork_of_a_fork_inherits_what_the_first_one_did(home: Home):
+    fork(home, 3, 2, CUT + 4, timestamp="2026-11-20T12:00:00.000Z")
+    late = updates.fact("late", seq=3, turn="t1") | {"at": "2026-11-20T11:00:00.000Z"}
+    home.remember([updates.fact("early", seq=3, turn="t1"), late])
+    own = updates.fact("own", seq=CUT + 3, turn="own2") | {"at": late["at"]}
+    home.remember([own], 2)
+
+    assert keys(home, 3) == ["early", "own"]
+
+
+# --- a fork that copied the lines of its source --------------------------------------------------
+
+OLD = session("legacy", thread=thread(1))
+
+
+def copy(home: Home, source: bytes, number: int, lines: int, *own: Step, of: int = 1) -> None:
+    """Put an older fork that begins with so many lines of its source, as Codex writes them."""
+    head = session("legacy", thread=thread(number), forked_from_id=thread(of))
+    now = rb'{"timestamp":"2026-11-20T11:59:59.000Z"'
+    written = re.sub(rb'(?m)^\{"timestamp":"[^"]*"', now, source).splitlines(keepends=True)
+    said = rollout(session("legacy", thread=thread(number)), *own).split(b"\n", 1)[1]
+    home.put(rollout(head) + b"".join(written[:lines]) + said, number)
+
+
+def test_an_older_fork_inherits_by_the_place_of_the_lines_that_it_copied(home: Home):
+    source = rollout(OLD, *BASE)
+    home.put(source)
+    cut = 1 + source.splitlines().index(next(x for x in source.splitlines() if b"complete" in x))
+    copy(home, source, 2, cut, turn(user("go on", ref="own"), name="own"))
+    late = updates.fact("late", seq=2, turn="t1") | {"at": "2026-11-20T10:30:00.000Z"}
+    home.remember([*remembered(1, at=[(0, None), (cut, "t1"), (cut + 1, "t1"), (9, "t2")]), late])
+
+    assert keys(home) == ["s1-0", f"s1-{cut}"]
+    with home.house() as house:
+        facts = house.sessions.show(thread(2)).checkpoint.facts
+    assert facts[f"s1-{cut}"].last_touched_seq == cut + 1
+
+
+def test_an_older_fork_of_a_fork_inherits_through_both(home: Home):
+    source = rollout(OLD, *BASE)
+    home.put(source)
+    copy(home, source, 2, 5, turn(user("go on", ref="own2"), name="own2"))
+    copy(home, home.path(2).read_bytes(), 3, 6, turn(user("more", ref="own3"), name="own3"), of=2)
+    home.remember(remembered(1, at=[(5, "t1"), (6, "t1")]))
+    home.remember(remembered(2, at=[(6, "t1"), (7, "own2")]), 2)
+
+    assert keys(home, 3) == ["s1-5", "s2-6"]
+
+
+def test_turns_that_have_the_number_of_their_record_are_moved_with_it(home: Home):
+    def bare(*texts: str) -> bytes:
+        return rollout(session("legacy", thread=thread(1)), *(user(each) for each in texts))
+
+    home.put(bare("one", "two"))
+    copy(home, bare("one", "two"), 2, 3)
+    with home.house() as house:
+        named = [each.turn_id for each in house.sessions.detail(thread(1)).turns]
+    home.remember([updates.fact("k", seq=3, turn=named[0])])
+
+    assert keys(home) == keys(home, 1) == ["k"]
 
 
 def test_a_base_that_is_gone_leaves_what_is_nearer(home: Home):

@@ -202,6 +202,20 @@ def test_a_fork_reads_what_its_base_recorded_below_the_cut(home: Home):
     assert artifact(home, 3).seen_hash is None
 
 
+def test_an_older_fork_reads_it_by_the_place_of_the_copied_line(home: Home):
+    source = past(rollout(head(home, form="legacy"), turn(user("look"), LOOK)))
+    home.put(source)
+    follow(home)
+    (line,) = lines(home)
+    fork = past(rollout(head(home, 2, form="legacy", forked_from_id=thread(1))))
+    home.put(fork + re.sub(rb'(?m)^\{"timestamp":"[^"]*"', b'{"timestamp":"2025-12-01"', source), 2)
+
+    found = artifact(home, 2)
+
+    assert found.last_observed_seq == line["seq"] + 1
+    assert found.seen_hash == line["hash"]
+
+
 def test_without_the_record_only_what_the_rollout_proves_is_known(home: Home):
     follow(home)
     home.checkpoint().with_name("observed.jsonl").unlink()

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 Line = dict[str, object]
 
 UNKNOWN = "unknown:"
+AT = "2026-11-20T09:00:00.000Z"
+"""When all of them were accepted: before any session was forked."""
 
 
 def sha(text: str) -> str:
@@ -70,7 +72,7 @@ def steps(
 def revoked(kind: str, name: str, *, seq: int = 0, turn: str | None = None) -> Line:
     """Revoke earlier updates of a fact or decision."""
     revoke = {"kind": kind, "id": name}
-    return {"revoke": revoke, "seq": seq, "turnId": turn, "at": "2026-11-20T11:00:00.000Z"}
+    return {"revoke": revoke, "seq": seq, "turnId": turn, "at": AT}
 
 
 def _evidence(source: str, ref: str) -> Line:
@@ -78,12 +80,11 @@ def _evidence(source: str, ref: str) -> Line:
 
 
 def _line(payload: Line, seq: int, turn: str | None, hashes: Mapping[str, str]) -> Line:
-    at = "2026-11-20T11:00:00.000Z"
     return {
         "updateId": "01a1f865-0000-7000-8000-0000000000ff",
         "seq": seq,
         "turnId": turn,
-        "at": at,
+        "at": AT,
         "payload": payload,
         "hashes": dict(hashes),
     }

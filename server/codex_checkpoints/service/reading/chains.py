@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from itertools import islice, zip_longest
+
+from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.memory import Update
+from codex_checkpoints.core.rollout.fields import load, object_of
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
-from codex_checkpoints.service.reading.session_file import Locate, SessionFile, bases_below
+from codex_checkpoints.service.reading.session_file import (
+    Locate,
+    SessionFile,
+    bases_below,
+    lines_of,
+)
 from codex_checkpoints.storage.contract import (
     OURS,
     Rollout,
@@ -16,6 +27,9 @@ from codex_checkpoints.storage.contract import (
     ThreadStore,
     UnreadableSource,
 )
+from codex_checkpoints.values import frozen
+
+_ENDLESS = 1 << 62
 
 
 class Chains:
@@ -107,6 +121,20 @@ class Chains:
         }
 
 
+@frozen
+class Base:
+    """A session that another one builds on, as far as it does.
+
+    Its records below `below` belong to the other one, there `moved` further on, and its notes if
+    they were accepted before `until`.
+    """
+
+    thread: str
+    below: int
+    until: datetime | None
+    moved: int = 0
+
+
 def inherited(
     opened: SessionFile, locate: Locate, updates: Callable[[str], tuple[Update, ...]]
 ) -> tuple[Update, ...]:
@@ -118,15 +146,27 @@ def inherited(
     # What a session of ours began with moves the `seq` of all who build on it alike.
     shift = opened.now().scale.shift
     found: tuple[Update, ...] = ()
-    for thread, below in bases_of(opened, locate, ours=False):
-        found = (*(each for each in updates(thread) if each.seq - shift < below), *found)
+    copies = copies_of(opened, locate, lambda thread: bool(updates(thread)))
+    for base in (*bases_of(opened, locate, ours=False), *copies):
+        older = (each for each in updates(base.thread) if each.seq - shift < base.below)
+        found = (*(_moved(each, base.moved) for each in older if _is_before(each, base)), *found)
     return found
 
 
-def bases_of(
-    opened: SessionFile, locate: Locate, *, ours: bool = True
-) -> Iterator[tuple[str, int]]:
-    """Yield the sessions that one builds on, the nearest first, with the ordinal of each cut.
+def _is_before(update: Update, base: Base) -> bool:
+    accepted = time_of(update.at)
+    return accepted is None or base.until is None or accepted < base.until
+
+
+def _moved(update: Update, by: int) -> Update:
+    """Return an update as it counts in a file with so many lines more in front."""
+    named = re.fullmatch(r"turn-([0-9]{1,15})", update.turn_id or "") if by else None
+    turn_id = update.turn_id if named is None else f"turn-{int(named[1]) + by}"
+    return evolve(update, seq=update.seq + by, turn_id=turn_id)
+
+
+def bases_of(opened: SessionFile, locate: Locate, *, ours: bool = True) -> Iterator[Base]:
+    """Yield the sessions that one builds on by reference, the nearest first.
 
     Without `ours` a session that we made ends them.
     """
@@ -135,16 +175,84 @@ def bases_of(
         return
     seen = {opened.session_id}
     below: int | None = None
+    until: datetime | None = None
     with contextlib.suppress(UnreadableSource):
         for path, cut in bases_below(opened.reader, opened.path, locate)[0]:
             if not _inherits(head, ours=ours) or cut.end_ordinal is None:
                 return
             below = cut.end_ordinal if below is None else min(below, cut.end_ordinal)
+            until = _earlier(until, time_of(head and head.timestamp))
             head = head_of(opened.reader.first_line(path))
             thread = (head and head.session_id) or opened.reader.identify(path).thread_id
             if thread not in seen:
                 seen.add(thread)
-                yield thread, below
+                yield Base(thread, below, until)
+
+
+def copies_of(opened: SessionFile, locate: Locate, matters: Callable[[str], bool]) -> list[Base]:
+    """Return the sessions whose lines an older fork copied, the nearest first.
+
+    They are none when no session of them `matters`, since to compare the lines takes time.
+    """
+    head, path = opened.head, opened.path
+    forks: list[tuple[str, str, str, str | None]] = []
+    found: list[Base] = []
+    with contextlib.suppress(UnreadableSource):
+        while head is not None and _is_copy(head) and head.forked_from is not None:
+            thread, base = head.forked_from, locate(head.forked_from)
+            if base is None or thread in {opened.session_id, *(each[0] for each in forks)}:
+                break
+            forks.append((thread, path, base, head.timestamp))
+            path, head = base, head_of(opened.reader.first_line(base))
+        if not any(matters(thread) for thread, *_ in forks):
+            return found
+        below, until = _ENDLESS, None
+        for thread, path, base, stamp in forks:
+            # The head of a fork stands in front of the lines that it copied.
+            below = min(below - 1, 1 + _copied_lines(opened, path, base))
+            until = _earlier(until, time_of(stamp))
+            found.append(Base(thread, below, until, len(found) + 1))
+    return found
+
+
+def _is_copy(head: SessionMeta) -> bool:
+    return head.base is None and not head.paginated and head.originator != OURS
+
+
+def _copied_lines(opened: SessionFile, fork: str, base: str) -> int:
+    """Return how many lines of a base stand in its fork, behind the fork's own head.
+
+    Codex gives them new times, and ids where they had none.
+    """
+    if base not in opened.copied:
+        own = islice(lines_of(opened.reader, fork), 1, None)
+        count = 0
+        for copy, line in zip_longest(own, lines_of(opened.reader, base)):
+            if copy is None:  # it may still be written
+                return count
+            if line is None or _said(copy) != _said(line):
+                break
+            count += 1
+        opened.copied[base] = count
+    return opened.copied[base]
+
+
+def _said(line: bytes) -> object:
+    record = object_of(load(line))
+    payload = {key: each for key, each in object_of(record.get("payload")).items() if key != "id"}
+    return record.get("type"), payload
+
+
+def time_of(stamp: str | None) -> datetime | None:
+    """Return the moment of a time stamp, None if it is none."""
+    with contextlib.suppress(ValueError):
+        moment = None if stamp is None else datetime.fromisoformat(stamp)
+        return None if moment is None or moment.tzinfo is None else moment
+    return None
+
+
+def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
+    return min((each for each in (one, other) if each is not None), default=None)
 
 
 def _inherits(head: SessionMeta | None, *, ours: bool) -> bool:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections import ChainMap
-from datetime import datetime
 
 from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.rollout.fields import renew
-from codex_checkpoints.service.reading.chains import Chains, bases_of
+from codex_checkpoints.service.reading.chains import Chains, bases_of, copies_of, time_of
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import OBSERVED, Look, Records
@@ -32,9 +31,12 @@ class SeenFiles:
         """Return what was seen of the files of a session and of those it builds on."""
         shift = opened.now().scale.shift
         found: list[dict[tuple[str, int], str]] = []
-        for thread, below in bases_of(opened, self._chains.locator(opened.path)):
-            lines = self._lines(thread).items()
-            found.append({place: seen for place, seen in lines if place[1] - shift < below})
+        locate = self._chains.locator(opened.path)
+        copies = copies_of(opened, locate, lambda thread: bool(self._lines(thread)))
+        for base in (*bases_of(opened, locate), *copies):
+            lines = self._lines(base.thread).items()
+            kept = ((uri, seq, seen) for (uri, seq), seen in lines if seq - shift < base.below)
+            found.append({(uri, seq + base.moved): seen for uri, seq, seen in kept})
         return ChainMap(*reversed(found), dict(self._lines(opened.session_id)))
 
     def look(self, opened: SessionFile) -> bool:
@@ -68,11 +70,8 @@ class SeenFiles:
 
 
 def _ns(stamp: str | None) -> int | None:
-    with contextlib.suppress(ValueError):
-        moment = None if stamp is None else datetime.fromisoformat(stamp)
-        if moment is not None and moment.tzinfo is not None:
-            return int(moment.timestamp() * 1000) * 1_000_000
-    return None
+    moment = time_of(stamp)
+    return None if moment is None else int(moment.timestamp() * 1000) * 1_000_000
 
 
 def _is_copied(opened: SessionFile, at: int) -> bool:

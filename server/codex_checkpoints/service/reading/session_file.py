@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator
 
-from attrs import asdict
+from attrs import Factory, asdict
 
 from codex_checkpoints.core.checkpoint.canonical import state_codec
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
@@ -53,6 +53,8 @@ class SessionFile:
     problems: tuple[Problem, ...]
     tail: bytes = b""
     seeds: Seeds = no_seed
+    copied: dict[str, int] = Factory(dict[str, int])
+    """How many lines of the file at a path an older fork has copied."""
 
     @property
     def head(self) -> SessionMeta | None:
