@@ -53,7 +53,7 @@ def test_a_checkpoint_does_not_differ_from_itself():
 
 
 def test_a_place_in_the_rollout_is_no_difference():
-    seen_again = {"a.py": Artifact("a.py", "file", V1, 80)}
+    seen_again = {"a.py": Artifact("a.py", "file", V1, 80, seen_hash=V1)}
     touched = {"k": evolve(BEFORE.facts["k"], last_touched_seq=90)}
     decided = tuple(evolve(each, seq=90) for each in BEFORE.decisions)
     later = evolve(

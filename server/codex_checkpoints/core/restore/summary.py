@@ -127,7 +127,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[di
 
 
 def _parts(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
-    """Return what is compared, each by its name; a place in the session file is no part of it."""
+    """Return what is compared, each by its name: no places in the session file, nothing seen."""
     plan, artifacts = checkpoint.plan, checkpoint.artifacts
     return {
         "task": {} if checkpoint.task is None else {"task": kept.write(checkpoint.task)},
@@ -147,11 +147,11 @@ def _parts(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
             for key, fact in sorted(checkpoint.facts.items())
         },
         "artifacts": {
-            uri: _without(artifact, "lastObservedSeq")
+            uri: _without(artifact, "lastObservedSeq", "seenHash")
             for uri, artifact in sorted(artifacts.items())
         },
     }
 
 
-def _without(record: object, name: str) -> dict[str, Any]:
-    return {key: part for key, part in kept.write(record).items() if key != name}
+def _without(record: object, *names: str) -> dict[str, Any]:
+    return {key: part for key, part in kept.write(record).items() if key not in names}
