@@ -47,7 +47,7 @@ _OVERHEAD: Final = 8
 """Bytes added to the cost of each line: short lines say little."""
 
 _WORD: Final = re.compile(r"\w{2}")
-_HEADERS: Final = re.compile(r"\*\*\* (?!(?:Add|Update) File)|@@|-|\\ No newline")
+_HEADERS: Final = re.compile(r"\*\*\* |@@|-|\\ No newline")
 _BREAK: Final = re.compile(r"\\n|\n")
 """A break of lines: an output has one, the arguments of a call have it as JSON writes it."""
 
