@@ -17,6 +17,7 @@ from attrs import Factory, evolve
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
 from codex_checkpoints.core.checkpoint.text import redact, secrets
+from codex_checkpoints.core.digest.ignoring import PATCHED
 from codex_checkpoints.core.digest.outcomes import seconds_of, telling_lines
 from codex_checkpoints.core.digest.patches import counts_of, patch_in
 from codex_checkpoints.core.digest.records import (
@@ -81,6 +82,12 @@ _ITEM = "AgentMessage"
 _NOTIFICATION: Final = re.compile(
     r"\s*<subagent_notification>(.*)</subagent_notification>\s*", re.DOTALL
 )
+_PATCHES: Final = "apply_patch"
+_REFUSED: Final = re.compile(
+    "(?:error: |apply_patch verification failed|Failed to |Invalid |patch rejected|execution error)"
+)
+"""How an answer begins that says that a patch was not applied."""
+
 _RUNNING: Final = re.compile(r"Process running with session ID (\d{1,10})")
 GAP = " … "
 _ASKS = frozenset({"?", "\uff1f"})
@@ -135,6 +142,10 @@ class Gathering(Fold):
         self._size = 0
         self._calls: dict[str, tuple[str, str]] = {}
         self._running: dict[str, tuple[str, str]] = {}
+        self._patches: dict[str, tuple[int, tuple[str, ...]]] = {}
+        """By call the line of a patch without an outcome yet, and the files that it names."""
+        self._refused: dict[str, str] = {}
+        """By file the check that says that its newest patch was refused."""
         self._callers: dict[str, str | None] = {}
         self._observed: list[Observation] = []
         self._state.observers.append(self._observed.append)
@@ -350,8 +361,11 @@ class Gathering(Fold):
             return
         where = self._where(line, turn_id_of(payload))
         if is_patch:
-            inside = patch_in(item.arguments) if isinstance(item, ToolCall) else ""
-            self._quote(Quote(where, "patch", label, inside or text, about))
+            inside = (patch_in(item.arguments) if isinstance(item, ToolCall) else "") or text
+            self._quote(Quote(where, "patch", label, inside, about))
+            named = dict.fromkeys(old or new for old, new in PATCHED.findall(inside))
+            self._patches[call_id] = (line.seq, tuple(name.strip() for name in named))
+            _keep_newest(self._patches)
         else:
             self._quote(Quote(where, "call", label, script or text, about))
 
@@ -368,10 +382,33 @@ class Gathering(Fold):
                 renew(self._callers, spawned, self._where(line, turn_id_of(payload)).turn_id, MOST)
             self._subagents(told, agent_id, line)
             return
-        text = outcome_in((output,)).printed
+        outcome = outcome_in((output,))
+        text = outcome.printed
+        if call_id in self._patches:
+            self._patched(
+                *self._patches.pop(call_id), outcome, self._where(line, turn_id_of(payload))
+            )
         if text and text.strip() and label and label not in _SILENT:
             where = self._where(line, turn_id_of(payload))
             self._quote(Quote(where, "output", label, text, about))
+
+    def _patched(self, seq: int, files: tuple[str, ...], outcome: Outcome, where: Where) -> None:
+        """Take the quote of a patch back that was refused: no file holds its lines."""
+        text = outcome.printed or ""
+        if "Success." in text or not (outcome.failed or _REFUSED.match(text)):
+            return
+        at = next(
+            (at for at in reversed(range(len(self._quotes))) if self._quotes[at].where.seq <= seq),
+            -1,
+        )
+        if at >= 0 and (self._quotes[at].where.seq, self._quotes[at].kind) == (seq, "patch"):
+            self._size -= len(self._quotes[at].text)
+            del self._quotes[at]
+        refused = evolve(outcome, failed=True)
+        self._check(
+            Check(where, f"apply_patch {', '.join(files)}", _PATCHES, refused, self._edits, None)
+        )
+        self._refused.update(dict.fromkeys(files, f"apply_patch {', '.join(files)}"))
 
     def _quote(self, quote: Quote) -> None:
         quote = evolve(quote, text=ends_of(quote.text, LONGEST))
@@ -405,6 +442,8 @@ class Gathering(Fold):
             if uri is None:
                 continue
             self._edits += 1
+            for name in (each.name, uri):
+                self._checks.pop(self._refused.pop(name, ""), None)
             trail = self._changes.pop(uri, None) or Trail(where)
             trail.take(where, each.action, counts.get(each.name))
             if each.action == "move":
@@ -422,11 +461,16 @@ class Gathering(Fold):
         if not outcome.failed:
             self._passed[program] = self._edits
             _keep_newest(self._passed)
-        script = ends_of(script)
-        self._checks.pop(script, None)
+        self._check(Check(where, ends_of(script), program, outcome, self._edits, seconds))
+
+    def _check(self, check: Check) -> None:
+        """Keep the last outcome of a command, with the lines that tell how it ended."""
+        outcome = check.outcome
         lines = telling_lines(outcome.printed or "", failed=bool(outcome.failed))
-        kept = evolve(outcome, printed="\n".join(lines))
-        self._checks[script] = Check(where, script, program, kept, self._edits, seconds)
+        self._checks.pop(check.command, None)
+        self._checks[check.command] = evolve(
+            check, outcome=evolve(outcome, printed="\n".join(lines))
+        )
         _keep_newest(self._checks)
 
     def _end_of(self, turn: Turn, counted: list[Turn]) -> Ended:
