@@ -161,6 +161,17 @@ def test_of_powershells_scripts_plain_reads_are_read(program: str, script: str):
     assert met("legacy", answered("shell_command", text)) == {"a.txt": "file"}
 
 
+@pytest.mark.parametrize("text", ["execution error: no such file", "aborted by user after 1.0s"])
+def test_a_write_that_was_not_done_names_nothing(text: str):
+    assert met("legacy", answered("shell", {"command": ["sh", "-c", "rm a"]}, text)) == {
+        "rm a": "command"
+    }
+    assert met("legacy", answered("exec_command", {"cmd": "cat a > b"}, text)) == {
+        "cat a > b": "command",
+        "a": "file",
+    }
+
+
 def test_of_scripts_of_cmd_nothing_is_read():
     argv = ["cmd", "/c", "cat a.txt"]
 

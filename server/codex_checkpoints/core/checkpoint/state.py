@@ -9,7 +9,7 @@ ties by uri (DSC-28).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -75,22 +75,12 @@ _OUTSIDE: Final = re.compile(r"/|[A-Z]:/|\.\.(?:/|$)")
 """How the uri of a file outside the session's folder begins."""
 
 
-_HINTS: Final = (
-    ">",
-    "***",
-    "perl",
-    "tee",
-    "touch",
-    "trunc",
-    "rm",
-    "cp",
-    "mv",
-    "-i",
-    "sed",
-    "ontent",
-    "ile",
-)
+_WORDS = "> *** sed perl tee touch trunc rm cp mv -i ontent ONTENT ut- UT-"
+_HINTS: Final = tuple(_WORDS.split())
 """One of these stands in each such command."""
+
+_CAT: Final = re.compile(r"\bcat\s[^|;&<>\n]*\Z")
+"""How a script ends that prints one file."""
 
 
 class Observation(NamedTuple):
@@ -351,9 +341,10 @@ def _slim(observation: Observation) -> tuple[Observation, int | None]:
     """
     item = observation.item
     if isinstance(item, CommandRun):
-        changes = any(map(_changes, item.argv))
+        script = " ".join(item.argv)
+        changes = _changes(script)
         only_reads = not changes and item.parsed is not None and all(map(_is_read, item.parsed))
-        hashed = _printed(observation, item.argv)
+        hashed = _printed(observation, item.argv[-1] if item.argv else "")
         # Where Codex lists the files, and there is nothing else, the words do not matter.
         argv = () if only_reads and hashed is None else item.argv
         ran = item.status if changes or item.status in {"declined", "in_progress"} else None
@@ -362,24 +353,25 @@ def _slim(observation: Observation) -> tuple[Observation, int | None]:
         told = None if told is None else _applied((told,))
         item = CommandRun("", argv, item.folder, item.parsed, ran, code, told)
         slim = Observation(observation.place, item, at=observation.at, printed=hashed)
-        return slim, sum(map(len, argv))
+        return slim, len(script)
     if not isinstance(item, ToolCall) or not item.is_command:
         return observation, None
     arguments = object_of(item.arguments)
     command = arguments.get("command", arguments.get("cmd"))
     words = [text_of(word) or "" for word in (command if is_list(command) else [command])]
+    script = " ".join(words)
     texts: tuple[str, ...] = ()
-    if any(map(_changes, words)):
-        code = outcome_in(observation.texts).exit_code
-        ended = "" if code is None else f"Exit code: {code}"
+    if _changes(script):
+        failed = outcome_in(observation.texts).failed
+        ended = "" if failed is None else f"Exit code: {int(failed)}"
         texts = (f"{ended}\nOutput:\n{_applied(observation.texts)}",)
-    slim = observation._replace(texts=texts, printed=_printed(observation, words))
-    return slim, sum(map(len, words))
+    slim = observation._replace(texts=texts, printed=_printed(observation, script))
+    return slim, len(script)
 
 
-def _printed(observation: Observation, words: Iterable[str]) -> str | None:
+def _printed(observation: Observation, script: str) -> str | None:
     """Return the hash of what a `cat` printed, if it is known."""
-    if observation.shortened or not any(word.lstrip().startswith("cat") for word in words):
+    if observation.shortened or _CAT.search(script) is None:
         return None
     from codex_checkpoints.core.rollout import outcome  # noqa: PLC0415 - as `tools` above
 

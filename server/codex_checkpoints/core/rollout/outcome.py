@@ -45,6 +45,9 @@ _UNSURE = re.compile(
     r"|\u2026[0-9]+ (?:chars|tokens) truncated\u2026|\.\.\. [0-9]+ bytes omitted"
     r"|\[\.\.\. (?:omitted|output truncated)"
 )
+_HINTS = ("\r\n", "sh: ", "truncated", "omitted")
+"""One of these stands in each such text."""
+
 _COUNTED = re.compile(r"^Original token count: ([0-9]{1,15})$", re.MULTILINE)
 
 
@@ -64,7 +67,8 @@ def printed_whole(outcome: Outcome) -> str | None:
     text = outcome.printed
     if outcome.exit_code != 0 or not text or _size(text) >= _WHOLE_BELOW:
         return None
-    return None if _UNSURE.search(text) else content_hash(text)
+    is_unsure = any(map(text.__contains__, _HINTS)) and _UNSURE.search(text)
+    return None if is_unsure else content_hash(text)
 
 
 def answered_whole(texts: tuple[str, ...]) -> str | None:

@@ -306,4 +306,9 @@ def script_of(argv: Sequence[str]) -> str:
 
 def program_of(argv: Sequence[str]) -> str:
     """Return the program of a call, without its folder and ending, in lower case."""
-    return re.split(r"[/\\]", argv[0])[-1].lower().removesuffix(".exe") if argv else ""
+    return _name_of(argv[0]) if argv else ""
+
+
+@lru_cache(64)  # most commands are run by one shell
+def _name_of(program: str) -> str:
+    return re.split(r"[/\\]", program)[-1].lower().removesuffix(".exe")
