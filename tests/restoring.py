@@ -12,6 +12,7 @@ from codex_checkpoints.core.restore.pack import (
     HEADINGS,
     TITLE,
     Ancestor,
+    Message,
     Origin,
     PackContents,
     Parent,
@@ -28,7 +29,7 @@ from codex_checkpoints.core.restore.references import (
     References,
     SystemArtifact,
 )
-from codex_checkpoints.core.restore.trace import Message, ModeChange
+from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.core.rollout.outcome import Outcome
 

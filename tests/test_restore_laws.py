@@ -150,7 +150,6 @@ def test_nothing_that_was_said_or_printed_gets_into_pack_or_record(
         checkpoint,
         modes=traces.modes,
         references=references_of(checkpoint, traces, {}, {}),
-        window=trace.window(0, "t2"),
     )
     pack = state_pack(goods, PLENTY)
     kept = pack.text.encode()
@@ -166,8 +165,7 @@ def test_nothing_that_was_said_or_printed_gets_into_pack_or_record(
 
 
 def found_by(trace: Trace) -> object:
-    turns = trace.replay.state.turns.turns
-    return trace.traces(), [trace.window(5, turn.turn_id) for turn in turns]
+    return trace.traces()
 
 
 @examples(0.4)

@@ -331,6 +331,31 @@ def test_the_pack_has_the_whole_task_and_the_last_three_messages(home: Home):
     assert "Never touch tests/." not in ours(home)
 
 
+def test_the_window_of_a_compacted_session_goes_on_in_its_source(home: Home):
+    made = home.json("compact", thread(1), "--into", "new", "--force")["sessionId"]
+    (path,) = home.root.glob(f"sessions/**/rollout-*{made}.jsonl")
+    go_on(path, made, turn(user("Here at last"), assistant("Done."), name="n1"))
+    marker = home.json("mark", made, "--label", "x")["checkpointId"]
+
+    pack = home.json("restore", made, marker, "--mode", "hard", "--dry-run")["pack"]
+
+    assert f"\n[USER_MESSAGES]\n- And the logout\n- {LATER}\n- Here at last\n" in pack
+
+
+def test_notes_that_were_evicted_are_deferred_as_evicted(home: Home):
+    noted = [fact(f"k{n:02}", "v", seq=3, turn="t1") for n in range(66)]
+    updated = home.checkpoint().with_name("updates.jsonl")
+    updated.parent.mkdir(parents=True)
+    updated.write_text("".join(f"{json.dumps(line)}\n" for line in noted))
+
+    done = restored(home).record
+
+    assert [each.id for each in done.deferred if each.reason == "evicted"] == [
+        "fact:k00",
+        "fact:k01",
+    ]
+
+
 def test_the_commands_of_a_pack_have_the_last_exit_code_of_each(home: Home):
     checked = (shell("pytest -q", exit_code=1), patch(update="a.py"), shell("pytest -q"))
     hidden = shell("printf KEY=v > .env", exit_code=1)

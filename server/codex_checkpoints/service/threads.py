@@ -267,7 +267,7 @@ class ThreadManager:
     def rename(self, thread_id: str, name: str | None, *, listed: bool = False) -> None:
         """Name a thread in one line of at most 160 code points; None removes the name.
 
-        With `listed` Codex's list of names has it, whatever the form of the history.
+        With `listed` it stands in Codex's list of names alone.
         """
         text = cut(one_line(name), MAX_VALUE_CHARS) if name is not None else ""
         self.update_metadata(thread_id, Patch(name=text or None, listed=listed))

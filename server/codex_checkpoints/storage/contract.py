@@ -233,9 +233,9 @@ class Row:
 class Patch:
     """A change of metadata: each field is set, cleared (None) or left alone.
 
-    `name` is a person's name for the thread, durable without the index; with `listed` it goes into
-    Codex's list of names also for a thread that is not legacy.  `row` replaces the row of one
-    rollout of the thread; None removes that of the rollout `of`.
+    `name` is a person's name for the thread, durable without the index; one that is `listed` stands
+    in Codex's list of names alone.  `row` replaces the row of one rollout of the thread; None
+    removes that of the rollout `of`.
     """
 
     name: str | Unset | None = UNSET

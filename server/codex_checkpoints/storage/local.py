@@ -165,7 +165,10 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         writer.remove(rollout.path, lock)
 
     def _give_name(self, row: Row, name: str | None, *, listed: bool) -> None:
-        self._given.give(row.session_id, name, listed=listed or self._is_legacy(row))
+        if listed:
+            self._given.list(row.session_id, name or "")
+        else:
+            self._given.give(row.session_id, name, legacy=self._is_legacy(row))
 
     def _names(self) -> Callable[[Row], str | None]:
         return self._given.all()

@@ -110,30 +110,40 @@ class GivenNames:
             ours = {thread_id: self._own(thread_id) for thread_id in os.listdir(self._folder)}
         return lambda row: _name_of(row, ours.get(row.session_id), codex.get(row.session_id))
 
-    def give(self, thread_id: str, text: str | None, *, listed: bool) -> None:
+    def give(self, thread_id: str, text: str | None, *, legacy: bool) -> None:
         """Name a thread or take its name back, durable on return.
 
-        Codex keeps the name of a legacy thread in its list, and those of others in its database,
-        which is never written.  With `listed` a line is added to the list.  Raises `StorageFailed`,
-        also where that list cannot be written: then nothing is; and `KeptHereAlone` where only the
-        list failed.
+        Codex keeps the name of a legacy thread in its list, where a line is added, and names of
+        others in its database, which is never written.  Raises `StorageFailed`, also where that
+        list cannot be written: then nothing is; and `KeptHereAlone` where only the list failed.
         """
-        if listed:
+        if legacy:
             with _refusing(StorageFailed, "the name is not kept: session_index.jsonl"):
                 _check_list(self._codex.path)
-        now, before = _moment(self._clock()), self._codex.now().get(thread_id)
-        # Where clocks differ, or went back, the new name counts all the same.
-        at = in_text(now if before is None else max(now, before.at))
+        at = self._next_moment(thread_id)
         with _refusing(StorageFailed, "the name is not kept: metadata.jsonl"):
             path = self._path(thread_id)
             if path is None:
                 raise OSError(None, "this session id cannot name a folder")
             _append(path, orjson.dumps({"at": at, "name": text}))
-        if listed:
+        if legacy:
             unseen = "the name is kept, but Codex does not see it: session_index.jsonl"
-            line = {"id": thread_id, "thread_name": text or "", "updated_at": at}
             with _refusing(KeptHereAlone, unseen):
-                durable.append_line(self._codex.path, orjson.dumps(line))
+                self._list(thread_id, text, at)
+
+    def list(self, thread_id: str, text: str) -> None:
+        """Name a thread in Codex's list alone; raises `StorageFailed`."""
+        with _refusing(StorageFailed, "the name is not kept: session_index.jsonl"):
+            self._list(thread_id, text, self._next_moment(thread_id))
+
+    def _next_moment(self, thread_id: str) -> str:
+        # Where clocks differ, or went back, the new name counts all the same.
+        now, before = _moment(self._clock()), self._codex.now().get(thread_id)
+        return in_text(now if before is None else max(now, before.at))
+
+    def _list(self, thread_id: str, text: str | None, at: str) -> None:
+        line = {"id": thread_id, "thread_name": text or "", "updated_at": at}
+        durable.append_line(self._codex.path, orjson.dumps(line))
 
     def _own(self, thread_id: str) -> Given | None:
         if thread_id not in self._ours:

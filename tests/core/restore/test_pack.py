@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+import rollouts as r
 from codex_checkpoints.core.checkpoint.records import (
     DEFAULT_BUDGET,
     Artifact,
@@ -18,16 +19,20 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.records import Check, Ended, Gathered, Where
 from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.core.restore.pack import (
     HEADINGS,
     MAX_COMMANDS,
     MAX_LATER_FILES,
+    MAX_MESSAGE_CHARS,
     MAX_PIN_CHARS,
     Ancestor,
     Deferred,
     Item,
+    Message,
     Origin,
     PackContents,
     Parent,
@@ -37,6 +42,7 @@ from codex_checkpoints.core.restore.pack import (
     items_of,
     pack_lines,
     state_pack,
+    window_of,
 )
 from codex_checkpoints.core.restore.references import (
     Chunk,
@@ -45,10 +51,11 @@ from codex_checkpoints.core.restore.references import (
     Missing,
     References,
 )
-from codex_checkpoints.core.restore.trace import MAX_MESSAGE_CHARS, Message, ModeChange
+from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.core.rollout.outcome import Outcome
 from restoring import EMPTY, ORIGIN, SOURCE, carried, sections_in
+from rollouts import Form
 from updates import V1, V2
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -354,6 +361,38 @@ def test_a_file_that_changed_or_vanished_since_the_turn_is_marked_so():
     assert " size=4096 touched=no sentToModel=yes changed)\n" in text
     assert "- file: notes.txt (touched=no sentToModel=yes vanished)\n" in text
     assert "- file: docs/new.md (changed after that turn)\n" in text
+
+
+def window(data: bytes, count: int) -> list[str]:
+    """Return the texts of a window at the end of a session."""
+    replay = Replay()
+    gathering = Gathering(replay)
+    replay.close(data[replay.feed(data) :])
+    return [message.text for message in window_of(gathering.gathered(), count)]
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
+def test_the_window_holds_the_last_messages_of_the_user(form: Form):
+    turns = [r.turn(r.user(text), r.assistant("never")) for text in ("one", "two", "three")]
+    data = r.rollout(r.session(form), r.environment(), *turns)
+
+    assert window(data, 5) == ["one", "two", "three"]
+    assert window(data, 2) == ["two", "three"]
+    assert window(data, 0) == []
+
+
+def test_a_message_that_was_rolled_back_is_in_no_window():
+    gone = (r.turn(r.user("taken back")), r.rollback(1))
+    data = r.rollout(r.session("legacy"), r.turn(r.user("kept")), *gone, r.turn(r.user("instead")))
+
+    assert window(data, 5) == ["kept", "instead"]
+
+
+def test_a_message_of_the_window_keeps_no_secret_and_no_line_of_its_own():
+    key = "sk-proj-" + "a1B2" * 12
+    said = (Message("#1", f"use {key}\n- of mine"),)
+
+    assert state_pack(carried(window=said)).text.endswith("\n- use [redacted] - of mine\n")
 
 
 def test_a_digest_stands_last_and_is_one_item():

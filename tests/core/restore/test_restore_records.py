@@ -19,7 +19,14 @@ from codex_checkpoints.core.checkpoint.records import (
     Task,
 )
 from codex_checkpoints.core.restore.events import StateTransferred
-from codex_checkpoints.core.restore.pack import Ancestor, PackContents, Parent, Pinned, state_pack
+from codex_checkpoints.core.restore.pack import (
+    Ancestor,
+    Message,
+    PackContents,
+    Parent,
+    Pinned,
+    state_pack,
+)
 from codex_checkpoints.core.restore.records import (
     SEMANTICS,
     Caution,
@@ -46,7 +53,7 @@ from codex_checkpoints.core.restore.summary import (
     caution_text,
     summary_of,
 )
-from codex_checkpoints.core.restore.trace import Message, ModeChange
+from codex_checkpoints.core.restore.trace import ModeChange
 from restoring import BRANCH, EMPTY, MADE, ORIGIN, RESTORED, SOURCE, carried, recorded
 from updates import V1, V2
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import rollouts as r
-from codex_checkpoints.core.restore.trace import MAX_MESSAGE_CHARS, Message, ModeChange, Span, Trace
+from codex_checkpoints.core.restore.trace import ModeChange, Span, Trace
 from reading import read_with, seq_of
 from rollouts import Form, Step
 
@@ -17,11 +17,9 @@ def trace(data: bytes) -> Trace:
     return read_with(Trace(), data)
 
 
-def told(*steps: Step, **head: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401 - of a head
-    """Return the modes that a session tells, and the words of its window."""
-    found = trace(r.rollout(r.session(**head), *steps))
-    window = [message.text for message in found.window(5, "t1")]
-    return [change.mode for change in found.traces().modes], window
+def told(*steps: Step, **head: Any) -> list[str]:  # noqa: ANN401 - of a head
+    """Return the modes that a session tells."""
+    return [each.mode for each in trace(r.rollout(r.session(**head), *steps)).traces().modes]
 
 
 def session(form: Form, *steps: Step) -> bytes:
@@ -114,51 +112,10 @@ def test_what_is_no_mode_of_this_session_is_none():
     naming = (r.compacted("x", []), begun("n", "x"), r.user("name", turn="n"), r.complete("n"))
     parents = (begun("t0", "x"), r.user("theirs", turn="t0"), r.complete("t0"))
 
-    assert told(r.user("go", turn="t1"), *strange) == ([], ["go"])
-    assert told(*naming, *go) == (["plan"], ["go"])  # only names a file of ours
-    assert told(r.turn(r.user("a"), name="t0"), *naming[:1], *go) == (["plan"], ["a", "go"])
-    assert told(*parents, *go, subagent_history_start_ordinal=5) == (["plan"], ["go"])
-
-
-@FORMS
-def test_the_window_holds_the_last_messages_up_to_a_turn(form: Form):
-    data = r.rollout(
-        r.session(form),
-        r.environment(),
-        r.turn(r.user("one"), r.assistant("never"), name="t1"),
-        r.turn(r.user("two"), name="t2"),
-        r.turn(r.user("three\nlines"), name="t3"),
-    )
-    found = trace(data)
-    turns = [turn.turn_id for turn in found.replay.state.turns.turns]
-
-    def window(count: int, turn_id: str) -> list[str]:
-        return [message.text for message in found.window(count, turn_id)]
-
-    assert window(5, turns[2]) == ["one", "two", "three lines"]
-    assert window(2, turns[2]) == ["two", "three lines"]
-    assert window(2, turns[1]) == ["one", "two"]
-    assert window(0, turns[2]) == []
-
-
-def test_a_message_that_was_rolled_back_is_in_no_window():
-    gone = (r.turn(r.user("taken back")), r.rollback(1))
-    data = r.rollout(r.session("legacy"), r.turn(r.user("kept")), *gone, r.turn(r.user("instead")))
-
-    for name in ("t3", "no such turn"):
-        assert [each.text for each in trace(data).window(5, name)] == ["kept", "instead"]
-
-
-def test_a_message_of_the_window_is_cut_and_keeps_no_secret():
-    key = "sk-proj-" + "a1B2" * 12
-    data = r.rollout(
-        r.session(), r.turn(r.user(f"use {key}", ref="u1"), r.user("é" * 3000, ref="u2"))
-    )
-
-    first, second = trace(data).window(2, "t1")
-
-    assert first == Message("u1", "use [redacted]")
-    assert second.text == "é" * MAX_MESSAGE_CHARS + "…", "one more than a pack shows tells the cut"
+    assert told(r.user("go", turn="t1"), *strange) == []
+    assert told(*naming, *go) == ["plan"]  # only names a file of ours
+    assert told(r.turn(r.user("a"), name="t0"), *naming[:1], *go) == ["plan"]
+    assert told(*parents, *go, subagent_history_start_ordinal=5) == ["plan"]
 
 
 def test_a_file_without_a_name_that_could_be_kept_leaves_no_trace():

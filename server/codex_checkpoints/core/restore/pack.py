@@ -34,7 +34,7 @@ from codex_checkpoints.core.restore.references import (
     Region,
     regions_of,
 )
-from codex_checkpoints.core.restore.trace import MAX_MESSAGE_CHARS, Message, ModeChange
+from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.values import frozen
 
@@ -145,6 +145,27 @@ class Deferred:
     part: Part
     id: str
     reason: Reason
+
+
+MAX_MESSAGE_CHARS = 2000
+"""The most code points of the task, of a message in the window, and of a pinned text."""
+
+
+@frozen
+class Message:
+    """A text of the user or one that the user pinned, as it is, with what names it in a pack."""
+
+    ref: str
+    text: str
+
+
+def window_of(gathered: Gathered, count: int) -> tuple[Message, ...]:
+    """Return the last `count` messages of the user, the oldest first.
+
+    They are those of the session up to the turn and of those that it goes on from.
+    """
+    last = gathered.requests[len(gathered.requests) - min(count, len(gathered.requests)) :]
+    return tuple(Message(f"#{said.where.seq}", said.text) for said in last)
 
 
 @frozen
@@ -326,7 +347,7 @@ def _window(contents: PackContents) -> tuple[Message, ...]:
 
 def _task(contents: PackContents) -> str | None:
     task = contents.checkpoint.task
-    return contents.task or (None if task is None else task.text)
+    return None if task is None else contents.task or task.text
 
 
 def _bare(line: str) -> str:

@@ -1,6 +1,6 @@
 """Read a session again for a restore, for what a checkpoint does not keep.
 
-The reducer decides which call did what, and which message is a person's.
+The reducer decides which call did what.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Iterator
 
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
-from codex_checkpoints.core.checkpoint.reducer import ref_of, words_of
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Observation, Place, name_of
 from codex_checkpoints.core.checkpoint.text import value
@@ -20,7 +19,6 @@ from codex_checkpoints.core.rollout.items import (
     TaskEnded,
     TaskStarted,
     TurnContext,
-    UserMessage,
 )
 from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.core.rollout.reader import Fold, Line
@@ -64,11 +62,7 @@ def _spans(uri: str, seen: Seen, place: Place) -> Iterator[Span]:
             yield Span(uri, read.start, read.end)
 
 
-MAX_MESSAGE_CHARS = 2000
-"""The most code points of a message in the continuity window."""
-
 _MODES = 64
-_MESSAGES = 256
 
 
 @frozen
@@ -78,14 +72,6 @@ class ModeChange:
     seq: int
     mode: str
     turn_id: str | None
-
-
-@frozen
-class Message:
-    """A message of a person: a value; one above `MAX_MESSAGE_CHARS` code points has one more."""
-
-    ref: str
-    text: str
 
 
 @frozen
@@ -129,7 +115,6 @@ class Trace(Fold):
         self._patches: dict[str, None] = {}
         self._deleted: dict[str, None] = {}
         self._modes: deque[ModeChange] = deque(maxlen=_MODES)
-        self._messages: deque[Message] = deque(maxlen=_MESSAGES)
         self._naming_due = False
         self._ends: dict[int, str] = {}
 
@@ -160,24 +145,6 @@ class Trace(Fold):
             if moves or each.action == "delete":
                 renew(self._deleted, uri, None, _FILES)
 
-    def window(self, count: int, turn_id: str) -> tuple[Message, ...]:
-        """Return the last `count` messages of the user up to a turn, oldest first.
-
-        Those of turns that are rolled back do not count.
-        """
-        refs: set[str] = set()
-        for turn in self.replay.state.turns.turns:
-            if not turn.rolled_back:
-                refs.update(turn.messages)
-            if turn.turn_id == turn_id:
-                break
-        messages = [message for message in self._messages if message.ref in refs]
-        return tuple(messages[len(messages) - min(count, len(messages)) :])
-
-    def words(self, ref: str) -> str | None:
-        """Return the text of the message with this reference, None where it is not kept."""
-        return next((each.text for each in self._messages if each.ref == ref), None)
-
     def ended_at(self, turn: Turn) -> str | None:
         """Return when a turn ended, by the record that ended it; None where none does."""
         return None if turn.ended is None else self._ends.get(turn.ended)
@@ -200,10 +167,6 @@ class Trace(Fold):
                 mode = line.payload.get("collaboration_mode")
                 name = text_of(mode) or text_of(object_of(mode).get("mode"))
                 self._mode(line, turn_id, name)
-            case UserMessage() as message:
-                text = words_of(message, MAX_MESSAGE_CHARS + 1)
-                if text:
-                    self._messages.append(Message(ref_of(message, line), text))
             case "compacted":
                 self._naming_due = self._naming_due or line.position == 2  # noqa: PLR2004 - the second record
             case _:

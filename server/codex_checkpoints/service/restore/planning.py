@@ -13,9 +13,10 @@ from attrs import evolve, field
 
 from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.checkpoint.memory import Update
-from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH, Limits
+from codex_checkpoints.core.checkpoint.memory import replay as replayed
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, UNKNOWN_HASH, Limits
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.text import MARK, SCANNED, secrets
+from codex_checkpoints.core.checkpoint.text import MARK, SCANNED, secrets, value
 from codex_checkpoints.core.compaction.records import Range, began_session
 from codex_checkpoints.core.digest.composing import digest_v1
 from codex_checkpoints.core.digest.gathering import Gathering
@@ -36,6 +37,7 @@ from codex_checkpoints.core.restore.pack import (
     DEFAULT_WINDOW,
     MAX_WINDOW,
     Deferred,
+    Message,
     Origin,
     PackContents,
     Pinned,
@@ -44,6 +46,7 @@ from codex_checkpoints.core.restore.pack import (
     Unseen,
     command_id,
     state_pack,
+    window_of,
 )
 from codex_checkpoints.core.restore.records import Restore, TokenFigures, restore_of
 from codex_checkpoints.core.restore.references import (
@@ -58,7 +61,7 @@ from codex_checkpoints.core.restore.references import (
     spans_of,
     weak_hashes,
 )
-from codex_checkpoints.core.restore.trace import Message, ModeChange, Span, Trace, Traces, in_order
+from codex_checkpoints.core.restore.trace import ModeChange, Span, Trace, Traces, in_order
 from codex_checkpoints.core.rollout.fields import Json, load, object_of, text_of
 from codex_checkpoints.service import refusal
 from codex_checkpoints.service.digests import Digests, checked_budget
@@ -499,6 +502,8 @@ class Planner:
         base, session_id = replay.state.base, self.source.row.session_id
         opened = self.source.opened
         checkpoint = self.sessions.projections.project(opened, replay, updates)
+        memory = replayed(updates, replay.state.turns.counts, Limits(), replay.state.seed)
+        evicted = (Deferred("notes", f"{kind}:{name}", "evicted") for kind, name in memory.evicted)
         traces = trace.traces()
         files = [uri for uri, each in checkpoint.artifacts.items() if each.kind == "file"]
         references = references_of(
@@ -522,6 +527,7 @@ class Planner:
             checkpoint,
             references,
             tuple(pinned_now(workspace, base, pin) for pin in pins),
+            left_out=tuple(evicted),
         )
 
     def _compared(
@@ -552,8 +558,10 @@ class Planner:
         gathered = digests.gathered(self.source.row, own=(trace.replay, self.gathering))
         # That the turn has ended was found before: nothing of older files tells how.
         ended = "answered" if gathered.ended == "open" else gathered.ended
-        window = trace.window(min(max(options.window, 0), MAX_WINDOW), self.source.marker.turn_id)
-        whole = None if task is None else trace.words(task.evidence.ref)
+        window = window_of(gathered, min(max(options.window, 0), MAX_WINDOW))
+        last = "".join(message.text for message in window_of(gathered, 1))
+        is_task = task is not None and value(last, MAX_VALUE_CHARS) == task.text
+        whole = last if is_task else None
         beside = [message.text for message in window] + ([] if whole is None else [whole])
         quoted = evolve(gathered, pinned=())  # they stand in the pack itself
         digest = digest_v1(quoted, digests.terms(options.digest_tokens, beside)).text

@@ -355,7 +355,7 @@ class RestoreWork:
     def _name(self, row: Row) -> None:
         """Call a soft branch by its label and the title of its source: it has the same history.
 
-        Nothing but its name in lists depends on it.
+        It stands in Codex's list alone, since the title may be what the user said (AGN-39).
         """
         sessions = self._sessions
         source = sessions.catalogue.current().get(self.restore.source_session_id)
