@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 import rollouts as r
 from codex_checkpoints.core.checkpoint.records import IGNORED, Caps
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.building import Replacement, Terms, build
+from codex_checkpoints.core.compaction.handoff import bundle
 from codex_checkpoints.core.digest.composing import (
     SECTIONS,
     Digest,
@@ -30,6 +32,7 @@ from codex_checkpoints.core.digest.records import Gathered, Quote, Where
 from codex_checkpoints.core.rollout.reader import CHUNK
 from compactions import CHECKPOINT, LONG_ANSWER, pasts, user
 from generated import damaged, sessions
+from reading import read
 
 LINE = re.compile(r"- (?:(?:t\d+ )?#\d+ .+|[^#\n].*)")
 
@@ -257,6 +260,20 @@ def test_the_age_of_the_plan_counts_requests() -> None:
     assert "- plan: last changed 0 requests ago" in section(digest(plan), "STATUS")
 
 
+def test_the_plan_of_an_earlier_request_is_told_by_its_age_and_not_as_what_to_do_first() -> None:
+    """(DSC-79) The steps stand in the view; the text around it says when they count."""
+    oauth = (r.user("Add OAuth"), r.plan(("add OAuth", False)), r.assistant("Planned."))
+    drop = r.user("Drop OAuth, it is cancelled. Instead fix the login page.")
+    data = r.rollout(r.session(), r.turn(*oauth), r.turn(drop, r.assistant("Which page?")))
+    view = view_v1(read(data).checkpoint((), {}), Caps())
+    text = bundle(view, digest_v1(gathered(data), DigestTerms(4000)).text)
+
+    assert "- [ ] add OAuth (id=s1)" in view
+    assert "open plan steps, marked [ ], only when the last request continues them" in text
+    assert "\n- plan: last changed 1 request ago\n" in text
+    assert text.index("only when the last request") < text.index("- [ ] add OAuth")
+
+
 def test_a_turn_that_was_rolled_back_is_not_quoted() -> None:
     found = digest(
         FIX, r.turn(r.user("paint it scarlet"), r.assistant("Scarlet now.")), r.rollback(1)
@@ -291,6 +308,36 @@ def test_counts_and_names_of_changes_come_from_the_patch() -> None:
     found = digest(r.turn(r.user("add it"), *steps, r.assistant("Done.")), form="legacy")
     line = section(found, "CHANGES")[0]
     assert line.endswith("shop/cart.py +2 -1 turns 1: class Cart, total")
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_a_patch_among_other_commands_tells_its_file_and_how_they_ended(form: r.Form) -> None:
+    text = "*** Begin Patch\n*** Update File: a.py\n@@ def total\n-x\n+y\n+z\n*** End Patch"
+    script = f"apply_patch <<'E' && pytest -q\n{text}\nE"
+    ran = "Success. Updated the following files:\nM a.py\n1 failed"
+    step = r.shell(script, ran, status="failed", exit_code=1)
+    found = digest(r.turn(r.user("x"), step, r.assistant("Done.")), form=form)
+
+    (line,) = section(found, "CHANGES")
+    assert line.endswith("a.py +2 -1 turns 1: def total")
+    assert "exit 1: apply_patch" in section(found, "CHECKS")[0]
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_files_that_a_command_plainly_wrote_are_changed_and_it_is_no_check(form: r.Form) -> None:
+    scripts = ("cat > a.py <<'E'\nx\nE", "cp a.py b.py", "rm c.py", "mv d.py e.py")
+    steps = (r.shell(script) for script in scripts)
+    found = digest(r.turn(r.user("x"), *steps, r.assistant("Done.")), form=form)
+
+    lines = [line.split(" ", 3)[3] for line in section(found, "CHANGES")]
+    assert lines == [
+        "d.py turns 1",
+        "e.py turns 1 moved from d.py",
+        "c.py turns 1 deleted",
+        "b.py turns 1",
+        "a.py turns 1",
+    ]
+    assert section(found, "CHECKS") == []
 
 
 def changed(**changes: object) -> r.Step:

@@ -1,5 +1,7 @@
 """What the user asked for last: whose words count, which of them, and how they are kept."""
 
+import base64
+
 import pytest
 
 from reading import read, seq_of, task
@@ -51,6 +53,15 @@ def text_of(head: Step, *steps: Step) -> str | None:
 def test_a_message_without_words_leaves_the_task_as_it_was(head: Step, empty: str):
     assert text_of(head, user("one"), user(empty)) == "one"
     assert text_of(head, user(empty)) is None
+
+
+@FORMS
+def test_base64_in_the_task_is_told_by_its_whole_size_and_what_follows_it_stands(head: Step):
+    payload = base64.b64encode(bytes(range(256)) * 400).decode()
+
+    for long in (f"data:image/png;base64,{payload}", payload):
+        assert text_of(head, user(f"decode {long} now")) == "decode [102400 bytes of base64] now"
+    assert text_of(head, user(f"{payload}\n\n## My request for Codex:\nfix it")) == "fix it"
 
 
 def test_an_image_alone_leaves_the_task_as_it_was():

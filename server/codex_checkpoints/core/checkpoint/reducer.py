@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, State
-from codex_checkpoints.core.checkpoint.text import SCANNED, value
+from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import items
 from codex_checkpoints.core.rollout.parsing import (
     EVENTS,
@@ -217,7 +217,7 @@ def words_of(item: items.UserMessage, limit: int) -> str:
     from codex_checkpoints.core.rollout import contextual, payloads  # noqa: PLC0415 - as `tools`
 
     parts = [part for part in item.texts if not contextual.is_image_wrapper(part)]
-    request = contextual.request_of("\n".join(parts))[:SCANNED]
+    request = contextual.request_of("\n".join(parts))
     return value(payloads.without_payloads(request, [])[0], limit)
 
 

@@ -422,8 +422,8 @@ class Gathering(Fold):
         item = observed.item
         where = self._where(line, item.turn_id if isinstance(item, ToolCall) else None)
         seen = observed.seen()
-        seconds = None
-        outcome, script = None, next((each.name for each in seen if each.kind == "command"), None)
+        seconds, outcome = None, None
+        script = next((each.name for each in seen if each.is_command), None)
         if isinstance(item, CommandRun):
             outcome = outcome_of(item)
             seconds = seconds_of(object_of(line.payload.get("item")) or line.payload, ())

@@ -8,7 +8,7 @@ from attrs import Factory
 
 from codex_checkpoints.core.rollout import patch
 from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of, texts_of
-from codex_checkpoints.core.rollout.items import FilesChanged, ToolCall
+from codex_checkpoints.core.rollout.items import CommandRun, FilesChanged, ToolCall
 from codex_checkpoints.core.rollout.reader import Line
 from codex_checkpoints.values import define
 
@@ -64,9 +64,10 @@ def counts_of(item: object, line: Line) -> dict[str, Counts]:
             begin = 0 if content else max(0, diff.find("@@"))  # what stands in front is a heading
             for row in diff[begin:].split("\n"):
                 found.line(row)
-    elif isinstance(item, ToolCall):
+    elif isinstance(item, ToolCall | CommandRun):
         current: Counts | None = None
-        for row in patch_in(item.arguments).split("\n"):
+        text = patch_in({"": list(item.argv)} if isinstance(item, CommandRun) else item.arguments)
+        for row in text.split("\n"):
             header = _HEADER.match(row)
             if header is not None:
                 current = counts.setdefault(header[1].strip(), Counts())

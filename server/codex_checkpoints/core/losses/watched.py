@@ -396,10 +396,10 @@ class Watched:
         reading = True
         read: dict[str, str] = {}
         for each in observed.seen():
-            script = script or (each.name if each.kind == "command" else each.script)
-            reading = reading and each.kind != "command"
+            script = script or (each.name if each.is_command else each.script)
+            reading = reading and not each.is_command
             uri = name_of(each, observed.place)[0] if each.kind == "file" else None
-            if uri is None:
+            if uri is None or (each.action == "read" and each.only_if is not None):
                 continue
             if each.action == "read":
                 read[uri] = each.script or ""

@@ -257,3 +257,8 @@ class Seen:
     script: str | None = field(default=None, eq=False, kw_only=True)
     looks: bool = field(default=False, kw_only=True)
     only_if: tuple[Condition, str] | None = field(default=None, kw_only=True)
+
+    @property
+    def is_command(self) -> bool:
+        """Whether it is a command, and not one that stands only where its files do not."""
+        return self.kind == "command" and self.only_if is None
