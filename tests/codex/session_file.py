@@ -79,4 +79,9 @@ def _item(record: Record, kind: str) -> Record:
 
 def content_hash(path: Path) -> str:
     """The hash of a file as a checkpoint writes it."""
-    return "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+    return hash_of(path.read_text(encoding="utf-8"))
+
+
+def hash_of(text: str) -> str:
+    """The hash of a file with this text."""
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

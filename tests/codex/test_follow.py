@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 
 from codex.child import eventually
-from codex.codex_cli import CODE_MODE_MODEL, AppServer, CodexHome
+from codex.codex_cli import CODE_MODE_MODEL, PROJECT, AppServer, CodexHome
 from codex.conftest import MakeHome
 from codex.product import Document, Serve, Watch, run, stored_checkpoint
 from codex.scripted_model import (
@@ -27,7 +27,7 @@ from codex.scripted_model import (
     shell,
     update_plan,
 )
-from codex.session_file import SessionFile, content_hash
+from codex.session_file import SessionFile, content_hash, hash_of
 
 pytestmark = pytest.mark.codex
 
@@ -51,6 +51,15 @@ FIX = """\
 NOTE = "*** Begin Patch\n*** Add File: {name}\n+A note.\n*** End Patch"
 
 COUNT = "wc -l calc/core.py"
+"""It only looks, and so it is no recent artifact."""
+
+CORE = PROJECT["calc/core.py"]
+FIXED = CORE.replace("a // b", "a / b")
+PROVED = {
+    "README.md": PROJECT["README.md"],  # printed whole
+    "CHANGES.md": "Division is true division.\n",  # added, like the others
+    **dict.fromkeys(("source.txt", "fork.txt", "reverted.txt"), "A note.\n"),
+}
 
 # What a checkpoint holds ---------------------------------------------------------------------
 
@@ -64,9 +73,12 @@ def plan(call_id: str, *steps: tuple[str, bool]) -> Document:
     return {"steps": texts, "done": done, "evidence": evidence}
 
 
-def file(home: CodexHome, name: str, seq: int) -> Document:
-    seen = content_hash(home.project / name)
-    return {"uri": name, "kind": "file", "hash": seen, "lastObservedSeq": seq}
+def file(home: CodexHome, name: str, seq: int, seen: str = "") -> Document:
+    """A file as it lies there, and as it was seen: by its whole content, where that is known."""
+    then = seen or PROVED.get(name)
+    known: Document = {} if then is None else {"seenHash": hash_of(then)}
+    now: Document = {"uri": name, "kind": "file", "hash": content_hash(home.project / name)}
+    return now | known | {"lastObservedSeq": seq}
 
 
 def command(text: str, seq: int) -> Document:
@@ -85,7 +97,7 @@ def checkpoint(said: SessionFile, task: str, steps: Document, *artifacts: Docume
         "decisions": [],
         "artifacts": {uri: artifacts[uris.index(uri)] for uri in sorted(uris)},
         "facts": {},
-        "recentArtifacts": list[Json](uris),
+        "recentArtifacts": [uri for uri in uris if uri != COUNT],
     }
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
@@ -124,11 +136,11 @@ class Work:
         """What the checkpoint is while each of the answers is held."""
 
         def read(said: SessionFile) -> Document:
-            return file(home, "calc/core.py", said.outcome("call_read"))
+            return file(home, "calc/core.py", said.outcome("call_read"), CORE)
 
         def fixed(said: SessionFile) -> list[Document]:
             seq = said.outcome("call_fix")
-            return [file(home, "CHANGES.md", seq), file(home, "calc/core.py", seq)]
+            return [file(home, "CHANGES.md", seq), file(home, "calc/core.py", seq, FIXED)]
 
         def counted(said: SessionFile) -> Document:
             return command(COUNT, said.outcome("call_count"))
@@ -155,7 +167,7 @@ class Work:
             plan("call_done", *((step, True) for step in STEPS)),
             command(COUNT, said.outcome("call_count")),
             file(home, "CHANGES.md", seq),
-            file(home, "calc/core.py", seq),
+            file(home, "calc/core.py", seq, FIXED),
         )
 
 
@@ -271,6 +283,8 @@ def row(server: Serve) -> Document:
 
 
 def view(home: CodexHome) -> str:
+    core = home.project / "calc/core.py"
+    changed = "" if core.read_text(encoding="utf-8") == FIXED else " changed"
     return f"""\
 [SESSION_CHECKPOINT v1]
 
@@ -283,9 +297,8 @@ def view(home: CodexHome) -> str:
 - [x] Count the lines (id=s3)
 
 [RECENT_ARTIFACTS]
-- cmd:  wc -l calc/core.py
-- file: CHANGES.md (hash={content_hash(home.project / "CHANGES.md")})
-- file: calc/core.py (hash={content_hash(home.project / "calc/core.py")})
+- file: CHANGES.md (hash={content_hash(home.project / "CHANGES.md")[:19]})
+- file: calc/core.py (hash={content_hash(core)[:19]}{changed})
 
 [DECISIONS]
 
