@@ -13,40 +13,45 @@ from typing import Literal
 import python
 from homes import Home
 
-How = Literal["kill", "interrupt", "refuse"]
+How = Literal["kill", "interrupt", "refuse", "full"]
+Begin = Literal["start", "work"]
 
 _TRIES = """
-import errno, os, shutil, signal, sys, traceback
+import errno, os, pathlib, shutil, signal, sys, traceback
 
 from codex_checkpoints import assembly
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import StoreError
 
-how, template, folder, *arguments = sys.argv[1:]
-STEPS = ("write", "fsync", "link", "rename", "replace", "unlink", "ftruncate", "mkdir", "rmdir")
+how, begin, first, every, template, folder, *arguments = sys.argv[1:]
+ROOM = ("open", "write", "fsync", "link", "rename", "replace", "mkdir")
+NO_ROOM = ("refuse", "full")
+STEPS = (*ROOM, "unlink", "ftruncate", "rmdir")
 
 def step(*_):
     global left
     left -= 1
-    if left == 0:
+    if left == 0 or (left < 0 and how == "full"):
         if how == "interrupt":
             raise KeyboardInterrupt
-        if how == "refuse":
+        if how in NO_ROOM:
             raise OSError(errno.ENOSPC, "No space left on device")
         os.kill(os.getpid(), signal.SIGKILL)
 
 def armed(plain):
     def call(*arguments, **named):
-        if plain.__name__ == "write" and left == 1 and how != "refuse":
+        if plain.__name__ == "open" and not arguments[1] & os.O_CREAT:
+            return plain(*arguments, **named)
+        if plain.__name__ == "write" and left == 1 and how not in NO_ROOM:
             plain(arguments[0], arguments[1][: len(arguments[1]) // 2])
         step()
         return plain(*arguments, **named)
     return call
 
-at = 0
+at = int(first) - int(every)
 while True:
-    at += 1
+    at += int(every)
     root = os.path.join(folder, str(at))
     shutil.copytree(template, root)
     child = os.fork()
@@ -54,13 +59,22 @@ while True:
         try:
             home = os.path.join(root, "codex")
             places = assembly.Places(home, os.path.join(home, "codex-checkpoints"))
+            left = at
+            steps = ROOM if how in NO_ROOM else STEPS
+            arming = {name: armed(getattr(os, name)) for name in steps}
+            if begin == "start":
+                vars(os).update(arming)
             sessions = assembly.assemble(places).sessions
             sessions.refresh()
-            left = at
-            for name in STEPS[:3] if how == "refuse" else STEPS:
-                setattr(os, name, armed(getattr(os, name)))
-            work(sessions, root, *arguments)
-        except (KeyboardInterrupt, Refusal, StoreError):
+            vars(os).update(arming)
+            answer = "done"
+            try:
+                work(sessions, root, *arguments)
+            except (Refusal, StoreError) as error:
+                answer = f"refused: {error}"
+            if left <= 0:
+                pathlib.Path(root, "answer").write_text(answer)
+        except KeyboardInterrupt:
             pass
         except BaseException:
             traceback.print_exc()
@@ -76,17 +90,36 @@ print(at)
 
 
 def killed_at_each_step(
-    work: str, home: Home, folder: Path, *arguments: str, how: How = "kill"
+    work: str,
+    home: Home,
+    folder: Path,
+    *arguments: str,
+    how: How = "kill",
+    begin: Begin = "work",
+    steps: tuple[int, int] = (1, 1),
 ) -> int:
-    """Try until nothing ends it any more; return how many tries that took, the last one whole.
+    """Try until nothing ends it any more; return the number of the last try, which is whole.
 
     `work` is Python that defines `work(sessions, root, *arguments)`; the tries lie in `folder`, by
     their number, as copies of what surrounds `home`.  To interrupt is to do what Ctrl-C does; to
-    refuse is to have no room for one write, flush or link.  `work` may call `step()` in between.
+    refuse is to have no room for one of the steps that need some, full to have none from there on;
+    the file `answer` then says what the caller was told.  Steps are counted from the `start` of the
+    process or from its `work` on; `steps` are the first to be cut off at, and how far it is to the
+    next.  `work` may call `step()` in between.
     """
     folder.mkdir()
     done = python.run(
-        [sys.executable, "-c", work + _TRIES, how, str(home.root.parent), str(folder), *arguments],
+        [
+            sys.executable,
+            "-c",
+            work + _TRIES,
+            how,
+            begin,
+            *map(str, steps),
+            str(home.root.parent),
+            str(folder),
+            *arguments,
+        ],
         env=home.environment(),
         capture_output=True,
         check=False,

@@ -11,6 +11,7 @@ import sys
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -1381,7 +1382,7 @@ def test_the_doctor_tells_of_a_failed_call(own: Home) -> None:
     path = own.root / "config.toml"
     path.write_text(path.read_text() + trusting(own.root))
     failed(own.root, "2026-11-21T10:00:00.000Z", "PreCompact")
-    (own.root / "state").rename(own.state)
+    copytree(own.root / "state", own.state, dirs_exist_ok=True)
 
     assert diagnosed(own)["hook_failed"] == "warning"
 

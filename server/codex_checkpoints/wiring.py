@@ -35,7 +35,8 @@ def connector(where: Places, environment: Mapping[str, str], home: str, cwd: str
     options = folders(where.codex_home, where.state_dir, usual)
     hooks = (*HOOKS, ON_PROMPT) if settings.inject_on_prompt else HOOKS
     around = Surroundings(cwd, environment, tuple(others))
-    return Connector(where.codex_home, where.state_dir, Entries(own, options, hooks), around)
+    entries = Entries(own, options, hooks)
+    return Connector(where.codex_home, where.state_dir, entries, around, settings)
 
 
 def folders(codex_home: str, state_dir: str, usual: str) -> tuple[str, ...]:

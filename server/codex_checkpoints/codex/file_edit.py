@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 
 from codex_checkpoints.codex.entries import CannotEdit
@@ -110,6 +111,15 @@ def remove(before: Snapshot) -> None:
     _check_unchanged(before)
     os.unlink(before.path)
     durable.settle_folder(os.path.dirname(before.path))
+
+
+def clear_leftovers(path: str) -> None:
+    """Remove temporary files that a killed process left beside a file."""
+    folder, name = os.path.split(os.path.realpath(path))
+    left = re.compile(rf"\.{re.escape(name)}(\.{re.escape(BACKUP)}\d*)?\.[0-9a-f]{{16}}\.tmp")
+    with contextlib.suppress(OSError):
+        for each in filter(left.fullmatch, os.listdir(folder)):
+            durable.clear(os.path.join(folder, each))
 
 
 def copies(path: str) -> list[str]:

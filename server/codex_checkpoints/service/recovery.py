@@ -9,6 +9,7 @@ from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.service import undertaking
 from codex_checkpoints.service.compaction.installing import reopened as compaction
 from codex_checkpoints.service.compaction.installing import settle_prepared
+from codex_checkpoints.service.connect.connecting import reopened as connection
 from codex_checkpoints.service.deleting import reopened as deletion
 from codex_checkpoints.service.portable.importing import reopened as an_import
 from codex_checkpoints.service.restore.restoring import reopened as restore
@@ -27,6 +28,8 @@ def recover(sessions: Sessions, now: Callable[[], str]) -> int:
             return an_import(sessions, now, name)
         if "compaction" in written:
             return compaction(sessions, written)
+        if "connect" in written:
+            return connection(sessions.records, sessions.catalogue.place, written)
         if "delete" in written:
             return deletion(sessions, written)
         return restore(sessions, now, name)

@@ -129,7 +129,7 @@ def changing(
 ) -> Generator[CompactionsOf]:
     """Hold the records of a session while a block changes it, wholly or not at all."""
     with storing_compaction(source_id), sessions.compactions.held(source_id) as held:
-        settle(sessions, held)
+        settle(sessions, held, source_id)
         if is_undone(held.records, record.compaction_id):
             raise _conflict(record, "undone", "it was taken back already")
         work = CompactionWork(sessions, source_id, record, event, held)
@@ -151,18 +151,27 @@ def settle_prepared(sessions: Sessions, session_id: str) -> None:
     """Settle what a process prepared and left; raises `StorageError`."""
     if unsettled(sessions.compactions.of(session_id)) is not None:
         with sessions.compactions.held(session_id) as held:
-            settle(sessions, held)
+            settle(sessions, held, session_id)
 
 
-def settle(sessions: Sessions, held: CompactionsOf) -> None:
-    """Settle what a process prepared and left, with held records; raises `StorageError`."""
+def settle(sessions: Sessions, held: CompactionsOf, session_id: str) -> None:
+    """Settle what a process prepared and left, with held records; raises `StorageError`.
+
+    Where the process wrote no line of its own, the event is made of the record.
+    """
     record = held.prepared
     if record is None:
         return
-    if _has_happened(sessions, record, held.records):
-        held.settle(done=True)
-    else:
+    if not _has_happened(sessions, record, held.records):
         _take_back(sessions.compactions, held, record)
+        return
+    held.settle(done=True)
+    if record.compaction_id not in sessions.records.undertakings():
+        into = record.session_id if isinstance(record, Installed) else session_id
+        operation = operation_of(sessions.settings, record.compaction_id, into, session_id)
+        more: dict[str, object] = {**fields_of(record), "hooks": [], "step": 0}
+        kind = f"Compaction{type(record).__name__}"
+        close(sessions.records, event_of(kind, record.at, operation, more), again=True)
 
 
 def _take_back(records: CompactionRecords, held: CompactionsOf, record: Installed | Undone) -> None:
@@ -239,9 +248,11 @@ class Operation:
             logger.warning("storage_error: no event of %s: %s", self._operation_id, error)
 
 
-def fields_of(record: Installed) -> dict[str, object]:
-    """Return the fields of a compaction that its event has."""
+def fields_of(record: Installed | Undone) -> dict[str, object]:
+    """Return the fields of a compaction, or of its undoing, that its event has."""
     known = to_value(record)
+    if isinstance(record, Undone):
+        return {name: known[name] for name in ("requestedBy", "why", "window")}
     fields: dict[str, object] = {name: known[name] for name in _IN_EVENT}
     return fields | {"items": len(record.items)}
 
@@ -307,9 +318,7 @@ class Undoing:
     ) -> AbstractContextManager[CompactionsOf]:
         sessions, source_id = self._sessions, record.source.session_id
         operation = Operation(sessions, self._outside.moment, record.compaction_id, source_id, turn)
-        known = to_value(undone)
-        more = {name: known[name] for name in ("requestedBy", "why", "window")}
-        event = operation.event("CompactionUndone", more, source_id)
+        event = operation.event("CompactionUndone", fields_of(undone), source_id)
         return changing(sessions, source_id, undone, event)
 
     def _check(self, record: Installed, source: CompactionSource) -> None:

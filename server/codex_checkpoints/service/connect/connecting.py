@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Literal
 
 from attrs import evolve
@@ -16,6 +16,9 @@ from attrs import evolve
 from codex_checkpoints.codex import config, file_edit, hooks
 from codex_checkpoints.codex.entries import CannotEdit, Entries, Hooks
 from codex_checkpoints.codex.file_edit import Snapshot
+from codex_checkpoints.core.audit import digest_of
+from codex_checkpoints.core.restore.events import event_of
+from codex_checkpoints.core.rollout.fields import Json, is_list, object_of, text_of
 from codex_checkpoints.service.connect import status
 from codex_checkpoints.service.connect.status import (
     CONFIG,
@@ -26,10 +29,17 @@ from codex_checkpoints.service.connect.status import (
     FoundCodex,
     Surroundings,
 )
-from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.values import frozen
+from codex_checkpoints.service.refusal import Refusal, keeping
+from codex_checkpoints.service.settings import Settings
+from codex_checkpoints.service.undertaking import close, operation_of, undertaking
+from codex_checkpoints.storage import records as stamps
+from codex_checkpoints.storage.records import Records
+from codex_checkpoints.values import define, frozen
 
 ConnectRequest = Literal["connect", "remove"]
+
+EVENTS: Mapping[ConnectRequest, str] = {"connect": "CodexConnected", "remove": "CodexDisconnected"}
+"""The event of each change that was written."""
 
 
 @frozen
@@ -60,12 +70,22 @@ class Change:
         )
         return "\n".join(difflib.unified_diff(old, new, self.path, self.path, lineterm="", n=0))
 
+    @property
+    def line(self) -> dict[str, object]:
+        """Return what tells later whether the file was written."""
+        digest = None if self.after is None else digest_of(self.after)
+        return {"name": os.path.basename(self.path), "digest": digest}
+
     def write(self) -> None:
         """Write the file, or remove it."""
         if self.after is None:
             file_edit.remove(self.before)
         else:
             file_edit.replace(self.before, self.after)
+
+    def undone(self) -> Change:
+        """Return the change that brings the old bytes back."""
+        return Change(Snapshot(self.path, self.after), self.before.data)
 
     def done(self, backup: str | None = None) -> Done:
         """Return what is reported of it."""
@@ -80,6 +100,9 @@ class Connector:
     state_dir: str
     wanted: Entries
     around: Surroundings
+    settings: Settings = Settings()
+    now: Callable[[], str] = stamps.now
+    new_id: Callable[[], str] = stamps.new_id
 
     def status(self) -> Connection:
         """Report for each door whether it is configured, trusted and in use."""
@@ -99,10 +122,24 @@ class Connector:
         return evolve(self.inspect(), changes=changes)
 
     def carry_out(self, request: ConnectRequest) -> Connection:
-        """Write it, and look again.  Raises `Refusal`; a file is written whole or not at all."""
+        """Write it, and look again.  Raises `Refusal`; a file is written whole or not at all.
+
+        The audit names each file that was written, also after a crash between two of them.
+        """
         changes = self._changes(request)
-        done = (put_in if request == "connect" else take_out)(changes)
-        return evolve(self.inspect(), changes=done, written=bool(done))
+        if not changes:
+            return self.inspect()
+        operation = operation_of(self.settings, self.new_id(), None, None)
+        event = event_of(EVENTS[request], self.now(), operation, {})
+        records, files = Records(self.state_dir), [each.line for each in changes]
+        work = ConnectWork(records, self.codex_home, event, files)
+        with (
+            keeping("record of the connection", None),
+            undertaking(records, operation.operation_id, work) as prepare,
+        ):
+            prepare({"connect": event, "files": files})
+            done = (put_in if request == "connect" else take_out)(changes)
+        return evolve(self.inspect(), changes=done, written=True)
 
     def _look(self, codex: FoundCodex) -> Examined:
         return status.look(self.codex_home, self.state_dir, self.wanted, self.around, codex)
@@ -111,6 +148,54 @@ class Connector:
         if request == "connect":
             return plan(self.codex_home, self.wanted)
         return removal(self.codex_home)
+
+
+@define
+class ConnectWork:
+    """A change of the connection, from its first line to its event; `undertaking.Work`.
+
+    Of each file there is the name and the digest of its new bytes, None for one that is removed.
+    """
+
+    _records: Records
+    _codex_home: str
+    _event: Json
+    _files: Sequence[Json]
+
+    def is_published(self) -> bool:
+        """Return whether one of the files was written."""
+        return any(map(self._is_written, self._files))
+
+    def record(self) -> None:
+        """Write the event, with the names of the files that were written."""
+        self.take_back("")
+        written = [each["name"] for each in self._files if self._is_written(each)]
+        close(self._records, {**self._event, "files": written}, again=True)
+
+    def take_back(self, code: str) -> bool:
+        """Remove the temporary files that a killed process left."""
+        del code
+        for each in self._files:
+            file_edit.clear_leftovers(self._path(each))
+        return True
+
+    def _is_written(self, file: Json) -> bool:
+        try:
+            data = file_edit.read(self._path(file)).data
+        except (OSError, CannotEdit):
+            return False
+        return (None if data is None else digest_of(data)) == file.get("digest")
+
+    def _path(self, file: Json) -> str:
+        return os.path.join(self._codex_home, os.path.basename(str(file["name"])))
+
+
+def reopened(records: Records, codex_home: str, written: Json) -> ConnectWork:
+    """Return the change that a process wrote down."""
+    event, files = object_of(written.get("connect")), written.get("files")
+    read = [object_of(each) for each in files] if is_list(files) else []
+    named = [each for each in read if text_of(each.get("name"))]
+    return ConnectWork(records, codex_home, event, named)
 
 
 def plan(codex_home: str, wanted: Entries) -> tuple[Change, ...]:
@@ -166,22 +251,43 @@ def removal(codex_home: str) -> tuple[Change, ...]:
 
 def put_in(changes: Sequence[Change]) -> tuple[Done, ...]:
     """Write the changes of `plan`, and keep the old bytes beside each file.  Raises `Refusal`."""
-    done: list[Done] = []
+    backups: list[str | None] = []
     for change in changes:
         with _explained(change.path):
-            backup = file_edit.keep(change.before)
-            change.write()
-        done.append(change.done(backup))
-    return tuple(done)
+            backups.append(file_edit.keep(change.before))
+    _write(changes)
+    return tuple(change.done(kept) for change, kept in zip(changes, backups, strict=True))
 
 
 def take_out(changes: Sequence[Change]) -> tuple[Done, ...]:
     """Write the changes of `removal`; backups that equal their file go.  Raises `Refusal`."""
+    _write(changes)
     for change in changes:
-        with _explained(change.path):
-            change.write()
         file_edit.forget_copies(change.path)
     return tuple(change.done() for change in changes)
+
+
+def _write(changes: Sequence[Change]) -> None:
+    """Write all changes; where one fails, take those before it back.
+
+    Raises `Refusal`, which names what could not be taken back.
+    """
+    written: list[Change] = []
+    try:
+        for change in changes:
+            with _explained(change.path):
+                change.write()
+            written.append(change)
+    except Refusal as refusal:
+        for change in written[::-1]:
+            with contextlib.suppress(Refusal), _explained(change.path):
+                change.undone().write()
+                written.remove(change)
+        if not written:
+            raise
+        paths = [change.path for change in written]
+        message = f"{refusal.message}; {', '.join(paths)} is changed already"
+        raise Refusal(refusal.code, message, {**refusal.facts, "written": paths}) from refusal
 
 
 def _open(codex_home: str) -> tuple[Snapshot, Snapshot]:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Literal
 
 from codex_checkpoints.core.audit import DIGEST, breaks, digest_of, is_intact
-from codex_checkpoints.core.compaction.records import Installed
+from codex_checkpoints.core.compaction.records import Installed, Undone
 from codex_checkpoints.core.compaction.records import digest_of as digest_of_items
 from codex_checkpoints.core.restore.events import Code, Fault, unended
 from codex_checkpoints.core.restore.events import verify as verify_events
@@ -163,7 +163,8 @@ def verify(sessions: Sessions) -> Verified:
         raise Refusal("storage_error", message, {"reason": str(error)}) from error
     restores = map(restore_in, (line for _, line in written.lines if is_intact(line)))
     records = {each.operation_id: each for each in restores if each is not None}
-    found = looks(sessions, tuple(records.values()), written.compactions, written.log)
+    compactions = tuple(each for each in written.changes if isinstance(each, Installed))
+    found = looks(sessions, tuple(records.values()), compactions, written.log)
     unavailable = sum(look is None for look in found)
     findings = (
         *_changed(written),
@@ -186,7 +187,7 @@ class _Written:
     `open_before` are the operations without an end when the reading began, `later` the records when
     it was over. `log` has an event for each line of the audit, an empty one for a line that is
     none; `damaged` are the numbers of such lines that a crash does not explain, `breaks` of those
-    behind which the chain breaks. The newest of the `compactions` is the last.
+    behind which the chain breaks. `changes` are the compactions and undoings, the newest the last.
     """
 
     open_before: frozenset[str]
@@ -197,7 +198,7 @@ class _Written:
     damaged: tuple[int, ...]
     breaks: tuple[int, ...]
     later: _Lines
-    compactions: tuple[Installed, ...]
+    changes: tuple[Installed | Undone, ...]
 
     @property
     def ended(self) -> list[Json]:
@@ -217,7 +218,7 @@ def _read(sessions: Sessions) -> _Written:
     """
     records = sessions.records
     open_before = frozenset(unended(records.audit.events()))
-    lines = _lines(sessions)
+    lines, changes = _lines(sessions), _changes(sessions)
     under_way = frozenset(records.undertakings())
     begun = map(RestoreRecords(records).begun, under_way)
     operations = frozenset(each.operation_id for each in begun if each)
@@ -230,7 +231,7 @@ def _read(sessions: Sessions) -> _Written:
         for number, (line, _) in enumerate(audit, 1)
         if not is_object(line) and not (isinstance(line, Unreadable) and line.torn)
     )
-    later, compactions = _lines(sessions), _compactions(sessions)
+    later = _lines(sessions)
     return _Written(
         open_before,
         lines,
@@ -240,7 +241,7 @@ def _read(sessions: Sessions) -> _Written:
         damaged,
         tuple(chain),
         later,
-        compactions,
+        changes,
     )
 
 
@@ -253,14 +254,14 @@ def _lines(sessions: Sessions) -> _Lines:
     ]
 
 
-def _compactions(sessions: Sessions) -> tuple[Installed, ...]:
-    """Return the recorded compactions, each once, the newest last."""
+def _changes(sessions: Sessions) -> tuple[Installed | Undone, ...]:
+    """Return the recorded compactions and undoings, each once, the newest last."""
     records = CompactionRecords(sessions.records)
     found = {
-        record.compaction_id: record
+        (type(record), record.compaction_id): record
         for session_id in sorted(records.holders())
         for record in records.of(session_id)
-        if isinstance(record, Installed)
+        if isinstance(record, Installed | Undone)
     }
     return tuple(sorted(found.values(), key=lambda record: record.at))
 
@@ -294,6 +295,11 @@ def _lacking_events(written: _Written) -> Iterator[Fault]:
     for each in dict.fromkeys((*recorded, *cut)):
         if each and each not in done:
             yield Fault("missing_lines", each)
+    told = {(event.get("type"), event.get("operationId")) for event in written.log}
+    for change in written.changes:
+        kind, operation_id = f"Compaction{type(change).__name__}", change.compaction_id
+        if operation_id not in written.under_way and (kind, operation_id) not in told:
+            yield Fault("missing_lines", operation_id)
 
 
 def _lacking_records(sessions: Sessions, written: _Written) -> Iterator[Fault]:
