@@ -514,7 +514,9 @@ def test_a_session_is_archived_and_put_back_and_only_what_we_made_is_deleted(
     home.put(rollout(ours, turn(user("go on"))), 2)
 
     assert error(here("delete", thread(1), "--json"))["code"] == "conflict"
-    assert home.json("delete", thread(2)) == {"sessionId": thread(2), "deleted": True}
+    assert error(here("delete", thread(2), "--json"))["code"] == "has_own_turns"
+    gone = home.json("delete", thread(2), "--force")
+    assert gone == {"sessionId": thread(2), "deleted": True}
     listed = home.json("sessions")
     assert [(each["sessionId"], each["archived"]) for each in listed] == [(thread(1), False)]
 

@@ -853,7 +853,10 @@ def test_hooks_that_cannot_be_read_are_told_and_let_nothing_pass(home: Home, tex
     assert any(word in problem for word in ("hooks", "TOML", "cannot be read"))
     assert (refused.code, refused.facts["outcome"]) == ("blocked_by_hook", "not_started")
     assert refused.message.startswith("the settings cannot be read")
-    assert "doctor" in refused.message
+    assert "doctor" in str(refused.facts["hint"])
+    assert (refused.facts["hook"], refused.facts["reason"]) == (None, "settings")
+    (event,) = home.audited()
+    assert (event["type"], event["hooks"], event["reason"]) == ("CompactionBlocked", [], "settings")
 
 
 def test_an_editor_cannot_name_programs_to_run(home: Home) -> None:

@@ -71,7 +71,7 @@ def large() -> bytes:
 
 def written(home: Home) -> dict[str, str]:
     """Return what lies in a home, but for what a look at a session or a failure may write."""
-    others = ("index.sqlite", "checkpoint_v1.json", "audit.jsonl")
+    others = ("index.sqlite", "checkpoint_v1.json", "audit.jsonl", "audit.head")
     seen = snapshot(home.root).items()
     return {path: digest for path, digest in seen if not any(name in path for name in others)}
 

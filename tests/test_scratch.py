@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve
 
 import python
-from codex_checkpoints.codex import hook_process, program
+from codex_checkpoints.codex import SCRATCH, hook_process, program
 from codex_checkpoints.codex.app_server import AskingFailed, Patience, RequestDeclined
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.history.tokens import of_items, thresholds
@@ -249,6 +249,23 @@ def test_a_fork_that_stays_is_told_of_in_the_log(folder: Path, caplog: pytest.Lo
     assert ask(folder, codex) == FORK
 
     assert caplog.messages == [f"codex_failed: the scratch fork {FORK} is not archived"]
+
+
+def test_a_fork_that_a_killed_process_left_is_put_away_by_the_next_start(home: Home):
+    fork = rollout(session(thread=thread(7), thread_source=SCRATCH), turn(user_said("Fix it")))
+    home.put(fork, 7)
+    lock = home.root / "thread-writer-locks" / f"{thread(7)}.lock"
+    lock.parent.mkdir()
+    with lock.open("w") as file:
+        assert file_lock.take(file.fileno())
+        assert [each["sessionId"] for each in home.json("sessions")] == [thread(7)], "it is at work"
+    assert home.path(7).exists()
+
+    assert home.json("sessions") == home.json("sessions", "--archived") == []
+
+    assert not home.path(7).exists()
+    assert [path.read_bytes() for path in home.root.glob("archived_sessions/*")] == [fork]
+    assert "scratch_left" not in {each["code"] for each in home.json("doctor")["findings"]}
 
 
 def test_a_program_that_cannot_be_started_is_told_of(folder: Path):

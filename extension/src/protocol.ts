@@ -1421,6 +1421,7 @@ export type RefusalCode =
   | "timed_out"
   | "no_preview"
   | "blocked_by_hook"
+  | "has_own_turns"
   | "unknown_compaction"
   | "storage_error"
   | "cancelled";

@@ -27,3 +27,11 @@ test("a conflict says with what, as far as there are words for it", () => {
 test("a code without words is named, and an advice that is no text is not", () => {
   assert.equal(refusalText("policy_text", { hint: 7 }), "Not done: policy_text.");
 });
+
+test("settings that cannot be read are no hook", () => {
+  assert.equal(
+    refusalText("blocked_by_hook", { reason: "settings", hint: "Ask the doctor." }),
+    "Not done: the settings cannot be read. Ask the doctor.",
+  );
+  assert.match(refusalText("blocked_by_hook", { reason: "no" }), /a hook that runs before/);
+});

@@ -159,14 +159,30 @@ def test_taking_back_is_done_or_the_compaction_stands(
     assert undone < tries - 1, "both are tried"
 
 
-def test_two_at_once_each_leave_a_whole_compaction(home: Home) -> None:
+def test_of_several_at_once_one_compacts_and_the_others_are_refused(home: Home) -> None:
+    with home.house() as house:
+        compacting = Compacting(house.sessions, outside({}))
+        request = Request(thread(1), into="new")
+        asked = [compacting.ask(request).consult() for _ in range(3)]
+        first = compacting.install(asked[0]).record.session_id
+        for each in asked[1:]:
+            refused = refusal(lambda: compacting.install(each))  # noqa: B023
+            assert (refused.code, refused.facts["into"]) == ("conflict", first)
+        assert made(home) == [first]
+
+        compacting.compact(request)  # whoever asks afterwards has seen the first
+
+    assert len(made(home)) == 2
+
+
+def test_processes_at_once_leave_whole_compactions_or_a_conflict(home: Home) -> None:
     home.json("sessions")
     processes = [home.start("compact", thread(1), "--json") for _ in range(3)]
-    for process in processes:
-        out, err = process.communicate(timeout=60)
-        assert process.returncode == 0, (out, err)
+    answers = [json.loads(process.communicate(timeout=60)[0]) for process in processes]
 
-    assert [each["type"] for each in records(home, thread(1))] == ["prepared", "installed"] * 3
-    assert sorted(made(home)) == sorted(
-        each["sessionId"] for each in records(home, thread(1)) if each["type"] == "installed"
-    )
+    done = [answer["sessionId"] for answer in answers if "sessionId" in answer]
+    assert done
+    assert {answer["error"]["code"] for answer in answers if "error" in answer} <= {"conflict"}
+    assert sorted(made(home)) == sorted(done)
+    kinds = [each["type"] for each in records(home, thread(1))]
+    assert kinds == ["prepared", "installed"] * len(done)

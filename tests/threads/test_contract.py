@@ -169,6 +169,25 @@ def test_what_would_be_no_line_of_a_history_is_not_written(shop: Shop, mode: str
     )
 
 
+HEADS = {
+    "an item": Item("session_meta", meta(1)),
+    "a copied line": Copied(b'{"ordinal":2,"type":"session_meta","timestamp":"t","payload":{}}'),
+    "a copied line, spaced": Copied(b'{ "ordinal": 2, "payload": {}, "type": "session_meta" }'),
+}
+
+
+@pytest.mark.parametrize("what", HEADS)
+def test_a_second_head_is_not_appended(shop: Shop, mode: str, what: str):
+    shop.store.create_thread(new(1, mode), AT)
+
+    unchanged(
+        shop,
+        1,
+        lambda: shop.store.append_items(thread(1), [said("x"), HEADS[what]], AT),
+        Unsupported,
+    )
+
+
 def test_a_thread_is_made_once(shop: Shop, mode: str):
     shop.store.create_thread(new(1, mode, said("one")), AT)
 

@@ -106,6 +106,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
 
 const CONFLICTS: Readonly<Record<string, string>> = {
   imported: "Not done: this pack was imported already.",
+  compacted: "Not done: the session was compacted meanwhile.",
   undone: "Not done: the compaction was taken back already.",
   later_compaction: "Not done: a later compaction is to be taken back first.",
   gone_on: "Not done: the session went on meanwhile.",
@@ -116,7 +117,9 @@ const CONFLICTS: Readonly<Record<string, string>> = {
 export function refusalText(code: string, facts: Readonly<Record<string, unknown>>): string {
   const { hint, file, reason } = facts;
   const isFile = code === "unreadable_source" && typeof file === "string";
-  const known = code === "conflict" ? CONFLICTS[String(reason)] : REFUSALS[code];
+  const unread = code === "blocked_by_hook" && reason === "settings";
+  const words = unread ? "Not done: the settings cannot be read." : REFUSALS[code];
+  const known = code === "conflict" ? CONFLICTS[String(reason)] : words;
   const sentence = isFile ? "This file cannot be read." : known;
   return `${sentence ?? `Not done: ${code}.`} ${typeof hint === "string" ? hint : ""}`.trim();
 }

@@ -12,8 +12,10 @@ from codex_checkpoints.service.compaction.installing import settle_prepared
 from codex_checkpoints.service.connect.connecting import reopened as connection
 from codex_checkpoints.service.deleting import reopened as deletion
 from codex_checkpoints.service.portable.importing import reopened as an_import
+from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore.restoring import reopened as restore
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.threads import Move
 from codex_checkpoints.service.undertaking import Work
 from codex_checkpoints.storage.durable import StorageError
 
@@ -38,9 +40,23 @@ def recover(sessions: Sessions, now: Callable[[], str]) -> int:
 
 
 def recover_prepared(sessions: Sessions) -> None:
-    """Settle the compactions that builds before this one left, as found in their records."""
+    """Settle what only the records and the index tell of.
+
+    These are the compactions that builds before this one left, and the scratch forks of those by
+    Codex that were cut off.
+    """
     for session_id in sorted(sessions.compactions.holders()):
         try:
             settle_prepared(sessions, session_id)
         except StorageError as error:
             logger.warning("storage_error: compactions of %s: %s", session_id, error)
+    for row in [*sessions.catalogue.current().values()]:
+        if row.scratch and not row.archived and not _is_live(sessions, row.session_id):
+            try:
+                sessions.threads.moved(Move(row.session_id, archive=True, codex=None))
+            except Refusal as refusal:
+                logger.warning("%s: %s", refusal.code, refusal.message)
+
+
+def _is_live(sessions: Sessions, session_id: str) -> bool:
+    return session_id in sessions.catalogue.store.live_threads()

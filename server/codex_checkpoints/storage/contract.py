@@ -393,7 +393,7 @@ class ThreadStore(Protocol):
         `expected` is the look that the caller decided by.  Raises `ThreadNotFound`,
         `ThreadIsLive`, `Conflict` (not as expected), `StorageFailed`, `UnreadableSource` for a
         packed rollout that is damaged, and `Unsupported` for an archived thread, for a history that
-        Codex would not resume, and for a line that would not go on with it.
+        Codex would not resume, for a line that would not go on with it, and for a second head.
         """
         ...
 

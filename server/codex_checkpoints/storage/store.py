@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Generic, TypeVar
 
+from codex_checkpoints.core.rollout.fields import load, object_of
 from codex_checkpoints.storage import query as queries
 from codex_checkpoints.storage.contract import (
     OURS,
@@ -99,6 +100,8 @@ class RolloutStore(ABC, Generic[Lock]):
         at: datetime,
         expected: Look | None = None,
     ) -> Appended:
+        if any(map(is_head, items)):
+            raise Unsupported("a session has one head; behind a second Codex forgets all before it")
         with self._writing(thread_id) as lock:
             rollout = self._newest(thread_id)
             if expected is not None and rollout.look != expected:
@@ -218,6 +221,13 @@ class RolloutStore(ABC, Generic[Lock]):
             if own is not None:
                 base = own.base.rollout_id if own.base else None
                 yield base, own.forked_from, own.parent_session
+
+
+def is_head(item: Item | Copied) -> bool:
+    """Return whether an item is a `session_meta`."""
+    if isinstance(item, Item):
+        return item.type == "session_meta"
+    return object_of(load(item.line)).get("type") == "session_meta"
 
 
 def refuse_archived(rollout: Rollout) -> None:

@@ -39,12 +39,14 @@ from codex_checkpoints.core.compaction.records import (
     Determinism,
     Installed,
     Prepared,
+    Record,
     Sizes,
     Strategy,
     Windows,
     counts_of,
     digest_of,
     remaining,
+    standing,
 )
 from codex_checkpoints.core.digest.composing import Digest, digest_v1
 from codex_checkpoints.core.digest.records import Gathered
@@ -241,7 +243,10 @@ class Compacting:
         """
         outcome = asked.outcome
         if isinstance(outcome, HookResult):
-            asked.events.note("CompactionBlocked", {"hooks": without_reasons(asked.results)})
+            more: dict[str, object] = {"hooks": without_reasons(asked.results)}
+            if not _is_hook(asked, outcome):
+                more = {"hooks": [], **_UNREAD}
+            asked.events.note("CompactionBlocked", more)
             raise _blocked(asked, outcome)
         try:
             return self._installed(asked, self._settled(asked, outcome))
@@ -444,6 +449,7 @@ class Compacting:
         more = fields_of(record) | {"hooks": without_reasons(asked.results)}
         event = asked.events.event("CompactionInstalled", more, session_id)
         with changing(sessions, source_id, record, event) as held:
+            _refuse_second(held.records, asked.plan.source)
             held.add(Prepared(record))
             if isinstance(what, NewThread):
                 sessions.compactions.give(session_id, record)
@@ -492,6 +498,15 @@ def _in_place(plan: CompactionPlan, asked: Asked) -> _Change:
     return source.session_id, chain, lines
 
 
+def _refuse_second(records: Sequence[Record], source: CompactionSource) -> None:
+    """Refuse `conflict` where another process compacted a session since it was read."""
+    newest = standing(records, source.session_id)
+    if newest is not None and newest.compaction_id not in source.known:
+        message = f"session {source.session_id} was compacted meanwhile: {newest.session_id}"
+        facts = {"sessionId": source.session_id, "reason": "compacted", "into": newest.session_id}
+        raise Refusal("conflict", message, facts)
+
+
 def _check_target(request: Request, source: CompactionSource) -> None:
     if request.into != "in-place":
         return
@@ -504,21 +519,29 @@ def _check_target(request: Request, source: CompactionSource) -> None:
         raise Refusal("conflict", message, facts)
 
 
+_UNREAD = {"reason": "settings"}
+"""What stands for a hook where the settings cannot be read, which may name one."""
+
+
+def _is_hook(asked: Asked, stopped: HookResult) -> bool:
+    """Return whether a hook stopped it; settings that cannot be read stand as one without words."""
+    return bool(asked.before.hooks[stopped.number - 1].command)
+
+
 def _blocked(asked: Asked, stopped: HookResult) -> Refusal:
-    if asked.before.hooks[stopped.number - 1].command:
-        message = f"hook {stopped.number} of preCompact stopped it: {stopped.outcome}"
-        message += f", {stopped.reason}" if stopped.reason else ""
-    else:
-        message = (
-            "the settings cannot be read, and they may name hooks that would stop it; "
-            "`doctor` says what is wrong"
-        )
-    facts = {
+    facts: dict[str, object] = {
         "sessionId": asked.plan.source.session_id,
         "hook": stopped.number,
         "outcome": stopped.outcome,
         "reason": stopped.reason,
     }
+    if not _is_hook(asked, stopped):
+        message = "the settings cannot be read, and they may name hooks that would stop it"
+        hint = "`codex-checkpoints doctor` says what is wrong with config.toml."
+        unread = {**_UNREAD, "hook": None, "hint": hint}
+        return Refusal("blocked_by_hook", message, facts | unread)
+    message = f"hook {stopped.number} of preCompact stopped it: {stopped.outcome}"
+    message += f", {stopped.reason}" if stopped.reason else ""
     return Refusal("blocked_by_hook", message, facts)
 
 

@@ -66,7 +66,8 @@ def nothing() -> None:
 class CompactionSource:
     """A session up to the byte `end` of its file; `live` while a process has it loaded.
 
-    `prefix` is the digest of these bytes, or None; `gathered` is what a digest quotes of it.
+    `prefix` is the digest of these bytes, or None; `gathered` is what a digest quotes of it;
+    `known` are the ids of the compactions in its records before it was read.
     """
 
     row: Row
@@ -77,6 +78,7 @@ class CompactionSource:
     traced: Traced
     prefix: str | None = None
     gathered: Gathered | None = None
+    known: frozenset[str] = frozenset()
 
     @property
     def session_id(self) -> str:
@@ -130,6 +132,8 @@ class Sources:
         with catalogue.shared_with(listening):
             self._look_around()
             row = self._sessions.own(session)
+            with storing_compaction(row.session_id):
+                records = self._sessions.compactions.of(row.session_id)
             catalogue.look([row.path])
             row = catalogue.current().get(row.session_id, row)
             opened = catalogue.open(row)
@@ -149,7 +153,9 @@ class Sources:
         if isinstance(first.follower, OwnRecords):
             own = first.follower.replay, first.follower.gathering
             gathered = Digests(self._sessions).gathered(row, own=own)
-        return CompactionSource(row, opened, replay, live, end, traced, first.seal, gathered)
+        known = frozenset(each.compaction_id for each in records if isinstance(each, Installed))
+        about = row, opened, replay, live, end, traced
+        return CompactionSource(*about, first.seal, gathered, known)
 
     def look_at(self, session: str) -> CompactionSource:
         """Read a session for a preview; refuses as `read`.
