@@ -1421,7 +1421,6 @@ export type RefusalCode =
   | "timed_out"
   | "no_preview"
   | "blocked_by_hook"
-  | "has_own_turns"
   | "unknown_compaction"
   | "storage_error"
   | "cancelled";
