@@ -562,28 +562,12 @@ def test_text_from_outside_stays_a_line_of_data() -> None:
     assert "\u202e" not in found.text
 
 
-ADDED = 'print("opened_the_cave\\n")'
-CUT = f"*** Begin Patch\n*** Update File: cave.py\n@@\n-x\n+{ADDED}\n*** End Patch"
+def test_a_line_of_a_patch_is_quoted_whole() -> None:
+    added = 'print("opened_the_cave\\n", cave)'
+    text = f"*** Begin Patch\n*** Update File: cave.py\n@@\n-x\n+{added}\n*** End Patch"
+    found = digest(r.turn(r.user("look"), r.custom_call("apply_patch", text, "c1")))
 
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ({"command": ["bash", "-lc", 'echo "deep_in_cave" | wc']}, 'echo "deep_in_cave" | wc'),
-        ({"cmd": "cd cave_of_77 &&\nmake deep_in_cave"}, r"cd cave_of_77 &&\nmake deep_in_cave"),
-        ({"command": ["apply_patch", CUT]}, ADDED),
-        ({"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{CUT}\nEOF\n"]}, ADDED),
-    ],
-)
-def test_a_call_is_quoted_as_it_was_meant_and_not_as_json_writes_it(
-    arguments: dict[str, object], line: str
-) -> None:
-    name = "shell" if "command" in arguments else "exec_command"
-    found = digest(r.turn(r.user("look"), r.call(name, arguments, "c1")), form="legacy")
-
-    (shown,) = section(found, "KEY_LINES")
-    assert line in shown
-    assert '{"' not in shown
+    assert added in section(found, "KEY_LINES")[0]
 
 
 REFUSED = r.patch_text(add="cave.py", content="opened_the_cave = 1\n")

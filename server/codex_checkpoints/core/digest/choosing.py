@@ -171,7 +171,7 @@ def _candidates(
 def _lines_of(quote: Quote) -> Iterator[tuple[int, str]]:
     """Yield the lines that may be chosen, without indentation; of a patch those that it leaves."""
     is_patch = quote.kind == "patch"
-    is_json = quote.kind == "call" and quote.text.startswith("{")
+    is_json = quote.kind in {"call", "patch"} and quote.text.startswith("{")
     split = _BREAK.split(quote.text) if is_json else quote.text.split("\n")
     for place, row in enumerate(split):
         line = row

@@ -19,7 +19,7 @@ from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
 from codex_checkpoints.core.checkpoint.text import redact, secrets
 from codex_checkpoints.core.digest.ignoring import PATCHED
 from codex_checkpoints.core.digest.outcomes import seconds_of, telling_lines
-from codex_checkpoints.core.digest.patches import counts_of, patch_in
+from codex_checkpoints.core.digest.patches import counts_of
 from codex_checkpoints.core.digest.records import (
     Answer,
     Carried,
@@ -346,8 +346,7 @@ class Gathering(Fold):
         text = text_of(payload.get("arguments")) or text_of(payload.get("input")) or ""
         if action:
             text = " ".join(words_of(action.get("command")) or ()) or text
-        item = item_of(line.kind, payload, bare=line.bare)
-        script = script_of(item)
+        script = script_of(item_of(line.kind, payload, bare=line.bare))
         label, about = label_of(script or name), ends_of(script or text)
         if name == "write_stdin":
             session = str(object_of(load(text.encode(errors="replace"))).get("session_id"))
@@ -360,14 +359,11 @@ class Gathering(Fold):
         if not text or name in _SILENT:
             return
         where = self._where(line, turn_id_of(payload))
+        self._quote(Quote(where, "patch" if is_patch else "call", label, text, about))
         if is_patch:
-            inside = (patch_in(item.arguments) if isinstance(item, ToolCall) else "") or text
-            self._quote(Quote(where, "patch", label, inside, about))
-            named = dict.fromkeys(old or new for old, new in PATCHED.findall(inside))
+            named = dict.fromkeys(old or new for old, new in PATCHED.findall(text))
             self._patches[call_id] = (line.seq, tuple(name.strip() for name in named))
             _keep_newest(self._patches)
-        else:
-            self._quote(Quote(where, "call", label, script or text, about))
 
     def _output(self, payload: Json, line: Line) -> None:
         call_id, output = text_of(payload.get("call_id")) or "", output_of(payload)
