@@ -192,7 +192,17 @@ async def test_the_client_of_the_sdk_reads_the_memory_and_adds_to_it(home: Home)
         after = await session.call_tool("memory.read", {}, meta=META)
 
     assert [(each.is_error, each.structured_content) for each in accepted] == [
-        (False, {"accepted": True, "seq": LAST, "id": name, "kind": kind, "shortened": []})
+        (
+            False,
+            {
+                "accepted": True,
+                "seq": LAST,
+                "id": name,
+                "kind": kind,
+                "shortened": [],
+                "evicted": [],
+            },
+        )
         for name, kind in (("login.limit", "fact"), ("d1", "decision"), (None, "plan"))
     ]
     assert refused.is_error

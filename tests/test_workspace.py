@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import stat
+import subprocess
 import sys
 import tempfile
 import threading
@@ -337,6 +338,34 @@ def test_a_link_that_stays_inside_is_followed_unless_it_leads_nowhere_or_in_a_ci
     uris = ["file", "base/file", "gone", "circle", "circle/file"]
     assert Workspace().hashes(str(tmp_path), uris) == dict.fromkeys(uris[:2], sha(b"one"))
     assert hash_of(Workspace(), tmp_path / "base", "file") == sha(b"one")
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from codex_checkpoints.storage.workspace import Workspace
+base, uri = (bytes.fromhex(each).decode() for each in sys.argv[2:])
+print(Workspace().hashes(base, [uri]).get(uri), Workspace().folders(base, [uri]) != set())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="names are Unicode there")
+@pytest.mark.parametrize("locale", ["C", "POSIX", "C.UTF-8", "de_DE.ISO-8859-1", "ja_JP.eucJP"])
+def test_a_name_is_utf8_in_every_locale(tmp_path: Path, locale: str):
+    base = tmp_path / "straße"
+    (base / "日本").mkdir(parents=True)
+    (base / "日本/größe.py").write_bytes(b"one")
+    named = (text.encode().hex() for text in (str(base), "日本/größe.py"))
+
+    told = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(Path(__file__).parents[1] / "server"), *named],
+        env={"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert told.stdout.strip() == f"{sha(b'one')} True"
 
 
 def test_a_file_outside_has_a_hash_only_where_the_setting_allows(tmp_path: Path):

@@ -18,6 +18,7 @@ from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import Row, Touched
+from codex_checkpoints.storage.workspace import native
 from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
@@ -258,5 +259,5 @@ class Follower:
         files = [uri for uri, artifact in artifacts.items() if artifact.kind == "file"]
         folders = self.sessions.workspace.folders(opened.now().state.base, files)
         # Any part of the way may be made again or renamed.
-        names = (part for uri in files for part in uri.split("/"))
+        names = (native(part) for uri in files for part in uri.split("/"))
         return _Observed(frozenset(folders), frozenset(names))

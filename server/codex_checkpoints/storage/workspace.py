@@ -60,6 +60,8 @@ _FILE_FLAGS = os.O_RDONLY | open_flags(
 )
 _FOLDER_FLAGS = os.O_RDONLY | open_flags("PATH", "DIRECTORY", "NOFOLLOW", "CLOEXEC")
 
+_NAMES_ARE_UTF8 = sys.getfilesystemencoding() == "utf-8"
+
 _Stamp = tuple[int, int, int, int, int]
 """What differs between two states of a file, without reading it."""
 
@@ -78,6 +80,11 @@ class _Hashed:
         """Return whether an equal stamp proves equal content: not if it was fresh when hashed."""
         newest = max(stamp[-2:])
         return self.stamp == stamp and newest + _GRANULARITY_NS < self.at_ns
+
+
+def native(text: str) -> str:
+    """Return how Python names the file with this name in UTF-8, in any locale."""
+    return text if _NAMES_ARE_UTF8 else os.fsdecode(text.encode(errors="surrogateescape"))
 
 
 class Workspace:
@@ -188,12 +195,12 @@ class Workspace:
         if base is None or not _is_native(base) or not os.path.isabs(base):
             return None
         try:
-            root = os.path.realpath(base, strict=True)
+            root = os.path.realpath(native(base), strict=True)
             if not os.path.isdir(root):
                 return None
         except (OSError, ValueError):
             return None
-        return _Place(os.path.normpath(base), root, self._outside)
+        return _Place(os.path.normpath(native(base)), root, self._outside)
 
     def _hash(self, root: str, path: str) -> str | None:
         with contextlib.suppress(OSError, ValueError):
@@ -252,7 +259,7 @@ class _Place:
         """Return the path of a file by text alone; None where it may not be looked at."""
         if not _is_native(uri):
             return None
-        path = os.path.normpath(os.path.join(self.base, uri))
+        path = os.path.normpath(os.path.join(self.base, native(uri)))
         if _is_below(self.base, path):
             return path
         # Asking for a file on a strange host would show that host who we are.
