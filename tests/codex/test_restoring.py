@@ -74,6 +74,9 @@ def fresh(items: list[dict[str, Json]]) -> bool:
     )
 
 
+NAME = "before the rewrite: Fix the division, größer 日本 🙂"
+
+
 @both_modes
 def test_codex_goes_on_with_a_soft_branch_where_the_turn_ended(
     scripted: MakeHome, legacy: bool
@@ -88,7 +91,9 @@ def test_codex_goes_on_with_a_soft_branch_where_the_turn_ended(
     with AppServer(home) as server:
         assert set(server.listed()) == {branch, thread}
         assert server.read(branch)["forkedFromId"] == thread
-    items = sent(home, model, branch)
+        # Of other threads Codex has the name in its database; `resume` goes by the list too.
+        assert server.read(branch)["name"] == (NAME if legacy else None)
+    items = sent(home, model, NAME)
     assert items[: len(history)] == history
     assert fresh(items[len(history) :])
     assert SAID in str(history)

@@ -5,8 +5,9 @@ the last line counts (STO-10, STO-11).  A later line of Codex's own `session_ind
 before it; a name that the history holds comes last.
 
 Codex's list only grows.  A rename of a legacy thread adds one line, as Codex itself would, and so
-does the name of a soft branch.  Codex 0.169 goes by the list unless it has named the thread itself:
-then by its database, which we never write, until that is made anew.
+does the name of a soft branch, by which `codex resume` finds it.  For a legacy thread Codex 0.169
+goes by the list unless it has named the thread itself: then by its database, which we never write,
+until that is made anew.
 """
 
 from __future__ import annotations
