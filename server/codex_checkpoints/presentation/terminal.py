@@ -92,12 +92,13 @@ class Screen:
         return plain(stamp if self.width is None else _FRACTION.sub("", stamp))
 
     def moment_here(self, stamp: str) -> str:
-        """Return a time in UTC, and beside it as the clock on this machine shows it."""
+        """Return a time in UTC, and beside it as the clock here shows it where that differs."""
         try:
             here = datetime.fromisoformat(stamp).astimezone()
         except (ValueError, OverflowError):
             return self.moment(stamp)
-        return f"{self.moment(stamp)} (here {here:%Y-%m-%d %H:%M:%S})"
+        beside = f" (here {here:%Y-%m-%d %H:%M:%S})" if here.utcoffset() else ""
+        return self.moment(stamp) + beside
 
     def ours(self, command: str) -> str:
         """Return a command of ours with the same folders."""

@@ -86,13 +86,13 @@ def _artifact(artifact: Artifact, caps: Caps) -> str:
     # A command is cut like a value; the uri of a file or a tool is never cut.
     is_value = artifact.kind == "command"
     uri = _value(artifact.uri, caps) if is_value else one_line(artifact.uri)
-    known = [] if artifact.hash is None else [f"hash={_short(artifact.hash)}"]
+    known = [] if artifact.hash is None else [f"hash={short_hash(artifact.hash)}"]
     known += ["changed"] if artifact.is_changed else []
     behind = f" ({' '.join(known)})" if known else ""
     return f"- {_ARTIFACT_LABELS[artifact.kind]}{uri}{behind}"
 
 
-def _short(known: str) -> str:
+def short_hash(known: str) -> str:
     """Return the kind of a hash and its first digits; size and time stay whole."""
     kind, separator, digits = one_line(known).partition(":")
     return f"{kind}{separator}{digits if kind == 'stat' else digits[:_DIGITS]}"

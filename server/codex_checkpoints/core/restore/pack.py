@@ -21,6 +21,7 @@ from codex_checkpoints.core.checkpoint.text import cut, one_line, redact, value
 from codex_checkpoints.core.checkpoint.view import (
     decision_line,
     fact_line,
+    short_hash,
     standing_decisions,
     step_line,
 )
@@ -416,7 +417,7 @@ def _later(contents: PackContents) -> list[str]:
 
 
 def _file(file: FileReference, since: str | None) -> str:
-    words = [] if file.hash is None else [f"hash={one_line(file.hash)}"]
+    words = [] if file.hash is None else [f"hash={short_hash(file.hash)}"]
     words += [] if file.size is None else [f"size={file.size}"]
     words.append(f"touched={'yes' if file.touched else 'no'}")
     words.append(f"sentToModel={'yes' if file.sent_to_model else 'no'}")
@@ -432,7 +433,7 @@ def _region(region: Region) -> str:
 def _pin(pin: Pinned) -> Iterator[str]:
     lines = "" if pin.start is None else f" lines {pin.start}-{pin.end}"
     known = "" if pin.unseen is None else f" ({_UNSEEN[pin.unseen]})"
-    known = known if pin.hash is None else f" (hash={one_line(pin.hash)})"
+    known = known if pin.hash is None else f" (hash={short_hash(pin.hash)})"
     yield f"pinned: {one_line(pin.uri)}{lines}{known}"
     yield from (f"| {text}".rstrip() for text in _content(pin)[0])
 
