@@ -419,4 +419,10 @@ test("what travels along goes by names that people know", () => {
   assert.equal(name("notes", "fact:build:command"), "Fact build:command");
   assert.equal(name("notes", "of another kind"), "of another kind");
   assert.equal(name("files", "task"), "task");
+  assert.equal(name("files", "note:draft.md"), "note:draft.md");
+  assert.equal(name("files", "reread:src/a.py"), "Lines to read again of src/a.py");
+  assert.equal(name("commands", "command:#56"), "Command #56");
+  assert.equal(name("window", "message:#8"), "Message #8");
+  assert.equal(name("pinned", "docs/rules.md"), "docs/rules.md");
+  assert.equal(name("pinned", "text:2"), "Pinned text 2");
 });

@@ -101,14 +101,26 @@ export function partName(part: string): string {
   return names[part] ?? part;
 }
 
-/** The name of an item in a pack: a note by its kind, other items by their id. */
+const ITEMS: Readonly<Record<string, string>> = {
+  "notes/step": "Step",
+  "notes/decision": "Decision",
+  "notes/fact": "Fact",
+  "files/reread": "Lines to read again of",
+  "pinned/message": "Pinned message",
+  "pinned/note": "Pinned note",
+  "pinned/text": "Pinned text",
+  "commands/command": "Command",
+  "window/message": "Message",
+};
+
+/** The name of an item in a pack for people; a file and a pinned file go by their id. */
 export function itemName({ part, id }: PackItem): string {
-  if (part !== "notes") {
-    return id;
+  if (part === "notes" && /^task(:|$)/.test(id)) {
+    return "The task";
   }
-  const names: Record<string, string> = { step: "Step", decision: "Decision", fact: "Fact" };
-  const [, kind = "", own = ""] = /^(step|decision|fact)(?::(.*))?$/s.exec(id) ?? [];
-  return /^task(:|$)/.test(id) ? "The task" : kind === "" ? id : `${names[kind]} ${own}`;
+  const [, kind = "", own = ""] = /^(\w+):(.*)$/s.exec(id) ?? [];
+  const name = ITEMS[`${part}/${kind}`];
+  return name === undefined ? id : `${name} ${own}`;
 }
 
 export function restoreChoices(restores: readonly RestoreEntry[], time: (stamp: string) => string) {

@@ -1,7 +1,7 @@
 /** The details of a restore, as sections of a page (AGN-68). */
 
 import type { RestoreDetails } from "../protocol.ts";
-import { type Details, modeLabel, partName } from "./restore.ts";
+import { type Details, itemName, modeLabel, partName } from "./restore.ts";
 import { plain } from "./text.ts";
 
 export function detailSections(shown: Details): Section[] {
@@ -149,7 +149,10 @@ function packSections(details: RestoreDetails): Section[] {
     pack === null ? { kind: "sentence", text: gone } : { kind: "text", text: pack };
   const title = `State pack, ${packTokens ?? 0} of ${budget ?? 0} tokens`;
   const part: Column = ["Part", (each) => partName(word(each, "part"))];
-  const item = coded("Item", "id");
+  const item: Column = [
+    "Item",
+    (each) => plain(itemName({ part: word(each, "part"), id: word(each, "id") })),
+  ];
   const why: Column = ["Why", (each) => reasons[word(each, "reason")] ?? word(each, "reason")];
   return [
     ...(budget === null ? [] : [{ id: "pack", title, count: null, isOpen: false, body }]),
