@@ -725,6 +725,35 @@ def test_a_bad_setting_takes_no_other_with_it_and_an_editor_goes_before_the_file
     )
 
 
+def test_a_folder_sets_what_a_digest_of_its_sessions_takes_and_adds_names_that_it_ignores():
+    settings, told = read_settings(
+        'digestIgnore = ["*.pem"]\n'
+        '[folders."/home/ana"]\ndigestTokens = 0\ndigestIgnore = ["a"]\n'
+        '[folders."/home/ana/shop"]\ndigestTokens = 500\n'
+        '[folders."/home/ana/shop/web"]\ndigestIgnore = ["b"]\n'
+    )
+    assert told == ()
+
+    def at(cwd: str | None) -> tuple[int, tuple[str, ...]]:
+        found = settings.at(cwd)
+        return found.digest_tokens, found.digest_ignore
+
+    assert at(None) == at("/home/an") == at("/home/anabel") == (8000, ("*.pem",))
+    assert at("/home/ana") == (0, ("*.pem", "a"))
+    assert at("/home/ana/shop") == at("/home/ana/shop/docs") == (500, ("*.pem", "a"))
+    assert at("/home/ana/shop/web") == (500, ("*.pem", "a", "b"))
+
+
+@pytest.mark.parametrize(
+    "own", ["digestTokens = 40_000", "digestIgnore = [1]", "userId = 'me'", "hooks = {}"]
+)
+def test_a_wrong_setting_of_a_folder_keeps_the_others(own: str):
+    settings, told = read_settings(f'followedSessions = 3\n[folders."/home/ana"]\n{own}\n')
+
+    assert settings == Settings(followed_sessions=3)
+    assert ["folders" in each for each in told] == [True]
+
+
 def test_an_editor_adds_names_that_digests_ignore_and_takes_none_away():
     # A folder has settings of the editor, too, and must not have its secrets quoted.
     settings, _ = read_settings('digestIgnore = ["*.pem", "vault.*"]')
@@ -733,6 +762,12 @@ def test_an_editor_adds_names_that_digests_ignore_and_takes_none_away():
         (),
     )
     assert with_editor(settings, {"digestIgnore": []}) == (settings, ())
+    shop = "/home/ana/shop"
+    settings, _ = read_settings(f'[folders."{shop}"]\ndigestIgnore = ["a"]\ndigestTokens = 9')
+    for_folder, _ = with_editor(settings, {"folders": {shop: {"digestIgnore": ["b"]}}})
+    assert for_folder.at(shop).digest_ignore == (*settings.digest_ignore, "a", "b")
+    assert for_folder.at(shop).digest_tokens == 9
+    assert with_editor(settings, {}) == (settings, ())
     wrong, told = with_editor(settings, {"digestIgnore": [7], "digestTokens": 2000})
     assert wrong == evolve(settings, digest_tokens=2000)
     assert ["digestIgnore" in each for each in told] == [True]

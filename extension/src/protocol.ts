@@ -104,11 +104,7 @@ export interface CompactionWarning {
   readonly message: string;
 }
 
-/**
- * The parts of a replacement; their tokens make up `tokensAfter`.
- *
- * `stateTokens` is what the how-to text and the view take.
- */
+/** The parts of a replacement; `stateTokens` is what the how-to text and the view take. */
 export interface CompactionContents {
   readonly messages: readonly KeptMessage[];
   readonly view: string;

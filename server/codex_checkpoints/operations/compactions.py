@@ -45,10 +45,7 @@ class CompactParams:
 
 @frozen
 class CompactionContents:
-    """The parts of a replacement; their tokens make up `tokensAfter`.
-
-    `stateTokens` is what the how-to text and the view take.
-    """
+    """The parts of a replacement; `stateTokens` is what the how-to text and the view take."""
 
     messages: tuple[KeptMessage, ...]
     view: str

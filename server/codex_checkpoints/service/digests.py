@@ -8,6 +8,7 @@ and then over the session's own records.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from itertools import islice
 
 from attrs import evolve
@@ -140,7 +141,6 @@ class Digests:
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
-        self._ignored = Ignoring(sessions.settings.digest_ignore)
 
     def digest(
         self, session: str, turn: str | int | None = None, tokens: int | None = None
@@ -154,10 +154,10 @@ class Digests:
         if turn is not None:
             replay = opened.now()
             until = end_of(find_turn(replay, turn, row.session_id), replay.state.turns.turns)
-        default = default_budget(self._sessions.settings.digest_tokens, row.context_window)
-        budget = checked_budget(tokens, default)
+        setting = self._sessions.settings.at(row.cwd).digest_tokens
+        budget = checked_budget(tokens, default_budget(setting, row.context_window))
         gathered = self.gathered(row, until) if budget else Gathered()
-        return digest_v1(gathered, self.terms(budget))
+        return digest_v1(gathered, self.terms(row, budget))
 
     def injected(self, row: Row, setting: int, beside: Collection[str] = (), *, whole: bool) -> str:
         """Return the digest for a hook, which Codex waits for.
@@ -180,7 +180,7 @@ class Digests:
         if not whole and not gathered.replaced_below:
             return ""
         before = None if whole else gathered.replaced_below
-        return digest_v1(gathered, self.terms(budget, beside, before)).text
+        return digest_v1(gathered, self.terms(row, budget, beside, before)).text
 
     def _near(self, row: Row) -> int:
         """Return how many bytes of the end of a file to read: from before its last compaction."""
@@ -190,10 +190,10 @@ class Digests:
         return _NEAR if place is None else size - place + _NEAR
 
     def terms(
-        self, budget: int, beside: Collection[str] = (), before: int | None = None
+        self, row: Row, budget: int, beside: Collection[str] = (), before: int | None = None
     ) -> DigestTerms:
-        """Return the terms of a digest, with the settings."""
-        ignore = self._sessions.settings.digest_ignore
+        """Return the terms of a digest, with the settings for the session's folder."""
+        ignore = self._sessions.settings.at(row.cwd).digest_ignore
         return DigestTerms(budget, beside, ignore=ignore, before=before)
 
     def gathered(
@@ -207,8 +207,7 @@ class Digests:
             replay, gathered = self._read(row, until, None)
         else:
             replay, gathered = own[0], own[1].gathered(row.session_id)
-        pinned = self._pinned(row, replay)
-        drifted = self._drifted(self._sessions.catalogue.open(row), replay)
+        at_its_end = replay
         parts = [gathered]
         read = {row.session_id}
         at = row
@@ -226,7 +225,14 @@ class Digests:
         whole = parts.pop()
         while parts:
             whole = parts.pop().after(whole)
-        return evolve(whole, pinned=pinned, drifted=drifted)
+        return self.as_of_now(row, self._sessions.catalogue.open(row), at_its_end, whole)
+
+    def as_of_now(
+        self, row: Row, opened: SessionFile, replay: Replay, gathered: Gathered
+    ) -> Gathered:
+        """Return what was gathered with the pins of a session and its files as they are now."""
+        drifted = self._drifted(opened, replay)
+        return evolve(gathered, pinned=self._pinned(row, replay), drifted=drifted)
 
     def _drifted(self, opened: SessionFile, replay: Replay) -> frozenset[str]:
         """Return the files that are not what a session had seen at the end of a replay."""
@@ -359,12 +365,13 @@ class Digests:
         if not query.strip():
             raise misfit("query: must not be empty")
         row = self._sessions.find(session)
+        ignored = self._ignoring(row)
         hits: list[Hit] = []
 
         def found_in(entry: Entry) -> Entry | None:
             if not any(True for _ in lines_with(entry, query)):
                 return None
-            shown = self._shown(entry)
+            shown = self._shown(entry, ignored)
             if shown is None:
                 return None
             text = "\n".join(islice(lines_with(shown, query), MOST_HITS))
@@ -404,13 +411,14 @@ class Digests:
 
         `part` and `most` are those of `Recall`; without a part it is what may be shown.
         """
+        ignored = self._ignoring(row)
         last: int | None = None
         at: Row | None = row
         read = set[str]()
         while at is not None and at.session_id not in read:
             read.add(at.session_id)
             replay = Replay()
-            recall = Recall(replay, is_named, part or self._shown, most)
+            recall = Recall(replay, is_named, part or partial(self._shown, ignored=ignored), most)
             self._pass_over(at, replay, None, last)
             counted = enumerate(recall.turns.counting(), 1)
             gone = {turn.turn_id for turn in recall.turns.turns if turn.rolled_back}
@@ -422,14 +430,18 @@ class Digests:
                 return
             last, at = seed.seq, self._source_of(at)
 
-    def _shown(self, entry: Entry) -> Entry | None:
+    def _ignoring(self, row: Row) -> Ignoring:
+        return Ignoring(self._sessions.settings.at(row.cwd).digest_ignore)
+
+    @staticmethod
+    def _shown(entry: Entry, ignored: Ignoring) -> Entry | None:
         """Return an entry without the files that are never quoted; None if it is about one."""
         if entry.kind == "patch":
-            return None if self._ignored.patch(entry.text) else entry
-        if self._ignored.script(entry.about):
+            return None if ignored.patch(entry.text) else entry
+        if ignored.script(entry.about):
             return None
         is_output = entry.kind == "output"
-        return evolve(entry, text=self._ignored.without(entry.text)) if is_output else entry
+        return evolve(entry, text=ignored.without(entry.text)) if is_output else entry
 
 
 @frozen

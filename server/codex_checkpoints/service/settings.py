@@ -49,6 +49,14 @@ _UNREADABLE_HOOKS: Mapping[str, tuple[Hook, ...]] = {"preCompact": (Hook(()),)}
 
 
 @frozen
+class FolderSettings:
+    """What a folder sets for its sessions; None takes the setting of all."""
+
+    digest_tokens: int | None = None
+    digest_ignore: tuple[str, ...] = ()
+
+
+@frozen
 class Settings:
     """All settings.
 
@@ -62,6 +70,7 @@ class Settings:
     marks before each compaction of Codex's; `inject_on_prompt` adds the view to prompts;
     `digest_tokens` is the most that a digest takes in a handoff, `hook_digest_tokens` in what a
     hook gives Codex, 0 for none; `digest_ignore` are names of files that are never quoted;
+    `folders` is what holds for sessions in a folder, by its path;
     `restore_budget_tokens` is for the state pack of a hard restore (AGN-53); `soft_restore` says
     whether a soft branch copies its source's lines or names them (`history_base`); `user_id` and
     `org_id` go into the audit.
@@ -86,6 +95,7 @@ class Settings:
     digest_tokens: int = 8000
     hook_digest_tokens: int = 4000
     digest_ignore: tuple[str, ...] = IGNORED
+    folders: Mapping[str, FolderSettings] = Factory(dict[str, "FolderSettings"])
     soft_restore: Literal["copy", "reference"] = "copy"
     user_id: str | None = None
     org_id: str | None = None
@@ -93,6 +103,24 @@ class Settings:
     def caps_for(self, model: str | None) -> Caps:
         """Return the caps for a session of this model."""
         return self.caps if model is None else self.caps_per_model.get(model, self.caps)
+
+    def at(self, cwd: str | None) -> Settings:
+        """Return the settings for a session that was started in a folder.
+
+        Of the named folders that it lies in, the innermost has the last word on a size, and each
+        adds its names to `digest_ignore`.
+        """
+        found = self
+        for folder in sorted(self.folders, key=len):
+            if cwd is not None and _is_in(cwd, folder):
+                own = self.folders[folder]
+                tokens = own.digest_tokens
+                found = evolve(
+                    found,
+                    digest_tokens=found.digest_tokens if tokens is None else tokens,
+                    digest_ignore=(*found.digest_ignore, *own.digest_ignore),
+                )
+        return found
 
 
 UNREADABLE = Settings(hooks=_UNREADABLE_HOOKS)
@@ -156,13 +184,22 @@ def overridden(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings, 
 def with_editor(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings, tuple[str, ...]]:
     """Return settings overridden by an editor's, which a workspace may have chosen.
 
-    So `hooks` are left out, since they are programs to run, and `digestIgnore` adds names to those
-    of the file and takes none away.
+    So `hooks` are left out, since they are programs to run, and `digestIgnore`, also that of a
+    folder, adds names to those of the file and takes none away.
     """
     allowed = {name: value for name, value in table.items() if name != "hooks"}
     found, problems = overridden(settings, allowed)
-    names = dict.fromkeys((*settings.digest_ignore, *found.digest_ignore))
-    return evolve(found, digest_ignore=tuple(names)), problems
+    folders = dict(settings.folders)
+    for folder, own in found.folders.items():
+        known = folders.get(folder, FolderSettings())
+        tokens = known.digest_tokens if own.digest_tokens is None else own.digest_tokens
+        folders[folder] = FolderSettings(tokens, _added(known.digest_ignore, own.digest_ignore))
+    ignore = _added(settings.digest_ignore, found.digest_ignore)
+    return evolve(found, digest_ignore=ignore, folders=folders), problems
+
+
+def _added(names: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*names, *more)))
 
 
 def _rule(
@@ -232,6 +269,26 @@ def _table(value: object) -> dict[str, object]:
     return {str(name): each for name, each in cast("dict[object, object]", value).items()}
 
 
+def _folders(settings: Settings, value: object) -> Settings:
+    folders = {folder: _folder(_table(own)) for folder, own in _table(value).items()}
+    return evolve(settings, folders=folders)
+
+
+def _folder(table: Mapping[str, object]) -> FolderSettings:
+    if not table.keys() <= {"digestTokens", "digestIgnore"}:
+        raise ValueError("a folder has digestTokens and digestIgnore")
+    found = Settings(digest_ignore=())
+    for name, each in table.items():
+        found = _RULES[name](found, each)
+    tokens = found.digest_tokens if "digestTokens" in table else None
+    return FolderSettings(tokens, found.digest_ignore)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    inner, outer = os.path.normcase(path), os.path.normcase(folder)
+    return inner == outer or inner.startswith(os.path.join(outer, ""))
+
+
 def _hooks(settings: Settings, value: object) -> Settings:
     table = _table(value)
     unknown = sorted(table.keys() - set(HOOK_EVENTS))
@@ -286,6 +343,7 @@ _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {
     "digestTokens": _within("digest_tokens", 0, 32_000),
     "hookDigestTokens": _within("hook_digest_tokens", 0, 32_000),
     "digestIgnore": _names("digest_ignore"),
+    "folders": _folders,
     "restoreBudgetTokens": _whole("restore_budget_tokens", 0),
     "softRestore": _choice("soft_restore", "copy", "reference"),
     "userId": _name("user_id"),

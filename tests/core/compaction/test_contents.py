@@ -32,8 +32,9 @@ def contents(items: list[Item], terms: Terms, *, live: bool = False) -> Contents
     built = build(pasts(items), CHECKPOINT, CAPS, terms)
     assert isinstance(built, Replacement), built
     found = contents_of(built, live=live)
-    parts = [each.tokens for each in found.messages]
-    assert sum(parts) + found.state_tokens + found.digest.tokens == built.report.after
+    parts = sum(each.tokens for each in found.messages) + of_item(handoff(VIEW, found.digest.text))
+    assert parts == built.report.after
+    assert found.state_tokens == of_item(handoff(VIEW))
     return found
 
 
@@ -71,7 +72,7 @@ def test_a_digest_that_there_is_no_room_for_is_left_out_and_warned_of(too_large_
 
     found = contents([user("fix the login"), *WORK], terms)
 
-    assert found.digest.tokens == 0
+    assert (found.digest.text, found.digest.budget) == ("", 32_000)
     assert codes(found) == [("digest_left_out", 1)]
 
 

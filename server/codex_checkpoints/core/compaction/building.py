@@ -25,7 +25,7 @@ from codex_checkpoints.core.compaction.kinds import (
     kind_of,
     plain_message,
 )
-from codex_checkpoints.core.digest.composing import Digest
+from codex_checkpoints.core.digest.composing import LEAST_TOKENS, Digest
 from codex_checkpoints.core.history.items import texts, user_message
 from codex_checkpoints.core.history.tokens import (
     Source,
@@ -385,10 +385,15 @@ def build(
     Where only the digest makes it no smaller than the history, it goes without.
     """
     built = _build(history, checkpoint, caps, terms)
-    if isinstance(built, Declined) and built.reason == "not_smaller" and terms.digest is not None:
-        built = _build(history, checkpoint, caps, attrs.evolve(terms, digest=None))
+    quote = terms.digest
+    if isinstance(built, Declined) and built.reason == "not_smaller" and quote is not None:
+
+        def nothing(beside: Sequence[str], before: int) -> Digest:
+            return Digest(budget=quote(beside, before).budget)
+
+        built = _build(history, checkpoint, caps, attrs.evolve(terms, digest=nothing))
         if isinstance(built, Replacement):
-            return attrs.evolve(built, digest_refused=True)
+            return attrs.evolve(built, digest_refused=built.digest.budget >= LEAST_TOKENS)
     return built
 
 
@@ -414,7 +419,7 @@ def _build(
             break
         if of_item(last) > terms.target:
             refused = bool(digest.text)
-            digest, last = Digest(), handoff(view)
+            digest, last = Digest(budget=digest.budget), handoff(view)
         # The oldest messages go until the rest and the handoff fit; never the newest (CKP-15).
         least = of_item(last)
         found = TooLarge(0, 0)
@@ -429,7 +434,8 @@ def _build(
         kept = [kept[place] for place in found.kept]
     items = (*(each.item for each in kept), last)
     origins = (*(each.place for each in kept), None)
-    bound = _bound_of(selection, last, terms, digest.budget - digest.tokens)
+    unused = digest.budget - digest.tokens if digest.text else 0
+    bound = _bound_of(selection, last, terms, unused)
     pieces = _pieces(history, selection, kept)
     built = reported(history, terms, items, origins, bound, pieces)
     if isinstance(built, Declined):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codex_checkpoints.core.compaction.building import Fate, Replacement
+from codex_checkpoints.core.compaction.handoff import handoff
 from codex_checkpoints.core.digest.composing import LEAST_TOKENS, Digest
 from codex_checkpoints.core.history.items import texts
 from codex_checkpoints.core.history.tokens import of_item
@@ -36,10 +37,7 @@ class CompactionWarning:
 
 @frozen
 class Contents:
-    """The parts of a replacement, whose tokens make up its estimate.
-
-    `stateTokens` is what the how-to text and the view take.
-    """
+    """The parts of a replacement; `stateTokens` is what the how-to text and the view take."""
 
     messages: tuple[KeptMessage, ...]
     view: str
@@ -50,16 +48,14 @@ class Contents:
 
 def contents_of(built: Replacement, *, live: bool) -> Contents:
     """Return the parts of a replacement of ours; `live`: Codex has the session open."""
-    *kept, handoff = built.items
     messages: list[KeptMessage] = []
-    for item, place in zip(kept, built.origins, strict=False):
+    for item, place in zip(built.items[:-1], built.origins, strict=False):
         piece = built.report.pieces[place or 0]
         ref = piece.ref and piece.ref.replace("seq:", "#")
         text = "\n".join(texts(item))
         messages.append(KeptMessage(ref, piece.at, text, of_item(item), piece.cut_tokens))
-    digest = built.digest
-    state = of_item(handoff) - digest.tokens
-    return Contents(tuple(messages), built.view, state, digest, tuple(_warnings(built, live=live)))
+    state, warnings = of_item(handoff(built.view)), tuple(_warnings(built, live=live))
+    return Contents(tuple(messages), built.view, state, built.digest, warnings)
 
 
 def _warnings(built: Replacement, *, live: bool) -> Iterator[CompactionWarning]:

@@ -299,7 +299,9 @@ class Compacting:
         return pending
 
     def _built(self, request: Request, *, seal: bool) -> CompactionPlan:
-        quoted = bool(checked_budget(request.digest_tokens, self._sessions.settings.digest_tokens))
+        settings = self._sessions.settings
+        default = settings.digest_tokens or len(settings.folders)
+        quoted = bool(checked_budget(request.digest_tokens, default))
         source, terms = self._ground(request, seal=seal, quoted=quoted)
         caps = self._sessions.settings.caps_for(source.replay.state.model)
         past, checkpoint = self._sources.past(source), self._sources.checkpoint(source)
@@ -318,13 +320,13 @@ class Compacting:
         self, request: Request, source: CompactionSource, gathered: Gathered
     ) -> Callable[[Sequence[str], int], Digest]:
         """Return what makes the digest of a source, beside messages and for a context."""
-        setting = self._sessions.settings.digest_tokens
+        setting = self._sessions.settings.at(source.row.cwd).digest_tokens
         digests = Digests(self._sessions)
 
         def digest(beside: Sequence[str], before: int) -> Digest:
             default = default_budget(setting, source.window, before)
             budget = checked_budget(request.digest_tokens, default)
-            return digest_v1(gathered, digests.terms(budget, beside))
+            return digest_v1(gathered, digests.terms(source.row, budget, beside))
 
         return digest
 

@@ -169,7 +169,11 @@ class Sources:
             or self.is_changed(kept)
         ):
             self._sessions.previewed = kept = self.read(session, quoted=True)
-        return evolve(kept, live=self._is_live(kept.session_id))
+        gathered = kept.gathered
+        if gathered is not None:
+            digests = Digests(self._sessions)
+            gathered = digests.as_of_now(kept.row, kept.opened, kept.replay, gathered)
+        return evolve(kept, live=self._is_live(kept.session_id), gathered=gathered)
 
     def _is_live(self, session_id: str) -> bool:
         return session_id in self._sessions.catalogue.store.live_threads()
