@@ -1,4 +1,4 @@
-/** Compacts a session after a preview, and resumes sessions in a terminal. */
+/** Compacts a session, and resumes sessions in a terminal. */
 
 import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
@@ -6,7 +6,6 @@ import { figures, Hints, notice, percentOf, reportText } from "./model/compactio
 import { refusalText } from "./model/status.ts";
 import {
   type Compacted,
-  CompactPreviewRequest,
   CompactRequest,
   type Resumed,
   ResumeRequest,
@@ -18,9 +17,12 @@ import type { SessionNode } from "./sessionTree.ts";
 import { turnOff } from "./settings.ts";
 import { openCodex } from "./terminal.ts";
 
-export function compactionCommands(app: App): Commands {
+export function compactionCommands(
+  app: App,
+  preview: (session: SessionSummary) => Promise<void>,
+): Commands {
   return {
-    compactSession: onSession(app, (session) => compact(app, session)),
+    compactSession: onSession(app, preview),
     undoCompaction: (node?: SessionNode) => {
       const compactionId = node?.kind === "window" ? node.window.compactionId : null;
       return compactionId === null ? undefined : attempt(() => undo(app, compactionId));
@@ -30,27 +32,32 @@ export function compactionCommands(app: App): Commands {
   };
 }
 
-async function compact(app: App, session: SessionSummary): Promise<void> {
-  const { server, documents } = app;
-  const how = { placement: "manual", force: false, digestTokens: null };
-  const asked = { sessionId: session.sessionId, ...how };
-  const first = { ...asked, into: "new", strategy: "checkpoint" };
-  const looking = "Looking at what a compaction would do";
-  const would = await longRequest(server, looking, CompactPreviewRequest, first);
-  if (would === undefined) {
-    return;
-  }
-  await documents.compareHistories(session);
+/** Open the preview of a compaction. */
+async function openPreview({ sessionId }: SessionSummary): Promise<void> {
+  await vscode.commands.executeCommand("codexCheckpoints.compactSession", { sessionId });
+}
+
+/** Ask where the work goes on, and compact; false if the user does not want to. */
+export async function compact(
+  app: App,
+  session: SessionSummary,
+  would: Compacted,
+  digestTokens: number | null,
+): Promise<boolean> {
   const place = await askPlace(figures(would));
   if (place === undefined) {
-    return;
+    return false;
   }
   const { into, strategy } = place;
   const title = strategy === "codex" ? "Codex writes its summary" : "Compacting";
-  const done = await longRequest(server, title, CompactRequest, { ...asked, into, strategy });
-  if (done !== undefined) {
-    void attempt(() => showDone(app, session, done));
+  const how = { placement: "manual", force: false, digestTokens };
+  const asked = { sessionId: session.sessionId, into, strategy, ...how };
+  const done = await longRequest(app.server, title, CompactRequest, asked);
+  if (done === undefined) {
+    return false;
   }
+  void attempt(() => showDone(app, session, done));
+  return true;
 }
 
 async function showDone(app: App, session: SessionSummary, done: Compacted): Promise<void> {
@@ -90,7 +97,7 @@ async function askPlace(title: string) {
     { label: `${fresh}, Summarised by Codex`, into: "new", ...byCodex },
     { label: `${here}, Summarised by Codex`, into: "in-place", ...byCodex },
   ];
-  const placeHolder = "Left: what the model sees now. Right: what it would see.";
+  const placeHolder = "Where does the work go on?";
   const options = { title, placeHolder, ignoreFocusOut: true };
   const chosen = await vscode.window.showQuickPick(items, options);
   return chosen !== undefined && "into" in chosen ? chosen : undefined;
@@ -117,11 +124,11 @@ export async function resume(app: App, session: SessionSummary): Promise<void> {
     const why = refusalText(notCompacted.code, {});
     void vscode.window.showInformationMessage(`It was not compacted first. ${why}`);
   }
-  await (await askHow(app, session, found))?.run();
+  await (await askHow(session, found))?.run();
 }
 
 /** How to resume; ask only if there is a choice. */
-async function askHow(app: App, session: SessionSummary, found: Resumed) {
+async function askHow(session: SessionSummary, found: Resumed) {
   const { offer, continuedBy, cwd } = found;
   const items: (vscode.QuickPickItem & { readonly run: () => Promise<void> })[] = [];
   if (continuedBy !== null) {
@@ -132,7 +139,7 @@ async function askHow(app: App, session: SessionSummary, found: Resumed) {
   if (offer !== null) {
     const label = "Compact First…";
     const detail = "Go on from the checkpoint instead of the whole history.";
-    items.push({ label, detail, run: () => compact(app, session) });
+    items.push({ label, detail, run: () => openPreview(session) });
   }
   const asIs = { label: "Resume as It Is", run: () => openCodex(found.sessionId, cwd) };
   const title =
@@ -147,12 +154,12 @@ export function offerCompaction(app: App): vscode.Disposable {
   const hints = new Hints(Date.now());
   return app.following.onDidChange(({ session }) => {
     if (session !== null && hints.isDue(session)) {
-      void attempt(() => hint(app, session));
+      void attempt(() => hint(session));
     }
   });
 }
 
-async function hint(app: App, session: SessionSummary): Promise<void> {
+async function hint(session: SessionSummary): Promise<void> {
   if (session.offer === null) {
     return;
   }
@@ -166,7 +173,7 @@ async function hint(app: App, session: SessionSummary): Promise<void> {
     : [`The session's context is ${share}% full: compact it before you go on?`, [now, off]];
   const chosen = await vscode.window.showInformationMessage(sentence, ...actions);
   if (chosen === now) {
-    await compact(app, session);
+    await openPreview(session);
   } else if (chosen === off) {
     await turnOff("compactionOffer", "off");
   }

@@ -89,13 +89,16 @@ export class Documents
     await show(there?.uri ?? address(document, paths[document], query));
   }
 
-  async openRecord({ sessionId }: SessionSummary, ref: string): Promise<void> {
-    // An anchor has its number, evidence has the id of a message or a call.
-    await show(
-      ref.startsWith("#")
-        ? recalledAt(ref, sessionId)
-        : address("record", `/${fileName(ref)} – record.json`, sessionId, ref),
-    );
+  /** Open a record; an anchor has its number, evidence the id of a message or a call. */
+  async openRecord(
+    { sessionId }: Pick<SessionSummary, "sessionId">,
+    ref: string,
+    column = vscode.ViewColumn.Active,
+  ): Promise<void> {
+    const record = ref.startsWith("#")
+      ? recalledAt(ref, sessionId)
+      : address("record", `/${fileName(ref)} – record.json`, sessionId, ref);
+    await show(record, column);
   }
 
   /** Open a text that only this window has. */
@@ -121,11 +124,12 @@ export class Documents
     await compare(before?.uri, after?.uri, title);
   }
 
-  /** Compare what the model sees now with what it would see after a compaction. */
-  async compareHistories(session: SessionSummary): Promise<void> {
+  /** Compare what the model sees now with what it would see with a digest of this budget. */
+  async compareHistories(session: SessionSummary, budget: number | null): Promise<void> {
     const name = fileName(subject(session));
     const now = address("now", `/${name} – now.txt`, session.sessionId);
-    const then = address("then", `/${name} – compacted.txt`, session.sessionId);
+    const path = `/${name} – compacted.txt`;
+    const then = address("then", path, session.sessionId, budget === null ? "" : String(budget));
     // Update both sides if they are open already.
     this.#emitter.fire(now);
     this.#emitter.fire(then);
@@ -192,7 +196,8 @@ export class Documents
         return historyText((await server.request(HistoryRequest, { sessionId }, token)).items);
       case "then": {
         const how = { strategy: "checkpoint", placement: "manual", force: true, into: "new" };
-        const asked = { sessionId, ...how, digestTokens: null, workDoneToken: null };
+        const digestTokens = fragment === "" ? null : Number(fragment);
+        const asked = { sessionId, ...how, digestTokens, workDoneToken: null };
         const { replacement } = await server.request(CompactPreviewRequest, asked, token);
         return historyText(replacement);
       }
@@ -266,8 +271,8 @@ async function wrap(document: vscode.TextDocument): Promise<vscode.TextDocument>
     : document;
 }
 
-async function show(uri: vscode.Uri): Promise<void> {
-  await vscode.window.showTextDocument(await opened(uri), { preview: true });
+async function show(uri: vscode.Uri, viewColumn = vscode.ViewColumn.Active): Promise<void> {
+  await vscode.window.showTextDocument(await opened(uri), { preview: true, viewColumn });
 }
 
 async function compare(left: unknown, right: unknown, title: string): Promise<void> {

@@ -4,6 +4,7 @@ import { branchCommands } from "./branches.ts";
 import { CheckpointTree, checkpointCommands } from "./checkpointTree.ts";
 import { Server } from "./client.ts";
 import { compactionCommands, offerCompaction } from "./compaction.ts";
+import { CompactionPreviews } from "./compactionPreview.ts";
 import { ConnectionTree, connectionCommands, warnWhenLost } from "./connection.ts";
 import { digestCommands, digestNotice } from "./digest.ts";
 import { Documents } from "./documents.ts";
@@ -35,6 +36,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const connections = new ConnectionTree(server);
   const tellOfDigests = digestNotice(server, context.globalState);
   const restores = new Restores(app, context.extensionUri);
+  const previews = new CompactionPreviews(app, context.extensionUri);
   context.subscriptions.push(
     connections,
     feed,
@@ -42,6 +44,7 @@ export function activate(context: vscode.ExtensionContext): void {
     tree,
     documents,
     restores,
+    previews,
     new CheckpointTree(server, following),
     new StatusBar(server, following),
     ...registered({
@@ -52,7 +55,7 @@ export function activate(context: vscode.ExtensionContext): void {
       ...markerCommands(app),
       ...branchCommands(app),
       ...pinCommands(app),
-      ...compactionCommands(app),
+      ...compactionCommands(app, (session) => previews.open(session)),
       ...digestCommands(app),
       ...restoreCommands(restores),
       ...packCommands(app),

@@ -2,10 +2,10 @@
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
-import { type FromPage, fromPage, type ToPage } from "./model/restore.ts";
+import { type FromPage, fromPage, type ToPage } from "./model/pages.ts";
 import { harmless, plain } from "./model/text.ts";
 
-export type PageName = "preview" | "details";
+export type PageName = "preview" | "details" | "compaction";
 
 export function pagesAt(extension: vscode.Uri): vscode.Uri {
   return vscode.Uri.joinPath(extension, "dist", "webview");

@@ -3,9 +3,9 @@
 import * as vscode from "vscode";
 import { answering, awake, type Server, Unanswered } from "./client.ts";
 import type { ChangeFeed } from "./following.ts";
+import type { FromPage } from "./model/pages.ts";
 import {
   doneSince,
-  type FromPage,
   nameOf,
   type PreviewState,
   type RestoreOptions,

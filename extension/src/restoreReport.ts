@@ -3,7 +3,8 @@
 import * as vscode from "vscode";
 import { answering, awake, type Server } from "./client.ts";
 import type { ChangeFeed } from "./following.ts";
-import { type Details, type FromPage, type Mode, nameOf } from "./model/restore.ts";
+import type { FromPage } from "./model/pages.ts";
+import { type Details, type Mode, nameOf } from "./model/restore.ts";
 import { Newest, whyDown } from "./model/status.ts";
 import { Page } from "./panel.ts";
 import {

@@ -1,9 +1,10 @@
 /** The user's settings, for the server and for the search of an interpreter. */
 
+import { realpathSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import * as vscode from "vscode";
-import { namesIn } from "./model/digest.ts";
+import { type FolderSettings, folderSettings, namesIn } from "./model/digest.ts";
 import type { InitializationOptions } from "./protocol.ts";
 
 export const SECTION = "codexCheckpoints";
@@ -24,8 +25,10 @@ const FOR_THE_SERVER = [
 
 /** What the server gets; without a set value `config.toml` decides. */
 export function initializationOptions(): InitializationOptions {
-  const digestIgnore = addedNames("digestIgnore");
-  const settings: Record<string, unknown> = digestIgnore.length > 0 ? { digestIgnore } : {};
+  const where = vscode.workspace.getConfiguration(SECTION).inspect("digestIgnore");
+  const digestIgnore = namesIn([where?.globalValue, where?.workspaceValue]);
+  const added = digestIgnore.length > 0 ? { digestIgnore } : {};
+  const settings: Record<string, unknown> = { folders: ofFolders(), ...added };
   for (const name of FOR_THE_SERVER) {
     const value = chosen<unknown>(name);
     if (value !== undefined) {
@@ -95,14 +98,25 @@ function chosen<T>(name: string): T | undefined {
   return isSet ? all.get<T>(name) : undefined;
 }
 
-/** The names that the user and each folder of the window add; none takes another's away. */
-function addedNames(name: string): readonly string[] {
+/** What each folder of a window with several sets for its own sessions. */
+function ofFolders(): Readonly<Record<string, FolderSettings>> {
   const folders = vscode.workspace.workspaceFolders ?? [];
-  const levels = [undefined, ...folders].flatMap((folder) => {
-    const where = vscode.workspace.getConfiguration(SECTION, folder).inspect<unknown>(name);
-    return [where?.globalValue, where?.workspaceValue, where?.workspaceFolderValue];
+  const all = folders.flatMap((folder) => {
+    const own = vscode.workspace.getConfiguration(SECTION, folder);
+    const value = (name: string) => own.inspect(name)?.workspaceFolderValue;
+    const found = folderSettings(value("digestTokens"), value("digestIgnore"));
+    return found === null ? [] : [[realPath(folder.uri.fsPath), found] as const];
   });
-  return namesIn(levels);
+  return Object.fromEntries(all);
+}
+
+/** Codex records real paths. */
+function realPath(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return path;
+  }
 }
 
 /** A path that the user set; empty without one. */

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import {
   anchorsIn,
   digestText,
+  folderSettings,
   namesIn,
   recalledText,
   UpgradeNotice,
@@ -98,6 +99,13 @@ test("each level adds names to those of the others, and a wrong one takes no oth
     "a",
     "b",
   ]);
+});
+
+test("a folder sets what the server would take, and nothing else", () => {
+  assert.deepEqual(folderSettings(500, ["a", 7]), { digestTokens: 500, digestIgnore: ["a"] });
+  assert.deepEqual(folderSettings("500", ["a"]), { digestIgnore: ["a"] });
+  assert.deepEqual(folderSettings(0, undefined), { digestTokens: 0, digestIgnore: [] });
+  assert.equal(folderSettings(40_000, []), null);
 });
 
 /** What an editor remembers, and how often it was asked whether there is a home. */

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fromPage } from "../../extension/src/model/pages.ts";
 import {
   costOf,
   cutAt,
   cutText,
   detailsState,
   doneSince,
-  fromPage,
   itemName,
   modeAbout,
   modeLabel,

@@ -4,8 +4,11 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { Locator } from "playwright-core";
 import { Lab } from "./lab.ts";
+import { barriers, inFront, isForEverybody, tabThrough } from "./pages.ts";
 import { writeSession } from "./rollouts.ts";
+import { becomes } from "./waiting.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
 /** Every session file with its content. */
@@ -16,16 +19,39 @@ function rollouts(lab: Lab): Map<string, string> {
   return new Map(files.map((name) => [name, readFileSync(join(root, name), "utf8")]));
 }
 
-test("a session is compacted after a look at what the model would see", async (t) => {
+/** The sign in front of a line, as the style has it. */
+function signOf(line: Locator): Promise<string> {
+  return line.evaluate((it) => getComputedStyle(it, "::before").content);
+}
+
+/** Lines that all differ, so that a larger budget quotes more of them. */
+function measured(turn: number, count: number): string {
+  const lines = Array.from({ length: count }, (_, n) => `read_${turn}_${n}() took ${n * 7} ms`);
+  return lines.join("\n");
+}
+
+test("a session is compacted after a look at what Codex would be sent", async (t) => {
   const lab = new Lab();
   lab.write("shop.py", "price = 1\n");
   writeSession(lab.codexHome, {
     task: "Make the shop faster",
     cwd: lab.project,
     plan: ["Measure it", "Change it"],
-    commands: ["cat shop.py", ...Array.from({ length: 9 }, (_, n) => `make step${n}`)],
-    output: "a line that nobody needs again\n".repeat(150),
-    answer: "I have measured it.",
+    commands: [
+      "cat shop.py",
+      "sed -i s/1/2/ shop.py",
+      ...Array.from({ length: 9 }, (_, n) => `make step${n}`),
+    ],
+    output: measured(0, 400),
+    answer: "I have measured it: read_0_7() is called by show() and by total().",
+    tokens: 119_000,
+    further: [
+      ...Array.from({ length: 40 }, (_, n) => ({
+        task: `Measure part ${n + 1}`,
+        answer: `Part ${n + 1}:\n${measured(n + 1, 30)}`,
+      })),
+      { task: "Then read them once", answer: "They are read once now." },
+    ],
   });
   const before = rollouts(lab);
   const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 900 } });
@@ -33,34 +59,150 @@ test("a session is compacted after a look at what the model would see", async (t
   const picker = page.locator(".quick-input-widget:visible");
   const row = (name: string | RegExp) => workbench.sessions.getByRole("treeitem", { name });
   const notice = page.locator(".notification-list-item").filter({ hasText: "Compacted into" });
+  const front = inFront(page);
+  const button = (name: string) => front.getByRole("button", { name, exact: true });
+  const slider = front.getByRole("slider", { name: "Budget of the digest" });
+  const outcome = front.locator("#outcome");
+  const tab = page.getByRole("tab", { name: /^Compact “/ });
   await workbench.showCheckpoints();
 
-  await step(t, "both histories stand side by side before anything is done", async () => {
-    await workbench.menu(row("Make the shop faster"), "Compact Session…");
-    await picker.getByText("Into a New Session", { exact: true }).waitFor();
+  await step(t, "a page shows what would be installed, and nothing is written", async () => {
+    await workbench.menu(row("Then read them once"), "Compact Session…");
+    await front.getByRole("heading", { name: "Compact “Then read them once”" }).waitFor();
+    await outcome.getByText("This is the usual budget.").waitFor();
+    await front.getByText("at most").first().waitFor();
+    await front.getByRole("heading", { name: "Your messages" }).click();
+    await front.locator("#messages").getByText("Make the shop faster").waitFor();
+    await front.getByRole("heading", { name: "State" }).click();
+    await front.locator("#state").getByText("[SESSION_CHECKPOINT v1]").waitFor();
+    const answers = /^Answers .* \d+ answers left out · the last answer of its turn$/;
+    await front.getByRole("heading", { name: answers }).waitFor();
+    await front.locator("#digest").getByText("They are read once now.").waitFor();
+    assert.deepEqual(rollouts(lab), before);
+  });
+
+  await step(t, "the slider says and marks what comes and what goes, by keys alone", async () => {
+    assert.equal(await front.locator(".comes, .goes").count(), 0);
+    await slider.focus();
+    await page.keyboard.press("ArrowRight");
+    await outcome.getByText(/Against the usual [\d,]+ tokens: [\d,]+ lines? comes?/).waitFor();
+    const came = front.locator(".comes").first();
+    assert.match((await came.textContent()) ?? "", /^Comes: ./);
+    assert.match(await signOf(came), /^"\+"/);
+    await page.keyboard.press("Home");
+    await outcome.getByText(/^No digest\. Against .*: [\d,]+ lines go\.$/).waitFor();
+    const gone = front.locator(".goes").first();
+    assert.match((await gone.textContent()) ?? "", /^Goes: ./);
+    assert.match(await signOf(gone), /^"−"/);
+    await front.getByRole("status").getByText("No digest.").waitFor({ state: "attached" });
+    assert.equal(await slider.getAttribute("aria-valuetext"), "0 tokens");
+    await front.getByRole("spinbutton", { name: "Budget in tokens" }).fill("300");
+    await outcome.getByText(/[\d,]+ lines go\.$/).waitFor();
+    await front.locator("#digest").getByText("of at most 300 tokens").waitFor();
+  });
+
+  await step(t, "only what comes or goes is shown where that is asked for", async () => {
+    const stays = front.locator(".piece.stays").first();
+    await stays.waitFor();
+    await front.getByLabel("Show only lines that come or go").check();
+    await stays.waitFor({ state: "hidden" });
+    await front.locator(".goes").first().waitFor();
+    await front.getByLabel("Show only lines that come or go").uncheck();
+  });
+
+  await step(t, "everybody can read it, in every kind of theme", () =>
+    isForEverybody(workbench, "compaction preview"),
+  );
+
+  await step(t, "each stop of the Tab key is named and seen", async () => {
+    await slider.focus();
+    const stops = await tabThrough(page, 8);
+    assert.deepEqual(
+      stops.slice(0, 7).map(({ name }) => name),
+      [
+        "Budget of the digest",
+        "Budget in tokens",
+        "Usual Budget",
+        "Show only lines that come or go",
+        "Compact…",
+        "Show as Diff",
+        "Copy",
+      ],
+    );
+    for (const { name, ring } of stops) {
+      assert(ring >= 3, `the ring around ${name} has a contrast of ${ring}`);
+    }
+  });
+
+  await step(t, "it fits into a narrow column", async () => {
+    await page.setViewportSize({ width: 400, height: 900 });
+    await workbench.command("View: Toggle Primary Side Bar Visibility");
+    const body = front.locator("body");
+    await becomes(() => body.evaluate((it) => it.scrollWidth <= it.clientWidth), true);
+    assert.deepEqual(await barriers(page), []);
+    await workbench.screenshot("compaction preview narrow");
+    await workbench.command("View: Toggle Primary Side Bar Visibility");
+    await page.setViewportSize({ width: 1500, height: 900 });
+  });
+
+  await step(t, "the anchor of a line opens its record beside it", async () => {
+    const line = front.locator("#digest li").filter({ hasText: "They are read once" });
+    await line.getByRole("button", { name: /^Record t42 #\d+$/ }).click();
+    const record = workbench.editor("codex-checkpoints://recalled");
+    await record.getByText(/^────\s#\d+\s·\sassistant\s·\sturn\s42$/).waitFor();
+    await record.getByText("They are read once now.").waitFor();
+    await outcome.waitFor();
+    await workbench.screenshot("compaction preview with a record");
+    await workbench.command("View: Close Editor");
+  });
+
+  await step(t, "one click copies what Codex would be sent", async () => {
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await button("Copy").click();
+    await shows(workbench.part("statusbar").getByText("The replacement is copied"));
+    const text = await page.evaluate(() => navigator.clipboard.readText());
+    assert.match(text, /^──── message: user\nMake the shop faster\n/);
+    assert.match(text, /\[SESSION_DIGEST v1\]/);
+  });
+
+  await step(t, "both histories stand side by side one click away", async () => {
+    await button("Show as Diff").click();
     const diff = page.locator(".monaco-diff-editor");
     await diff.getByText("function_call").first().waitFor();
-    await diff.getByText("SESSION_CHECKPOINT v1").first().waitFor();
-    await workbench.screenshot("compaction preview");
+    const then = workbench.editor("codex-checkpoints://then");
+    await then.getByText("Make the shop faster").first().waitFor();
+    await workbench.screenshot("compaction diff");
     assert.deepEqual(rollouts(lab), before);
+  });
+
+  await step(t, "the budget and what was folded are there again behind another tab", async () => {
+    await tab.click();
+    await front.locator("#digest").getByText("of at most 300 tokens").waitFor();
+    await front.locator("#state").getByText("[SESSION_CHECKPOINT v1]").waitFor();
+    await button("Compact…").click();
+    await picker.getByText("Into a New Session", { exact: true }).waitFor();
+    await picker.getByText(/digest: [12]?\d?\d tokens$/).waitFor();
   });
 
   await step(t, "it goes on in a new session, and the old one stays as it is", async () => {
     await picker.getByText("Into a New Session", { exact: true }).click();
     await notice.waitFor();
+    await tab.waitFor({ state: "detached" });
     const after = rollouts(lab);
     assert.equal(after.size, 2);
+    const made = [...after.keys()].filter((name) => !before.has(name));
+    assert.match(after.get(made[0] ?? "") ?? "", /\[SESSION_DIGEST v1\]/);
     for (const [name, text] of before) {
       assert.equal(after.get(name), text);
     }
-    await shows(workbench.sessions.getByRole("treeitem", { name: /^Make the shop faster/ }).nth(1));
+    await shows(workbench.sessions.getByRole("treeitem", { name: /^Then read them once/ }).nth(1));
     await shows(workbench.checkpoint.getByRole("treeitem", { name: "Plan, 0 of 2 done" }));
   });
 
   await step(t, "the report tells what was kept and what was left out", async () => {
     await notice.getByRole("button", { name: "Open Report" }).click();
     const report = workbench.editor("codex-checkpoints://text");
-    await report.getByText("Left out (").waitFor();
+    await report.getByText("Kept (42)").waitFor();
     await workbench.screenshot("compaction report");
   });
 

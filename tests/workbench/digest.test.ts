@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
 import { Lab } from "./lab.ts";
+import { inEachTheme, inFront } from "./pages.ts";
 import { writeSession } from "./rollouts.ts";
 import { becomes } from "./waiting.ts";
 import { shows, step, Workbench } from "./workbench.ts";
@@ -46,13 +47,7 @@ test("a digest opens from its session, and each anchor leads to its record", asy
     await digest.getByText("[OUTCOMES]").waitFor();
     await digest.getByText(/^────\s\d+\sof\sat\smost\s8,000\stokens$/).waitFor();
     await digest.locator(".detected-link").first().waitFor();
-    for (const [theme, kind, picture] of [
-      ["Light 2026", "vs", "digest in light"],
-      ["Dark 2026", "vs-dark", "digest in dark"],
-    ] as const) {
-      await workbench.theme(theme, kind);
-      await workbench.screenshot(picture);
-    }
+    await inEachTheme(workbench, (colours) => workbench.screenshot(`digest in ${colours}`));
   });
 
   await step(t, "only anchors are links, whatever a session says", async () => {
@@ -100,12 +95,9 @@ test("a digest opens from its session, and each anchor leads to its record", asy
     assert.doesNotMatch(text, /────/);
   });
 
-  await step(t, "the preview of a compaction counts it, with its anchors as links", async () => {
-    const picker = page.locator(".quick-input-widget:visible");
+  await step(t, "the diff of a compaction has its anchors as links", async () => {
     await workbench.menu(row, "Compact Session…");
-    await picker.getByText(/\d+ left out · digest: [\d,]+ tokens$/).waitFor();
-    await page.keyboard.press("Escape");
-    await picker.waitFor({ state: "hidden" });
+    await inFront(page).getByRole("button", { name: "Show as Diff" }).click();
     const replacement = workbench.editor("codex-checkpoints://then");
     const line = replacement.locator(".view-line").filter({ hasText: "Make the price list" });
     await line

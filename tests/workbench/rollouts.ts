@@ -19,6 +19,8 @@ export interface Told {
   readonly answer?: string;
   /** What was said and done after that. */
   readonly further?: readonly Exchange[];
+  /** How full its context is, of 258,400 tokens; then its history has the user's messages, too. */
+  readonly tokens?: number;
   /** The session that it is a branch of, made by us. */
   readonly branchOf?: string;
 }
@@ -34,9 +36,11 @@ export function writeSession(codexHome: string, told: Told): string {
   const payloads: [string, object][] = [
     ["session_meta", { id, timestamp: time, ...place, source: "cli", ...branched(told.branchOf) }],
     ["turn_context", { cwd: told.cwd, model: "gpt-5.2-codex" }],
-    ...[told, ...(told.further ?? [])].flatMap((turn, number) =>
-      exchanged(turn, number, told.output ?? ""),
-    ),
+    ...[told, ...(told.further ?? [])].flatMap((turn, number) => [
+      ...(told.tokens === undefined ? [] : said(turn.task)),
+      ...exchanged(turn, number, told.output ?? ""),
+    ]),
+    ...(told.tokens === undefined ? [] : filled(told.tokens)),
   ];
   const lines = payloads.map(([type, payload]) =>
     JSON.stringify({ timestamp: time, type, payload }),
@@ -66,6 +70,17 @@ export function fileOf(codexHome: string, id: string): string {
 function branched(source: string | undefined): object {
   const ours = { forked_from_id: source, originator: "codex-checkpoints" };
   return source === undefined ? {} : ours;
+}
+
+function said(text: string): [string, object][] {
+  const content = [{ type: "input_text", text }];
+  return [["response_item", { type: "message", role: "user", content }]];
+}
+
+function filled(total_tokens: number): [string, object][] {
+  const usage = { input_tokens: total_tokens, output_tokens: 0, total_tokens };
+  const info = { total_token_usage: usage, last_token_usage: usage, model_context_window: 258_400 };
+  return [["event_msg", { type: "token_count", info }]];
 }
 
 function exchanged(turn: Exchange, number: number, output: string): [string, object][] {

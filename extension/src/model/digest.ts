@@ -1,21 +1,12 @@
 /** Texts about digests and the records that they quote, and who is told that there are digests. */
 
 import type { Recalled, SessionDigest } from "../protocol.ts";
+import { readBudget } from "./compactionPage.ts";
 import { shownText, unpacked } from "./documents.ts";
+import { linesOf, SECTION_NAMES } from "./sections.ts";
 import { counted, dotted, plain } from "./text.ts";
 
 const FIRST_LINE = "[SESSION_DIGEST v1]";
-
-/** What a line of each section is called. */
-const NAMES: Readonly<Record<string, readonly [one: string, many: string]>> = {
-  REQUESTS: ["request", "requests"],
-  OUTCOMES: ["answer", "answers"],
-  CHANGES: ["changed file", "changed files"],
-  CHECKS: ["command", "commands"],
-  PINNED: ["pin", "pins"],
-  EARLIER_SUMMARY: ["line of Codex's summary", "lines of Codex's summary"],
-  KEY_LINES: ["key line", "key lines"],
-};
 
 export const NO_DIGEST =
   "Digests are switched off: the setting codexCheckpoints.digestTokens is 0.";
@@ -32,9 +23,9 @@ export function digestText(digest: SessionDigest): string {
 
 /** What a digest leaves out, by section: `left out: 2 requests, 34 key lines`. */
 function leftWords(left: SessionDigest["left"]): string {
-  const parts = Object.entries(NAMES).flatMap(([section, [one, many]]) => {
+  const parts = SECTION_NAMES.flatMap((section) => {
     const count = left[section] ?? 0;
-    return count > 0 ? [`${count.toLocaleString("en-US")} ${counted(count, one, many)}`] : [];
+    return count > 0 ? [linesOf(section, count)] : [];
   });
   return parts.length === 0 ? "" : `left out: ${parts.join(", ")}`;
 }
@@ -79,6 +70,22 @@ export function namesIn(levels: readonly unknown[]): readonly string[] {
   const fits = (name: unknown): name is string =>
     typeof name === "string" && name !== "" && name.length <= LONGEST_NAME;
   return [...new Set(names.filter(fits))];
+}
+
+/** What a folder sets for the digests of its sessions. */
+export interface FolderSettings {
+  readonly digestTokens?: number;
+  readonly digestIgnore: readonly string[];
+}
+
+/** The settings of a folder, without values that the server would refuse; null for none. */
+export function folderSettings(tokens: unknown, ignore: unknown): FolderSettings | null {
+  const digestTokens = readBudget(tokens);
+  const digestIgnore = namesIn([ignore]);
+  if (digestTokens === null) {
+    return digestIgnore.length === 0 ? null : { digestIgnore };
+  }
+  return { digestTokens, digestIgnore };
 }
 
 /** The part of an editor's memory that is used. */

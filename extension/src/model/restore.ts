@@ -243,55 +243,18 @@ export interface Details {
   readonly state: unknown;
 }
 
-/** An error; `again` offers another try. */
-export interface Trouble {
-  readonly kind: "trouble";
-  readonly sentence: string;
-  readonly again: boolean;
-}
-
-export type ToPage = Preview | Details | Trouble;
-
-/** A message of a page: `ready` when it takes messages, `options` to keep for its next load. */
-export type FromPage =
-  | { readonly kind: "ready" | "again" | "cancel" | "resume" | "compare" }
-  | { readonly kind: "options" | "preview" | "restore"; readonly options: RestoreOptions }
-  | { readonly kind: "goTo"; readonly sessionId: string }
-  | { readonly kind: "another"; readonly mode: Mode };
-
-/** Read a message of a page; null if it is not valid. */
-export function fromPage(value: unknown): FromPage | null {
-  const { kind, options, sessionId, mode } = Object(value) as Record<string, unknown>;
-  switch (kind) {
-    case "ready":
-    case "again":
-    case "cancel":
-    case "resume":
-    case "compare":
-      return { kind };
-    case "options":
-    case "preview":
-    case "restore":
-      return { kind, options: readOptions(options) };
-    case "goTo":
-      return typeof sessionId === "string" ? { kind, sessionId } : null;
-    case "another":
-      return { kind, mode: readMode(mode) };
-    default:
-      return null;
-  }
-}
-
 export interface PreviewState {
   readonly sessionId: string;
   readonly checkpointId: string;
   readonly options: RestoreOptions;
 }
 
+/** The sections that the user opened or closed, by id. */
+export type Folds = Readonly<Record<string, boolean>>;
+
 export interface DetailsState {
   readonly operationId: string;
-  /** The sections that the user opened or closed, by id. */
-  readonly folds: Readonly<Record<string, boolean>>;
+  readonly folds: Folds;
 }
 
 export function previewState(value: unknown): PreviewState | null {
@@ -303,9 +266,10 @@ export function previewState(value: unknown): PreviewState | null {
 
 export function detailsState(value: unknown): DetailsState | null {
   const { operationId, folds } = Object(value) as Record<string, unknown>;
-  if (typeof operationId !== "string") {
-    return null;
-  }
-  const known = Object.entries(Object(folds)).filter(([, open]) => typeof open === "boolean");
-  return { operationId, folds: Object.fromEntries(known) as Record<string, boolean> };
+  return typeof operationId === "string" ? { operationId, folds: readFolds(folds) } : null;
+}
+
+export function readFolds(value: unknown): Folds {
+  const known = Object.entries(Object(value)).filter(([, open]) => typeof open === "boolean");
+  return Object.fromEntries(known) as Folds;
 }

@@ -1,24 +1,24 @@
 /** The page of a past restore. */
 
+import type { Trouble } from "../model/pages.ts";
 import {
   type Details,
   type DetailsState,
   detailsState,
   modeLabel,
   nameOf,
-  type Trouble,
 } from "../model/restore.ts";
 import { type Body, detailSections, type Section, type Value } from "../model/restoreDetails.ts";
 import {
   button,
   type Child,
   el,
-  figures,
   fill,
   keep,
   kept,
   listen,
   page,
+  restoreFigures,
   send,
   time,
   troubleBox,
@@ -34,12 +34,8 @@ function show(shown: Details): void {
   state = { operationId, folds: state?.operationId === operationId ? state.folds : {} };
   keep(state);
   const isHard = details.mode === "hard";
-  const both = {
-    before: details.tokensBefore,
-    after: details.tokensAfter,
-    window: details.contextWindow,
-    isEstimate: isHard,
-  };
+  const { tokensBefore, tokensAfter, contextWindow } = details;
+  const both = restoreFigures(tokensBefore, tokensAfter, contextWindow, isHard);
   const reset = details.contextReset ? "Context reset" : "Context not reset";
   const sentences = [modeLabel(details.mode), " · ", reset, " · "];
   fill(
@@ -52,7 +48,7 @@ function show(shown: Details): void {
     ),
     actions(shown),
     warningList(details.warnings),
-    el("section", { class: "block" }, el("h2", {}, "Context"), figures(both)),
+    el("section", { class: "block" }, el("h2", {}, "Context"), both),
     ...detailSections(shown).map(section),
   );
   page().setAttribute("data-ready", operationId);

@@ -1,6 +1,7 @@
 /** Builds pages from elements and texts, never from markup; every text goes through `plain`. */
 
-import { type FromPage, shareOf, sizeText, type ToPage, type Trouble } from "../model/restore.ts";
+import type { FromPage, ToPage, Trouble } from "../model/pages.ts";
+import { shareOf, sizeText } from "../model/restore.ts";
 import { localTime, plain, utcTime } from "../model/text.ts";
 
 export type Child = Node | string | null;
@@ -8,7 +9,7 @@ export type Child = Node | string | null;
 /** Attributes of an element; those of `aria` go without their prefix. */
 type Name =
   | ("id" | "class" | "title" | "role" | "for" | "scope" | "datetime")
-  | ("type" | "name" | "min" | "max" | "maxlength");
+  | ("type" | "name" | "min" | "max" | "step" | "maxlength");
 export type Looks = Readonly<Partial<Record<Name, string>>> & {
   readonly aria?: Readonly<Record<string, string>>;
 };
@@ -118,21 +119,29 @@ export function troubleBox({ sentence, again }: Trouble): HTMLElement {
   return el("div", { class: "trouble" }, el("p", { role: "alert" }, sentence), retry);
 }
 
-/** Sizes in tokens; null if not known. */
-export interface Figures {
-  readonly before: number | null;
-  readonly after: number | null;
-  readonly window: number | null;
+/** A size in tokens, null if not known, and its name. */
+export interface Figure {
+  readonly name: string;
+  readonly tokens: number | null;
   readonly isEstimate: boolean;
 }
 
-export function figures({ before, after, window, isEstimate }: Figures): HTMLElement {
-  const row = (name: string, tokens: number | null, about: string) => [
-    el("dt", {}, name),
-    el("dd", {}, bar(shareOf(tokens, window)), el("span", { class: "size" }, about)),
-  ];
-  const about = isEstimate && after !== null ? "about " : "";
-  const marker = row("At the marker", before, sizeText(before, window));
-  const branch = row("In the branch", after, `${about}${sizeText(after, window)}`);
-  return el("dl", { class: "figures" }, ...marker, ...branch);
+export function figures(window: number | null, ...all: readonly Figure[]): HTMLElement {
+  const rows = all.flatMap(({ name, tokens, isEstimate }) => {
+    const about = isEstimate && tokens !== null ? "about " : "";
+    const size = el("span", { class: "size" }, `${about}${sizeText(tokens, window)}`);
+    return [el("dt", {}, name), el("dd", {}, bar(shareOf(tokens, window)), size)];
+  });
+  return el("dl", { class: "figures" }, ...rows);
+}
+
+/** The sizes of a restore. */
+export function restoreFigures(
+  before: number | null,
+  after: number | null,
+  window: number | null,
+  isEstimate: boolean,
+): HTMLElement {
+  const marker = { name: "At the marker", tokens: before, isEstimate: false };
+  return figures(window, marker, { name: "In the branch", tokens: after, isEstimate });
 }

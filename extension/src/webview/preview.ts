@@ -1,6 +1,7 @@
 /** The page that previews a restore. */
 
 import { MAX_DIGEST, MAX_LABEL, MAX_MESSAGES } from "../limits.ts";
+import type { Trouble } from "../model/pages.ts";
 import {
   type Cut,
   costOf,
@@ -18,18 +19,17 @@ import {
   type RestoreOptions,
   readOptions,
   sliderText,
-  type Trouble,
 } from "../model/restore.ts";
 import type { PackItem, PackLine, Restored } from "../protocol.ts";
 import {
   button,
   type Child,
   el,
-  figures,
   fill,
   keep,
   listen,
   page,
+  restoreFigures,
   send,
   time,
   troubleBox,
@@ -163,8 +163,8 @@ class PreviewPage {
     const { tokensBefore, tokensAfter, contextWindow, packTokens: asked } = this.#preview.would;
     const isEstimate = packTokens !== null && tokensAfter !== null;
     const after = isEstimate ? tokensAfter - (asked ?? 0) + packTokens : tokensAfter;
-    const both = { before: tokensBefore, after, window: contextWindow, isEstimate };
-    fill(this.#context, el("h2", {}, "Context"), figures(both));
+    const both = restoreFigures(tokensBefore, after, contextWindow, isEstimate);
+    fill(this.#context, el("h2", {}, "Context"), both);
   }
 
   #showWarnings(): void {

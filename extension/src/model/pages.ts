@@ -1,0 +1,60 @@
+/** The messages between pages and the editor. */
+
+import { type CompactionView, readBudget } from "./compactionPage.ts";
+import {
+  type Details,
+  type Mode,
+  type Preview,
+  type RestoreOptions,
+  readMode,
+  readOptions,
+} from "./restore.ts";
+
+/** An error; `again` offers another try. */
+export interface Trouble {
+  readonly kind: "trouble";
+  readonly sentence: string;
+  readonly again: boolean;
+}
+
+export type ToPage = Preview | Details | CompactionView | Trouble;
+
+/** A message of a page: `ready` when it takes messages, `options` to keep for its next load. */
+export type FromPage =
+  | { readonly kind: "ready" | "again" | "cancel" | "resume" | "compare" | "compact" }
+  | { readonly kind: "diff" | "copy" }
+  | { readonly kind: "options" | "preview" | "restore"; readonly options: RestoreOptions }
+  | { readonly kind: "budget"; readonly budget: number | null }
+  | { readonly kind: "record"; readonly ref: string }
+  | { readonly kind: "goTo"; readonly sessionId: string }
+  | { readonly kind: "another"; readonly mode: Mode };
+
+/** Read a message of a page; null if it is not valid. */
+export function fromPage(value: unknown): FromPage | null {
+  const { kind, options, sessionId, mode, budget, ref } = Object(value) as Record<string, unknown>;
+  switch (kind) {
+    case "ready":
+    case "again":
+    case "cancel":
+    case "resume":
+    case "compare":
+    case "compact":
+    case "diff":
+    case "copy":
+      return { kind };
+    case "options":
+    case "preview":
+    case "restore":
+      return { kind, options: readOptions(options) };
+    case "budget":
+      return { kind, budget: readBudget(budget) };
+    case "record":
+      return typeof ref === "string" ? { kind, ref } : null;
+    case "goTo":
+      return typeof sessionId === "string" ? { kind, sessionId } : null;
+    case "another":
+      return { kind, mode: readMode(mode) };
+    default:
+      return null;
+  }
+}
