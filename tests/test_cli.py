@@ -411,6 +411,25 @@ def test_a_checkpoint_that_cannot_be_stored_is_printed_and_told(home: Home) -> N
     assert len(said(done).splitlines()) == 1
 
 
+@pytest.mark.parametrize("spoilt", [b"garbage", b"", b'{"schemaVersion":2}\n'])
+def test_a_damaged_checkpoint_is_made_again_and_this_is_said(home: Home, spoilt: bytes) -> None:
+    whole = home.run("show", thread(1)).stdout
+    home.checkpoint().write_bytes(spoilt)
+
+    (found,) = (
+        each for each in home.json("doctor")["findings"] if each["code"] == "damaged_checkpoint"
+    )
+    done = home.run("show", thread(1))
+    again = home.run("show", thread(1))
+
+    assert (found["path"], found["count"]) == (str(home.checkpoint()), 1)
+    assert (done.returncode, done.stdout) == (0, whole)
+    (line,) = said(done).splitlines()
+    assert str(home.checkpoint()) in line
+    assert home.checkpoint().read_bytes() == whole
+    assert (again.stdout, again.stderr) == (whole, b"")
+
+
 # --- notes, names, places ------------------------------------------------------------------------
 
 

@@ -167,6 +167,15 @@ def damage(records: Records) -> Iterator[Finding]:
             yield Finding("damaged_record", "warning", message, path, len(numbers), way_out)
 
 
+def _spoilt(records: Records, rows: Iterable[Row]) -> Iterator[Finding]:
+    """Report stored checkpoints that are none; the next look at a session mends its own (TRU-4)."""
+    found = [*records.damaged_checkpoints({row.session_id: row.path for row in rows})]
+    if found:
+        message = "What is stored as a checkpoint is none."
+        way_out = "Nothing is lost: `codex-checkpoints watch --once` makes all of them again."
+        yield Finding("damaged_checkpoint", "warning", message, found[0], len(found), way_out)
+
+
 def _paths(records: Records) -> Iterator[str]:
     yield os.path.join(records.state_dir, AUDIT)
     for name in _OF_A_SESSION:
@@ -207,6 +216,7 @@ def diagnose(
         *map(_fault, catalogue.store.faults()),
         *_state_dir(sessions.records.state_dir, sessions.projections.storage_problem),
         *damage(sessions.records),
+        *_spoilt(sessions.records, catalogue.current().values()),
         *(
             Finding("bad_setting", "warning", problem, config, 1, what_helps(problem, settings))
             for problem in problems

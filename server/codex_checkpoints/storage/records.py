@@ -10,9 +10,10 @@ import contextlib
 import os
 import re
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
+from codex_checkpoints.core.checkpoint.canonical import BadCheckpoint, from_bytes
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
 from codex_checkpoints.core.compaction.ids import RANDOM_BYTES, uuid7
 from codex_checkpoints.core.rollout.fields import object_of, text_of, whole_of
@@ -84,17 +85,38 @@ class Records:
         folder = self.session_dir(session_id)
         return None if folder is None else os.path.join(folder, CHECKPOINT)
 
-    def write_checkpoint(self, session_id: str, rollout_path: str, data: bytes) -> bool:
-        """Store a checkpoint, durably; return whether its bytes had to change (DSC-80)."""
+    def write_checkpoint(
+        self,
+        session_id: str,
+        rollout_path: str,
+        data: bytes,
+        damaged: Callable[[str], object] = bool,
+    ) -> bool:
+        """Store a checkpoint, durably; return whether its bytes had to change (DSC-80).
+
+        `damaged` gets the path if what stood there was no checkpoint (TRU-4).
+        """
         path = self.checkpoint_path(session_id, rollout_path)
         if path is None:
             return False
         with storage_errors():
-            if _content(path) == data:
+            before = _content(path)
+            if before == data:
                 return False
+            if before is not None and not _is_checkpoint(before):
+                damaged(path)
             durable.make_folder(os.path.dirname(path), 0o700)
             durable.replace(path, data)
         return True
+
+    def damaged_checkpoints(self, rollouts: Mapping[str, str]) -> Iterator[str]:
+        """Yield the stored checkpoints that are none, of sessions with these session files."""
+        for session_id, rollout in rollouts.items():
+            path = self.checkpoint_path(session_id, rollout)
+            with contextlib.suppress(OSError):
+                found = None if path is None else _content(path)
+                if path is not None and found is not None and not _is_checkpoint(found):
+                    yield path
 
     def updates(self, session_id: str) -> tuple[Update, ...]:
         """Return the accepted updates of a session in the order of its file."""
@@ -207,6 +229,14 @@ def _is_missing(path: str) -> bool:
     except OSError:
         return False
     return False
+
+
+def _is_checkpoint(data: bytes) -> bool:
+    try:
+        from_bytes(data)
+    except BadCheckpoint:
+        return False
+    return True
 
 
 def _content(path: str) -> bytes | None:

@@ -13,7 +13,7 @@ from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.reading.chains import inherited
 from codex_checkpoints.service.reading.seen import SeenFiles
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import Refusal, warn
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import Records
@@ -35,6 +35,10 @@ class Projection:
     stored: str | None = None
     changed: bool = False
     storage_problem: str | None = None
+
+
+def _mended(path: str) -> None:
+    warn(__name__, "%s was no checkpoint: it was made again from the session file", path)
 
 
 @frozen
@@ -82,7 +86,8 @@ class Projections:
         data = canonical.to_bytes(checkpoint)
         path = self._records.checkpoint_path(row.session_id, row.path)
         try:
-            changed = self._records.write_checkpoint(row.session_id, row.path, data)
+            records, session_id = self._records, row.session_id
+            changed = records.write_checkpoint(session_id, row.path, data, _mended)
         except StorageError as error:
             if self.storage_problem != str(error):  # once, not for every session
                 import logging  # noqa: PLC0415 - rarely needed, and slow to load
