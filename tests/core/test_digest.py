@@ -340,6 +340,16 @@ def test_files_that_a_command_plainly_wrote_are_changed_and_it_is_no_check(form:
     assert section(found, "CHECKS") == []
 
 
+def test_what_was_copied_into_a_folder_is_no_change_of_it() -> None:
+    scripts = ("cp a.py src", "mv b.py src", "cp c.py d.py", "echo x > e.py", "cp f.py e.py")
+    steps = (r.shell(script) for script in scripts)
+    found = gathered(r.rollout(r.session(), r.turn(r.user("x"), *steps, r.assistant("Done."))))
+
+    assert found.targets == {"src", "d.py"}
+    assert set(found.without({"src"}).changes) == {"d.py", "e.py"}
+    assert set(found.changes) == {"src", "b.py", "d.py", "e.py"}
+
+
 def changed(**changes: object) -> r.Step:
     """Report changes of files as an item does."""
     reported = {f"{r.FOLDER}/{path}": each for path, each in changes.items()}

@@ -13,6 +13,7 @@ from itertools import islice
 
 from attrs import evolve
 
+from codex_checkpoints.core.checkpoint.records import FOLDER
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction.handoff import COMPACTION
 from codex_checkpoints.core.compaction.records import Installed
@@ -232,6 +233,9 @@ class Digests:
     ) -> Gathered:
         """Return what was gathered with the pins of a session and its files as they are now."""
         drifted = self._drifted(opened, replay)
+        if gathered.targets:
+            looks = self._sessions.workspace.looks(replay.state.base, gathered.targets)
+            gathered = gathered.without({uri for uri, now in looks.items() if now == FOLDER})
         return evolve(gathered, pinned=self._pinned(row, replay), drifted=drifted)
 
     def _drifted(self, opened: SessionFile, replay: Replay) -> frozenset[str]:

@@ -310,8 +310,7 @@ def _names_of(place: Place, seen: tuple[Seen, ...]) -> tuple[_Named, ...]:
         uri, opaque = name_of(each, place)
         only_if: tuple[Condition, str] | None = None
         if each.only_if is not None:
-            what, path = each.only_if
-            where, _ = name_of(Seen("file", path, "read", each.folder), place)
+            what, where = each.only_if[0], name_of(each.condition, place)[0]
             if where is None or (what == "file" and _OUTSIDE.match(where)):
                 continue
             only_if = what, where

@@ -440,7 +440,12 @@ class Gathering(Fold):
             self._edits += 1
             for name in (each.name, uri):
                 self._checks.pop(self._refused.pop(name, ""), None)
-            trail = self._changes.pop(uri, None) or Trail(where)
+            trail = self._changes.pop(uri, None)
+            onto = None if each.only_if is None else name_of(each.condition, observed.place)[0]
+            if trail is None:
+                trail = Trail(where, onto=onto)
+            elif onto is None:
+                trail.onto = None
             trail.take(where, each.action, counts.get(each.name))
             if each.action == "move":
                 # The two ends of a move stand one behind the other.

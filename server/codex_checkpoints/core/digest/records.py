@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from attrs import Factory, evolve
@@ -61,7 +61,11 @@ class Quote:
 
 @define
 class Trail:
-    """What a session did to one file: counts of lines, and the names that hunks give."""
+    """What a session did to one file: counts of lines, and the names that hunks give.
+
+    `onto` is the uri of the target where the file was only copied or moved: it is no file of that
+    name where the target is a folder.
+    """
 
     where: Where
     added: int = 0
@@ -72,6 +76,7 @@ class Trail:
     created: bool = False
     deleted: bool = False
     moved_from: str | None = None
+    onto: str | None = None
 
     def take(self, where: Where, action: str, counts: Counts | None) -> None:
         """Add one change."""
@@ -156,6 +161,16 @@ class Gathered:
         """Return the newest answer of the agent itself."""
         own = (each for each in reversed(self.answers) if not each.by_subagent)
         return next(own, None)
+
+    @property
+    def targets(self) -> frozenset[str]:
+        """Return the uris of which it matters whether a folder is there now."""
+        return frozenset(each.onto for each in self.changes.values() if each.onto is not None)
+
+    def without(self, folders: Collection[str]) -> Gathered:
+        """Return this without what was copied or moved into one of these folders."""
+        changes = {uri: each for uri, each in self.changes.items() if each.onto not in folders}
+        return evolve(self, changes=changes)
 
     def after(self, before: Gathered) -> Gathered:
         """Return both together: `before` is of the sessions that this one goes on from."""

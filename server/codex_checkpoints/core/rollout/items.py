@@ -259,6 +259,11 @@ class Seen:
     only_if: tuple[Condition, str] | None = field(default=None, kw_only=True)
 
     @property
+    def condition(self) -> Seen:
+        """The file that lies where something must lie now, or itself."""
+        return self if self.only_if is None else Seen("file", self.only_if[1], "read", self.folder)
+
+    @property
     def is_command(self) -> bool:
         """Whether it is a command, and not one that stands only where its files do not."""
         return self.kind == "command" and self.only_if is None
