@@ -350,7 +350,7 @@ class RestoreOptions:
 
 
 def restore_options(
-    mode: str, budget: int | None, window: int, reason: str | None, digest_tokens: int
+    mode: str, budget: int | None, window: int, reason: str | None, digest_tokens: int = 0
 ) -> RestoreOptions:
     """Return validated options; refuses `invalid_payload`, `limit_exceeded` for a digest.
 
