@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from homes import Home, go_on, thread
+from homes import Home, deleting, go_on, refusal, thread
 from peer import Peer
 from restores import put
 from rollouts import Form, Step, assistant, compacted, rollback, rollout, session, turn, user
@@ -100,6 +100,22 @@ def test_a_subagent_of_its_turns_counts_as_one_more(home: Home):
     assert home.refused("delete", made)["facts"]["ownTurns"] == 1
     assert home.refused("delete", made, "--force")["code"] == "conflict"
     assert told(home) == []
+
+
+def test_of_two_that_delete_at_once_one_tells_of_it(home: Home, monkeypatch: pytest.MonkeyPatch):
+    made = branch(home, "soft")
+    with home.house() as house, home.house() as other:
+        late = house.sessions.threads.delete
+
+        def second(session_id: str) -> None:
+            deleting(other.sessions).delete(session_id)
+            late(session_id)
+
+        monkeypatch.setattr(house.sessions.threads, "delete", second)
+        refused = refusal(lambda: deleting(house.sessions).delete(made))
+
+    assert refused.code == "unknown_session"
+    assert told(home) == [(made, False, 0)]
 
 
 def test_the_editor_asks_again_with_force(home: Home):

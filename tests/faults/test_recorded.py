@@ -21,6 +21,7 @@ from restores import put
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(1800 if os.environ.get("CODEX_CHECKPOINTS_EACH_FAULT") else 300),
     pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does"),
 ]
 
@@ -36,6 +37,7 @@ from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.status import Surroundings
 from codex_checkpoints.service.deleting import Deleting
 from codex_checkpoints.service.portable.importing import Importing
+from codex_checkpoints.service.portable.packing import Packing
 from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restoring
 
@@ -50,6 +52,9 @@ def work(sessions, root, what, *given):
             Restoring(sessions, *clock).restore(*given[:2], RestoreOptions(given[2]))
         case "import":
             Importing(sessions, *clock).make(given[0], os.path.join(root, "user"))
+        case "export":
+            file = os.path.join(root, "user", "a.pack")
+            Packing(sessions, [], *clock).write(given[0], file)
         case "delete":
             Deleting(sessions, *clock).delete(given[0])
         case _:
@@ -61,7 +66,7 @@ def work(sessions, root, what, *given):
             Connector(codex, state, entries, around).carry_out(given[0])
 """
 
-EVERY = 1 if os.environ.get("CODEX_CHECKPOINTS_EACH_FAULT") else 8
+EVERY = 1 if os.environ.get("CODEX_CHECKPOINTS_EACH_FAULT") else 25
 """How far it is from one step of a second run that is cut off to the next."""
 
 Made = tuple[tuple[str, ...], Callable[[Home], int]]
@@ -118,6 +123,11 @@ def imports(home: Home) -> Made:
     return ("import", pack), new_sessions(home)
 
 
+def export(home: Home) -> Made:
+    del home
+    return ("export", thread(1)), lambda after: (after.user / "a.pack").exists()
+
+
 def delete(home: Home) -> Made:
     (_, _, marker, _), _ = restore(home, "soft")
     made = home.json("restore", thread(1), marker, "--mode", "soft")["sessionId"]
@@ -149,6 +159,7 @@ CLOSING = {
     "compact": "CompactionInstalled",
     "uncompact": "CompactionUndone",
     "restore": "RestoreCompleted",
+    "export": "PackExported",
     "import": "PackImported",
     "delete": "SessionDeleted",
     "connect": "CodexConnected",
@@ -162,6 +173,7 @@ CASES: dict[str, Callable[[Home], Made]] = {
     "uncompact in place": lambda home: uncompact(home, "in-place"),
     "restore soft": lambda home: restore(home, "soft"),
     "restore hard": lambda home: restore(home, "hard"),
+    "export": export,
     "import": imports,
     "delete": delete,
     "connect": lambda home: connect(home, "connect"),

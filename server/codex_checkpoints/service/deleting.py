@@ -5,7 +5,7 @@ What its user did in it since, the turns of their own, goes only where they say 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.restore.events import event_of
@@ -14,9 +14,9 @@ from codex_checkpoints.service.kept import RestoreRecords
 from codex_checkpoints.service.refusal import Refusal, keeping, unreadable
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.summaries import SessionSummary
-from codex_checkpoints.service.undertaking import close, operation_of, undertaking
+from codex_checkpoints.service.undertaking import OneStep, operation_of, undertaking
 from codex_checkpoints.storage.contract import Row, UnreadableSource
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import frozen
 
 DELETED = "SessionDeleted"
 """The event of a session that was deleted."""
@@ -50,7 +50,7 @@ class Deleting:
         operation = operation_of(sessions.settings, self._new_id(), row.session_id, None)
         more = {"forced": force, "ownTurns": own}
         event = event_of(DELETED, self._now(), operation, more)
-        work = DeleteWork(sessions, event)
+        work = _work(sessions, event)
         name = operation.operation_id
         with (
             keeping("record of its deletion", row.session_id),
@@ -85,30 +85,20 @@ def own_turns(sessions: Sessions, row: Row) -> int:
     return sum(turn.opened > ours for turn in turns) + subagents
 
 
-@define
-class DeleteWork:
-    """A deletion from its first line to its event; `undertaking.Work`."""
+def _work(sessions: Sessions, event: Json) -> OneStep:
+    session_id = str(event.get("sessionId"))
 
-    _sessions: Sessions
-    _event: Mapping[str, object]
-    published: bool = False
+    def is_deleted() -> bool:
+        """Return whether it is gone and nobody has told so: else another process deleted it."""
+        told = map(object_of, sessions.records.audit.events())
+        return sessions.catalogue.look_for(session_id) is None and not any(
+            (each.get("type"), each.get("sessionId")) == (DELETED, session_id) for each in told
+        )
 
-    def is_published(self) -> bool:
-        """Return whether the session is gone."""
-        session_id = str(self._event.get("sessionId"))
-        return self.published or self._sessions.catalogue.look_for(session_id) is None
-
-    def record(self) -> None:
-        """Write the event."""
-        close(self._sessions.records, self._event, again=not self.published)
-
-    def take_back(self, code: str) -> bool:
-        """Leave everything as it is: nothing was removed, and there is nothing to tell."""
-        del code
-        return True
+    return OneStep(sessions.records, event, is_deleted)
 
 
-def reopened(sessions: Sessions, written: Json) -> DeleteWork | None:
+def reopened(sessions: Sessions, written: Json) -> OneStep | None:
     """Return the deletion that a process wrote down; None where its line cannot be read."""
     event = object_of(written.get("delete"))
-    return None if text_of(event.get("sessionId")) is None else DeleteWork(sessions, event)
+    return None if text_of(event.get("sessionId")) is None else _work(sessions, event)

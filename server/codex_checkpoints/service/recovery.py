@@ -12,6 +12,7 @@ from codex_checkpoints.service.compaction.installing import settle_prepared
 from codex_checkpoints.service.connect.connecting import reopened as connection
 from codex_checkpoints.service.deleting import reopened as deletion
 from codex_checkpoints.service.portable.importing import reopened as an_import
+from codex_checkpoints.service.portable.packing import reopened as export
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore.restoring import reopened as restore
 from codex_checkpoints.service.sessions import Sessions
@@ -30,6 +31,8 @@ def recover(sessions: Sessions, now: Callable[[], str]) -> int:
             return an_import(sessions, now, name)
         if "compaction" in written:
             return compaction(sessions, written)
+        if "export" in written:
+            return export(sessions, written)
         if "connect" in written:
             return connection(sessions.records, sessions.catalogue.place, written)
         if "delete" in written:

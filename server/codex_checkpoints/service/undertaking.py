@@ -1,7 +1,7 @@
-"""How compaction, restore, import, deletion and connection are done: wholly, or not at all.
+"""How compaction, restore, packs, deletion and connection are done: wholly, or not at all.
 
 1. prepare: write the operation, with all that its end needs, to `restoring/<id>.jsonl`; 2. publish:
-make a session, append to one, or remove one, in one step; 3. record: write the records and the
+make a session or a file, append to one, or remove one, in one step; 3. record: write the records and the
 audit; 4. settle: remove the file of step 1.
 
 A process that dies before step 2 has changed nothing that counts; one that dies later lacks steps 3
@@ -24,6 +24,7 @@ from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage.durable import Append, Journal, StorageError
 from codex_checkpoints.storage.records import Records
+from codex_checkpoints.values import define
 
 logger = logging.getLogger(__name__)
 
@@ -138,6 +139,29 @@ def operation_of(
     turn = None if turn_id is None or source_id is None else TurnSource(source_id, turn_id)
     user, org = settings.user_id, settings.org_id
     return Operation(operation_id, session_id, source_id, None, turn, None, user, org)
+
+
+@define
+class OneStep:
+    """An operation that changes one thing and leaves one event; `Work`."""
+
+    _records: Records
+    _event: Mapping[str, object]
+    _is_done: Callable[[], bool]
+    published: bool = False
+
+    def is_published(self) -> bool:
+        """Return whether the thing is changed."""
+        return self.published or self._is_done()
+
+    def record(self) -> None:
+        """Write the event."""
+        close(self._records, self._event, again=not self.published)
+
+    def take_back(self, code: str) -> bool:
+        """Leave everything as it is: nothing was changed, and there is nothing to tell."""
+        del code
+        return True
 
 
 def close(records: Records, event: Mapping[str, object], *, again: bool) -> None:

@@ -25,6 +25,7 @@ from codex_checkpoints.core.portable.pack import (
 from codex_checkpoints.core.restore.events import event_of
 from codex_checkpoints.core.restore.lineage import MAX_CHAIN
 from codex_checkpoints.core.restore.trace import Trace, in_order
+from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.kept import ImportRecords, went_on_from
 from codex_checkpoints.service.lineages import way_up
@@ -32,13 +33,12 @@ from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.catalogue import utc
 from codex_checkpoints.service.reading.pace import paced_hashes
 from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
-from codex_checkpoints.service.refusal import Refusal, misfit
+from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.restore.planning import earlier_work, unreadable
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undertaking import operation_of
+from codex_checkpoints.service.undertaking import OneStep, operation_of, undertaking
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import Row, UnreadableSource
-from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import define, frozen
 
 
@@ -156,22 +156,20 @@ class Packing:
         """
         found, data = self._packed(session, file)
         self._sessions.pace.commit()
-        try:
-            if mode == "new":
-                durable.publish(file, (data,))
-            else:
-                durable.replace(file, data)
-        except FileExistsError as error:
-            message = f"{file} is there already"
-            hint = "Name another file, or say that it may be replaced: `--force` does."
-            facts = {"file": file, "reason": "file_exists", "hint": hint}
-            raise Refusal("conflict", message, facts) from error
-        except OSError as error:
-            reason = durable.reason_of(error)
-            message = f"{file} cannot be written: {reason}"
-            raise Refusal("storage_error", message, {"file": file, "reason": reason}) from error
-        if found.is_of_this_home:
-            self._write_event(found)
+        if not found.is_of_this_home:
+            _put(file, data, mode)
+            return evolve(found, dry_run=False)
+        if mode == "new" and os.path.lexists(file):  # what is there is not of this export
+            raise _is_there(file)
+        event = self._event(found)
+        work = _work(self._sessions, event, file)
+        with (
+            keeping("record of the export", found.session_id),
+            undertaking(self._sessions.records, str(event["operationId"]), work) as prepare,
+        ):
+            prepare({"export": event, "file": file})
+            _put(file, data, mode)
+            work.published = True
         return evolve(found, dry_run=False)
 
     def _packed(self, session: str, file: str) -> tuple[Packed, bytes]:
@@ -246,7 +244,7 @@ class Packing:
             facts = {"file": file, "reason": "folder", "hint": hint}
             raise Refusal("conflict", f"{file} is a folder", facts)
 
-    def _write_event(self, found: Packed) -> None:
+    def _event(self, found: Packed) -> Json:
         checkpoint = found.pack.checkpoint
         more = {
             "packDigest": found.digest,
@@ -255,9 +253,41 @@ class Packing:
             "markers": len(found.pack.markers),
         }
         now, ids = self._now(), (self._new_id(), found.session_id, found.session_id)
-        event = event_of("PackExported", now, operation_of(self._sessions.settings, *ids), more)
+        return event_of("PackExported", now, operation_of(self._sessions.settings, *ids), more)
+
+
+def _put(file: str, data: bytes, mode: Literal["new", "replace"]) -> None:
+    """Write a pack; refuses `conflict` for a file that is there, and `storage_error`."""
+    try:
+        if mode == "new":
+            durable.publish(file, (data,))
+        else:
+            durable.replace(file, data)
+    except FileExistsError as error:
+        raise _is_there(file) from error
+    except OSError as error:
+        reason = durable.reason_of(error)
+        message = f"{file} cannot be written: {reason}"
+        raise Refusal("storage_error", message, {"file": file, "reason": reason}) from error
+
+
+def _is_there(file: str) -> Refusal:
+    message = f"{file} is there already"
+    hint = "Name another file, or say that it may be replaced: `--force` does."
+    return Refusal("conflict", message, {"file": file, "reason": "file_exists", "hint": hint})
+
+
+def _work(sessions: Sessions, event: Json, file: str) -> OneStep:
+    def is_written() -> bool:
         try:
-            self._sessions.records.audit.add(event)
-        except StorageError as error:
-            message = f"the pack is written, but the audit could not be: {error}"
-            raise Refusal("storage_error", message, {"reason": str(error)}) from error
+            return digest_of(durable.read(file, MAX_BYTES)) == event.get("packDigest")
+        except (OSError, durable.TooLarge):
+            return False
+
+    return OneStep(sessions.records, event, is_written)
+
+
+def reopened(sessions: Sessions, written: Json) -> OneStep | None:
+    """Return the export that a process wrote down; None where its line cannot be read."""
+    event, file = object_of(written.get("export")), text_of(written.get("file"))
+    return None if file is None or not event else _work(sessions, event, file)
