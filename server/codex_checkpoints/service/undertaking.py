@@ -1,8 +1,8 @@
 """How compaction, restore, packs, deletion and connection are done: wholly, or not at all.
 
 1. prepare: write the operation, with all that its end needs, to `restoring/<id>.jsonl`; 2. publish:
-make a session or a file, append to one, or remove one, in one step; 3. record: write the records and the
-audit; 4. settle: remove the file of step 1.
+make a session or a file, append to one, or remove one, in one step; 3. record: write the records
+and the audit; 4. settle: remove the file of step 1.
 
 A process that dies before step 2 has changed nothing that counts; one that dies later lacks steps 3
 and 4.  So one rule ends a broken operation: a published one is recorded, any other is taken back.
