@@ -20,6 +20,9 @@ import { errorText, showDone } from "./requests.ts";
 
 const TYPE = "codexCheckpoints.compactionPreview";
 
+/** A session that Codex writes is read again when it has rested. */
+const RESTED_MS = 1000;
+
 /** The previews of this window, one for a session. */
 export class CompactionPreviews implements vscode.Disposable {
   readonly #app: App;
@@ -84,12 +87,14 @@ class CompactionPreview {
     this.#app = app;
     this.#sessionId = sessionId;
     this.#budget = budget;
+    let resting: NodeJS.Timeout | undefined;
     const subscription = app.feed.onDidChange((changes) => {
       const down = whyDown(app.server.state);
       if (down !== null) {
         this.page.complain(down, true);
       } else if (panel.visible && (changes === null || changes.has(sessionId))) {
-        void this.#look();
+        clearTimeout(resting);
+        resting = setTimeout(() => void this.#look(), RESTED_MS);
       }
     });
     this.page = new Page(
@@ -99,6 +104,7 @@ class CompactionPreview {
       (message) => void this.#handle(message),
       () => {
         subscription.dispose();
+        clearTimeout(resting);
         this.#asking.cancel();
         gone();
       },

@@ -147,7 +147,7 @@ class CompactionPage {
 
   /** Show a preview, unless a newer budget waits for its own. */
   show(view: CompactionView): void {
-    const { contents, usual, would } = view;
+    const { contents, usual } = view;
     const { digest, messages } = contents;
     if (digest.budget !== (this.#kept.budget ?? usual.budget)) {
       return;
@@ -177,7 +177,9 @@ class CompactionPage {
     this.#showBudget();
     fill(this.#outcome, budgetText(parts, digest, usual));
     page().setAttribute("data-ready", String(digest.budget));
-    page().setAttribute("data-tokens", String(would.tokensAfter));
+    window.clearTimeout(this.#speaking);
+    const speak = () => fill(this.#spoken, this.#outcome.textContent);
+    this.#speaking = window.setTimeout(speak, RESTED_MS);
   }
 
   complain(trouble: Trouble): void {
@@ -204,8 +206,6 @@ class CompactionPage {
     const ask = () => send({ kind: "budget", budget: this.#kept.budget });
     this.#asking = window.setTimeout(ask, REST_MS);
     window.clearTimeout(this.#speaking);
-    const speak = () => fill(this.#spoken, this.#outcome.textContent);
-    this.#speaking = window.setTimeout(speak, RESTED_MS);
   }
 
   #keep(change: Partial<CompactionState>): void {
