@@ -305,6 +305,30 @@ def test_a_read_that_its_own_record_proves_needs_nobody_who_followed(home: Home)
     assert (refused["code"], refused["facts"]["paths"]) == ("stale_read", ["a.py"])
 
 
+@pytest.mark.parametrize("marked", [True, False], ids=["watched for another", "by and by"])
+def test_the_stored_checkpoint_of_a_session_that_is_not_followed_keeps_up(home: Home, marked: bool):
+    home.config("followedSessions = 1\n")
+    (home.user / "fact").write_text(
+        json.dumps({"kind": "fact", "key": "k", "value": "v", "evidence": A, "dependsOn": [ON_A]})
+    )
+    assert home.json("apply", thread(1), str(home.user / "fact"))["accepted"]
+    newer = rollout(head(home, 2), turn(user("newer"), LOOK))
+    home.put(newer, 2)
+    with home.house() as house:
+        follower = Follower(house.sessions)
+        follower.begin()
+        assert home.stored()["facts"]["k"]["status"] == "VALID"
+        write(home, V2, time.time())
+
+        if marked:
+            follower.mark(str(home.user / "shop/a.py"))
+        (changed,) = follower.drain() if marked else follower.reconcile()
+
+        assert thread(1) in changed.session_ids
+        assert home.stored()["facts"]["k"]["status"] == "SUSPECT"
+        assert follower.reconcile() == []
+
+
 # --- which doors record --------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ import heapq
 import logging
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from codex_checkpoints.service.reading.projections import Guard, Projection, Strayed
 from codex_checkpoints.service.reading.session_file import SessionFile
@@ -155,6 +155,7 @@ class Follower:
         changed = self.sessions.take_unreported() | self._lives_changed()
         self._keep(self._current(changed))
         others = self._keep(row for row in self._followed() if row.session_id not in changed)
+        others |= self._keep(self._outdated())
         self._choose_folders()
         found = (_changed(changed, "rollout"), _changed(others, "workspace"))
         return [each for each in found if each.session_ids]
@@ -197,10 +198,25 @@ class Follower:
             for session, observed in self._observed.items()
             if any(map(observed.is_touched_by, paths))
         ]
-        changed = self._keep(self._current(found))
+        changed = self._keep(self._current(found)) | self._keep(self._outdated(paths))
         if any(os.path.isdir(path) for path in paths):
             self._choose_folders()
         return changed
+
+    def _outdated(self, paths: Collection[str] | None = None) -> Iterator[Row]:
+        """Yield sessions that are not followed, and whose stored checkpoint has an older hash.
+
+        With `paths` only those in whose folder one of them lies.
+        """
+        projections = self.sessions.projections
+        followed = {row.session_id for row in self._followed()}
+        current = self.sessions.catalogue.current().values()
+        others = (row for row in current if row.session_id not in followed and row.cwd)
+        for row in () if projections.storage_problem is not None else others:
+            inside = (row.cwd or "").rstrip(os.sep) + os.sep
+            concerned = paths is None or any(path.startswith(inside) for path in paths)
+            if concerned and projections.is_outdated(row):
+                yield row
 
     def _current(self, session_ids: Iterable[str]) -> list[Row]:
         current = self.sessions.catalogue.current()

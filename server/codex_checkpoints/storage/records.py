@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 
 from codex_checkpoints.core.checkpoint.canonical import BadCheckpoint, from_bytes
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
+from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.ids import RANDOM_BYTES, uuid7
 from codex_checkpoints.core.rollout.fields import object_of, text_of, whole_of
 from codex_checkpoints.storage import durable
@@ -109,6 +110,14 @@ class Records:
             durable.replace(path, data)
         return True
 
+    def checkpoint(self, session_id: str, rollout_path: str) -> Checkpoint | None:
+        """Return the stored checkpoint of a session, None if there is none that can be read."""
+        path = self.checkpoint_path(session_id, rollout_path)
+        with contextlib.suppress(OSError, BadCheckpoint):
+            data = None if path is None else _content(path)
+            return None if data is None else from_bytes(data)
+        return None
+
     def damaged_checkpoints(self, rollouts: Mapping[str, str]) -> Iterator[str]:
         """Yield the stored checkpoints that are none, of sessions with these session files."""
         for session_id, rollout in rollouts.items():
@@ -153,11 +162,7 @@ class Records:
     def look(self, session_id: str, name: str) -> Look | None:
         """Return size and time of a file of a session; None where there is none."""
         folder = self.session_dir(session_id)
-        with contextlib.suppress(OSError):
-            if folder is not None:
-                found = os.stat(os.path.join(folder, name))
-                return found.st_size, found.st_mtime_ns
-        return None
+        return None if folder is None else look_at(os.path.join(folder, name))
 
     def lines(self, session_id: str, name: str) -> Iterator[object]:
         """Yield the JSON values of a file that only grows; raises `StorageError`."""
@@ -229,6 +234,14 @@ def _is_missing(path: str) -> bool:
     except OSError:
         return False
     return False
+
+
+def look_at(path: str) -> Look | None:
+    """Return size and time of a file; None where there is none."""
+    with contextlib.suppress(OSError):
+        found = os.stat(path)
+        return found.st_size, found.st_mtime_ns
+    return None
 
 
 def _is_checkpoint(data: bytes) -> bool:

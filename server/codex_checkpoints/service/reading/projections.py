@@ -16,7 +16,7 @@ from codex_checkpoints.service.reading.session_file import SessionFile, end_of, 
 from codex_checkpoints.service.refusal import Refusal, warn
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.storage.records import Records
+from codex_checkpoints.storage.records import Look, Records, look_at
 from codex_checkpoints.storage.workspace import Workspace
 from codex_checkpoints.values import frozen
 
@@ -60,6 +60,7 @@ class Projections:
         self._seen = SeenFiles(catalogue.chains, records, workspace)
         self.storage_problem: str | None = None
         """Why the last checkpoint could not be stored."""
+        self._stored: dict[str, tuple[Look | None, dict[str, str | None]]] = {}
         self.follows = False
         """Whether this process follows sessions live, and records what it sees of their files."""
         self.waiting: set[str] = set()
@@ -99,6 +100,21 @@ class Projections:
         if changed:
             self.storage_problem = None
         return Projection(row.session_id, checkpoint, data, path, changed)
+
+    def is_outdated(self, row: Row) -> bool:
+        """Return whether a file has another hash now than in the stored checkpoint, if any."""
+        path = self._records.checkpoint_path(row.session_id, row.path)
+        look = None if path is None else look_at(path)
+        known = self._stored.get(row.session_id)
+        if known is None or known[0] != look:
+            stored = None if look is None else self._records.checkpoint(row.session_id, row.path)
+            artifacts = () if stored is None else stored.artifacts.values()
+            hashed = (each for each in artifacts if each.kind == "file")
+            hashes = {each.uri: each.hash for each in hashed if each.hash or each.seen_hash}
+            known = self._stored[row.session_id] = look, hashes
+        hashes = known[1]
+        now = self._workspace.looks(row.cwd, hashes) if hashes else {}
+        return any(now.get(uri) != found for uri, found in hashes.items())
 
     def at(self, row: Row, opened: SessionFile, turn: str | int) -> Projection:
         """Return the checkpoint at the end of a turn; it is not stored."""
