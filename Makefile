@@ -2,7 +2,7 @@
 # Written for any make from 3.81 on, and any POSIX shell.
 
 .PHONY: help run watch package setup fetched test lint types contracts extension unit codex e2e \
-	pages bench requirements clean
+	fuzz pages bench requirements clean
 .SUFFIXES:
 
 # Whose python makes .venv: PYTHON=…, else the first of these that runs and is new enough.
@@ -27,6 +27,9 @@ NEEDS_NODE = $(HAS_NODE) || { echo 'Node 20 or newer is needed here, with npm.' 
 VSIX = dist/codex-checkpoints-$(shell sed -n 's/^  "version": "\(.*\)",$$/\1/p' package.json).vsix
 GOES_IN = package.json package-lock.json .vscodeignore README.md LICENSE docs/editor.png \
 	docs/terminal.png $(shell find extension server/codex_checkpoints -type f ! -name '*.pyc' ! -name '.*')
+
+# How long `make fuzz` runs.
+FUZZ_SECONDS = 120
 
 # What `make run` is to do otherwise; `make run RUN=--help` lists it.
 RUN =
@@ -54,6 +57,7 @@ help:
 	@echo '                   nor a browser'
 	@echo 'make codex         the tests with the real Codex CLI, which npm installs into tests/codex'
 	@echo 'make e2e           the packaged extension in a real workbench; pictures in build/workbench'
+	@echo 'make fuzz          broken input for two minutes (FUZZ_SECONDS=7200: for two hours)'
 	@echo 'make bench         what it costs, as bench/README.md shows it'
 	@echo 'make pages         docs/cli.md and server/PROTOCOL.md anew from the code'
 	@echo 'make clean         remove what was installed and built'
@@ -109,6 +113,9 @@ e2e: setup node_modules/.ok tests/codex/node_modules/.ok $(WORKBENCH)/.ok $(VSIX
 	@mkdir -p build && rm -f build/timed.json build/untimed.json
 	$(RUN_UNTIMED) || { echo 'What failed above runs once more:'; $(RUN_UNTIMED); }
 	$(RUN_TIMED) || { echo 'What failed above runs once more:'; $(RUN_TIMED); }
+
+fuzz: setup
+	$(BIN)/python tests/fuzz.py --seconds $(FUZZ_SECONDS)
 
 pages: setup
 	$(BIN)/python tools/pages.py

@@ -1,0 +1,23 @@
+"""What `make fuzz` does for minutes, for a second each: broken input has an answer or a refusal."""
+
+import pytest
+
+import fuzz
+
+
+@pytest.mark.parametrize("target", sorted(fuzz.TARGETS))
+def test_broken_input_is_answered_or_refused(target: str) -> None:
+    fed, failed = fuzz.run(target, seconds=1.0, seed=0)
+
+    assert failed == []
+    assert fed > 0
+
+
+def test_what_fails_is_told_with_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_dice: object) -> int:
+        raise KeyError("x")
+
+    monkeypatch.setitem(fuzz.TARGETS, "lines", fails)
+    _, failed = fuzz.run("lines", seconds=0.01, seed=7)
+
+    assert failed[0] == "lines 8: KeyError: 'x'"
