@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 from attrs import evolve
 
+from codex_checkpoints.core.checkpoint.canonical import to_bytes
 from codex_checkpoints.core.checkpoint.memory import replay, update_of
 from codex_checkpoints.core.checkpoint.records import (
     Checkpoint,
@@ -107,6 +108,19 @@ def test_a_fact_of_an_initial_state_rests_on_its_evidence_file():
     found = replay([], lambda _turn: True, Limits(), begun).facts["k"]
 
     assert found.depends_on == (Dependency("b.py", V2), Dependency("a.py", V1))
+
+
+def test_the_names_of_artifacts_are_bounded_together_and_the_newest_stay():
+    names = [f"{number:03}{'名' * 1000}" for number in range(256)]
+    steps = (patch(add=name) for name in names)
+    data = rollout(session("legacy"), turn(user("one"), *steps))
+
+    found = after(data=data)
+
+    count = 131_072 // len(names[0].encode())
+    assert sorted(found.artifacts) == names[-count:]
+    assert len(to_bytes(found)) < 400_000
+    assert len(checkpoint(SESSION, (), limits=Limits(max_uri_bytes_total=4)).artifacts) == 1
 
 
 def test_of_facts_touched_together_the_first_by_code_point_goes():

@@ -356,7 +356,10 @@ def _rests_on(claim: Claim, session: Known) -> tuple[str, ...]:
     calls = [evidence.ref] if evidence.source == "tool_output" else []
     known = (session.artifacts[uri] for uri in named)
     calls += [each.uri.partition("/")[2] for each in known if each.kind == "tool_output"]
-    added += [uri for call in dict.fromkeys(calls) for uri in session.files_read(call)]
+    read = [uri for call in dict.fromkeys(calls) for uri in session.files_read(call)]
+    # Of files that are no artifacts any more one is enough: with it no fact is VALID.
+    lost = next((uri for uri in read if uri not in session.artifacts), None)
+    added += [uri for uri in read if uri in session.artifacts or uri == lost]
     return (*dict.fromkeys(uri for uri in added if uri not in named), *named)
 
 

@@ -193,6 +193,7 @@ class Limits:
     max_plan_steps_total: int = 32
     max_recent_artifacts: int = 16
     max_artifacts_total: int = 256
+    max_uri_bytes_total: int = 131_072
     max_value_chars: int = MAX_VALUE_CHARS
 
 

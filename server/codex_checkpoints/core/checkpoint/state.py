@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
+from itertools import accumulate, islice
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -249,7 +249,8 @@ class Observations:
         for uri, each in self.conditional.items():
             if each.holds(now, seen):
                 _put(kept, uri, each)
-        return _newest(kept, limits.max_artifacts_total)
+        newest = _newest(kept, limits.max_artifacts_total)
+        return _within(newest, limits.max_uri_bytes_total)
 
     def files(self) -> Mapping[str, FileObservation]:
         """Return the newest observation of each file, whether or not it counts."""
@@ -414,6 +415,15 @@ def _newest(artifacts: dict[str, FileObservation], total: int) -> dict[str, File
         return artifacts
     order = sorted(artifacts, key=lambda uri: (artifacts[uri].rank, uri))
     return {uri: artifacts[uri] for uri in order[len(order) - total :]}
+
+
+def _within(artifacts: dict[str, FileObservation], size: int) -> dict[str, FileObservation]:
+    """Return the newest whose uris have at most `size` bytes together (DSC-9)."""
+    if sum(map(len, artifacts)) * 4 <= size:
+        return artifacts
+    order = sorted(artifacts, key=lambda uri: (artifacts[uri].rank, uri), reverse=True)
+    sizes = accumulate(len(uri.encode()) for uri in order)
+    return {uri: artifacts[uri] for uri, end in zip(order, sizes, strict=True) if end <= size}
 
 
 def _from_seed(artifact: Artifact) -> FileObservation:
