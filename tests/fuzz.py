@@ -31,6 +31,7 @@ from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.digest.composing import DigestTerms, digest_v1
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.portable import reading
+from codex_checkpoints.core.rollout.fields import is_list, is_object
 from generated import EVENTS, FIELDS, ITEMS, LINES, RESPONSES
 from histories import history
 from homes import Home, thread
@@ -75,15 +76,17 @@ def session(form: r.Form) -> list[bytes]:
     return data.splitlines(keepends=True)
 
 
-def nodes(value: object) -> Iterator[tuple[Any, Any]]:
+def nodes(value: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - any JSON value
     """Yield every place in a JSON value: what holds it, and its key or index."""
     waiting: list[Any] = [value]
     while waiting:
         held = waiting.pop()
-        inner = held.items() if isinstance(held, dict) else enumerate(held)
-        for key, part in list(inner):
+        inner: list[tuple[Any, Any]] = (
+            list(held.items()) if is_object(held) else list(enumerate(held))
+        )
+        for key, part in inner:
             yield held, key
-            if isinstance(part, (dict, list)):
+            if is_object(part) or is_list(part):
                 waiting.append(part)
 
 
@@ -91,7 +94,7 @@ def changed(dice: random.Random, value: Any) -> Any:  # noqa: ANN401 - any JSON 
     """Return a JSON value that is broken in a place or several."""
     value = copy.deepcopy(value)
     for _ in range(dice.choice((1, 1, 2, 4))):
-        places = list(nodes(value)) if isinstance(value, (dict, list)) else []
+        places = list(nodes(value)) if is_object(value) or is_list(value) else []
         if not places:
             return dice.choice(LEAVES)
         held, key = dice.choice(places)
@@ -100,14 +103,14 @@ def changed(dice: random.Random, value: Any) -> Any:  # noqa: ANN401 - any JSON 
                 held[key] = copy.deepcopy(dice.choice(LEAVES))
             case 2:
                 del held[key]
-            case 3 if isinstance(held, dict):
+            case 3 if is_object(held):
                 held[dice.choice(NAMES)] = held.pop(key)
             case 4:
                 for _ in range(dice.choice((3, 40))):
                     held[key] = [held[key]]
             case 5:
                 other, place = dice.choice(places)
-                if place in other if isinstance(other, dict) else place < len(other):
+                if place in other if is_object(other) else place < len(other):
                     held[key] = copy.deepcopy(other[place])
             case _:
                 if isinstance(held[key], str):
@@ -273,7 +276,7 @@ def run(target: str, seconds: float, seed: int) -> tuple[int, list[str]]:
 
 def main() -> int:
     """Feed all targets, the lines for most of the time."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=sorted(TARGETS))
