@@ -512,7 +512,7 @@ def test_a_home_behind_a_link_is_known_by_either_name(home: Home, tmp_path: Path
 def test_a_failure_shows_in_the_status_until_a_call_goes_well(home: Home):
     assert home.json("connect")["written"]
     ask(home, call(source="resume", session_id=thread(9)))
-    at = lines(home.state / "audit.jsonl")[0]["at"]
+    at = lines(home.state / "audit.jsonl")[-1]["at"]
     sentence = f"the hook failed at {at} for session {thread(9)}: unknown_session"
     assert hooks_state(home) == ("failed", [sentence])
 
