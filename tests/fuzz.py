@@ -81,10 +81,9 @@ def nodes(value: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - any JSON v
     waiting: list[Any] = [value]
     while waiting:
         held = waiting.pop()
-        inner: list[tuple[Any, Any]] = (
-            list(held.items()) if is_object(held) else list(enumerate(held))
-        )
-        for key, part in inner:
+        keys: list[Any] = list(held) if is_object(held) else [*range(len(held))]
+        for key in keys:
+            part = held[key]
             yield held, key
             if is_object(part) or is_list(part):
                 waiting.append(part)
