@@ -126,3 +126,8 @@ test("the lock names no registry", () => {
 function linesWith(pattern: RegExp): string[] {
   return sources.flatMap((source) => source.split("\n")).filter((line) => pattern.test(line));
 }
+
+test("an anchor such as #165 in a text of ours is not shown as a colour", () => {
+  const options = manifest.contributes.configurationDefaults["[codex-checkpoint-view]"];
+  assert.equal(options["editor.colorDecorators"], false);
+});
