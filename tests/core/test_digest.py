@@ -274,6 +274,19 @@ def test_the_plan_of_an_earlier_request_is_told_by_its_age_and_not_as_what_to_do
     assert text.index("only when the last request") < text.index("- [ ] add OAuth")
 
 
+@pytest.mark.parametrize(
+    "script",
+    ["sed -i 's/a/b/' cave.py", "cat > cave.py <<'END'\nx = 1\nEND", "echo 'x = 1' >> cave.py"],
+)
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_a_plain_write_is_a_change_and_no_check(script: str, form: r.Form) -> None:
+    found = digest(r.turn(r.user("write it"), r.shell(script), r.assistant("Done.")), form=form)
+
+    (change,) = section(found, "CHANGES")
+    assert " cave.py" in change
+    assert section(found, "CHECKS") == []
+
+
 def test_a_turn_that_was_rolled_back_is_not_quoted() -> None:
     found = digest(
         FIX, r.turn(r.user("paint it scarlet"), r.assistant("Scarlet now.")), r.rollback(1)
