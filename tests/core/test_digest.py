@@ -1,10 +1,12 @@
 """The digest: what it quotes, how it is marked, and that it keeps its budget."""
 
 import base64
+import functools
 import json
 import re
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -583,6 +585,44 @@ def test_text_from_outside_stays_a_line_of_data() -> None:
     assert found.text.count("\n[STATUS]\n") == 1
     assert "\x1b" not in found.text
     assert "\u202e" not in found.text
+
+
+ADDED = 'print("opened_the_cave\\n", cave)'
+DEEP = functools.reduce(lambda inner, _: [inner], range(300), list[Any]())
+IN_JSON = json.dumps(ADDED)[1:-1]
+CUT = f"*** Begin Patch\n*** Update File: cave.py\n@@\n-x\n+{ADDED}\n*** End Patch"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        ({"command": ["bash", "-lc", "wc deep_in_cave"]}, ["wc deep_in_cave"]),
+        (
+            {"cmd": "cd cave_of_77 &&\nmake", "workdir": "/srv/cave_of_78", "tty": True},
+            [
+                "cd cave_of_77 &&",
+                "workdir=/srv/cave_of_78 tty=true",
+            ],
+        ),
+        ({"cmd": "echo \ud800 deep_in_cave"}, ["echo \ufffd deep_in_cave"]),
+        (
+            {"cmd": "wc deep_in_cave", "a": DEEP, "b_of_77": [1]},
+            ["wc deep_in_cave", "a=… b_of_77=[1]"],
+        ),
+        ({"command": ["apply_patch", CUT]}, [IN_JSON]),
+        ({"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{CUT}\nEOF\n"]}, [IN_JSON]),
+    ],
+)
+def test_the_command_of_a_call_is_quoted_without_its_wrapping(
+    arguments: dict[str, object], lines: list[str]
+) -> None:
+    name = "shell" if "command" in arguments else "exec_command"
+    found = digest(r.turn(r.user("look"), r.call(name, arguments, "c1")), form="legacy")
+
+    (shown,) = section(found, "KEY_LINES")
+    assert '{"' not in shown
+    for line in lines:
+        assert line in shown
 
 
 def test_a_line_of_a_patch_is_quoted_whole() -> None:

@@ -42,7 +42,7 @@ _WHOLE: Final = 0.6
 """What a whole line is worth by itself with `_USUAL_ROOM`; less where more names find room too."""
 
 _USUAL_ROOM: Final = 10_000
-_IN_PATCH: Final = 1.5
+_IN_PATCH: Final = 3.0
 _OVERHEAD: Final = 8
 """Bytes added to the cost of each line: short lines say little."""
 
@@ -171,7 +171,7 @@ def _candidates(
 def _lines_of(quote: Quote) -> Iterator[tuple[int, str]]:
     """Yield the lines that may be chosen, without indentation; of a patch those that it leaves."""
     is_patch = quote.kind == "patch"
-    is_json = quote.kind in {"call", "patch"} and quote.text.startswith("{")
+    is_json = quote.kind == "call" and quote.text.startswith("{")
     split = _BREAK.split(quote.text) if is_json else quote.text.split("\n")
     for place, row in enumerate(split):
         line = row

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import orjson
 from attrs import Factory, evolve
 
 from codex_checkpoints.core.checkpoint.replay import Replay
@@ -359,7 +360,8 @@ class Gathering(Fold):
         if not text or name in _SILENT:
             return
         where = self._where(line, turn_id_of(payload))
-        self._quote(Quote(where, "patch" if is_patch else "call", label, text, about))
+        kind = "patch" if is_patch else "call"
+        self._quote(Quote(where, kind, label, _without_wrapping(text), about))
         if is_patch:
             named = dict.fromkeys(old or new for old, new in PATCHED.findall(text))
             self._patches[call_id] = (line.seq, tuple(name.strip() for name in named))
@@ -489,6 +491,29 @@ class Gathering(Fold):
 def _answer(said: Said, ended: Ended, placed: Callable[[Where], Where]) -> Answer:
     asks = said.text.rstrip(_CLOSING)[-1:] in _ASKS
     return Answer(evolve(said, where=placed(said.where)), ended, asks)
+
+
+def _without_wrapping(arguments: str) -> str:
+    """Return the lines of the command in the arguments of a call, and then the other arguments.
+
+    They are as JSON writes them: so the next call is written as well.
+    """
+    given = _json(arguments)
+    command = given.get("command", given.get("cmd"))
+    words = words_of(command)
+    script = words[-1] if words else text_of(command)
+    if script is None:
+        return arguments
+    others = (f"{key}={_written(given[key])}" for key in given if key not in {"command", "cmd"})
+    return "\n".join([*map(_written, script.split("\n")), " ".join(others)])
+
+
+def _written(value: object) -> str:
+    try:
+        written = orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:  # too deep
+        return GAP.strip()
+    return written[1:-1] if isinstance(value, str) else written
 
 
 def _json(text: str) -> Json:
