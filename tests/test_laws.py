@@ -128,13 +128,17 @@ def test_a_prefix_then_the_rest_equals_the_whole_with_restarts_in_between(
 @examples(2)
 @given(data=sessions(), places=st.lists(st.floats(0, 1), max_size=3))
 def test_lines_that_are_passed_over_change_nothing(data: bytes, places: list[float]):
-    """Of long reasoning, or of an output beside an item, nobody wants more than its place."""
+    """Of long reasoning, or of an output beside an item, nobody wants more than its place.
+
+    A line that breaks off behind the place of its payload is not seen to be broken then.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "PASSED_OVER_FROM", 64)
         passed_over = read(data, pieces=[int(place * len(data)) for place in places])
 
     assert outcome(passed_over) == outcome(read(data))
-    assert passed_over.scale.skipped == read(data).scale.skipped
+    if all(line.endswith(b"}}") for line in data.splitlines()):
+        assert passed_over.scale.skipped == read(data).scale.skipped
 
 
 @examples(0.4)

@@ -166,7 +166,8 @@ def test_of_several_lines_about_one_observation_the_first_counts(home: Home):
     path = home.checkpoint().with_name("observed.jsonl")
     (line,) = lines(home)
     with path.open("a") as file:
-        for more in (line | {"hash": "sha256:" + "0" * 64}, {"uri": 3}, [], line | {"seq": "5"}):
+        others: list[object] = [line | {"hash": "sha256:" + "0" * 64}, {"uri": 3}, []]
+        for more in (*others, line | {"seq": "5"}):
             file.write(json.dumps(more) + "\n")
         file.write('{"uri":"a.py"')
 
