@@ -42,7 +42,9 @@ _WHOLE: Final = 0.6
 """What a whole line is worth by itself with `_USUAL_ROOM`; less where more names find room too."""
 
 _USUAL_ROOM: Final = 10_000
-_IN_PATCH: Final = 3.0
+_IN_PATCH: Final = (1.5, 3.0)
+"""What such a line of a patch is worth against others, with much room and with little."""
+
 _OVERHEAD: Final = 8
 """Bytes added to the cost of each line: short lines say little."""
 
@@ -98,7 +100,8 @@ def choose(  # noqa: PLR0913 - what a choice depends on
     """
     decay = [_PER_TURN**quote.where.age for quote in quotes]
     whole = _WHOLE * _USUAL_ROOM / max(room, 1)
-    worth, candidates = _candidates(quotes, decay, held, min(whole, 2 * _WHOLE))
+    in_patch = max(_IN_PATCH[0], _IN_PATCH[1] * min(1.0, _USUAL_ROOM / max(room, 1)))
+    worth, candidates = _candidates(quotes, decay, held, min(whole, 2 * _WHOLE), in_patch)
     had, opened = set(known), set[int]()
     heads = [0] * len(quotes)
     chosen = Chosen({}, 0)
@@ -138,7 +141,11 @@ def choose(  # noqa: PLR0913 - what a choice depends on
 
 
 def _candidates(
-    quotes: Sequence[Quote], decay: Sequence[float], held: Container[str], by_itself: float
+    quotes: Sequence[Quote],
+    decay: Sequence[float],
+    held: Container[str],
+    by_itself: float,
+    in_patch: float,
 ) -> tuple[dict[str, float], list[Candidate]]:
     """Return what each name is worth, and the lines; of equal lines the one worth most."""
     times: Counter[str] = Counter()
@@ -156,7 +163,7 @@ def _candidates(
                 if best.get(name, 0.0) < by_author:
                     best[name] = by_author
             whole = by_itself * decay[number] if len(line) >= _WHOLE_LINE and not told else 0.0
-            worth = whole * _IN_PATCH if quote.kind == "patch" else whole
+            worth = whole * in_patch if quote.kind == "patch" else whole
             known = lines.get(line)
             if known is None or worth >= known.worth:
                 kept = tuple(dict.fromkeys(names))
