@@ -58,6 +58,7 @@ TOPICS = st.none() | LONG
 DECISIONS = st.lists(
     st.builds(Decision, WORDS, TOPICS, LONG, LONG, st.none() | WORDS, EVIDENCE, st.integers(0, 9)),
     max_size=4,
+    unique_by=lambda decision: decision.decision_id,
 )
 DEPENDENCIES = st.lists(st.builds(Dependency, URIS, HASHES), max_size=3)
 FACTS = st.builds(Fact, LONG, EVIDENCE, DEPENDENCIES.map(tuple), st.integers(0, 9))

@@ -57,12 +57,13 @@ def built(history: History, checkpoint: Checkpoint, caps: Caps, terms: Terms) ->
 
 
 def speaking(history: History) -> list[int]:
-    """Return the places of what the user said."""
-    return [
-        at
-        for at, past in enumerate(history)
-        if kind_of(past.item) == "user" and plain_message(past.item).says_something
-    ]
+    """Return the places of what the user said; of identical messages that of the newest."""
+    found: dict[tuple[str, ...], int] = {}
+    for at, past in enumerate(history):
+        message = plain_message(past.item)
+        if past.kind == "user" and message.says_something:
+            found[message.parts] = at
+    return sorted(found.values())
 
 
 @FEWER

@@ -35,14 +35,14 @@ _WHOLE_LINE: Final = 20
 """A line of so many code points may be needed as it stands."""
 
 _BY_AUTHOR: Final = {"patch": 3.0, "call": 3.0, "answer": 3.0, "output": 1.0}
-_PER_TURN: Final = 0.65
+_PER_TURN: Final = 0.7
 """What a name is worth in a turn, against the turn behind it."""
 
 _WHOLE: Final = 0.6
 """What a whole line is worth by itself with `_USUAL_ROOM`; less where more names find room too."""
 
 _USUAL_ROOM: Final = 10_000
-_IN_PATCH: Final = (1.5, 3.0)
+_IN_PATCH: Final = (1.0, 3.7)
 """What such a line of a patch is worth against others, with much room and with little."""
 
 _OVERHEAD: Final = 8

@@ -49,9 +49,6 @@ _SHARES: Final = {
 }
 """The most of the budget that a section takes."""
 
-_AMPLE: Final = 6000
-"""Tokens from which on outcomes may take twice their share."""
-
 _IN_TWO_ROUNDS: Final = frozenset({"REQUESTS", "OUTCOMES", "CHANGES"})
 """Sections that say something of everything before they say more of the newest."""
 
@@ -190,10 +187,7 @@ class _Composing:
         self._fill(name, chain(rows, self._carried(name)), self._share(name))
 
     def _share(self, name: str) -> int:
-        part = _SHARES[name]
-        if name == "OUTCOMES" and self._terms.budget >= _AMPLE:
-            part *= 2
-        return min(self._room, int(self._budget * part))
+        return min(self._room, int(self._budget * _SHARES[name]))
 
     def _carried(self, name: str) -> Iterator[_Row]:
         """Yield the lines of a section that stand in for a source that is gone."""
