@@ -2,7 +2,7 @@
 
 import copy
 import unicodedata
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -166,7 +166,14 @@ def test_what_satisfies_every_rule_is_accepted(asked: Json, changed: Json, hashe
 
 def test_a_fact_from_a_call_rests_on_the_files_that_the_call_read() -> None:
     read = {"call-1": ("gone.py", "src/a.py"), "call-2": ("src/b.py", "lost/since.py")}
-    session = attrs.evolve(SESSION, files_read=lambda call: read.get(call, ()))
+
+    def files_read(call: str) -> Iterable[str]:
+        return read.get(call, ())
+
+    def stale_alone(_call: str) -> Iterable[str]:
+        return ["stale.py"]
+
+    session = attrs.evolve(SESSION, files_read=files_read)
 
     answer = checked(fact(evidence=CALL, dependsOn=on("src/a.py", "quiet/call-2")), session)
 
@@ -175,7 +182,7 @@ def test_a_fact_from_a_call_rests_on_the_files_that_the_call_read() -> None:
     assert answer.payload["dependsOn"] == [*added, *on("src/a.py", "quiet/call-2")]
     unseen = dict.fromkeys(["gone.py", "lost/since.py", "quiet/call-2"], "unknown:")
     assert answer.hashes == {"call-1": OUT, "src/b.py": V2, "src/a.py": V1} | unseen
-    stale = attrs.evolve(SESSION, files_read=lambda _call: ["stale.py"])
+    stale = attrs.evolve(SESSION, files_read=stale_alone)
     refused = checked(fact(evidence=CALL, dependsOn=on("src/a.py")), stale)
     assert isinstance(refused, Rejected)
     assert (refused.code, refused.facts["paths"]) == ("stale_read", ["stale.py"])

@@ -19,8 +19,46 @@ PEM = "-----" + "BEGIN {0}PRIVATE KEY{1}-----"
 END = "-----" + "END {0}PRIVATE KEY{1}-----"
 BODY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" * 2
 
+COMMANDS = [
+    ("docker login -u me -p hunter2x reg.io", "docker login -u me -p • reg.io"),
+    ("docker login -phunter2x", "docker login -p•"),
+    ("helm registry login -p hunter2x r", "helm registry login -p • r"),
+    ("mysql -phunter2x -u root db", "mysql -p• -u root db"),
+    ("mysqldump -uroot -p'hunter 2x' app", "mysqldump -uroot -p'•' app"),
+    ("sshpass -p hunter2x ssh a@b", "sshpass -p • ssh a@b"),
+    ("redis-cli -h h -a hunter2x ping", "redis-cli -h h -a • ping"),
+    (
+        "openssl pkcs12 -passin pass:hunter2x -passout pass:hunter3x",
+        "openssl pkcs12 -passin pass:• -passout pass:•",
+    ),
+    (
+        "aws configure set aws_secret_access_key hunter2x",
+        "aws configure set aws_secret_access_key •",
+    ),
+    ("mongosh -u a -p hunter2x", "mongosh -u a -p •"),
+    ("ftp -u user:pass1234 h", "ftp -u user:• h"),
+    ("7z a -phunter2x a.7z", "7z a -p• a.7z"),
+    ("unzip -P hunter2x a.zip", "unzip -P • a.zip"),
+    ("twine upload -u __token__ -p hunter2x dist/a", "twine upload -u __token__ -p • dist/a"),
+    ("vault login hunter2x", "vault login •"),
+    ("npm config set //registry/:_authToken hunter2x", "npm config set //registry/:_authToken •"),
+    ("smbclient -U user%hunter2x //h/s", "smbclient -U user%• //h/s"),
+    ("ldapsearch -D cn=a -w hunter2x", "ldapsearch -D cn=a -w •"),
+    ("sqlcmd -S h -U sa -P hunter2x", "sqlcmd -S h -U sa -P •"),
+    ("sqlplus scott/tiger99@db", "sqlplus scott/•"),
+    ("htpasswd -b f me hunter2x", "htpasswd -b f me •"),
+    ("keytool -storepass hunter2x -keypass hunter3x", "keytool -storepass • -keypass •"),
+    ("plink -pw hunter2x h", "plink -pw • h"),
+    ("nmcli dev wifi connect X password hunter2x", "nmcli dev wifi connect X password •"),
+    ("echo 'me:hunter2x' | chpasswd", "echo '•' | chpasswd"),
+    ("echo hunter2x | sudo -S ls", "echo • | sudo -S ls"),
+    ("echo hunter2x | docker login --password-stdin", "echo • | docker login --password-stdin"),
+]
+"""What is given on the command line of a tool, and what is left of it."""
+
 # Name, text, what is left of it; `•` stands for the mark.
 SECRETS = [
+    *((text, text, left) for text, left in COMMANDS),
     ("openai", "sk-" + LONG, "•"),
     ("openai project", "use sk-" + "proj-" + LONG + "-_x, please", "use •, please"),
     ("openai test key", "sk-" + "test-1234567890abcdef", "•"),
@@ -107,6 +145,17 @@ SECRETS = [
 
 
 PLAIN = [
+    "mkdir -p src/app/models && cp -p a1 b1 && rsync -a src1 dst1",
+    "docker run -p 8080:80 image1 && docker login registry1.io",
+    "mysql -p shop1; mysql -u root -p",
+    "ssh -p 2222 host1; psql -p 5432 shop1",
+    "zip -r a1.zip files1; unzip -q a1.zip",
+    "git add -p file1; pytest -p no:cacheprovider",
+    "docker login -p $TOKEN && mysql -p$PASS1 && redis-cli -a ${REDIS1}",
+    "openssl enc -pass env:PW1 && openssl enc -pass file:pw1",
+    "sshpass -e ssh a1; sshpass -f file1 ssh a1",
+    "gcc -pedantic a1.c; python -m http.server -p 8000",
+    "echo done1 | tee log1; echo hello1 | sudo tee f1",
     "",
     "4f1c0de9a3b2c1d0e9f8a7b6c5d4e3f2a1b0c9d8",
     "019fdc01-7a10-7c31-9d5e-2b61f0c4a9d2",
@@ -161,57 +210,6 @@ PLAIN = [
     "密码: token：令牌2的流程很复杂",
     MARK,
     f'password: "{MARK}" --token {MARK} https://{MARK}@host',
-]
-
-COMMANDS = [
-    ("docker login -u me -p hunter2x reg.io", "docker login -u me -p • reg.io"),
-    ("docker login -phunter2x", "docker login -p•"),
-    ("helm registry login -p hunter2x r", "helm registry login -p • r"),
-    ("mysql -phunter2x -u root db", "mysql -p• -u root db"),
-    ("mysqldump -uroot -p'hunter 2x' app", "mysqldump -uroot -p'•' app"),
-    ("sshpass -p hunter2x ssh a@b", "sshpass -p • ssh a@b"),
-    ("redis-cli -h h -a hunter2x ping", "redis-cli -h h -a • ping"),
-    (
-        "openssl pkcs12 -passin pass:hunter2x -passout pass:hunter3x",
-        "openssl pkcs12 -passin pass:• -passout pass:•",
-    ),
-    (
-        "aws configure set aws_secret_access_key hunter2x",
-        "aws configure set aws_secret_access_key •",
-    ),
-    ("mongosh -u a -p hunter2x", "mongosh -u a -p •"),
-    ("ftp -u user:pass1234 h", "ftp -u user:• h"),
-    ("7z a -phunter2x a.7z", "7z a -p• a.7z"),
-    ("unzip -P hunter2x a.zip", "unzip -P • a.zip"),
-    ("twine upload -u __token__ -p hunter2x dist/a", "twine upload -u __token__ -p • dist/a"),
-    ("vault login hunter2x", "vault login •"),
-    ("npm config set //registry/:_authToken hunter2x", "npm config set //registry/:_authToken •"),
-    ("smbclient -U user%hunter2x //h/s", "smbclient -U user%• //h/s"),
-    ("ldapsearch -D cn=a -w hunter2x", "ldapsearch -D cn=a -w •"),
-    ("sqlcmd -S h -U sa -P hunter2x", "sqlcmd -S h -U sa -P •"),
-    ("sqlplus scott/tiger99@db", "sqlplus scott/•"),
-    ("htpasswd -b f me hunter2x", "htpasswd -b f me •"),
-    ("keytool -storepass hunter2x -keypass hunter3x", "keytool -storepass • -keypass •"),
-    ("plink -pw hunter2x h", "plink -pw • h"),
-    ("nmcli dev wifi connect X password hunter2x", "nmcli dev wifi connect X password •"),
-    ("echo 'me:hunter2x' | chpasswd", "echo '•' | chpasswd"),
-    ("echo hunter2x | sudo -S ls", "echo • | sudo -S ls"),
-    ("echo hunter2x | docker login --password-stdin", "echo • | docker login --password-stdin"),
-]
-SECRETS += [(text, text, left) for text, left in COMMANDS]
-
-PLAIN += [
-    "mkdir -p src/app/models && cp -p a1 b1 && rsync -a src1 dst1",
-    "docker run -p 8080:80 image1 && docker login registry1.io",
-    "mysql -p shop1; mysql -u root -p",
-    "ssh -p 2222 host1; psql -p 5432 shop1",
-    "zip -r a1.zip files1; unzip -q a1.zip",
-    "git add -p file1; pytest -p no:cacheprovider",
-    "docker login -p $TOKEN && mysql -p$PASS1 && redis-cli -a ${REDIS1}",
-    "openssl enc -pass env:PW1 && openssl enc -pass file:pw1",
-    "sshpass -e ssh a1; sshpass -f file1 ssh a1",
-    "gcc -pedantic a1.c; python -m http.server -p 8000",
-    "echo done1 | tee log1; echo hello1 | sudo tee f1",
 ]
 
 
