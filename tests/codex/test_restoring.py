@@ -161,6 +161,22 @@ def test_codex_begins_a_hard_branch_with_the_pack_and_nothing_else(
     assert ask(home, "verify")["findings"] == []
 
 
+@both_modes
+def test_a_hard_branch_goes_on_with_the_model_and_the_effort_of_its_source(
+    scripted: MakeHome, legacy: bool
+) -> None:
+    home, _ = scripted(Answer(say(SAID)), model_name="gpt-5.2")
+    with AppServer(home) as server:
+        source = server.start(legacy=legacy)
+        server.turn(source, "Fix the division.", model="gpt-5.5", effort="high")
+    branch = restore(home, source, "hard")["sessionId"]
+
+    with AppServer(home) as server:
+        resumed = server.call("thread/resume", {"threadId": branch})
+
+    assert (resumed["model"], resumed["reasoningEffort"]) == ("gpt-5.5", "high")
+
+
 def test_a_turn_that_codex_took_back_is_restored_from_what_remains(scripted: MakeHome) -> None:
     home, model = scripted(*(Answer(say(f"Answer {number}.")) for number in range(4)))
     with AppServer(home) as server:

@@ -13,7 +13,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Observation, Place, name_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import script
-from codex_checkpoints.core.rollout.fields import object_of, renew, text_of
+from codex_checkpoints.core.rollout.fields import Json, object_of, renew, text_of
 from codex_checkpoints.core.rollout.items import (
     Seen,
     TaskEnded,
@@ -108,6 +108,8 @@ class Trace(Fold):
         if last is not None:
             self.replay.last = last
         self.replay.state.observers.append(self._observe)
+        self.settings: Json | None = None
+        """The payload of the newest `turn_context`: model, effort, approvals."""
         # The newest of each kind stand last.
         self._touched: dict[str, None] = {}
         self._sent: dict[str, None] = {}
@@ -164,6 +166,8 @@ class Trace(Fold):
                 if line.stamp is not None:
                     self._ends[line.position] = line.stamp
             case TurnContext(turn_id=turn_id):
+                if line.kind == "turn_context":  # not an event that says less
+                    self.settings = line.payload
                 mode = line.payload.get("collaboration_mode")
                 name = text_of(mode) or text_of(object_of(mode).get("mode"))
                 self._mode(line, turn_id, name)

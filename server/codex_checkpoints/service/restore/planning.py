@@ -371,7 +371,8 @@ def restore_options(
 class RestorePlan:
     """A restore without its ids, its time and the windows of its branch.
 
-    `parts` are the files that the branch rests on, that of the source last.
+    `parts` are the files that the branch rests on, that of the source last, `settings` the payload
+    of the newest `turn_context`.
     """
 
     source: RestoreSource
@@ -382,6 +383,7 @@ class RestorePlan:
     updates: tuple[Update, ...]
     turns: tuple[str, ...]
     head: Json
+    settings: Json | None
     cwd: str
     parts: tuple[CopiedPart, ...]
     reference: Reference | None
@@ -458,6 +460,7 @@ class Planner:
             updates=updates,
             turns=tuple(turn.turn_id for turn in state.turns.counting()),
             head=head,
+            settings=trace.settings,
             cwd=row.cwd or state.base or "",
             parts=parts,
             reference=reference,

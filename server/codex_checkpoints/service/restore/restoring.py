@@ -207,7 +207,8 @@ class Restoring:
         """Return the session file to create, and its windows as far as they are known (WIN-13)."""
         first, before = self._new_id(), plan.record.windows.source
         source_id, window = plan.record.source_session_id, plan.record.tokens.window
-        source, moment = SourceSession(source_id, plan.cwd, plan.head, window), moment_of(at)
+        source = SourceSession(source_id, plan.cwd, plan.head, window, plan.settings)
+        moment = moment_of(at)
         if plan.pack is None:
             reader = self._sessions.catalogue.reader
             meta = {**session_meta(branch_id, first, source, moment), **_inherited(plan.head)}
