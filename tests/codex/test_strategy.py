@@ -404,7 +404,7 @@ def test_a_hook_of_ours_has_no_word_for_a_scratch_fork(scripted: MakeHome) -> No
     (fork,) = scratches(home)
     assert not (kept / fork / "markers.jsonl").exists()
     assert not (kept / fork / "receipts.jsonl").exists()
-    assert [each["type"] for each in audit(home)] == ["CompactionInstalled"]
+    assert [each["type"] for each in audit(home)] == ["CodexConnected", "CompactionInstalled"]
     with AppServer(home) as server:  # the same hook speaks where Codex compacts for itself
         server.resume(thread)
         server.compact(thread)
@@ -428,7 +428,7 @@ def test_a_hook_of_the_users_that_stops_codex_stops_it(scripted: MakeHome) -> No
     assert len(scratches(home)) == 1
 
 
-def test_whoever_is_killed_meanwhile_leaves_a_fork_that_is_found_again(
+def test_whoever_is_killed_meanwhile_leaves_a_fork_that_the_next_start_puts_away(
     scripted: MakeHome,
 ) -> None:
     summary = held()
@@ -446,13 +446,11 @@ def test_whoever_is_killed_meanwhile_leaves_a_fork_that_is_found_again(
         eventually(lambda: processes(home), list, PATIENCE)
 
     assert path.read_bytes() == before
-    (finding,) = doctor(home, "scratch_left")
     (left,) = {thread_of(rollout) for rollout in home.rollouts()} - {thread}
-    assert finding["wayOut"].startswith(f"`codex-checkpoints archive {left}`")
+    assert doctor(home, "scratch_left") == []
+    assert archived(home) == [left]
     summary.release()
     assert compacted(home, thread).determinism == "model"
-    run(home, "archive", left)
-    assert doctor(home, "scratch_left") == []
 
 
 @both
@@ -474,17 +472,22 @@ def test_a_scratch_fork_is_no_branch_and_in_no_list_once_it_is_put_away(
         assert sessions.summary(fork).made_by is None
 
 
-def test_a_fork_that_was_not_even_named_is_found_again(scripted: MakeHome) -> None:
+def test_a_fork_that_was_not_even_named_is_put_away_and_no_other(scripted: MakeHome) -> None:
     home, _ = scripted(*script())
     thread, _ = worked(home)
     with AppServer(home) as server:
         fork = server.call("thread/fork", {"threadId": thread, "threadSource": SCRATCH})
         own = server.call("thread/fork", {"threadId": thread})
 
-    (finding,) = doctor(home, "scratch_left")
+    assert doctor(home, "scratch_left") == []
 
-    assert str(cast("Any", fork["thread"])["id"]) in finding["wayOut"]
-    assert str(cast("Any", own["thread"])["id"]) not in finding["wayOut"]
+    assert archived(home) == [str(cast("Any", fork["thread"])["id"])]
+    assert str(cast("Any", own["thread"])["id"]) in map(thread_of, home.rollouts())
+
+
+def archived(home: CodexHome) -> list[str]:
+    folder = home.codex_home / "archived_sessions"
+    return [thread_of(rollout) for rollout in folder.glob("*.jsonl")]
 
 
 def doctor(home: CodexHome, code: str) -> Sequence[Any]:
