@@ -40,7 +40,7 @@ test("markup, escapes, links and icons of a session are shown as they are writte
     task: `${OBEYED} ${LINK} ${MARKUP}`,
     cwd: lab.project,
     plan: [LINK, MARKUP, OBEYED],
-    commands: [`echo '${LINK}'`, `echo '${MARKUP}'`, `cat '$(gear) ${LINK}.md'`, "cat <b>x.md"],
+    commands: [`make '${LINK}'`, `make '${MARKUP}'`, `cat '$(gear) ${LINK}.md'`, "cat <b>x.md"],
   });
   const workbench = await Workbench.open(t, lab);
   const { page } = workbench;
@@ -55,7 +55,7 @@ test("markup, escapes, links and icons of a session are shown as they are writte
   await session.filter({ hasText: READS }).waitFor();
   await isInert(workbench.sessions);
 
-  await workbench.checkpoint.getByText("echo '[link]").waitFor();
+  await workbench.checkpoint.getByText("make '[link]").waitFor();
   await workbench.checkpoint.getByRole("treeitem", { name: `${LINK}, open` }).waitFor();
   await workbench.checkpoint.getByRole("treeitem", { name: "<img src=x" }).first().waitFor();
   await isInert(workbench.checkpoint);

@@ -50,7 +50,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
     await heading("What travels along").waitFor();
     await front.getByRole("radio", { name: HARD }).check();
     await front.getByText("[SESSION_RESTORE v1]").waitFor();
-    await front.getByText(`- ${TASK}`).waitFor();
+    await front.getByText(`- ${TASK}`).first().waitFor();
     assert.deepEqual(lab.run("restores"), []);
     assert.equal(rollout(lab, session).digest, before.digest);
   });
