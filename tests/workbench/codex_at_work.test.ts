@@ -56,20 +56,17 @@ test("what Codex does and what is typed in the editor shows within two seconds",
     await codex.goOn();
     for (const name of ["CHANGES.md", "calc/core.py"]) {
       await shows(file(name));
-      await shows(view.getByText(hashOf(lab, name)));
+      await shows(view.getByText(hashOf(lab, name).slice(0, 12)));
       await shows(json.getByText(hashOf(lab, name)));
     }
   });
 
-  await step(t, "the command that it runs appears", async () => {
-    await codex.goOn();
-    await shows(row("command wc -l calc/core.py"));
-  });
-
-  await step(t, "the steps that are done are marked", async () => {
+  await step(t, "the steps that are done are marked, and a look is no artifact", async () => {
+    await codex.goOn(); // a command that only looks
     await codex.goOn();
     await shows(row("Plan, 3 of 3 done"));
     await shows(row(`${STEPS[0]}, done`));
+    assert.equal(await row(/^command /).count(), 0);
   });
 
   await step(t, "an artifact opens on a click", async () => {
@@ -87,7 +84,7 @@ test("what Codex does and what is typed in the editor shows within two seconds",
     const after = hashOf(lab, "calc/core.py");
     assert.notEqual(after, before);
     await shows(file("calc/core.py"));
-    await shows(view.getByText(after));
+    await shows(view.getByText(after.slice(0, 12)));
     await shows(json.getByText(after));
     await workbench.screenshot("codex at work");
   });
