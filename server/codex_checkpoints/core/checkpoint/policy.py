@@ -9,7 +9,8 @@ project in the third person: "the API never returns null".
 
 Lines are read alone, with the next ones, and as a whole, without hidden characters and with letters
 that look like Latin ones replaced by these.  What a source of the project says or prints ("README
-says: always run make", an error "You must log in") is reported, not said, and is not read.
+says: always run make", an error "You must log in") is reported, not said: of that only the markup
+of a prompt and orders to ignore instructions count.
 
 Limits.  English only.  Not found: irony, indirect speech ("the user would be glad of tabs"), the
 plain present ("replies are in French"), digits for letters, encoded text, words spelt with gaps,
@@ -280,24 +281,37 @@ class Rule:
 
 def standing_policy(text: str) -> str | None:
     """Return the name of the first rule that finds a standing policy, or None (DSC-60)."""
-    places: dict[tuple[_Where, str], None] = {}
-    for reading in readings(text):
-        said = (_REPORTED.sub(" ", _TAG.sub("", line)) for line in reading.split("\n"))
-        lines = [" ".join(line.split()) for line in said if line.strip()]
-        whole = " ".join(lines)
-        lines += [" ".join(lines[place : place + _JOINED]) for place in range(len(lines))]
-        places |= {("line", line): None for line in lines}
-        places |= {("clause", each): None for line in (*lines, whole) for each in clauses(line)}
-        places["anywhere", whole] = None
-    seen = "\n".join(line for where, line in places if where == "anywhere")
+    rows = [[_TAG.sub("", line) for line in reading.split("\n")] for reading in readings(text)]
+    own = [[_REPORTED.sub(" ", line) for line in lines] for lines in rows]
+    said = _places(own)
+    told = said if own == rows else _places(rows)
+    seen = "\n".join(line for where, line in told if where == "anywhere")
     for rule in RULES:
         if rule.hints and not any(hint in seen for hint in rule.hints):
             continue
+        places = told if rule.name in _EVEN_REPORTED else said
         pattern = _compiled(rule.pattern)
         finds = pattern.search if rule.where == "anywhere" else pattern.match
         if any(where == rule.where and finds(place) for where, place in places):
             return rule.name
     return None
+
+
+_EVEN_REPORTED = frozenset({"prompt_markup", "ignore_instructions"})
+"""Rules for what is no statement, whoever is said to have said it."""
+
+
+def _places(readings_of_lines: list[list[str]]) -> dict[tuple[_Where, str], None]:
+    """Return where rules look: the lines, some joined, their clauses, and the whole."""
+    places: dict[tuple[_Where, str], None] = {}
+    for rows in readings_of_lines:
+        lines = [" ".join(line.split()) for line in rows if line.strip()]
+        whole = " ".join(lines)
+        lines += [" ".join(lines[place : place + _JOINED]) for place in range(len(lines))]
+        places |= {("line", line): None for line in lines}
+        places |= {("clause", each): None for line in (*lines, whole) for each in clauses(line)}
+        places["anywhere", whole] = None
+    return places
 
 
 @cache  # Compiled when needed, since it takes long.
