@@ -10,7 +10,20 @@ from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Compacted, Request
 from codex_checkpoints.service.sessions import Sessions
 from homes import Home, more, thread
-from rollouts import Form, assistant, based_on, patch, plan, rollout, session, tokens, turn, user
+from rollouts import (
+    Form,
+    assistant,
+    based_on,
+    compacted,
+    patch,
+    plan,
+    record,
+    rollout,
+    session,
+    tokens,
+    turn,
+    user,
+)
 from test_compacting import OUTSIDE, WORK, compacting, records
 
 Place = tuple[str | None, str | None]
@@ -141,6 +154,47 @@ def test_lines_behind_a_compaction_are_numbered_as_in_the_whole_file(
     say(home, sessions, "Now the docs.", form)
 
     assert kept(in_place(sessions))[-1] == place_of(home, "Now the docs.")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_what_codex_kept_in_a_compaction_of_its_own_has_its_own_time_and_line(
+    home: Home, named: bool
+):
+    said = ["Go on.", "Fix the login.", "Go on.", "And the docs."]
+    ids: list[dict[str, object]] = [{"id": f"msg_{number}"} if named else {} for number in range(4)]
+    prompts = [
+        {
+            **ids[number],
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": text}],
+        }
+        for number, text in enumerate(said)
+    ]
+    summary = {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": "It was all done."}],
+    }
+    told = [turn(record("response_item", each), assistant(WORK)) for each in prompts]
+    compaction = compacted("It was all done.", [*prompts[2:], summary])
+    head = session(thread=thread(1))
+    home.put(
+        rollout(
+            head, *told, compaction, turn(user("Now the tests."), assistant(WORK), tokens(9_000))
+        )
+    )
+    lines = home.path().read_bytes().splitlines()
+    places = [
+        (each["timestamp"], f"seq:{each['ordinal']}")
+        for each in map(json.loads, lines)
+        if each["payload"].get("role") == "user" or each["type"] == "compacted"
+    ]
+
+    with home.house() as house:
+        found = compacting(house.sessions).preview(asked())
+
+    assert kept(found) == places[2:]
 
 
 def test_a_handoff_that_is_dropped_is_told_with_its_line(home: Home):

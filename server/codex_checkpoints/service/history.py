@@ -137,7 +137,7 @@ class Histories:
             raise unreadable(row.path, str(error)) from error
         surveyed = _surveyed(survey.outline(), parts)
         outline, choice = surveyed.outline, surveyed.choice
-        retracing = Retracing(choice, outline.start, shift)
+        retracing = Retracing(choice, outline, shift)
         self._rebuild(row, retracing.rebuild, parts)
         above = None if first.cut is None else (*parts[:-1], ChainPart(row.path, None, first.cut))
         return Traced(
@@ -162,7 +162,7 @@ class Histories:
 
     def past(self, row: Row, surveyed: Surveyed, shift: int) -> tuple[Past, ...]:
         """Return the items with their places, numbered as in `traced`; raises as `items`."""
-        retracing = Retracing(surveyed.choice, surveyed.outline.start, shift)
+        retracing = Retracing(surveyed.choice, surveyed.outline, shift)
         self._rebuild(row, retracing.rebuild, surveyed.parts)
         return retracing.past()
 

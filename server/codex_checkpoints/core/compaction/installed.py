@@ -7,19 +7,19 @@ ordinals, and writes the file.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from attrs import evolve
 
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.history.choice import Choice, choose
-from codex_checkpoints.core.history.items import Item
+from codex_checkpoints.core.history.items import Item, payloads_of
 from codex_checkpoints.core.history.rebuild import Rebuild, is_output
-from codex_checkpoints.core.history.survey import Outline, Survey
+from codex_checkpoints.core.history.survey import Outline, Said, Survey, first_said
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, whole_of
-from codex_checkpoints.core.rollout.reader import Fold, Line, Place
+from codex_checkpoints.core.rollout.reader import Fold, Line
 from codex_checkpoints.values import frozen
 
 _USAGE = (
@@ -285,15 +285,16 @@ def _written(line: RecordLine) -> bytes:
 class Retracing(Fold):
     """The second pass; it also keeps the line and time of each item (JUN-43)."""
 
-    def __init__(self, choice: Choice, start: Place, shift: int) -> None:
+    def __init__(self, choice: Choice, outline: Outline, shift: int) -> None:
         """Start as `Rebuild` does; `shift` is added to the `seq` of lines."""
-        self.rebuild = Rebuild(choice, start)
+        self.rebuild = Rebuild(choice, outline.start)
         self.reader = self.rebuild.reader
         self.reader.folds.append(self)
         if choice.base is not None:
             # Without ordinals all lines count, also those in front that are not read again.
             self.reader.scale.lines = max(0, choice.base.seq - 1)
         self._shift = shift
+        self._said = outline.said
         self._before = self.rebuild.items
         self._seen: list[tuple[Item, str | None, int]] = []
 
@@ -307,7 +308,14 @@ class Retracing(Fold):
         self._before = items
         # Free the items that no longer count.
         del self._seen[same:]
-        self._seen += [(item, line.stamp, line.seq + self._shift) for item in items[same:]]
+        said: Mapping[int, Said] = {}
+        if line.kind == "compacted" and len(items) > same:
+            said = first_said(items[same:], payloads_of(line.payload), self._said, line.place)
+        for number, item in enumerate(items[same:]):
+            stamp, seq = line.stamp, line.seq
+            if (first := said.get(number)) is not None:
+                stamp, seq = first.stamp, first.seq
+            self._seen.append((item, stamp, seq + self._shift))
 
     def past(self) -> tuple[Past, ...]:
         """Return the items of the history with their time and line.

@@ -304,6 +304,13 @@ def replacement_of(payload: Json) -> tuple[Item, ...] | None:
     return read_items(history) if is_list(history) and _is_well_formed(payload) else None
 
 
+def payloads_of(payload: Json) -> tuple[object, ...]:
+    """Return the items that `replacement_of` reads, as they stand in the record."""
+    history = list_of(payload.get("replacement_history"))
+    kept = (each for each in history if not is_instruction(each))
+    return tuple(each for each in kept if object_of(each).get("type") != "ghost_snapshot")
+
+
 def is_legacy(payload: Json) -> bool:
     """Return whether a record has nothing but a message, as older versions wrote it."""
     return payload.get("replacement_history") is None and _is_well_formed(payload)

@@ -6,7 +6,8 @@ where and how windows were opened (WIN-12).  Of a compaction it notes the place,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from codex_checkpoints.core.history import tokens
@@ -198,6 +199,53 @@ class WorldState:
     full: bool
 
 
+@frozen
+class Said:
+    """Where and when a message of the user first stood in a session (JUN-43).
+
+    `key` is its id, or the digest of its text where Codex gave it none.
+    """
+
+    key: str
+    place: Place
+    stamp: str | None
+    seq: int
+
+
+def keys_of(item: Item, payload: object) -> Sequence[str]:
+    """Return the keys that a message of the user may be known by, as an item and as it stands."""
+    text = hashlib.sha256("\0".join(texts(item)).encode(errors="replace")).hexdigest()
+    name = text_of(object_of(payload).get("id"))
+    return (text,) if name is None else (name, text)
+
+
+def first_said(
+    items: Sequence[Item], payloads: Sequence[object], said: Sequence[Said], before: Place
+) -> Mapping[int, Said]:
+    """Return where the user's messages of a replacement stood before, by their number.
+
+    The newest comes first; of equal texts each stood in front of the one behind it.
+    """
+    at = sum(each.place < before for each in said)
+    numbers: dict[str, list[int]] = {}
+    for number, each in enumerate(said[:at]):
+        numbers.setdefault(each.key, []).append(number)
+    found: dict[int, Said] = {}
+    for number in reversed(range(len(items))):
+        if not is_prompt(items[number]):
+            continue
+        payload = payloads[number] if payloads else None
+        for key in keys_of(items[number], payload):
+            known = numbers.get(key, [])
+            while known and known[-1] >= at:
+                known.pop()
+            if known:
+                at = known.pop()
+                found[number] = said[at]
+                break
+    return found
+
+
 Mark = TaskStarted | TaskEnded | ItemsAdded | Settings | WorldState | RolledBack | Compaction
 
 
@@ -206,7 +254,8 @@ class Outline:
     """The result of the first pass; nothing before `start` counts any more.
 
     `window_id`, `opened_seq` and `opened_at` are those of the first window; `usage` is the newest
-    report, `stale` when a window was opened after it; `instructions` counts base ones in tokens.
+    report, `stale` when a window was opened after it; `instructions` counts base ones in tokens;
+    `said` are the messages of the user, also those before `start`.
     """
 
     marks: tuple[Mark, ...]
@@ -219,6 +268,7 @@ class Outline:
     usage: Tokens | None
     stale: bool
     seq: int
+    said: tuple[Said, ...] = ()
 
 
 class Survey:
@@ -235,6 +285,7 @@ class Survey:
         self.last_settings: Json | None = None
         """The payload of the newest `turn_context`: model, effort, approvals."""
         self._marks: list[Mark] = []
+        self._said: list[Said] = []
         self._openings = Openings()
         self._start = Place(0, 0)
         self._opened: tuple[int, str | None] | None = None
@@ -269,6 +320,7 @@ class Survey:
             usage=self._usage,
             stale=self._stale,
             seq=self.reader.scale.seq,
+            said=tuple(self._said),
         )
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
@@ -326,6 +378,9 @@ class Survey:
             if item is None:
                 return
             self._added(turn=begins_turn(item))
+            if is_prompt(item):
+                key = keys_of(item, line.payload)[0]
+                self._said.append(Said(key, line.place, line.stamp or None, line.seq))
         else:
             self._added(turn=line.tag == "agent_message")
         by_model = line.tag not in _NOT_THE_MODELS and line.inner in {"assistant", None}
