@@ -17,7 +17,14 @@ from codex_checkpoints.codex.app_server import AskingFailed, Patience, RequestDe
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.history.tokens import of_items, thresholds
 from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.request import HookRunner, Job, Request, determinism_of
+from codex_checkpoints.service.compaction.request import (
+    BASE_TOKENS,
+    CONTEXT_TOKENS,
+    HookRunner,
+    Job,
+    Request,
+    determinism_of,
+)
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.storage import file_lock, records
 from compactions import SUMMARY, compaction, user
@@ -377,7 +384,8 @@ def test_what_is_handed_over_fits_into_the_window_with_every_word_of_the_user(
 
     (excerpt,) = asked_for
     limits = thresholds(WINDOW)
-    assert of_items(excerpt.items) <= limits.window - limits.reserve
+    added = BASE_TOKENS + CONTEXT_TOKENS  # Codex sends them as well
+    assert of_items(excerpt.items) <= limits.window - limits.reserve - added
     kinds = [kind_of(item) for item in excerpt.items]
     assert kinds.count("user") == 9
     assert 0 < kinds.count("tool_call") == kinds.count("tool_output") < 9

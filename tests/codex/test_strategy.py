@@ -83,6 +83,14 @@ def by_a_service(home: CodexHome) -> None:
     config.write_text(text.replace('name = "scripted"', 'name = "OpenAI"'), encoding="utf-8")
 
 
+def put(home: CodexHome, data: bytes) -> Path:
+    """Put a session into a home as Codex would have."""
+    path = home.codex_home / f"sessions/2026/11/20/rollout-2026-11-20T10-00-00-{LARGE}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(data)
+    return path
+
+
 def surroundings(home: CodexHome) -> dict[str, str]:
     """What a person's terminal has: Codex on the PATH, and the key of its provider."""
     return home.environment() | {"PATH": PATH}
@@ -242,9 +250,8 @@ def test_taken_back_in_place_codex_sends_what_it_sent_before(
 
 def test_of_a_session_that_does_not_fit_calls_are_left_out(scripted: MakeHome) -> None:
     home, model = scripted(Answer(say("Going on.")), summaries=(SUMMARY,))
-    path = home.codex_home / f"sessions/2026/11/20/rollout-2026-11-20T10-00-00-{LARGE}.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(
+    path = put(
+        home,
         rollout(
             session(model_provider="scripted"),
             *(
@@ -255,7 +262,7 @@ def test_of_a_session_that_does_not_fit_calls_are_left_out(scripted: MakeHome) -
                 )
                 for each in range(9)
             ),
-        )
+        ),
     )
     before = path.read_bytes()
 
@@ -271,6 +278,30 @@ def test_of_a_session_that_does_not_fit_calls_are_left_out(scripted: MakeHome) -
     assert sent(model.turns[-1])[: len(done.built.items)] == list(done.built.items)
     assert path.read_bytes() == before
     assert len(scratches(home)) == 1
+
+
+@pytest.mark.parametrize("outputs", [1, 4])
+def test_with_all_that_codex_adds_the_request_stays_inside_a_small_window(
+    scripted: MakeHome, outputs: int
+) -> None:
+    home, model = scripted(Answer(say("Going on.")), summaries=(SUMMARY,))
+    window, text = 16_000, "all of this was printed. " * (6_400 // outputs)
+    put(
+        home,
+        rollout(
+            session(model_provider="scripted"),
+            *(
+                turn(user(f"Fix {each}."), commanded("make test", output=text))
+                for each in range(outputs)
+            ),
+            turn(user("And now?"), tokens(window, window=window)),
+        ),
+    )
+
+    compacted(home, LARGE)
+
+    (asked,) = model.compactions
+    assert -(-len(json.dumps(asked.body)) // 4) < window
 
 
 def test_a_compressed_session_is_not_unpacked_for_it(scripted: MakeHome) -> None:

@@ -137,6 +137,12 @@ LONGEST_REASON = 300
 Summarise = Callable[[str, str, str | Excerpt, float, Callable[[], bool]], str]
 """Have a Codex compact a fork of a thread of a home, within seconds; return the fork's id."""
 
+BASE_TOKENS = 6_000
+"""What base instructions take where the session file does not hold them, as older ones."""
+
+CONTEXT_TOKENS = 2_000
+"""What the context of a new thread and the request for a summary take at least."""
+
 _COMES_ANEW: frozenset[Kind] = frozenset({"instructions", "context"})
 
 
@@ -191,17 +197,21 @@ def excerpt_of(
 ) -> Excerpt | TooLarge | None:
     """Return the part of a session that fits into `room` tokens (CKP-22); calls go first.
 
-    None where Codex can fork the whole session. A compressed session gives an excerpt too: Codex
-    would unpack its file for a fork.
+    Base instructions, tools and context take room as well.  None where Codex can fork the whole
+    session. A compressed session gives an excerpt too: Codex would unpack its file for a fork.
     """
-    room -= source.traced.instructions
-    history = source.traced.history.items
+    history, context = source.traced.history.items, source.traced.history.context
+    beside = source.traced.instructions or BASE_TOKENS
+    if context.source == "reported" and not context.flagged:
+        beside = max(beside, (context.tokens or 0) - of_items(history))
+    room -= beside
     if of_items(history) <= room:
         rows = (source.row, *sessions.catalogue.chains.below(source.row))
         if not any(each.rollout.compressed for each in rows):
             return None
     items = [item for item in history if kind_of(item) not in _COMES_ANEW]
-    match handed_over(items, room, of_item):
+    anew = max(CONTEXT_TOKENS, of_items(history) - of_items(items))
+    match handed_over(items, max(0, room - anew), of_item):
         case TooLarge() as too_large:
             return too_large
         case Fitted() as found:
