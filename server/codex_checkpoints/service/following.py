@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import logging
 import os
 import threading
 from collections.abc import Collection, Iterable, Iterator
 
+from codex_checkpoints import logs
 from codex_checkpoints.service.reading.projections import Guard, Projection, Strayed
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Refusal
@@ -20,8 +20,6 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import Row, Touched
 from codex_checkpoints.storage.workspace import native
 from codex_checkpoints.values import frozen
-
-logger = logging.getLogger(__name__)
 
 DEBOUNCE_SECONDS = 0.03
 """How long marks are gathered after the first one; later marks do not prolong it."""
@@ -230,10 +228,10 @@ class Follower:
                 opened = self.sessions.catalogue.open(row)
                 projection = self.sessions.projections.keep(row, opened)
             except Refusal as refusal:
-                logger.warning("session %s: %s", row.session_id, refusal.code)
+                logs.warn(__name__, "session %s: %s", row.session_id, refusal.code)
                 continue
             except Exception as error:  # noqa: BLE001 - a defect about one, not the end for all
-                logger.error("session %s: %s", row.session_id, type(error).__name__)  # noqa: TRY400
+                logs.error(__name__, "session %s: %s", row.session_id, type(error).__name__)
                 continue
             if row.session_id in followed:
                 self._observed[row.session_id] = self._observe(opened, projection)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 
+from codex_checkpoints import logs
 from codex_checkpoints.service.reading.projections import View
-from codex_checkpoints.service.refusal import warn
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import frozen
@@ -40,5 +40,5 @@ def hand_over(sessions: Sessions, session: str, receiver: Receiver) -> View:
         sessions.records.add_receipt(session, receipt)
     except StorageError as error:
         # It is bookkeeping that may be deleted; the answer matters more.
-        warn(__name__, "storage_error: no receipt for %s: %s", session, error)
+        logs.warn(__name__, "storage_error: no receipt for %s: %s", session, error)
     return view

@@ -6,10 +6,9 @@ between, so the second pass stops where the first did.  Nothing is written.
 
 from __future__ import annotations
 
-import logging
-
 from attrs import evolve
 
+from codex_checkpoints import logs
 from codex_checkpoints.core.compaction.installed import Retracing
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.history.choice import Choice, choose
@@ -34,8 +33,6 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import OURS, Row, UnreadableSource
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import frozen
-
-logger = logging.getLogger(__name__)
 
 _TRIES = 3
 
@@ -222,7 +219,7 @@ def ours(sessions: Sessions, row: Row) -> dict[str | None, Opened]:
             made.update(sessions.compactions.by_window(each.session_id))
         except StorageError as error:
             # The session file still counts.
-            logger.warning("storage_error: compactions of %s: %s", each.session_id, error)
+            logs.warn(__name__, "storage_error: compactions of %s: %s", each.session_id, error)
     return made
 
 

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Container, Generator, Iterator
 from contextlib import AbstractContextManager
 
+from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.records import (
@@ -26,7 +27,7 @@ from codex_checkpoints.core.restore.events import Operation, StateTransferred
 from codex_checkpoints.core.restore.lineage import MAX_CHAIN, Link
 from codex_checkpoints.core.restore.records import Restore, restore_in, restores_in
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.service.refusal import Refusal, keeping, warn
+from codex_checkpoints.service.refusal import Refusal, keeping
 from codex_checkpoints.storage.contract import ThreadStore, UnreadableSource
 from codex_checkpoints.storage.durable import Journal, StorageError
 from codex_checkpoints.storage.records import COMPACTIONS, IMPORTS, MARKERS, RESTORES, Records
@@ -123,7 +124,7 @@ class CompactionRecords:
         try:
             newest = standing(self.of(session_id), session_id)
         except StorageError as error:
-            warn(__name__, "storage_error: compactions of %s: %s", session_id, error)
+            logs.warn(__name__, "storage_error: compactions of %s: %s", session_id, error)
             return None
         return newest.session_id if newest is not None and newest.into == "new" else None
 

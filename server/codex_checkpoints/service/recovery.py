@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
+from codex_checkpoints import logs
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.service import undertaking
 from codex_checkpoints.service.compaction.installing import reopened as compaction
@@ -19,8 +19,6 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.threads import Move
 from codex_checkpoints.service.undertaking import Work
 from codex_checkpoints.storage.durable import StorageError
-
-logger = logging.getLogger(__name__)
 
 
 def recover(sessions: Sessions, now: Callable[[], str]) -> int:
@@ -52,13 +50,13 @@ def recover_prepared(sessions: Sessions) -> None:
         try:
             settle_prepared(sessions, session_id)
         except StorageError as error:
-            logger.warning("storage_error: compactions of %s: %s", session_id, error)
+            logs.warn(__name__, "storage_error: compactions of %s: %s", session_id, error)
     for row in [*sessions.catalogue.current().values()]:
         if row.scratch and not row.archived and not _is_live(sessions, row.session_id):
             try:
                 sessions.threads.moved(Move(row.session_id, archive=True, codex=None))
             except Refusal as refusal:
-                logger.warning("%s: %s", refusal.code, refusal.message)
+                logs.warn(__name__, "%s: %s", refusal.code, refusal.message)
 
 
 def _is_live(sessions: Sessions, session_id: str) -> bool:

@@ -44,12 +44,5 @@ def keeping(what: str, session_id: str | None) -> Generator[None]:
         ) from error
 
 
-def warn(module: str, message: str, *values: object) -> None:
-    """Log a warning in the name of a module: ids, counts and reasons, never text of a session."""
-    import logging  # noqa: PLC0415 - it takes a while to load, and a hook hardly ever warns
-
-    logging.getLogger(module).warning(message, *values)
-
-
 class Cancelled(Exception):
     """The caller no longer wants the answer."""

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Literal
 import orjson
 from attrs import Factory
 
+from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Caps, status_of
 from codex_checkpoints.core.compaction import offering
 from codex_checkpoints.core.compaction.offering import Named, Offer, WindowBudget
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.service.reading.catalogue import Catalogue, title_of
-from codex_checkpoints.service.refusal import Refusal, warn
+from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage.contract import OURS, BadQuery, Row, ThreadQuery
 from codex_checkpoints.storage.durable import StorageError
@@ -284,4 +285,4 @@ class Summaries:
         try:
             yield from self._records.lines(session_id, name)
         except StorageError as error:
-            warn(__name__, "storage_error: %s of %s: %s", name, session_id, error)
+            logs.warn(__name__, "storage_error: %s of %s: %s", name, session_id, error)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
+from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
 from codex_checkpoints.service.reading.catalogue import Catalogue, row_of
 from codex_checkpoints.service.reading.session_file import Locate, SessionFile, open_session
-from codex_checkpoints.service.refusal import Cancelled, Refusal, warn
+from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.storage.contract import (
     OURS,
     Appended,
@@ -122,7 +123,7 @@ class LiveThread:
         try:
             self.update_metadata(*self._patches(appended))
         except StoreError as error:
-            warn(__name__, "%s: what was appended is not told yet: %s", self.thread_id, error)
+            logs.warn(__name__, "%s: what was appended is not told yet: %s", self.thread_id, error)
         return appended
 
     def update_metadata(self, *patches: Patch) -> None:
@@ -329,7 +330,7 @@ class ThreadManager:
             put = store.archive_thread if move.archive else store.unarchive_thread
             rollout = put(thread_id)
         if failure is not None:
-            warn(
+            logs.warn(
                 __name__,
                 "%s: %s; the session file is moved, but Codex's own database still has it where it"
                 " was: until `codex %s %s` is possible, Codex may not open it",

@@ -13,10 +13,10 @@ It is applied at once where an operation fails, and at the next start where a pr
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Protocol
 
+from codex_checkpoints import logs
 from codex_checkpoints.core.restore.events import Operation
 from codex_checkpoints.core.restore.pack import TurnSource
 from codex_checkpoints.core.rollout.fields import Json, object_of
@@ -25,8 +25,6 @@ from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage.durable import Append, Journal, StorageError
 from codex_checkpoints.storage.records import Records
 from codex_checkpoints.values import define
-
-logger = logging.getLogger(__name__)
 
 INTERRUPTED = "interrupted"
 """The code of an operation whose process was killed."""
@@ -82,7 +80,7 @@ def recover(records: Records, reopen: Callable[[str, Json], Work | None]) -> int
                     journal.clear()
                 settled += work is None or _settled(name, journal, work, INTERRUPTED)
         except (StorageError, Refusal) as error:
-            logger.warning("%s is not settled: %s", name, error)
+            logs.warn(__name__, "%s is not settled: %s", name, error)
     return settled
 
 
@@ -94,7 +92,7 @@ def _settled(name: str, journal: Journal, work: Work, code: str) -> bool:
             return False
         journal.clear()
     except (StorageError, Refusal) as error:
-        logger.warning("storage_error: %s is settled by the next start: %s", name, error)
+        logs.warn(__name__, "storage_error: %s is settled by the next start: %s", name, error)
         return False
     return True
 
@@ -123,7 +121,7 @@ def removed(records: Records, session_id: str, names: Iterable[str]) -> bool:
         try:
             records.remove(session_id, name)
         except StorageError as error:
-            logger.warning("storage_error: %s of %s stays: %s", name, session_id, error)
+            logs.warn(__name__, "storage_error: %s of %s stays: %s", name, session_id, error)
             are_gone = False
     return are_gone
 

@@ -19,6 +19,7 @@ from typing import Any
 import attrs
 import orjson
 
+from codex_checkpoints import logs
 from codex_checkpoints.storage.contract import Look, Rollout, Row
 
 VERSION = 6
@@ -132,15 +133,12 @@ class Index:
 
     def _instead(self, error: sqlite3.Error) -> sqlite3.Connection:
         """Return a database in place of one that failed: on disk again where it was damaged."""
-        import logging  # noqa: PLC0415 - rarely needed, and slow to load
-
-        log = logging.getLogger(__name__)
         if type(error) is not sqlite3.DatabaseError:
             # Locked, read-only, no space left: the file may well be whole.
-            log.warning("the index is kept in memory: %s", error)
+            logs.warn(__name__, "the index is kept in memory: %s", error)
             return self._in_memory(str(error))
         # Not a database, or a damaged one: it holds nothing that cannot be read again.
-        log.warning("the index is damaged and is made anew: %s", error)
+        logs.warn(__name__, "the index is damaged and is made anew: %s", error)
         try:
             for suffix in ("", "-wal", "-shm"):
                 with contextlib.suppress(FileNotFoundError):

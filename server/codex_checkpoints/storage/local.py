@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import datetime
 
+from codex_checkpoints import logs
 from codex_checkpoints.storage import locks, tree, writer
 from codex_checkpoints.storage import query as queries
 from codex_checkpoints.storage.contract import (
@@ -207,6 +208,4 @@ def _touch(path: str) -> None:
     try:
         os.utime(path)
     except OSError as error:
-        import logging  # noqa: PLC0415 - rarely needed, and slow to load
-
-        logging.getLogger(__name__).warning("%s: %s", path, error.strerror)
+        logs.warn(__name__, "%s: %s", path, error.strerror)

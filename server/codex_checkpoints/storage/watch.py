@@ -32,6 +32,7 @@ from watchdog.observers import Observer
 from watchdog.observers.polling import PollingObserverVFS
 from watchdog.utils import BaseThread
 
+from codex_checkpoints import logs
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
@@ -334,8 +335,6 @@ _TEND_EVERY = 5.0
 _ROUNDS = 8
 _LET_EVENTS_GATHER = 0.02
 
-_log = logging.getLogger(__name__)
-
 
 class Watcher:
     """Follows trees and folders until it is stopped."""
@@ -502,4 +501,4 @@ class Watcher:
     def _log_once(self, message: str, value: object) -> None:
         if message not in self._logged:
             self._logged.add(message)
-            _log.warning(message, value)
+            logs.warn(__name__, message, value)

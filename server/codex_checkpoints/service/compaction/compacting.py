@@ -8,12 +8,12 @@ writes the event.  What waits for other programs may run on any thread.
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from attrs import evolve
 
+from codex_checkpoints import logs
 from codex_checkpoints.codex.app_server import nobody
 from codex_checkpoints.core.compaction.building import (
     Declined,
@@ -91,8 +91,6 @@ from codex_checkpoints.service.undertaking import added
 from codex_checkpoints.storage.contract import Item, NewThread, Row, in_text
 from codex_checkpoints.storage.records import MARKERS
 from codex_checkpoints.values import define, frozen
-
-logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -382,7 +380,7 @@ class Compacting:
             waived.add("turn_not_complete")  # nobody goes on with it: it was cut off
         if request.requested_by != "automatic":  # else whoever looked before has told it
             for name in self._sessions.ignored_variables():
-                logger.warning("%s", left_aside(name))
+                logs.warn(__name__, "%s", left_aside(name))
         return Terms(
             placement=request.placement,
             turn_ended=source.ended,

@@ -7,13 +7,13 @@ or the lines; the record, which moves the pointer (JUN-24); the event (CKP-2, CK
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 
 import attrs
 
+from codex_checkpoints import logs
 from codex_checkpoints.core.compaction.installed import Moment
 from codex_checkpoints.core.compaction.records import (
     Installed,
@@ -53,8 +53,6 @@ from codex_checkpoints.service.undertaking import close, operation_of, undertaki
 from codex_checkpoints.storage.contract import Row, UnreadableSource, in_text
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import define, frozen
-
-logger = logging.getLogger(__name__)
 
 _IN_EVENT = (
     "requestedBy",
@@ -245,7 +243,7 @@ class Operation:
         try:
             self._sessions.records.audit.add(self.event(kind, more, step=step))
         except StorageError as error:
-            logger.warning("storage_error: no event of %s: %s", self._operation_id, error)
+            logs.warn(__name__, "storage_error: no event of %s: %s", self._operation_id, error)
 
 
 def fields_of(record: Installed | Undone) -> dict[str, object]:

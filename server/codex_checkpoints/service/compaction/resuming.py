@@ -6,10 +6,9 @@ itself, and no text of a session has an influence (JUN-22).
 
 from __future__ import annotations
 
-import logging
-
 from attrs import evolve
 
+from codex_checkpoints import logs
 from codex_checkpoints.core.compaction import offering
 from codex_checkpoints.core.compaction.offering import Between, Offer
 from codex_checkpoints.core.history.tokens import Source, of_items
@@ -21,8 +20,6 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.service.summaries import SessionSummary
 from codex_checkpoints.values import frozen
-
-logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -92,7 +89,7 @@ def check(sessions: Sessions, session: str) -> Ready:
     sessions.catalogue.look([sessions.own(session).path])
     source = sessions.summary(session)
     for name in sessions.ignored_variables():
-        logger.warning("%s", left_aside(name))
+        logs.warn(__name__, "%s", left_aside(name))
     if sessions.records.session_dir(source.session_id) is None:
         # The command that resumes it names it, and must hold no option and no other command.
         message = "the session's file names it by what is no id: Codex does not resume it"

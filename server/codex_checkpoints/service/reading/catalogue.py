@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 import orjson
 from attrs import evolve
 
+from codex_checkpoints import logs
 from codex_checkpoints.codex import SCRATCH
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import Replay
@@ -423,10 +424,7 @@ class Catalogue:
         except Cancelled:
             raise  # it was not read to its end, which says nothing of the file
         except Exception as error:  # noqa: BLE001 - a defect about one file, not the end for all
-            import logging  # noqa: PLC0415 - rarely needed, and slow to load
-
-            log = logging.getLogger(__name__)
-            log.error("%s: %s", file.path, type(error).__name__)  # noqa: TRY400 - no content
+            logs.error(__name__, "%s: %s", file.path, type(error).__name__)
             return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
         if known or also is not None:
             self._readers.keep(reader)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
+from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint import canonical
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint, Limits
@@ -13,7 +14,7 @@ from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.reading.chains import inherited
 from codex_checkpoints.service.reading.seen import SeenFiles
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn
-from codex_checkpoints.service.refusal import Refusal, warn
+from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import Look, Records, look_at
@@ -38,7 +39,7 @@ class Projection:
 
 
 def _mended(path: str) -> None:
-    warn(__name__, "%s was no checkpoint: it was made again from the session file", path)
+    logs.warn(__name__, "%s was no checkpoint: it was made again from the session file", path)
 
 
 @frozen
@@ -91,10 +92,7 @@ class Projections:
             changed = records.write_checkpoint(session_id, row.path, data, _mended)
         except StorageError as error:
             if self.storage_problem != str(error):  # once, not for every session
-                import logging  # noqa: PLC0415 - rarely needed, and slow to load
-
-                log = logging.getLogger(__name__)
-                log.warning("storage_error: %s cannot be stored: %s", path, error)
+                logs.warn(__name__, "storage_error: %s cannot be stored: %s", path, error)
             self.storage_problem = str(error)
             return Projection(row.session_id, checkpoint, data, storage_problem=str(error))
         if changed:

@@ -7,12 +7,12 @@ AGN-69).  The source is never written.
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from attrs import evolve
 
+from codex_checkpoints import logs
 from codex_checkpoints.codex import resume
 from codex_checkpoints.core.checkpoint.memory import line_of as noted
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
@@ -63,8 +63,6 @@ from codex_checkpoints.storage.contract import Copied, Item, NewThread, Row, Unr
 from codex_checkpoints.storage.durable import Append, StorageError
 from codex_checkpoints.storage.records import MARKERS, UPDATES
 from codex_checkpoints.values import define, frozen
-
-logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -365,7 +363,7 @@ class RestoreWork:
         try:
             sessions.threads.rename(row.session_id, name, listed=True)
         except Refusal as refusal:
-            logger.warning("%s: the branch has no name: %s", refusal.code, refusal.message)
+            logs.warn(__name__, "%s: the branch has no name: %s", refusal.code, refusal.message)
 
     def take_back(self, code: str) -> bool:
         """Remove the files beside a branch that was not published, and write its end.
@@ -393,7 +391,7 @@ class RestoreWork:
         try:
             self.add(asked)
         except Refusal as refusal:
-            logger.warning("storage_error: %s", refusal.message)
+            logs.warn(__name__, "storage_error: %s", refusal.message)
         self._fail(code)
 
     def _fail(self, code: str) -> bool:
@@ -404,7 +402,7 @@ class RestoreWork:
         try:
             self.add(events.RestoreFailed(code))
         except Refusal as refusal:
-            logger.warning("storage_error: %s", refusal.message)
+            logs.warn(__name__, "storage_error: %s", refusal.message)
             return False
         return True
 
