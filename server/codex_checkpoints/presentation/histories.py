@@ -189,6 +189,7 @@ def compaction_lines(done: compactions.Compacted, screen: Screen) -> list[str]:
         f"standing context: {done.standing_context}",
         *_BY_CODEX.get(done.determinism, ()),
         *(f"hook {each.number}: {each.outcome}" for each in done.hooks),
+        *(() if done.contents is None else (each.message for each in done.contents.warnings)),
     ]
     if done.compaction_id is None:
         where = "a new session" if done.into == "new" else "the same session"

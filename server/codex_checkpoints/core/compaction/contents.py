@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codex_checkpoints.core.compaction.building import Fate, Replacement
 from codex_checkpoints.core.compaction.handoff import handoff
@@ -46,15 +46,20 @@ class Contents:
     warnings: tuple[CompactionWarning, ...]
 
 
-def contents_of(built: Replacement, *, live: bool) -> Contents:
-    """Return the parts of a replacement of ours; `live`: Codex has the session open."""
+def contents_of(
+    built: Replacement, *, live: bool, more: Iterable[CompactionWarning] = ()
+) -> Contents:
+    """Return the parts of a replacement of ours; `live`: Codex has the session open.
+
+    `more` are warnings of what the replacement does not show.
+    """
     messages: list[KeptMessage] = []
     for item, place in zip(built.items[:-1], built.origins, strict=False):
         piece = built.report.pieces[place or 0]
         ref = piece.ref and piece.ref.replace("seq:", "#")
         text = "\n".join(texts(item))
         messages.append(KeptMessage(ref, piece.at, text, of_item(item), piece.cut_tokens))
-    state, warnings = of_item(handoff(built.view)), tuple(_warnings(built, live=live))
+    state, warnings = of_item(handoff(built.view)), (*_warnings(built, live=live), *more)
     return Contents(tuple(messages), built.view, state, built.digest, warnings)
 
 

@@ -52,6 +52,7 @@ from codex_checkpoints.core.digest.composing import Digest, digest_v1
 from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.restore.markers import MarkerSet, lines_of, marker_set_of
+from codex_checkpoints.service.compaction.cautions import cautions
 from codex_checkpoints.service.compaction.installing import (
     Operation,
     changing,
@@ -208,7 +209,8 @@ class Compacting:
         after = evolve(opened_after(before, ""), current=None) if in_place else Chain(number=1)
         made = source_id if in_place else None
         found = _compacted(request, plan, None, made, Windows(before, after))
-        return evolve(found, contents=contents_of(plan.built, live=plan.source.live))
+        more = cautions(self._sessions, plan.source, request.into)
+        return evolve(found, contents=contents_of(plan.built, live=plan.source.live, more=more))
 
     def compact(self, request: Request) -> Compacted:
         """Install a replacement: durable, and what Codex sends next, on return.

@@ -1,0 +1,92 @@
+"""What a preview of a compaction warns of that stands in Codex's own files."""
+
+import json
+
+import pytest
+
+from homes import Home, thread
+from rollouts import assistant, record, rollout, session, tokens, turn, user
+
+OURS = "python -P -X utf8 -m codex_checkpoints hook"
+
+
+def work(number: int, comp_hash: str | None = None, version: str = "0.169.0") -> bytes:
+    settings: dict[str, object] = {"turn_id": "t1", "cwd": "/home/ana/shop", "model": "gpt-5.5"}
+    if comp_hash is not None:
+        settings["comp_hash"] = comp_hash
+    return rollout(
+        session(thread=thread(number), cli_version=version),
+        *(
+            turn(user(f"Round {number}{each}."), assistant("I read it all. " * 400))
+            for each in "ab"
+        ),
+        turn(record("turn_context", settings), user("Go on."), assistant("Done."), tokens(19_000)),
+    )
+
+
+def warned(home: Home, *more: str) -> list[str]:
+    preview = home.json("compact", thread(1), "--dry-run", *more)
+    return [each["code"] for each in preview["contents"]["warnings"]]
+
+
+def hooks(home: Home, *commands: str) -> None:
+    handlers = [{"type": "command", "command": each} for each in commands]
+    text = json.dumps({"hooks": {"PreCompact": [{"hooks": handlers}]}})
+    (home.root / "hooks.json").write_text(text, encoding="utf-8")
+
+
+def test_a_hook_of_the_users_in_codexs_configuration_is_not_asked_and_the_preview_says_so(
+    home: Home,
+) -> None:
+    home.put(work(1))
+    ran = home.user / "ran"
+    hooks(home, f"touch {ran}", OURS)
+
+    said = home.run("compact", thread(1), "--dry-run").stdout.decode()
+
+    assert warned(home) == ["own_hooks"]
+    assert "Your hook is not asked: Codex calls what its configuration has for PreCompact" in said
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("off", ["[features]\nhooks = false\n", "state"], ids=["all", "this"])
+def test_a_hook_that_is_switched_off_would_not_be_asked_by_codex_either(
+    home: Home, off: str
+) -> None:
+    home.put(work(1))
+    hooks(home, "check-it")
+    key = json.dumps(f"{home.root}/hooks.json:pre_compact:0:0")
+    text = f"[hooks.state.{key}]\nenabled = false\n" if off == "state" else off
+    (home.root / "config.toml").write_text(text, encoding="utf-8")
+
+    assert warned(home) == []
+
+
+def test_our_own_hook_and_files_that_nobody_can_read_cause_no_warning(home: Home) -> None:
+    home.put(work(1))
+    hooks(home, OURS)
+    (home.root / "config.toml").write_text("[[[", encoding="utf-8")
+
+    assert warned(home) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "ours", "theirs", "expected"),
+    [
+        ("0.146.1", "1", None, True),
+        ("0.146.1", None, None, False),
+        ("0.169.0", "1", None, False),
+        ("0.169.0", "1", "2", True),
+        ("0.146.1", "2", "2", False),
+    ],
+)
+def test_codex_may_compact_again_what_is_compacted_in_place_by_another_rule(
+    home: Home, version: str, ours: str | None, theirs: str | None, expected: bool
+) -> None:
+    home.put(work(1, ours, version))
+    if theirs is not None:
+        later = work(2, theirs).replace(b"2026-11-20T", b"2026-11-21T")
+        home.put(later, 2)
+
+    assert warned(home, "--into", "in-place") == (["compacted_again"] if expected else [])
+    assert warned(home) == []
