@@ -158,7 +158,7 @@ def _reading(ask: Callable[..., Json], shop: str) -> None:
     ask("digest", sessionId=LOGIN, tokens=300)
     ask("recall", sessionId=LOGIN, ref="#9")
     ask("history", sessionId=BLOG)
-    for method in ("windows", "outline", "losses"):
+    for method in ("windows", "outline", "losses", "timeline"):
         ask(method, sessionId=ORDERS)
     ask("diff", sessionId=ORDERS, fromTurnId="1", toTurnId="2")
     ask("resume", sessionId=SLOW)

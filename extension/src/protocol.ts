@@ -522,6 +522,56 @@ export interface LossList {
   readonly nextCursor: string | null;
 }
 
+/**
+ * One turn, or several that follow each other.
+ *
+ * Number, id, `seq` and start are those of the first one; end, outcome, tokens and window are as
+ * of the last one.  `seq` is that of its first record.  `endedAt` is null while the turn is open.
+ * `contextTokens` is the last report of the context in use that can be true.  `filesChanged`
+ * counts different files of a turn; `checksFailed` the commands that failed, without those that
+ * only look at something.
+ */
+export interface TimelineTurn {
+  readonly turn: number;
+  readonly turnId: string;
+  readonly seq: number;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  readonly outcome: string;
+  readonly contextTokens: number | null;
+  readonly window: number;
+  readonly calls: number;
+  readonly filesChanged: number;
+  readonly checksFailed: number;
+}
+
+/**
+ * Something that happened to a session, with the turn that was the last one then.
+ *
+ * `kind` is `compaction`, which opened a context window, `marker`, or `branch`: another session
+ * was made from this one.  `id` is that of the compaction of ours, or else of the window; of the
+ * marker; of the other session.  All but `kind` are null where no record tells.
+ */
+export interface TimelineEvent {
+  readonly kind: string;
+  readonly turn: number | null;
+  readonly seq: number | null;
+  readonly at: string | null;
+  readonly id: string | null;
+}
+
+/**
+ * The turns of a session that were not rolled back, and its events, each in order.
+ *
+ * There are at most 400 rows: `merged` is how many turns a row stands for, 1 where each has its
+ * own.  Of the events there are at most the 1,024 newest.
+ */
+export interface SessionTimeline {
+  readonly turns: readonly TimelineTurn[];
+  readonly events: readonly TimelineEvent[];
+  readonly merged: number;
+}
+
 /** Two turns by id or number; null is the current state, `toSessionId` that of the second. */
 export interface DiffParams {
   readonly sessionId: string;
@@ -1477,6 +1527,10 @@ export const OutlineRequest = new RequestType<SessionParams, Outline, Refused>(
 
 export const LossesRequest = new RequestType<SessionParams, LossList, Refused>(
   "checkpoints/losses",
+);
+
+export const TimelineRequest = new RequestType<SessionParams, SessionTimeline, Refused>(
+  "checkpoints/timeline",
 );
 
 export const DiffRequest = new RequestType<DiffParams, Difference, Refused>("checkpoints/diff");

@@ -1,4 +1,4 @@
-"""The commands about what Codex sends: `history`, `windows`, `outline`, `losses`, `diff`.
+"""The commands about a session's history: what Codex sends, and what happened.
 
 `compact`, `uncompact` and `resume` change it.  On a terminal `resume` starts Codex in the place of
 this program; elsewhere, and with `--print` or `--json`, it prints how to go on and changes nothing.
@@ -35,6 +35,7 @@ from codex_checkpoints.cli.commands import (
     screen,
     value,
 )
+from codex_checkpoints.core.checkpoint.text import redact
 from codex_checkpoints.presentation import histories as texts
 from codex_checkpoints.presentation.restores import diff_lines
 from codex_checkpoints.presentation.terminal import plain
@@ -54,6 +55,9 @@ def add(commands: Commands) -> None:
     add("windows", about, _windows, fragment, ANY_SESSION, JSON, check=_one_form)
     about = "print an outline of a session, short however long the session is"
     add("outline", about, _outline, ANY_SESSION, JSON)
+    picture = value("--svg", "FILE", "write a picture of it to this file", type=os.path.abspath)
+    about = "show how a session went, turn by turn: context, calls, files, failed checks"
+    add("timeline", about, _timeline, picture, ANY_SESSION, JSON)
     add("losses", "list what each compaction of a session lost", _losses, ANY_SESSION, JSON)
 
 
@@ -126,6 +130,23 @@ def _losses(options: argparse.Namespace, services: Terminal) -> int:
     undone = Histories(services.sessions).undone(options.session_id)
     lines = partial(texts.loss_lines, undone=undone)
     return answer(options, services, "histories.losses", lines)
+
+
+def _timeline(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.presentation.timelines import timeline_lines, timeline_svg
+    from codex_checkpoints.service.timelines import write_picture
+
+    record = ask(options, services, "histories.timeline")
+    sessions = services.sessions
+    row = sessions.find(options.session_id)
+    window = sessions.detail(options.session_id).summary.context_window
+    if options.svg is not None:
+        title = sessions.title(row) or row.session_id
+        write_picture(options.svg, timeline_svg(record, redact(title), window))
+        output.say(f"wrote {options.svg}")
+        if not options.json:
+            return DONE
+    return report(options, record, timeline_lines(record, screen(options), window))
 
 
 def _wrong_diff(options: argparse.Namespace) -> str | None:

@@ -9,6 +9,7 @@ from codex_checkpoints.core.history.windows import Chain as WindowChain
 from codex_checkpoints.core.losses import watched as losing
 from codex_checkpoints.core.losses.watched import LostCommand, LostFile, LostText, Reread
 from codex_checkpoints.core.restore.summary import difference
+from codex_checkpoints.core.timeline import TimelineTurn
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.connect.receipts import by_window, received
 from codex_checkpoints.service.differences import outline as outlined
@@ -16,10 +17,18 @@ from codex_checkpoints.service.differences import state_at
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.summaries import Receipt
+from codex_checkpoints.service.timelines import SessionTimeline, TimelineEvent
+from codex_checkpoints.service.timelines import timeline as timeline_of
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 
-__all__ = ["Outline", "Reread"]  # what presentation uses from here
+__all__ = [
+    "Outline",
+    "Reread",
+    "SessionTimeline",
+    "TimelineEvent",
+    "TimelineTurn",
+]  # for doors
 
 
 @frozen
@@ -178,6 +187,11 @@ def windows(services: Services, params: SessionParams) -> WindowList:
 def outline(services: Services, params: SessionParams) -> Outline:
     """Return the outline of a session."""
     return outlined(services.sessions, params.session_id)
+
+
+def timeline(services: Services, params: SessionParams) -> SessionTimeline:
+    """Return the turns of a session and its events, at most 400 rows."""
+    return timeline_of(services.sessions, params.session_id)
 
 
 def losses(services: Services, params: SessionParams) -> LossList:

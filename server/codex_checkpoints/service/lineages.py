@@ -93,6 +93,18 @@ def ancestors(sessions: Sessions, session_id: str) -> tuple[Ancestor, ...]:
     return branches_above(links.values(), chains, session_id)
 
 
+def leaving(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
+    """Return the links to the sessions that were made from one; subagents are none of them."""
+    owners = _owners(sessions)
+    with storing_compaction(session_id):
+        links = [*_compactions_with(sessions, session_id)]
+    links += (link_of(each) for each in RestoreRecords(sessions.records).of(session_id))
+    for row in sessions.catalogue.current().values():
+        if source_of(row) == session_id and row.error is None:
+            links += _links_in_head(sessions, row, owners)
+    return tuple(link for link in parents_of(links).values() if link.parent == session_id)
+
+
 def _link_above(sessions: Sessions, session_id: str, owners: Mapping[str, str]) -> Link | None:
     """Return the link of a session that no restore made, None where it has no parent."""
     with storing_compaction(session_id):

@@ -40,7 +40,7 @@ from codex_checkpoints.core.rollout.items import (
     ToolResult,
 )
 from codex_checkpoints.core.rollout.outcome import outcome_in
-from codex_checkpoints.core.rollout.turns import Planned, Turns
+from codex_checkpoints.core.rollout.turns import Ended, Planned, Turn, Turns
 from codex_checkpoints.values import define
 
 Place = tuple[int, str | None, str | None]
@@ -545,6 +545,18 @@ class State:
         """Whether an older file ends with an answer: no work after it, no call waiting."""
         answered = self.answered_at > self.worked_at and not self.calls.waiting
         return answered and not self.paginated
+
+    def ended(self, turn: Turn, *, is_last: bool, failed: bool) -> Ended:
+        """Return how a turn ended; `failed`: its task ended with an error."""
+        if turn.aborted:
+            return "aborted"
+        if failed:
+            return "failed"
+        if turn.ended is not None:
+            return "answered"
+        # Without task events a turn has ended when another follows, or when it was answered.
+        followed = not is_last or self.ends_with_answer
+        return "answered" if followed and not turn.in_task else "open"
 
     def begin(self, head: SessionMeta) -> None:
         """Set the head."""

@@ -25,7 +25,6 @@ from codex_checkpoints.core.digest.records import (
     Answer,
     Carried,
     Check,
-    Ended,
     Gathered,
     Quote,
     Said,
@@ -55,7 +54,7 @@ from codex_checkpoints.core.rollout.outcome import Outcome, outcome_in, outcome_
 from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of
 from codex_checkpoints.core.rollout.payloads import without_payloads
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
-from codex_checkpoints.core.rollout.turns import Turn, Turns
+from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, Turn, Turns
 from codex_checkpoints.values import define
 
 TEXTS = 1 << 21
@@ -69,7 +68,6 @@ MOST = 1024
 
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
-_ENDS = frozenset({"task_complete", "turn_complete"})
 OURS = frozenset({"memory_read", "memory_apply", "memory_recall"})
 _SILENT = OURS | {"update_plan", "write_stdin", "wait"}
 LABEL = 400
@@ -184,7 +182,7 @@ class Gathering(Fold):
             self._subagents(told, None, line)
         elif line.kind == "compacted":
             self._compacted(payload, line)
-        elif tag in _ENDS:
+        elif tag in TASK_ENDS:
             self._ended(payload, line)
         else:
             item = self._reducer.item
@@ -477,15 +475,9 @@ class Gathering(Fold):
         _keep_newest(self._checks)
 
     def _end_of(self, turn: Turn, counted: list[Turn]) -> Ended:
-        if turn.aborted:
-            return "aborted"
-        if turn.turn_id in self._turns and self._turns[turn.turn_id].failed:
-            return "failed"
-        if turn.ended is not None:
-            return "answered"
-        # Without task events a turn has ended when another follows, or when it was answered.
-        followed = turn is not counted[-1] or self._state.ends_with_answer
-        return "answered" if followed and not turn.in_task else "open"
+        kept = self._turns.get(turn.turn_id)
+        failed = kept is not None and kept.failed
+        return self._state.ended(turn, is_last=turn is counted[-1], failed=failed)
 
 
 def _answer(said: Said, ended: Ended, placed: Callable[[Where], Where]) -> Answer:

@@ -9,13 +9,11 @@ from attrs import Factory, evolve
 
 from codex_checkpoints.core.digest.patches import Counts
 from codex_checkpoints.core.rollout.outcome import Outcome
+from codex_checkpoints.core.rollout.turns import Ended
 from codex_checkpoints.values import define, frozen
 
 MOST_NAMES = 64
 """With so many names of one file no more are kept."""
-
-Ended = Literal["answered", "aborted", "failed", "open"]
-"""How a turn ended."""
 
 
 @frozen

@@ -25,7 +25,7 @@ from codex_checkpoints.core.checkpoint.view import (
     standing_decisions,
     step_line,
 )
-from codex_checkpoints.core.digest.records import Check, Ended, Gathered
+from codex_checkpoints.core.digest.records import Check, Gathered
 from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.core.restore.references import (
     Drift,
@@ -37,6 +37,7 @@ from codex_checkpoints.core.restore.references import (
 )
 from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.rollout.fields import CONTROLS
+from codex_checkpoints.core.rollout.turns import Ended
 from codex_checkpoints.values import frozen
 
 DEFAULT_REASON = "requested by the user"

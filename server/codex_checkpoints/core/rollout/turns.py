@@ -7,10 +7,17 @@ leaves turns out.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final, Literal
 
 from attrs import Factory, field
 
 from codex_checkpoints.values import define
+
+Ended = Literal["answered", "aborted", "failed", "open"]
+"""How a turn ended."""
+
+TASK_ENDS: Final = frozenset({"task_complete", "turn_complete"})
+"""The events that end a task; with an `error` it failed."""
 
 Steps = tuple[tuple[str, bool], ...]
 """The steps of a plan in order: text, and whether it is done."""

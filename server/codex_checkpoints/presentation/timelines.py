@@ -1,0 +1,169 @@
+"""The timeline of a session, at a terminal and as a picture in SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+from xml.sax.saxutils import escape
+
+from codex_checkpoints.presentation.terminal import AMBER, DIM, RED, Screen, plain
+
+if TYPE_CHECKING:
+    from codex_checkpoints.operations import histories
+
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_COLUMNS = 100
+"""Columns of the picture in text where there is no terminal."""
+
+_TINTS: Final = {"failed": RED, "aborted": AMBER, "open": AMBER}
+
+
+def timeline_lines(
+    timeline: histories.SessionTimeline, screen: Screen, window: int | None
+) -> list[str]:
+    """Return the use of the context as a line of bars, then a line for each turn and event.
+
+    `window` is the size of the context window in tokens, None where it is unknown.
+    """
+    rows = timeline.turns
+    if not rows:
+        return ["No turns yet."]
+    most, full = _scale(timeline, window)
+    room = f" of {window:,}" if window else ""
+    about = f"context, at most {most:,}{room} tokens"
+    values: Sequence[int | None] = [row.context_tokens for row in rows]
+    if not most:
+        full = max(1, *(row.calls for row in rows))
+        about = f"calls of tools, at most {full:,} a row; the file reports no tokens"
+        values = [row.calls for row in rows]
+    bars = _bars(values, full, (screen.width or _COLUMNS) - 1)
+    lines = [bars, screen.tinted(DIM, screen.cut(about)), ""]
+    if timeline.merged > 1:
+        lines += [f"One row stands for {timeline.merged} turns.", ""]
+    head = _line(screen, ("turn", "began", "context", "calls", "files", "failed", "ended"))
+    lines.append(screen.tinted(DIM, head))
+    waiting = list(timeline.events)
+    for at, row in enumerate(rows):
+        following = rows[at + 1].turn if at + 1 < len(rows) else None
+        lines.append(_row(row, timeline.merged, following, screen))
+        while waiting and (following is None or (waiting[0].turn or 0) < following):
+            lines.append(screen.tinted(DIM, _event(waiting.pop(0), screen)))
+    return lines
+
+
+def _scale(timeline: histories.SessionTimeline, window: int | None) -> tuple[int, int]:
+    """Return the most tokens in use, and what a bar of full height stands for.
+
+    That is the window, unless hardly any of it was ever in use.
+    """
+    most = max((row.context_tokens or 0 for row in timeline.turns), default=0)
+    return most, max(most, 1, 0 if window is None or most < window // 4 else window)
+
+
+def _bars(values: Sequence[int | None], full: int, columns: int) -> str:
+    """Return a bar for each value, or for the largest of several where there are many."""
+    size = -(-len(values) // columns)
+    groups = (values[start : start + size] for start in range(0, len(values), size))
+    tops = (max((each for each in group if each is not None), default=None) for group in groups)
+    last = len(_BARS) - 1
+    return "".join("·" if top is None else _BARS[min(top * last // full, last)] for top in tops)
+
+
+def _row(row: histories.TimelineTurn, merged: int, following: int | None, screen: Screen) -> str:
+    to = row.turn + merged - 1 if following is None else following - 1
+    turns = str(row.turn) if merged == 1 else f"{row.turn}-{to}"
+    used = "-" if row.context_tokens is None else f"{row.context_tokens:,}"
+    counts = (str(row.calls), str(row.files_changed), str(row.checks_failed or "-"))
+    line = _line(screen, (turns, screen.moment(row.started_at), used, *counts, row.outcome))
+    tint = _TINTS.get(row.outcome)
+    return line if tint is None else screen.tinted(tint, line)
+
+
+def _event(event: histories.TimelineEvent, screen: Screen) -> str:
+    name = f"{event.kind}  {event.id or '-'}"
+    return _line(screen, ("", screen.moment(event.at), name))
+
+
+def _line(screen: Screen, cells: Sequence[str]) -> str:
+    """Return the cells of a row in their columns, cut to the terminal."""
+    wide = 24 if screen.width is None else 20
+    widths = (9, -wide, 9, 5, 5, 6, 0)
+    placed = zip(cells, widths, strict=False)
+    texts = (
+        plain(cell).rjust(size) if size > 0 else plain(cell).ljust(-size) for cell, size in placed
+    )
+    return screen.cut("  ".join(texts))
+
+
+# --- the picture ---------------------------------------------------------------------------------
+
+_WIDE, _HIGH, _LEFT, _TOP, _FLOOR = 960, 260, 64, 40, 200
+_STYLE: Final = """
+  text { font: 12px system-ui, sans-serif; fill: #57606a }
+  .title { font-size: 15px; fill: #1f2328 }
+  .fill { fill: #0969da; fill-opacity: .2; stroke: #0969da; stroke-width: 1.5 }
+  .limit { stroke: #cf222e; stroke-dasharray: 4 3 } .axis { stroke: #8c959f }
+  .compaction { stroke: #8250df } .marker { fill: #bf8700 } .branch { stroke: #1a7f37 }
+  .edits { fill: #1a7f37 } .failed { fill: #cf222e }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #9198a1 } .title { fill: #f0f6fc } .fill { fill: #4493f8; stroke: #4493f8 }
+  }
+"""
+
+
+def timeline_svg(timeline: histories.SessionTimeline, title: str, window: int | None) -> str:
+    """Return the picture: the context in use over the turns, and what happened on the way.
+
+    Compactions are lines from top to bottom, markers flags, branches lines that leave downwards;
+    below the axis stand the turns with changed files, and those with failed checks.
+    """
+    return "\n".join([*_drawn(timeline, title, window), "</svg>", ""])
+
+
+def _drawn(timeline: histories.SessionTimeline, title: str, window: int | None) -> Iterator[str]:
+    rows = timeline.turns
+    full = _scale(timeline, window)[1]
+    step = (_WIDE - _LEFT - 16) / max(len(rows), 1)
+
+    def across(turn: float) -> str:
+        return f"{_LEFT + (turn - 1) / timeline.merged * step:.1f}"
+
+    def high(tokens: int) -> str:
+        return f"{_FLOOR - tokens / full * (_FLOOR - _TOP):.1f}"
+
+    shown = escape(plain(title))
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {_HIGH}" role="img">'
+    yield f"<title>{shown}</title><style>{_STYLE}</style>"
+    yield f'<text class="title" x="{_LEFT}" y="20">{shown}</text>'
+    points: list[str] = []
+    used = 0
+    for row in rows:
+        used = used if row.context_tokens is None else row.context_tokens
+        at, behind = across(row.turn), across(row.turn + timeline.merged)
+        points += [f"{at},{high(used)}", f"{behind},{high(used)}"]
+        middle = f"{_LEFT + (row.turn - 0.5) / timeline.merged * step:.1f}"
+        if row.files_changed:
+            yield f'<circle class="edits" cx="{middle}" cy="214" r="2.5"/>'
+        if row.checks_failed:
+            yield f'<circle class="failed" cx="{middle}" cy="226" r="2.5"/>'
+    if points:
+        end = points[-1].partition(",")[0]
+        yield f'<path class="fill" d="M{_LEFT},{_FLOOR} L{" ".join(points)} {end},{_FLOOR} Z"/>'
+    for event in timeline.events:
+        if event.turn is not None:
+            yield _mark(event, across(event.turn + 1))
+    yield f'<path class="axis" d="M{_LEFT},{_FLOOR} H{_WIDE - 16}"/>'
+    if window and window <= full:
+        yield f'<path class="limit" d="M{_LEFT},{high(window)} H{_WIDE - 16}"/>'
+    yield f'<text x="8" y="{_TOP + 4}">{full:,}</text><text x="8" y="{_FLOOR}">0</text>'
+    turns = rows[-1].turn + timeline.merged - 1 if rows else 0
+    yield f'<text x="{_LEFT}" y="248">turns 1 to {turns}; below the line: files changed (green),'
+    yield "checks failed (red)</text>"
+
+
+def _mark(event: histories.TimelineEvent, at: str) -> str:
+    if event.kind == "marker":
+        return f'<path class="marker" d="M{at},{_TOP} l8,4 l-8,4 Z"/>'
+    if event.kind == "branch":
+        return f'<path class="branch" fill="none" d="M{at},{_FLOOR} q2,14 12,14"/>'
+    return f'<path class="compaction" d="M{at},{_TOP} V{_FLOOR}"/>'

@@ -1,0 +1,164 @@
+"""The timeline of a session: its turns, and what happened between them."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Literal
+
+from attrs import evolve
+
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.restore.lineage import Link
+from codex_checkpoints.core.restore.markers import marker_set_of
+from codex_checkpoints.core.rollout.turns import Turn
+from codex_checkpoints.core.timeline import Timeline, TimelineTurn, merged
+from codex_checkpoints.service.lineages import leaving
+from codex_checkpoints.service.reading.catalogue import utc
+from codex_checkpoints.service.reading.session_file import SessionFile, open_session
+from codex_checkpoints.service.refusal import Refusal, keeping
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.storage import durable
+from codex_checkpoints.storage.contract import Row
+from codex_checkpoints.storage.records import MARKERS
+from codex_checkpoints.values import frozen
+
+MOST_EVENTS = 1024
+"""The newest so many events are kept."""
+
+_LARGEST_PICTURE = 1 << 22
+
+_KEPT = 4
+"""So many sessions are only read on when their timeline is asked for again."""
+
+
+EventKind = Literal["compaction", "marker", "branch"]
+
+
+@frozen
+class TimelineEvent:
+    """Something that happened to a session, with the turn that was the last one then.
+
+    `kind` is `compaction`, which opened a context window, `marker`, or `branch`: another session
+    was made from this one.  `id` is that of the compaction of ours, or else of the window; of the
+    marker; of the other session.  All but `kind` are null where no record tells.
+    """
+
+    kind: EventKind
+    turn: int | None
+    seq: int | None
+    at: str | None
+    id: str | None
+
+
+@frozen
+class SessionTimeline:
+    """The turns of a session that were not rolled back, and its events, each in order.
+
+    There are at most 400 rows: `merged` is how many turns a row stands for, 1 where each has its
+    own.  Of the events there are at most the 1,024 newest.
+    """
+
+    turns: tuple[TimelineTurn, ...]
+    events: tuple[TimelineEvent, ...]
+    merged: int
+
+
+def timeline(sessions: Sessions, session: str) -> SessionTimeline:
+    """Return the timeline of a session; refuses as `Sessions.find`, `unreadable_source`."""
+    row = sessions.find(session)
+    found = _read(sessions, row)
+    size, rows = merged(found.turns())
+    events = sorted(_events(sessions, row, found), key=_order)
+    return SessionTimeline(tuple(map(_dated, rows)), tuple(events[-MOST_EVENTS:]), size)
+
+
+def _read(sessions: Sessions, row: Row) -> Timeline:
+    """Return the timeline of a session as it is now; one of the last few is only read on."""
+    kept = sessions.timelines.pop(row.path, None)
+    if not isinstance(kept, SessionFile) or not kept.moves_on():
+        catalogue, replay = sessions.catalogue, Replay()
+        Timeline(replay)
+        locate = catalogue.chains.locate
+        kept = open_session(
+            catalogue.reader, row.path, locate, replay=replay, seeds=catalogue.seeds
+        )
+    sessions.timelines[row.path] = kept
+    while len(sessions.timelines) > _KEPT:
+        del sessions.timelines[next(iter(sessions.timelines))]
+    return next(fold for fold in kept.now().folds if isinstance(fold, Timeline))
+
+
+def _events(sessions: Sessions, row: Row, found: Timeline) -> Iterator[TimelineEvent]:
+    turns = list(found.replay.state.turns.counting())
+    opened = [turn.opened_seq for turn in turns]
+
+    def event(
+        kind: Literal["compaction", "marker", "branch"],
+        seq: int | None,
+        at: str | None,
+        name: str | None,
+    ) -> TimelineEvent:
+        turn = None if seq is None else bisect_right(opened, seq) or None
+        return TimelineEvent(kind, turn, seq, None if at is None else utc(at), name)
+
+    ours = sessions.compactions.opened(row.session_id)
+    for window in found.windows()[1:]:
+        name = ours.get(window.window_id or "") or window.window_id
+        yield event("compaction", window.opened_seq, window.opened_at, name)
+    ends = {turn.turn_id: _end(found, turns, at) for at, turn in enumerate(turns)}
+    with keeping("markers", row.session_id):
+        markers = marker_set_of(sessions.records.lines(row.session_id, MARKERS)).markers
+    for marker in markers:
+        if marker.session_id == row.session_id and marker.turn_id in ends:
+            yield event("marker", ends[marker.turn_id], marker.created_at, marker.checkpoint_id)
+    for link in leaving(sessions, row.session_id):
+        yield event("branch", _place(link, ends, found.replay), link.at, link.child)
+
+
+def _end(found: Timeline, turns: list[Turn], at: int) -> int:
+    """Return the `seq` of the last record of a turn."""
+    behind = turns[at + 1].opened_seq if at + 1 < len(turns) else found.replay.seq + 1
+    return behind - 1
+
+
+def _place(link: Link, ends: dict[str, int], replay: Replay) -> int | None:
+    if link.cut.turn_id is not None:
+        return ends.get(link.cut.turn_id)
+    ordinal = link.cut.ordinal_exclusive
+    return None if ordinal is None else ordinal - 1 + replay.scale.shift
+
+
+def _order(event: TimelineEvent) -> tuple[bool, int, str]:
+    return event.seq is not None, event.seq or 0, event.at or ""
+
+
+def _dated(row: TimelineTurn) -> TimelineTurn:
+    started = None if row.started_at is None else utc(row.started_at)
+    ended = None if row.ended_at is None else utc(row.ended_at)
+    return evolve(row, started_at=started, ended_at=ended)
+
+
+def write_picture(path: str, picture: str) -> None:
+    """Write a picture in SVG; one that is there is replaced, any other file is not.
+
+    Refuses `conflict` and `storage_error`.
+    """
+    try:
+        if os.path.lexists(path) and not _is_picture(path):
+            message = f"{path} is there already, and is no picture"
+            facts = {"file": path, "reason": "file_exists", "hint": "Name another file."}
+            raise Refusal("conflict", message, facts)
+        durable.replace(path, picture.encode())
+    except OSError as error:
+        reason = durable.reason_of(error)
+        message = f"{path} cannot be written: {reason}"
+        raise Refusal("storage_error", message, {"file": path, "reason": reason}) from error
+
+
+def _is_picture(path: str) -> bool:
+    try:
+        return durable.read(path, _LARGEST_PICTURE).startswith(b"<svg")
+    except durable.TooLarge:
+        return False

@@ -1,0 +1,107 @@
+"""The rows of a timeline: what counts for a turn, in each form of a session file."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rollouts as r
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.timeline import Timeline, TimelineTurn, merged
+from reading import read_with
+
+FORMS: list[r.Form] = ["paginated", "legacy"]
+
+
+def timeline(data: bytes, step: int = 0) -> Timeline:
+    pieces = range(step, len(data), step) if step else ()
+    return read_with(Timeline(Replay()), data, pieces)
+
+
+def turns(*steps: r.Step, form: r.Form = "paginated") -> tuple[TimelineTurn, ...]:
+    return timeline(r.rollout(r.session(form), *steps)).turns()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_row_counts_calls_files_and_checks_of_its_turn(form: r.Form):
+    first, second = turns(
+        r.turn(
+            r.user("Fix it"),
+            r.patch(update="a.py"),
+            r.patch(add="b.py"),
+            r.patch(update="a.py"),
+            r.shell("pytest -q", "1 failed", exit_code=1, status="failed"),
+            r.shell("grep -r login .", "", exit_code=1, status="failed"),
+            r.tokens(12_000),
+        ),
+        r.turn(r.user("Thanks"), r.assistant("You are welcome.")),
+        form=form,
+    )
+
+    assert (first.turn, first.turn_id, first.calls) == (1, "t1", 5)
+    assert (first.files_changed, first.checks_failed) == (2, 1)
+    assert (first.context_tokens, first.outcome) == (12_000, "answered")
+    assert (second.turn, second.calls, second.files_changed, second.checks_failed) == (2, 0, 0, 0)
+    assert second.context_tokens is None
+    assert str(first.started_at) < str(first.ended_at) < str(second.started_at)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_row_tells_how_its_turn_ended(form: r.Form):
+    found = turns(
+        r.turn(r.user("a")),
+        r.several(r.started(), r.user("b"), r.aborted()),
+        r.several(r.started(), r.user("c")),
+        form=form,
+    )
+
+    assert [row.outcome for row in found] == ["answered", "aborted", "open"]
+    assert found[-1].ended_at is None
+
+
+def test_a_report_that_cannot_be_true_is_no_use_of_the_context():
+    (row,) = turns(r.turn(r.user("a"), r.tokens(5_000), r.tokens(900_001, window=272_000)))
+
+    assert row.context_tokens == 5_000
+
+
+def test_a_turn_that_was_rolled_back_has_no_row():
+    found = turns(r.turn(r.user("a")), r.turn(r.user("b")), r.rollback(1), r.turn(r.user("c")))
+
+    assert [row.turn_id for row in found] == ["t1", "t3"]
+    assert [row.turn for row in found] == [1, 2]
+
+
+def test_a_row_has_the_window_that_its_turn_ended_in():
+    summary = r.compacted("m", [{"type": "message", "role": "user", "content": []}])
+
+    found = turns(r.turn(r.user("a")), r.turn(r.user("b"), summary), r.turn(r.user("c")))
+
+    assert [row.window for row in found] == [0, 1, 1]
+
+
+def test_read_in_pieces_or_whole_a_timeline_is_the_same():
+    data = r.rollout(
+        r.session(),
+        *(r.turn(r.user(f"{n}"), r.patch(update="a.py"), r.tokens(n * 100)) for n in range(1, 6)),
+    )
+
+    whole = timeline(data).turns()
+
+    assert len(whole) == 5
+    assert all(timeline(data, step).turns() == whole for step in (1, 7, 999))
+
+
+@given(st.integers(0, 300), st.integers(1, 40))
+def test_merged_rows_stand_for_all_turns_in_order_and_are_no_more_than_asked(count: int, most: int):
+    rows = [
+        TimelineTurn(n, f"t{n}", n, None, None, "answered", n if n % 3 else None, 0, 1, 2, n % 2)
+        for n in range(1, count + 1)
+    ]
+
+    size, found = merged(rows, most)
+
+    assert len(found) <= most
+    assert [row.turn for row in found] == list(range(1, count + 1, size))
+    assert sum(row.calls for row in found) == count
+    assert sum(row.checks_failed for row in found) == sum(row.checks_failed for row in rows)
+    assert (size == 1) == (count <= most)
