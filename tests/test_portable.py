@@ -719,7 +719,8 @@ def test_a_step_that_is_a_standing_order_stays_behind(two: Two):
 
 
 @pytest.mark.parametrize(
-    ("source", "ref"), [("file", "a.py"), ("tool_output", "make")], ids=["file", "output"]
+    ("source", "ref"),
+    [("file", "a.py"), ("tool_output", "make"), ("user", "task"), ("user", "a.py")],
 )
 def test_a_fact_that_rests_on_nothing_but_unseen_evidence_is_suspect(
     two: Two, source: str, ref: str

@@ -542,10 +542,10 @@ class _Hashes:
 
     def fact(self, fact: Fact) -> Fact:
         resting, evidence = resting_on_evidence(fact).depends_on, fact.evidence
-        if evidence.source == "tool_output" and not resting:
-            # Nothing that a call is said to show is VALID unseen (TRU-7).
-            resting = (Dependency(evidence.ref),)
-        depends_on = tuple(map(self._dependency, resting))
+        # Nothing that was said or shown elsewhere is VALID unseen (TRU-7).
+        depends_on = tuple(map(self._dependency, resting)) or (
+            Dependency(evidence.ref, UNKNOWN_HASH),
+        )
         return evolve(fact, evidence=self.evidence(evidence), depends_on=depends_on)
 
     def _dependency(self, dependency: Dependency) -> Dependency:
