@@ -34,6 +34,7 @@ from codex_checkpoints.core.digest.records import Gathered, Quote, Where
 from codex_checkpoints.core.rollout.reader import CHUNK
 from compactions import CHECKPOINT, LONG_ANSWER, pasts, user
 from generated import damaged, sessions
+from growth import takes_time_in_proportion
 from reading import read
 
 LINE = re.compile(r"- (?:(?:t\d+ )?#\d+ .+|[^#\n].*)")
@@ -917,6 +918,11 @@ def test_a_patch_names_the_files_of_its_headers_and_no_others(
 
     assert ignoring.script(script.format(patch, "cave.py")) is is_named
     assert ignoring.script(f"{script.format(patch, 'cave.py')}\ncat .env")
+
+
+@pytest.mark.parametrize("piece", ["[", "*a", "[a-"])
+def test_a_command_of_nothing_but_globs_is_read_in_proportion(piece: str) -> None:
+    takes_time_in_proportion(Ignoring([".env*"]).script, lambda size: f"cat {piece * size}")
 
 
 @pytest.mark.parametrize(("output", "lines"), RUNNERS)

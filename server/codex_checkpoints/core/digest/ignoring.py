@@ -12,6 +12,9 @@ from codex_checkpoints.core.rollout import shell
 
 _TOKEN: Final = re.compile(r"[^\s\"'`=<>|;&(),\\]+")
 _SEPARATOR: Final = re.compile(r"[/\\:]")
+_LONGEST_GLOB: Final = 4096
+"""A longer one may stand for any name: to read it takes the square of its length."""
+
 _GLOB: Final = re.compile(r"[*?\[]")
 _ATTRIBUTE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 """The name of a file may look like that, and so may one in a program: `server.key`, `self.key`."""
@@ -128,6 +131,8 @@ class Ignoring:
     def _covers(self, word: str) -> bool:
         """Return whether the shell may make such a name of a word: `.e*`."""
         glob = _SEPARATOR.split(word)[-1]
-        return _GLOB.search(glob) is not None and any(
+        if _GLOB.search(glob) is None:
+            return False
+        return len(glob) > _LONGEST_GLOB or any(
             fnmatch.fnmatchcase(sample, glob) for sample in self._samples
         )
