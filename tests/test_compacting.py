@@ -572,6 +572,20 @@ def test_what_is_refused_writes_nothing(
         assert written(home) == before
 
 
+@pytest.mark.parametrize("data", [OPEN, SMALL], ids=["open", "small"])
+def test_only_the_command_line_names_the_flag_that_does_it_all_the_same(
+    home: Home, data: bytes
+) -> None:
+    home.put(data)
+
+    said = home.run("compact", thread(1)).stderr.decode()
+    refused = home.refused("compact", thread(1))
+
+    assert said.rstrip().endswith("With --force it is done all the same.")
+    assert refused["facts"]["canForce"] is True
+    assert "--" not in json.dumps(refused)
+
+
 def test_a_turn_that_was_cut_off_is_compacted_when_nobody_holds_it_and_it_is_asked_for(
     home: Home,
 ) -> None:
@@ -589,7 +603,7 @@ def test_a_turn_that_was_cut_off_is_compacted_when_nobody_holds_it_and_it_is_ask
         with home.loaded():
             new = asked(force=True)
             refused = refusal(lambda: compacting(house.sessions).compact(new))
-            assert refused.code == "turn_not_complete"
+            assert (refused.code, refused.facts["canForce"]) == ("turn_not_complete", False)
         take_back(compact())
         assert history_of(house.sessions, thread(1)) == old
 

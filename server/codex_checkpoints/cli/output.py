@@ -67,7 +67,10 @@ def refused(refusal: Refusal, *, as_json: bool) -> None:
         error = {"code": refusal.code, "message": refusal.message, "facts": facts}
         write_json({"error": error}, indent=False)
     else:
-        hint = refusal.facts.get("hint") or _way_out(refusal)
+        hints = [refusal.facts.get("hint") or _way_out(refusal)]
+        if refusal.facts.get("canForce"):
+            hints.append("With --force it is done all the same.")
+        hint = " ".join(str(each) for each in hints if each)
         say(f"{refusal.code}: {refusal.message}" + (f". {hint}" if hint else ""))
 
 

@@ -279,7 +279,7 @@ class Compacting:
         excerpt = excerpt_of(self._sessions, source, limits.window - limits.reserve)
         if isinstance(excerpt, TooLarge):
             facts = {"tokens": excerpt.tokens, "target": excerpt.limit}
-            raise declined_by(Declined("item_too_large", facts), source.session_id)
+            raise declined_by(Declined("item_too_large", facts), source)
         job = Job(
             self._outside.summarise,
             codex,
@@ -294,7 +294,7 @@ class Compacting:
         if declined is None and not source.traced.history.items:
             declined = Declined("missing_context", {"items": 0})
         if declined is not None:
-            raise declined_by(declined, source.session_id)
+            raise declined_by(declined, source)
         self._check_form(request, source)
         return pending
 
@@ -309,7 +309,7 @@ class Compacting:
             terms = evolve(terms, digest=self._digest(request, source, source.gathered))
         match build(past, checkpoint, caps, terms):
             case Declined() as declined:
-                raise declined_by(declined, source.session_id)
+                raise declined_by(declined, source)
             case Replacement() as built:
                 self._check_form(request, source)
                 if request.into == "in-place":
@@ -338,7 +338,7 @@ class Compacting:
         items = material(self._sessions, source, scratch_id)
         match adopt(self._sources.past(source), items, terms):
             case Declined() as declined:
-                raise declined_by(declined, source.session_id)
+                raise declined_by(declined, source)
             case Replacement() as built:
                 return CompactionPlan(source, terms, built, "codex", determinism_of(built.items))
 

@@ -337,16 +337,14 @@ _SENTENCES: dict[Reason, str] = {
     "unsupported_placement": "only the placements manual and pre_turn are offered",
     "below_threshold": "its window is not full enough",
 }
-_HINTS: dict[Reason, str] = {
-    "turn_not_complete": "Let the turn end; where nobody holds the session, --force goes on.",
-    "not_smaller": "With --force it is done all the same.",
-}
 
 
-def declined_by(declined: Declined, session_id: str) -> Refusal:
+def declined_by(declined: Declined, source: CompactionSource) -> Refusal:
     """Return the refusal for a replacement that the core did not build (JUN-45)."""
-    facts = {"sessionId": session_id, **declined.facts}
-    if hint := _HINTS.get(declined.reason):
-        facts["hint"] = hint
-    sentence = f"session {session_id} is not compacted: {_SENTENCES[declined.reason]}"
+    facts = {"sessionId": source.session_id, **declined.facts}
+    if declined.reason == "turn_not_complete":
+        facts |= {"hint": "Let the turn end.", "canForce": not source.live}
+    elif declined.reason == "not_smaller":
+        facts["canForce"] = True
+    sentence = f"session {source.session_id} is not compacted: {_SENTENCES[declined.reason]}"
     return Refusal(declined.reason, sentence, facts)

@@ -273,8 +273,9 @@ def _put(file: str, data: bytes, mode: Literal["new", "replace"]) -> None:
 
 def _is_there(file: str) -> Refusal:
     message = f"{file} is there already"
-    hint = "Name another file, or say that it may be replaced: `--force` does."
-    return Refusal("conflict", message, {"file": file, "reason": "file_exists", "hint": hint})
+    hint = "Name another file."
+    facts = {"file": file, "reason": "file_exists", "hint": hint, "canForce": True}
+    return Refusal("conflict", message, facts)
 
 
 def _work(sessions: Sessions, event: Json, file: str) -> OneStep:
