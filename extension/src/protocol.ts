@@ -1407,6 +1407,51 @@ export interface RecallAnswer {
   readonly items: readonly Hit[];
 }
 
+/**
+ * A text, and which sessions: those in or below `cwd`, the archived ones instead.
+ *
+ * `kind` is `user`, `assistant`, `command` or `output`; with `file` the text is a path, and the
+ * hits are the turns that read or changed that file.  `limit` null asks for all.
+ */
+export interface SearchParams {
+  readonly text: string;
+  readonly cwd: string | null;
+  readonly archived: boolean;
+  readonly limit: number | null;
+  readonly kind: string | null;
+  readonly workDoneToken: number | string | null;
+  readonly partialResultToken: number | string | null;
+}
+
+/**
+ * A line that contains the text, and where it stands.
+ *
+ * `turn` is null for a turn that was taken back, and before the first one.  `at` is the time of
+ * the record, `updated_at` that of the session's last one.
+ */
+export interface SearchHit {
+  readonly sessionId: string;
+  readonly title: string | null;
+  readonly cwd: string | null;
+  readonly updatedAt: string | null;
+  readonly turn: number | null;
+  readonly turnId: string | null;
+  readonly seq: number;
+  readonly kind: string;
+  readonly line: string;
+  readonly at: string | null;
+}
+
+/**
+ * Hits, of the newest session first; `more`: the limit left some out.
+ *
+ * Those that were reported to `partialResultToken` are not repeated.
+ */
+export interface SearchAnswer {
+  readonly items: readonly SearchHit[];
+  readonly more: boolean;
+}
+
 /** A session and its new name; an empty one removes the name. */
 export interface RenameParams {
   readonly sessionId: string;
@@ -1495,6 +1540,10 @@ export const DigestRequest = new RequestType<DigestParams, SessionDigest, Refuse
 
 export const RecallRequest = new RequestType<RecallParams, RecallAnswer, Refused>(
   "checkpoints/recall",
+);
+
+export const SearchRequest = new RequestType<SearchParams, SearchAnswer, Refused>(
+  "checkpoints/search",
 );
 
 export const ApplyUpdateRequest = new RequestType<ApplyParams, Applied, Refused>(

@@ -30,6 +30,7 @@ from codex_checkpoints.operations import (
     memory,
     portable,
     restores,
+    searching,
     services,
     sessions,
 )
@@ -108,6 +109,7 @@ METHODS = (
     _method("view", sessions.view),
     _method("digest", digests.digest, _READING),
     _method("recall", digests.recall, _READING),
+    _method("search", searching.search, "Searching the sessions"),
     _method("applyUpdate", memory.apply_update),
     _method("notes", memory.notes),
     _method("revokeNote", memory.revoke_note),
@@ -174,7 +176,8 @@ _NAMES = (
     "SessionsParams", "Git", "SessionSummary", "SessionList", "SessionParams", "TurnEntry",
     "EffectiveCaps", "WindowBudget", "SessionDetail", "ShowParams", "ViewParams", "Text",
     "CheckpointText", "ViewText", "DigestParams", "DigestLine", "SessionDigest",
-    "RecallParams", "Recalled", "Hit", "RecallAnswer", "RenameParams", "MoveParams",
+    "RecallParams", "Recalled", "Hit", "RecallAnswer", "SearchParams", "SearchHit",
+    "SearchAnswer", "RenameParams", "MoveParams",
     "DeleteParams", "Deleted",
 )
 # fmt: on
@@ -187,6 +190,7 @@ _OPERATIONS = (
     memory,
     portable,
     restores,
+    searching,
     sessions,
 )
 _FOUND: dict[str, Any] = {

@@ -66,6 +66,16 @@ class Parser(argparse.ArgumentParser):
 class Terminal(Services):
     """The sessions of one home for a command; progress and notices go to stderr."""
 
+    show: Callable[[Sequence[Any]], None] | None = None
+    """What prints hits of a search as they are found."""
+
+    def found(self, hits: Sequence[object]) -> bool:
+        """Print hits."""
+        if self.show is None:
+            return False
+        self.show(hits)
+        return True
+
     def asks_codex(self) -> None:
         """Report why the command takes a while."""
         output.say("Codex is asked for a summary, which takes a while; Ctrl-C stops it")

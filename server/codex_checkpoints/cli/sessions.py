@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import orjson
 
@@ -40,6 +41,9 @@ from codex_checkpoints.cli.commands import (
 from codex_checkpoints.presentation import sessions as texts
 from codex_checkpoints.storage.contract import is_windows_path
 
+if TYPE_CHECKING:
+    from codex_checkpoints.operations.searching import SearchHit
+
 
 def add(commands: Commands) -> None:
     """Add the commands that read sessions."""
@@ -53,6 +57,16 @@ def add(commands: Commands) -> None:
     add = partial(commands.add, before=refresh_for_session)
     at = value("--at", "TURN", f"at the end of this turn: {A_TURN}", dest="turn_id")
     caps = value("--caps", "JSON", 'some caps, as {"maxDecisions": 3}')
+    commands.add(
+        "search",
+        "print the lines of all sessions that hold a text, newest session first",
+        _search,
+        value("text", "TEXT", "a text of one line; case counts if it has a capital"),
+        *chosen[:2],
+        value("--limit", "N", "at most so many lines", type=positive),
+        value("--kind", "KIND", KINDS_OF_HITS, choices=_KINDS),
+        JSON,
+    )
     json = flag("--json", "print errors as JSON")
     add("show", "print the checkpoint of a session", _show, ANY_SESSION, at, json)
     about = "print the view of a session, as a model reads it"
@@ -112,6 +126,11 @@ def add_changing(commands: Commands) -> None:
     add("delete", about, _delete, SESSION, force, JSON)
 
 
+_KINDS = ("user", "assistant", "command", "output", "file")
+KINDS_OF_HITS = (
+    f"only hits of this kind: {', '.join(_KINDS)}; with `file` TEXT is a path, and the hits are "
+    "the turns that read or changed that file"
+)
 TOKENS = value("--tokens", "N", "the most that it takes; 4 bytes are a token", type=whole)
 
 
@@ -136,6 +155,32 @@ def _recall(options: argparse.Namespace, services: Terminal) -> int:
         output.write_json([wire.unstructure(each) for each in found.items])
     else:
         output.write_lines(texts.hit_lines(found.items, screen(options)))
+    return DONE
+
+
+def _search(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints import wire
+
+    count = 0
+
+    def show(hits: Sequence[SearchHit]) -> None:
+        nonlocal count
+        if options.json:
+            for number, hit in enumerate(hits, count):
+                line = orjson.dumps(wire.unstructure(hit))
+                output.write((b",\n" if number else b"[\n") + line)
+        else:
+            output.write_lines(texts.found_lines(hits, screen(options)))
+        count += len(hits)
+
+    services.show = show
+    answer = ask(options, services, "searching.search")
+    if options.json:
+        output.write(b"\n]\n" if count else b"[]\n")
+    elif not count:
+        output.say(texts.NOTHING_FOUND)
+    if answer.more:
+        output.say(texts.more_hits(count))
     return DONE
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from codex_checkpoints.assembly import Assembly, Places
@@ -51,6 +51,10 @@ class Services:
 
     def look_again(self) -> None:
         """Look for new files before a list, where the caller does not at each call."""
+
+    def found(self, _hits: Sequence[object]) -> bool:
+        """Take hits of a search as they are found; return whether the answer can leave them out."""
+        return False
 
     def is_cancelled(self) -> bool:
         """Return whether the operation is cancelled and can still be stopped."""

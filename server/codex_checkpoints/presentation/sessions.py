@@ -20,7 +20,7 @@ from codex_checkpoints.presentation.terminal import (
 )
 
 if TYPE_CHECKING:
-    from codex_checkpoints.operations import connecting, digests, memory, sessions
+    from codex_checkpoints.operations import connecting, digests, memory, searching, sessions
 
 NO_SESSION_FITS = "No session fits; leave out --search, --cwd or --archived to see more."
 
@@ -61,6 +61,29 @@ def hit_lines(hits: Sequence[digests.Hit], screen: Screen) -> list[str]:
     for hit in hits:
         turn = "" if hit.turn is None else f"t{hit.turn} "
         head = plain(f"{turn}{hit.ref}  {hit.kind}  ")
+        lines.append(f"{screen.tinted(DIM, head)}{plain(hit.line)}")
+    return lines
+
+
+NOTHING_FOUND = "No session holds it; with a capital in the text, case counts."
+
+
+def more_hits(count: int) -> str:
+    """Return that the limit left hits out."""
+    return f"The first {count} hits; a higher --limit, or none, gives more."
+
+
+def found_lines(hits: Sequence[searching.SearchHit], screen: Screen) -> list[str]:
+    """Return the hits of one session below its name: turn, anchor, what it is, and the line."""
+    lines: list[str] = []
+    for hit in hits[:1]:
+        folder = os.path.basename((hit.cwd or "").rstrip("/\\")) or "-"
+        head = f"{(hit.updated_at or '')[:10]}  {folder}  {hit.session_id[:13]}  "
+        title = hit.title or "(no message yet)"
+        lines.append(screen.tinted(DIM, plain(head)) + screen.behind(plain(head), plain(title)))
+    for hit in hits:
+        turn = "" if hit.turn is None else f"t{hit.turn} "
+        head = plain(f"  {turn}#{hit.seq}  {hit.kind}  ")
         lines.append(f"{screen.tinted(DIM, head)}{plain(hit.line)}")
     return lines
 

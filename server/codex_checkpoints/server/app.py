@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -48,6 +48,16 @@ class Request(Services):
         self._pace = pace
         self.changes: list[tuple[tuple[str, ...], str]] = []
         self.has_shown = False
+        self.report: Callable[[Sequence[Any]], None] | None = None
+        """What sends a part of the result to a client that asked for parts."""
+
+    def found(self, hits: Sequence[object]) -> bool:
+        """Send hits to a client that takes them as they are found."""
+        if self.report is None:
+            return False
+        if hits:
+            self.report(hits)
+        return True
 
     def changed(self, session_ids: tuple[str, ...], reason: str) -> None:
         """Keep a change; the follower does not report a change of the memory again."""
@@ -161,6 +171,7 @@ class App:
         assembled, pace = await self._open(), Pace()
         assembled = evolve(assembled, problems=self._wrong_options + assembled.problems)
         request = Request(self.where, assembled, self._follower, pace)
+        request.report = self._partial(getattr(params, "partial_result_token", None))
         run = partial(method.run, request, params)
         try:
             if method.title is None:
@@ -176,6 +187,21 @@ class App:
                 self._notify(session_ids, reason)
             if request.has_shown:
                 self._wake.set()  # there may be folders to watch
+
+    def _partial(self, token: int | str | None) -> Callable[[Sequence[Any]], None] | None:
+        """Return what sends parts of a result from any thread to a token of the client."""
+        if token is None:
+            return None
+        loop, notify = asyncio.get_running_loop(), self._server.protocol.notify
+
+        def report(items: Sequence[Any]) -> None:
+            value = {"items": [wire.unstructure(each) for each in items]}
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(
+                    notify, types.PROGRESS, types.ProgressParams(token, value)
+                )
+
+        return report
 
     async def _ready(self, token: int | str | None = None) -> Sessions:
         """Return the sessions when their index is current; report progress to `token`."""

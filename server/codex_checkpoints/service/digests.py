@@ -26,9 +26,11 @@ from codex_checkpoints.core.digest.recall import (
     Entry,
     Recall,
     Ref,
-    lines_with,
+    says_more,
+    shown,
 )
 from codex_checkpoints.core.digest.records import Gathered
+from codex_checkpoints.core.digest.searching import Needle, with_lines
 from codex_checkpoints.core.rollout.reader import is_whole
 from codex_checkpoints.service.kept import RestoreRecords, storing_compaction
 from codex_checkpoints.service.reading.session_file import (
@@ -369,19 +371,11 @@ class Digests:
         if not query.strip():
             raise misfit("query: must not be empty")
         row = self._sessions.find(session)
-        ignored = self._ignoring(row)
+        ignored, needle = self._ignoring(row), Needle.of(query)
         hits: list[Hit] = []
 
-        def found_in(entry: Entry) -> Entry | None:
-            if not any(True for _ in lines_with(entry, query)):
-                return None
-            shown = self._shown(entry, ignored)
-            if shown is None:
-                return None
-            text = "\n".join(islice(lines_with(shown, query), MOST_HITS))
-            return evolve(entry, text=text) if text else None
-
-        for found in self._entries(row, _says_more, found_in, MOST_HITS, rolled_back=rolled_back):
+        part = partial(with_lines, needle=needle, ignored=ignored)
+        for found in self._entries(row, says_more, part, MOST_HITS, rolled_back=rolled_back):
             for entry in reversed(found.entries):
                 if found.is_copy(entry):
                     continue
@@ -422,7 +416,7 @@ class Digests:
         while at is not None and at.session_id not in read:
             read.add(at.session_id)
             replay = Replay()
-            recall = Recall(replay, is_named, part or partial(self._shown, ignored=ignored), most)
+            recall = Recall(replay, is_named, part or partial(shown, ignored=ignored), most)
             self._pass_over(at, replay, None, last)
             counted = enumerate(recall.turns.counting(), 1)
             gone = {turn.turn_id for turn in recall.turns.turns if turn.rolled_back}
@@ -436,16 +430,6 @@ class Digests:
 
     def _ignoring(self, row: Row) -> Ignoring:
         return Ignoring(self._sessions.settings.at(row.cwd).digest_ignore)
-
-    @staticmethod
-    def _shown(entry: Entry, ignored: Ignoring) -> Entry | None:
-        """Return an entry without the files that are never quoted; None if it is about one."""
-        if entry.kind == "patch":
-            return None if ignored.patch(entry.text) else entry
-        if ignored.script(entry.about):
-            return None
-        is_output = entry.kind == "output"
-        return evolve(entry, text=ignored.without(entry.text)) if is_output else entry
 
 
 @frozen
@@ -466,10 +450,6 @@ class _Found:
 def _unknown(row: Row, ref: str, what: str) -> Refusal:
     message = f"session {row.session_id} has no {what}"
     return Refusal("unknown_ref", message, {"sessionId": row.session_id, "ref": ref[:200]})
-
-
-def _says_more(entry: Entry) -> bool:
-    return not entry.repeats
 
 
 def _naming(wanted: Ref, turn_id: str | None) -> Callable[[Entry], bool]:

@@ -25,6 +25,7 @@ from codex_checkpoints.core.digest.gathering import (
     output_of,
     script_of,
 )
+from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.rollout import contextual, shell
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, words_of
@@ -36,13 +37,12 @@ from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line
 from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.values import frozen
 
-Kind = Literal["user", "assistant", "call", "output", "patch", "summary"]
+Kind = Literal["user", "assistant", "call", "output", "patch", "summary", "file"]
 
 MOST_TEXT = 8_000
 """Code points that one answer holds."""
 
 MOST_HITS = 1000
-_LONGEST_LINE = 400
 _TURN = re.compile(r"t([1-9][0-9]{0,6})")
 _SEQ = re.compile(r"#?([0-9]{1,15})")
 
@@ -53,7 +53,7 @@ class Entry:
 
     `about` is the script or the arguments of the call that it is of.  `repeats`: another record of
     the session says the same, or it is itself a look at the session.  `in_history`: it is the
-    history's copy of a message of the user.
+    history's copy of a message of the user.  `stamp` is the time of its line.
     """
 
     seq: int
@@ -64,6 +64,7 @@ class Entry:
     about: str = ""
     repeats: bool = False
     in_history: bool = False
+    stamp: str | None = None
 
     @property
     def lines(self) -> int:
@@ -94,17 +95,23 @@ class Recall(Fold):
 
     `is_named` sees an entry before it is redacted, which takes time, and must not look at its text.
     Of the lines that are kept the newest `most` are there, with the rest of their entry.
+    `is_wanted` sees the line of a session file first.  With `scripts` the text of a command's call
+    is its script, else its arguments.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is an option of its own
         self,
         replay: Replay,
         is_named: Callable[[Entry], bool],
         part: Callable[[Entry], Entry | None],
         most: int | None = None,
+        is_wanted: Callable[[Line], bool] = lambda _line: True,
+        *,
+        scripts: bool = False,
     ) -> None:
         """Follow a replay that has read nothing yet."""
         self._state, self._reducer = replay.state, replay.reducer
+        self._is_wanted, self._scripts = is_wanted, scripts
         self._is_named, self._part = is_named, part
         self._most, self._lines = most, 0
         self._calls: dict[str | None, str] = {}
@@ -131,7 +138,11 @@ class Recall(Fold):
         state = self._state
         if line.passed_over or line.seq < state.own_from or state.naming not in NAMED:
             return
-        for kind, text, ids, repeats in self._read(line):
+        read = self._read(line)
+        if not self._is_wanted(line):
+            deque(read, 0)  # what it says of a call counts for other lines
+            return
+        for kind, text, ids, repeats in read:
             turn = self._state.turns.at(
                 turn_id_of(line.payload) or text_of(line.payload.get("turn_id"))
             )
@@ -145,6 +156,7 @@ class Recall(Fold):
                     self._calls.get(ids[0] if ids else None, "") if kind != "user" else "",
                     repeats,
                     in_history=kind == "user" and line.tag == "message",
+                    stamp=line.stamp,
                 )
                 if self._is_named(entry):
                     found = self._part(evolve(entry, text=redact(plain(text))))
@@ -165,12 +177,14 @@ class Recall(Fold):
             words = words_of(object_of(payload.get("action")).get("command"))
             text = text or " ".join(words or ())
             item = item_of(line.kind, payload, bare=line.bare)
-            self._calls[call_id] = ends_of(script_of(item) or text)
+            script = script_of(item) or text
+            self._calls[call_id] = ends_of(script)
             if len(self._calls) > MOST:
                 del self._calls[next(iter(self._calls))]
             looks = text_of(payload.get("name")) in OURS
             self._looks |= {call_id} if looks else set()
-            yield "patch" if "*** Begin Patch" in text else "call", text, (call_id,), looks
+            kind = "patch" if "*** Begin Patch" in text else "call"
+            yield kind, script if self._scripts else text, (call_id,), looks
         elif tag in OUTPUTS:
             looks = call_id in self._looks
             self._looks.discard(call_id)
@@ -238,15 +252,16 @@ def _diffs(value: Json) -> Iterator[str]:
         yield text_of(change.get("unified_diff")) or text_of(change.get("content")) or ""
 
 
-def lines_with(entry: Entry, text: str) -> Iterator[str]:
-    """Yield the lines of an entry that contain a text.
+def shown(entry: Entry, ignored: Ignoring) -> Entry | None:
+    """Return an entry without the files that are never quoted; None if it is about one."""
+    if entry.kind == "patch":
+        return None if ignored.patch(entry.text) else entry
+    if ignored.script(entry.about):
+        return None
+    is_output = entry.kind == "output"
+    return evolve(entry, text=ignored.without(entry.text)) if is_output else entry
 
-    ASCII letters match without case, unless the text has a capital.
-    """
-    exact = any(character.isupper() for character in text)
-    wanted = text if exact else text.lower()
-    for line in entry.text.split("\n"):
-        at = (line if exact else line.lower()).find(wanted)
-        if at >= 0:
-            begin = max(0, min(at - _LONGEST_LINE // 4, len(line) - _LONGEST_LINE))
-            yield line[begin : begin + _LONGEST_LINE].strip()
+
+def says_more(entry: Entry) -> bool:
+    """Return whether no other record of the session says the same."""
+    return not entry.repeats

@@ -9,6 +9,7 @@ its base64 blobs.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 import orjson
@@ -187,6 +188,8 @@ class Reader:
         """The `seq` of the last line to read."""
         self.needle = b""
         """If set, only lines with these bytes are read, and lines are not counted."""
+        self.passes_over: Callable[[bytes, str, str | None, str | None], bool] | None = None
+        """If set, it sees the bytes, kind, tag and inner of a line; true: only its place counts."""
         self._limit = _NO_LIMIT
         self._long: _LongLine | None = None
 
@@ -255,6 +258,11 @@ class Reader:
 
     def _read(self, raw: bytes, offset: int, *, shortened: bool = False) -> None:
         scale, mended = self.scale, False
+        if self.passes_over is not None and raw.endswith(b"}"):
+            prefix = _PREFIX.match(raw)
+            if prefix and self._is_in_order(prefix) and self.passes_over(raw, *_tags(prefix)):
+                self._note(prefix, offset)
+                return
         try:
             value: object = orjson.loads(raw)
         except orjson.JSONDecodeError:

@@ -23,6 +23,7 @@ from codex_checkpoints.service.reading.session_file import (
 from codex_checkpoints.storage.contract import (
     OURS,
     Rollout,
+    RolloutReader,
     Row,
     ThreadStore,
     UnreadableSource,
@@ -220,24 +221,37 @@ def _is_copy(head: SessionMeta) -> bool:
 
 
 def _copied_lines(opened: SessionFile, fork: str, base: str) -> int:
-    """Return how many lines of a base stand in its fork, behind the fork's own head.
-
-    Codex gives them new times, and ids where they had none.
-    """
     if base not in opened.copied:
-        own = islice(lines_of(opened.reader, fork), 1, None)
-        count = 0
-        for copy, line in zip_longest(own, lines_of(opened.reader, base)):
-            if copy is None:  # it may still be written
-                return count
-            if line is None or _said(copy) != _said(line):
-                break
-            count += 1
+        count, is_all = copied_lines(opened.reader, fork, base)
+        if is_all:
+            return count  # more may still be written
         opened.copied[base] = count
     return opened.copied[base]
 
 
-def _said(line: bytes) -> object:
+def copied_lines(
+    reader: RolloutReader, fork: str, base: str, *, ours: bool = False
+) -> tuple[int, bool]:
+    """Return how many lines of a base stand in its fork, and whether that is all of the fork.
+
+    They stand behind the fork's own head.  Codex gives them new times, and ids where they had none;
+    a branch of `ours` lacks the head of the base, and has window ids of its own.
+    """
+    own = islice(lines_of(reader, fork), 1, None)
+    count = 0
+    for copy, line in zip_longest(own, islice(lines_of(reader, base), int(ours), None)):
+        if copy is None:
+            return count, True
+        if line is None:
+            break
+        said = _said(line)
+        if said != _said(copy) and not (ours and said[0] in {"compacted", "session_meta"}):
+            break
+        count += 1
+    return count, False
+
+
+def _said(line: bytes) -> tuple[object, object]:
     record = object_of(load(line))
     payload = {key: each for key, each in object_of(record.get("payload")).items() if key != "id"}
     return record.get("type"), payload

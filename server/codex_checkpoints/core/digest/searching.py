@@ -1,0 +1,193 @@
+"""Search the lines of session files: bytes first, JSON only of lines that may hit (RCL-2).
+
+A text has a piece that JSON writes as it is, or in few forms.  A line without it is numbered by
+its first bytes and not parsed, unless it tells of turns or calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Final
+
+from attrs import evolve
+
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.state import Observation, name_of
+from codex_checkpoints.core.digest.gathering import CALLS
+from codex_checkpoints.core.digest.ignoring import Ignoring
+from codex_checkpoints.core.digest.recall import MOST_HITS, Entry, Kind, shown
+from codex_checkpoints.core.rollout.fields import text_of
+from codex_checkpoints.core.rollout.parsing import turn_id_of
+from codex_checkpoints.core.rollout.reader import Fold, Line
+from codex_checkpoints.values import frozen
+
+_AS_IT_IS: Final = re.compile(r"[ !#-\[\]-~]+")
+"""What JSON does not escape, however often it is put into a JSON text."""
+
+_OTHER: Final = re.compile(r"[^\x00-\x7f]+")
+_LONGEST_PIECE = 64
+_LONGEST_LINE = 400
+_FOLD: Final = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
+
+
+@frozen
+class Needle:
+    """A text to search for; ASCII letters match without case, unless it has a capital.
+
+    One of `pieces` stands in the bytes of each line whose text contains it, `folded`: without case.
+    """
+
+    text: str
+    is_exact: bool
+    pieces: tuple[bytes, ...]
+    folded: bool
+
+    @classmethod
+    def of(cls, text: str) -> Needle:
+        """Return the needle for a text in Unicode of one line, which is not blank."""
+        is_exact = any(character.isupper() for character in text)
+        runs = [run for run in _AS_IT_IS.findall(text) if run.strip()]
+        plain = max(runs, key=len, default="")[:_LONGEST_PIECE]
+        other = max(_OTHER.findall(text), key=len, default="")[:_LONGEST_PIECE]
+        if plain and len(plain) >= len(other.encode()):
+            folded = not is_exact and any(character.isalpha() for character in plain)
+            return cls(text, is_exact, (plain.encode(),), folded)
+        if other:
+            return cls(text, is_exact, (other.encode(), *_escaped(other)), folded=False)
+        escaped = rb"\"" if '"' in text else rb"\\"
+        return cls(text, is_exact, (escaped, *_escaped(text.strip()[0])), folded=False)
+
+    def may_hit(self, line: bytes) -> bool:
+        """Return whether a line, by its bytes, may hold the text."""
+        data = line.lower() if self.folded else line
+        return any(piece in data for piece in self.pieces)
+
+    def find(self, text: str) -> int:
+        """Return where a text holds this one, else -1."""
+        if self.is_exact:
+            return text.find(self.text)
+        return (text.lower() if text.isascii() else text.translate(_FOLD)).find(self.text)
+
+    def lines(self, text: str) -> Iterator[str]:
+        """Yield the lines of a text that hold this one, long ones only around it."""
+        if self.find(text) < 0:
+            return
+        for line in text.split("\n"):
+            at = self.find(line)
+            if at >= 0:
+                begin = max(0, min(at - _LONGEST_LINE // 4, len(line) - _LONGEST_LINE))
+                yield line[begin : begin + _LONGEST_LINE].strip()
+
+
+def with_lines(entry: Entry, needle: Needle, ignored: Ignoring) -> Entry | None:
+    """Return an entry with those of its lines that hold a text and may be shown, if any."""
+    if not any(True for _ in needle.lines(entry.text)):
+        return None
+    may = shown(entry, ignored)
+    text = "" if may is None else "\n".join(islice(needle.lines(may.text), MOST_HITS))
+    return evolve(entry, text=text) if text else None
+
+
+def _escaped(text: str) -> tuple[bytes, bytes]:
+    r"""Return a text as JSON in ASCII has it, `\u00e9`, with small and with large digits."""
+    units = text.encode("utf-16-be").hex()
+    escapes = [units[place : place + 4] for place in range(0, len(units), 4)]
+    low, high = (
+        "".join(rf"\u{each}" for each in form) for form in (escapes, map(str.upper, escapes))
+    )
+    return low.encode(), high.encode()
+
+
+_TURNS = frozenset(
+    {
+        "task_started",
+        "turn_started",
+        "task_complete",
+        "turn_complete",
+        "turn_aborted",
+        "thread_rolled_back",
+        "user_message",
+    }
+)
+"""The events that tell where turns begin and end."""
+
+
+def passing_over(
+    may_hit: Callable[[bytes], bool],
+) -> Callable[[bytes, str, str | None, str | None], bool]:
+    """Return which lines a reader passes over that wants hits, their turns and their calls."""
+
+    def passes_over(raw: bytes, kind: str, tag: str | None, inner: str | None) -> bool:
+        if kind == "response_item":
+            told = tag in CALLS or (tag == "message" and inner != "assistant")
+        elif kind == "event_msg":
+            told = tag in _TURNS or inner == "UserMessage"
+        else:
+            told = kind != "compacted"
+        return not told and not may_hit(raw)
+
+    return passes_over
+
+
+_SEARCHED: Final[dict[Kind, str]] = {
+    "call": "command",
+    "patch": "command",
+    "summary": "assistant",
+}
+
+
+def kind_of(entry: Entry) -> str:
+    """Return what a hit is called: a patch is a command, and a summary the agent's word."""
+    return _SEARCHED.get(entry.kind, entry.kind)
+
+
+class FileUses(Fold):
+    """Collects where a session read or changed a file, once a turn."""
+
+    def __init__(self, replay: Replay, needle: Needle, wanted: Callable[[Line], bool]) -> None:
+        """Follow a replay that has read nothing yet."""
+        self._state, self._needle, self._wanted = replay.state, needle, wanted
+        self._observed: list[Observation] = []
+        self.entries: dict[tuple[str | None, str], Entry] = {}
+        replay.state.observers.append(self._observed.append)
+        replay.folds.append(self)
+
+    def take(self, line: Line) -> None:
+        """Take what was observed with a line."""
+        if not self._observed:
+            return
+        observed = tuple(self._observed)
+        self._observed.clear()
+        if not self._wanted(line):
+            return
+        turn = self._state.turns.at(
+            turn_id_of(line.payload) or text_of(line.payload.get("turn_id"))
+        )
+        turn_id = None if turn is None else turn.turn_id
+        for one in observed:
+            for each in one.seen():
+                depends = each.only_if is not None and each.only_if[0] != "no folder"
+                uri = name_of(each, one.place)[0] if each.kind == "file" and not depends else None
+                if uri is not None and self._is_meant(uri):
+                    text = f"{'read' if each.action == 'read' else 'changed'} {uri}"
+                    self.entries.pop((turn_id, text), None)
+                    self.entries[turn_id, text] = Entry(
+                        line.seq, turn_id, "file", (), text, stamp=line.stamp
+                    )
+
+    def _is_meant(self, uri: str) -> bool:
+        """Return whether a file is the one that was named, whole or by the end of its path."""
+        base, named = self._state.base, self._needle
+        whole = uri if base is None or is_outside(uri) else f"{base.rstrip('/')}/{uri}"
+        whole = whole.replace("\\", "/")
+        if named.text.startswith("/") or named.text[1:2] == ":":
+            return len(whole) == len(named.text) and named.find(whole) == 0
+        end = f"/{whole}"[-len(named.text) - 1 :]
+        return end[:1] == "/" and named.find(end) == 1
+
+
+def is_outside(uri: str) -> bool:
+    """Return whether the uri of a file is an absolute path."""
+    return uri.startswith("/") or uri[1:3] == ":/"

@@ -1,0 +1,236 @@
+"""Search what was said and done in all sessions: the files are read as they are (RCL-2).
+
+The bytes of a session's files are searched first; where they hold the text, its lines are read.
+That reads files and nothing else, so it may run on any thread; what belongs to the sessions is
+looked up before and after.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.text import one_line
+from codex_checkpoints.core.digest.ignoring import Ignoring
+from codex_checkpoints.core.digest.recall import MOST_HITS, Entry, Recall, says_more
+from codex_checkpoints.core.digest.searching import (
+    FileUses,
+    Needle,
+    kind_of,
+    passing_over,
+    with_lines,
+)
+from codex_checkpoints.core.rollout.reader import Line, is_whole
+from codex_checkpoints.service.reading.catalogue import utc
+from codex_checkpoints.service.reading.chains import copied_lines
+from codex_checkpoints.service.reading.pace import PacedReader
+from codex_checkpoints.service.reading.session_file import open_session
+from codex_checkpoints.service.refusal import misfit
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.storage.byte_search import ByteSearch
+from codex_checkpoints.storage.contract import (
+    OURS,
+    BadQuery,
+    Row,
+    ThreadQuery,
+    UnreadableSource,
+)
+from codex_checkpoints.values import frozen
+
+KINDS = ("user", "assistant", "command", "output", "file")
+
+_BATCH = 1 << 25
+"""Bytes that are searched at a time, more or less."""
+
+
+@frozen
+class SearchHit:
+    """A line that contains the text, and where it stands.
+
+    `turn` is null for a turn that was taken back, and before the first one.  `at` is the time of
+    the record, `updated_at` that of the session's last one.
+    """
+
+    session_id: str
+    title: str | None
+    cwd: str | None
+    updated_at: str | None
+    turn: int | None
+    turn_id: str | None
+    seq: int
+    kind: str
+    line: str
+    at: str | None
+
+
+@frozen
+class _Found:
+    """The entries of a session that hold the text, oldest first, and the numbers of its turns."""
+
+    entries: Sequence[Entry]
+    numbers: dict[str, int]
+
+
+class Search:
+    """One search over the sessions of a home.
+
+    `kind` is one of `KINDS`, or None for all but `file`.  Refuses `invalid_payload`.
+    """
+
+    def __init__(self, sessions: Sessions, text: str, kind: str | None = None) -> None:
+        problem = _problem(text, kind)
+        if problem is not None:
+            raise misfit(problem)
+        self._sessions = sessions
+        self._kind = kind
+        path = text.strip().replace("\\", "/").removeprefix("./")
+        self._needle = Needle.of(path if kind == "file" else text)
+        name = Needle.of(path.rsplit("/", 1)[-1]) if kind == "file" else self._needle
+        self._bytes = ByteSearch(name.pieces, folded=name.folded)
+        self._reader = PacedReader(sessions.catalogue.store.reader)
+        self._reader.pace = sessions.pace
+        self._searched: frozenset[str] = frozenset()
+
+    def close(self) -> None:
+        """Release what is held."""
+        self._bytes.close()
+
+    def batches(self, cwd: str | None, *, archived: bool) -> Iterator[Sequence[Row]]:
+        """Yield the sessions in order, newest first, as many as are searched at a time."""
+        try:
+            page = self._sessions.catalogue.store.list_threads(ThreadQuery(cwd, archived=archived))
+        except BadQuery as error:
+            raise misfit(str(error)) from error
+        rows = [thread.row for thread in page.items]
+        self._searched = frozenset(row.session_id for row in rows)
+        self._reader.pace.expect(sum(row.rollout.size for row in rows))
+        batch: list[Row] = []
+        for row in rows:
+            batch.append(row)
+            if sum(each.rollout.size for each in batch) >= _BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    def scanning(self, rows: Sequence[Row]) -> Callable[[], list[Row]]:
+        """Return what finds, on any thread, the sessions whose bytes hold the text."""
+        files = [(row, [row.path, *self._older(row)]) for row in rows]
+        return lambda: [row for row, paths in files if any(map(self._is_in, paths))]
+
+    def _older(self, row: Row) -> list[str]:
+        """Return the older files of a session itself."""
+        below = self._sessions.catalogue.chains.below(row)
+        return [each.path for each in below if each.session_id == row.session_id]
+
+    def _is_in(self, path: str) -> bool:
+        found = False
+
+        def feed(data: bytes) -> int:
+            nonlocal found
+            found = found or self._bytes.found(data)
+            return 0 if found else len(data)
+
+        self._bytes.begin()
+        with contextlib.suppress(UnreadableSource):  # `doctor` reports it
+            self._reader.read(path, 0, feed)
+        return found
+
+    def reading(self, row: Row) -> Callable[[], _Found]:
+        """Return what reads, on any thread, the entries of a session that hold the text."""
+        catalogue = self._sessions.catalogue
+        below = tuple(catalogue.chains.below(row))
+        places = {each.rollout_id: each.path for each in below}
+        # The base of all comes first.
+        others = {
+            place
+            for place, each in enumerate(reversed(below), 1)
+            if each.session_id != row.session_id
+        }
+        ours = {each.session_id for each in (row, *below) if each.originator == OURS}
+        seeds = {each: catalogue.seeds(each) for each in ours}
+        source = catalogue.current().get(row.forked_from or "")
+        copied = not below and source is not None and source.session_id in self._searched
+        ignored = Ignoring(self._sessions.settings.at(row.cwd).digest_ignore)
+
+        def read() -> _Found:
+            replay, until = Replay(), 0
+            if copied and source is not None:
+                is_ours = row.originator == OURS
+                count, _ = copied_lines(self._reader, row.path, source.path, ours=is_ours)
+                until = 1 + count
+            entries = self._entries(
+                replay, ignored, lambda line: line.file not in others and line.position > until
+            )
+            opened = open_session(
+                self._reader,
+                row.path,
+                lambda rollout_id: places.get(rollout_id.lower()),
+                replay=replay,
+                seeds=seeds.get,
+            )
+            if opened.tail and is_whole(opened.tail):
+                replay.close(opened.tail)
+            counted = enumerate(replay.state.turns.counting(), 1)
+            numbers = {turn.turn_id: number for number, turn in counted}
+            typed = replay.state.typed
+            return _Found([each for each in entries() if not (typed and each.in_history)], numbers)
+
+        return read
+
+    def _entries(
+        self, replay: Replay, ignored: Ignoring, is_own: Callable[[Line], bool]
+    ) -> Callable[[], Sequence[Entry]]:
+        """Have the entries of a session collected; return what returns them then."""
+        needle = self._needle
+        if self._kind == "file":
+            uses = FileUses(replay, needle, is_own)
+            return lambda: tuple(uses.entries.values())
+        replay.passes_over = passing_over(needle.may_hit)
+        recall = Recall(
+            replay,
+            self._is_meant,
+            partial(with_lines, needle=needle, ignored=ignored),
+            MOST_HITS,
+            lambda line: is_own(line) and needle.may_hit(line.raw),
+            scripts=True,
+        )
+        return lambda: recall.entries
+
+    def _is_meant(self, entry: Entry) -> bool:
+        return says_more(entry) and self._kind in {None, kind_of(entry)}
+
+    def hits(self, row: Row, found: _Found) -> Iterator[SearchHit]:
+        """Yield the hits of a session, newest first."""
+        title = self._sessions.title(row)
+        for entry in reversed(found.entries):
+            for line in entry.text.split("\n"):
+                yield SearchHit(
+                    row.session_id,
+                    title,
+                    row.cwd,
+                    row.updated_at,
+                    found.numbers.get(entry.turn_id or ""),
+                    entry.turn_id,
+                    entry.seq,
+                    kind_of(entry),
+                    one_line(line),
+                    None if entry.stamp is None else utc(entry.stamp),
+                )
+
+
+def _problem(text: str, kind: str | None) -> str | None:
+    """Return what is wrong with the params of a search, None where nothing is."""
+    if kind is not None and kind not in KINDS:
+        return f"kind: must be one of {', '.join(KINDS)}"
+    if not text.strip():
+        return "text: must not be empty"
+    if "\n" in text or "\r" in text:
+        return "text: must be one line"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "text: must be Unicode"
+    return None

@@ -1,0 +1,377 @@
+"""Search over all sessions: which lines are hits, of which session, and how they come (RCL-2)."""
+
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import rollouts as r
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.digest.searching import Needle, passing_over
+from codex_checkpoints.operations.searching import SearchParams, search
+from codex_checkpoints.operations.services import Services, carried_out
+from codex_checkpoints.storage.byte_search import ByteSearch
+from homes import WAIT, Home, thread
+from peer import Peer
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+WORK = r.turn(
+    r.user("Mend the sesame door."),
+    r.shell("cat cave.py", "def opens(word):\n    return word == 'sesame'\n", reads=["cave.py"]),
+    r.patch(update="cave.py"),
+    r.assistant("The door\topens now.\nIt says Sesame."),
+)
+NEXT = r.turn(
+    r.user("Run it."),
+    r.shell("python cave.py sesame", "open\n"),
+    r.assistant("It is open."),
+)
+
+
+def found(home: Home, text: str, *options: str) -> Any:  # noqa: ANN401 - JSON
+    return home.json("search", text, *options)
+
+
+def lines(hits: Sequence[Any]) -> list[tuple[int | None, str, str]]:
+    return [(hit["turn"], hit["kind"], hit["line"]) for hit in hits]
+
+
+def searched(home: Home, text: str, **params: Any) -> list[tuple[str, int | None, int, str]]:  # noqa: ANN401 - any
+    """Search in this process; return session, turn, `seq` and line of each hit."""
+    with home.house() as house:
+        services = Services(house_places(home), house)
+        hits = carried_out(search(services, SearchParams(text, **params))).items
+    return [(hit.session_id, hit.turn, hit.seq, hit.line) for hit in hits]
+
+
+def house_places(home: Home) -> Any:  # noqa: ANN401 - the folders, which a search does not need
+    return home.root
+
+
+# --- what is a hit -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
+def test_a_hit_says_which_line_of_which_session_turn_and_record_it_is(
+    home: Home, form: Literal["paginated", "legacy", "bare"]
+) -> None:
+    home.put(r.rollout(r.session(form), WORK, NEXT))
+    hits = found(home, "sesame")
+
+    assert lines(hits) == [
+        (2, "command", "python cave.py sesame"),
+        (1, "assistant", "It says Sesame."),
+        (1, "output", "return word == 'sesame'"),
+        (1, "user", "Mend the sesame door."),
+    ]
+    [row] = home.json("sessions")
+    for hit in hits:
+        assert {key: hit[key] for key in ("sessionId", "title", "cwd", "updatedAt")} == {
+            key: row[key] for key in ("sessionId", "title", "cwd", "updatedAt")
+        }
+        assert hit["at"] is None or hit["at"] <= row["updatedAt"]
+        record = home.json("recall", thread(1), "--ref", f"#{hit['seq']}")
+        assert (record["turn"], record["turnId"]) == (hit["turn"], hit["turnId"])
+        assert hit["line"] in record["text"]
+
+
+def test_letters_of_ascii_match_without_case_unless_the_text_has_a_capital(home: Home) -> None:
+    home.put(r.rollout(r.session(), r.turn(r.user("Sesame sesame"), r.assistant("ÉTÉ été"))))
+
+    assert len(found(home, "sesame")) == len(found(home, "Sesame")) == 1
+    assert found(home, "SESAME") == found(home, "SeSame") == []
+    assert [hit["line"] for hit in found(home, "été")] == ["ÉTÉ été"]
+    assert found(home, "éTé") == found(home, "Été") == []
+
+
+def test_a_kind_leaves_out_all_others(home: Home) -> None:
+    home.put(r.rollout(r.session(), WORK, NEXT))
+
+    for kind in ("user", "assistant", "command", "output"):
+        hits = found(home, "sesame", "--kind", kind)
+        assert {hit["kind"] for hit in hits} == {kind}
+
+
+def test_with_kind_file_the_hits_are_the_turns_that_read_or_changed_a_path(home: Home) -> None:
+    home.put(r.rollout(r.session(), WORK, NEXT))
+    home.put(r.rollout(r.session(thread=thread(2)), r.turn(r.user("cave.py is a name"))), 2)
+
+    expected = [(1, "file", "changed cave.py"), (1, "file", "read cave.py")]
+    for path in ("cave.py", "./cave.py", f"{r.FOLDER}/cave.py"):
+        assert lines(found(home, path, "--kind", "file")) == expected
+    for path in ("ave.py", "/cave.py", "other/cave.py", f"{r.FOLDER}x/cave.py"):
+        assert found(home, path, "--kind", "file") == []
+
+
+def test_secrets_are_no_hits_and_no_line_shows_one_or_a_control_character(home: Home) -> None:
+    key = "sk-proj-" + "a1B2c3D4" * 5
+    home.put(r.rollout(r.session(), r.turn(r.user(f"my\tkey\x07is {key} here"))))
+
+    assert found(home, key) == []
+    assert [hit["line"] for hit in found(home, "here")] == ["my key is [redacted] here"]
+
+
+def test_instructions_reasoning_and_files_that_are_never_quoted_are_no_hits(home: Home) -> None:
+    home.put(
+        r.rollout(
+            r.session(base_instructions={"text": "sesame"}),
+            r.environment("/sesame"),
+            r.turn(
+                r.user("Look."),
+                r.reasoning("sesame"),
+                r.shell("cat .env", "A=sesame\n"),
+            ),
+        )
+    )
+
+    assert found(home, "sesame") == []
+
+
+@pytest.mark.parametrize("text", ["", "  ", "a\nb", "a\r"])
+def test_a_text_that_is_no_line_is_refused(home: Home, text: str) -> None:
+    assert home.refused("search", text)["code"] == "invalid_payload"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"', "\\", '\\"', "%", "_", "!", "*", "[a-z]", "(", "%s", "é", "日本", "🐪", "a" * 500, "\t",
+     "x\ty", "\\u0061", "' OR 1=1", "\x00"],
+)  # fmt: skip
+def test_any_text_is_only_a_text(home: Home, text: str) -> None:
+    home.put(r.rollout(r.session(), r.turn(r.user(f"ab {text} cd"), r.assistant("nothing"))))
+
+    if not text.strip():
+        return
+    assert [hit[0] for hit in searched(home, text)] == [thread(1)]
+
+
+# --- of which session ----------------------------------------------------------------------------
+
+
+def test_the_newest_session_comes_first_and_options_choose_sessions(home: Home) -> None:
+    other = "/home/ana/other"
+    home.put(r.rollout(r.session(thread=thread(2), cwd=other), r.turn(r.user("sesame 2"))), 2)
+    home.put(r.rollout(r.session(), WORK, NEXT))
+    home.put(r.rollout(r.session(thread=thread(3)), r.turn(r.user("sesame 3"))), 3, archived=True)
+
+    def ids(*options: str) -> list[str]:
+        return list(dict.fromkeys(hit["sessionId"] for hit in found(home, "sesame", *options)))
+
+    assert ids() == [thread(1), thread(2)]
+    assert ids("--cwd", other) == [thread(2)]
+    assert ids("--archived") == [thread(3)]
+    assert ids("--limit", "1") == [thread(1)]
+
+
+def test_lines_that_a_fork_copied_are_hits_of_their_source_alone(home: Home) -> None:
+    source = r.rollout(r.session("legacy"), WORK)
+    own = r.rollout(
+        r.session("legacy", thread=thread(2), forked_from_id=thread(1)),
+        r.several(r.raw(source), NEXT),
+    )
+    home.put(source)
+    home.put(own, 2)
+
+    hits = sorted(hit["sessionId"] for hit in found(home, "sesame"))
+    assert hits == [thread(1)] * 3 + [thread(2)]
+    home.path().unlink()
+    assert [hit["sessionId"] for hit in found(home, "sesame")] == [thread(2)] * 4
+
+
+def test_lines_of_a_base_are_hits_of_the_base_alone_and_older_segments_of_their_session(
+    home: Home,
+) -> None:
+    base = r.rollout(r.session(), WORK)
+    home.put(base)
+    cut = r.based_on(thread(1), base.count(b"\n"), len(base))
+    own = r.turn(r.user("My sesame."), name="t2")
+    home.put(r.rollout(r.session(thread=thread(2), history_base=cut), own), 2)
+    home.put(r.rollout(r.session(history_base=cut), own), segment=9)
+
+    hits = [(hit["sessionId"], hit["turn"]) for hit in found(home, "sesame")]
+    assert sorted(hits) == [(thread(1), 1)] * 3 + [(thread(1), 2), (thread(2), 2)]
+
+
+def test_compressed_and_growing_and_damaged_files_are_searched(home: Home) -> None:
+    home.put(zstd.compress(r.rollout(r.session(), WORK)), form=".jsonl.zst")
+    whole = r.rollout(r.session(thread=thread(2)), r.turn(r.user("a sesame")))
+    home.put(whole + b'{"timestamp":"sesame' + b"\0" * 70_000, 2)
+    home.put(b"\xff sesame", 3)
+
+    assert {hit["sessionId"] for hit in found(home, "sesame")} == {thread(1), thread(2)}
+
+
+def test_a_turn_that_was_taken_back_has_no_number(home: Home) -> None:
+    home.put(r.rollout(r.session(), WORK, r.rollback(1), NEXT))
+
+    assert [hit["turn"] for hit in found(home, "sesame")] == [1, None, None, None]
+
+
+# --- laws ----------------------------------------------------------------------------------------
+
+_TEXTS = st.text(
+    st.sampled_from([*"ab AB\"\\/é日🐪%_!\t\n'{}0u", "\x7f", "\u2028", "\x00"]), max_size=24
+)
+
+
+def escaped(data: bytes, *, ascii_only: bool) -> bytes:
+    """Write each line of a file as another writer of JSON would."""
+    if not ascii_only:
+        return data
+    values = map(json.loads, data.splitlines())
+    return b"".join(json.dumps(each, separators=(",", ":")).encode() + b"\n" for each in values)
+
+
+@given(texts=st.lists(_TEXTS, max_size=6), needle=_TEXTS, ascii_only=st.booleans())
+@example(texts=['say "hi"'], needle='"HI', ascii_only=False)
+@example(texts=["été"], needle="é", ascii_only=True)
+def test_a_line_may_hit_by_its_bytes_if_its_decoded_text_holds_the_text(
+    texts: list[str], needle: str, ascii_only: bool
+) -> None:
+    if not needle.strip() or "\n" in needle or "\r" in needle:
+        return
+    wanted = Needle.of(needle)
+    assistant = (r.call("x", {"deep": text}, "c") for text in texts)
+    data = r.rollout(r.session(), r.turn(*map(r.assistant, texts), *assistant))
+    for line in escaped(data, ascii_only=ascii_only).splitlines():
+        payload = json.loads(line)["payload"]
+        said = [part["text"] for part in payload.get("content", []) if "text" in part]
+        said += [json.loads(payload["arguments"])["deep"]] if "arguments" in payload else []
+        if any(wanted.find(each) >= 0 for each in said):
+            assert wanted.may_hit(line)
+            probe = ByteSearch(wanted.pieces, folded=wanted.folded)
+            chunks = [line[begin : begin + 7] for begin in range(0, len(line), 7)]
+            assert any(map(probe.found, chunks))
+            probe.close()
+
+
+@given(texts=st.lists(_TEXTS, max_size=5), needle=_TEXTS, ascii_only=st.booleans())
+def test_a_line_is_a_hit_exactly_where_its_decoded_text_holds_the_text(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], needle: str, ascii_only: bool
+) -> None:
+    if not needle.strip() or "\n" in needle or "\r" in needle:
+        return
+    home = Home(tmp_path_factory.mktemp("law"))
+    data = r.rollout(r.session(), r.turn(r.user("…"), *map(r.assistant, texts)))
+    home.put(escaped(data, ascii_only=ascii_only))
+    lower = needle if any(each.isupper() for each in needle) else None
+
+    def holds(line: str) -> bool:
+        folded = "".join(each.lower() if each.isascii() else each for each in line)
+        return needle in (line if lower else folded)
+
+    expected = [line for text in texts if text.strip() for line in text.split("\n") if holds(line)]
+    assert len(searched(home, needle)) == len(expected)
+
+
+@given(st.permutations([WORK, NEXT, r.rollback(1), r.compacted("sesame"), r.tokens(5)]))
+def test_passing_over_lines_changes_no_turn_and_no_number(steps: list[r.Step]) -> None:
+    for form in ("paginated", "legacy", "bare"):
+        data = r.rollout(r.session(form), *steps)
+        whole, quick = Replay(), Replay()
+        quick.passes_over = passing_over(lambda _line: False)
+        for replay in (whole, quick):
+            assert replay.feed(data) == len(data)
+        assert (quick.seq, quick.scale.lines) == (whole.seq, whole.scale.lines)
+        turns = [
+            [(turn.turn_id, turn.opened, turn.rolled_back) for turn in each.state.turns.turns]
+            for each in (quick, whole)
+        ]
+        assert turns[0] == turns[1]
+
+
+# --- how they come -------------------------------------------------------------------------------
+
+
+def large(home: Home, sessions: int = 12) -> None:
+    """Put sessions of some megabytes, each with one hit at its end."""
+    noise = r.several(*[r.assistant("nothing of it here " * 2000)] * 60)
+    for number in range(1, sessions + 1):
+        steps = r.turn(r.user(f"Say {number}."), noise, r.assistant(f"sesame {number}"))
+        home.put(r.rollout(r.session(thread=thread(number)), steps), number)
+
+
+def test_the_command_prints_what_it_has_found_before_it_has_searched_all(home: Home) -> None:
+    large(home)
+    home.json("sessions")
+    with home.start("search", "sesame", "--json") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"[\n"
+        first = process.stdout.readline()
+        assert json.loads(first.rstrip(b",\n"))["line"] == "sesame 1"
+        assert process.poll() is None
+        assert len(json.loads(b"[" + first + process.stdout.read())) == 12
+    assert process.returncode == 0
+
+
+def test_ctrl_c_stops_a_search_with_the_usual_code(home: Home) -> None:
+    large(home)
+    home.json("sessions")
+    process = home.start("search", "nothing")
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=WAIT)
+    assert (process.returncode, errors) == (130, b"")
+
+
+def test_a_person_reads_the_hits_below_their_session(home: Home) -> None:
+    home.put(r.rollout(r.session(), WORK, NEXT))
+    done = home.run("search", "sesame", "--limit", "2").stdout.decode().splitlines()
+
+    assert done[0].startswith("2026-11-20  shop  ")
+    assert done[0].endswith("  Mend the sesame door.")
+    assert done[1].startswith("  t2 #")
+    assert done[1].endswith("  command  python cave.py sesame")
+    assert len(done) == 3
+    assert b"No session holds it" in home.run("search", "frankincense").stderr
+
+
+def test_a_client_gets_the_hits_in_parts_and_then_an_answer_without_them(home: Home) -> None:
+    large(home)
+    with Peer(home.root) as peer:
+        peer.start()
+        params = {"text": "sesame", "partialResultToken": "p", "limit": 11}
+        number = peer.ask("checkpoints/search", params)
+        result = peer.answer(number)["result"]
+        parts = [peer.heard("$/progress") for _ in range(11)]
+        assert result == {"items": [], "more": True}
+        assert {part["token"] for part in parts} == {"p"}
+        got = [hit["line"] for part in parts for hit in part["value"]["items"]]
+        assert got == [f"sesame {number}" for number in range(1, 12)]
+        whole = peer.call("checkpoints/search", {"text": "sesame"})
+        assert [hit["line"] for hit in whole["items"]] == [*got, "sesame 12"]
+        assert whole["more"] is False
+        peer.stop()
+
+
+def test_a_search_holds_up_no_other_request_and_can_be_cancelled(home: Home) -> None:
+    large(home)
+    with Peer(home.root) as peer:
+        peer.start()
+        peer.call("checkpoints/sessions")
+        number = peer.ask("checkpoints/search", {"text": "nothing", "partialResultToken": 1})
+        peer.heard("$/progress")
+        assert peer.call("checkpoints/marks", {"sessionId": thread(1)})["items"] == []
+        peer.notify("$/cancelRequest", {"id": number})
+        assert peer.answer(number)["error"]["code"] == -32_800
+        peer.stop()
+
+
+def test_a_wrong_kind_or_limit_is_refused(home: Home) -> None:
+    home.put(r.rollout(r.session(), WORK))
+    with Peer(home.root) as peer:
+        peer.start()
+        for wrong in ({"kind": "secret"}, {"limit": 0}, {"text": ""}):
+            error = peer.error("checkpoints/search", {"text": "a", **wrong})
+            assert error["data"]["code"] == "invalid_payload"
+        peer.stop()
