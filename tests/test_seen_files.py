@@ -14,7 +14,7 @@ from codex_checkpoints.core.checkpoint.records import Artifact
 from codex_checkpoints.service.following import RECONCILE_SECONDS, Follower
 from homes import Home, eventually, following, go_on, snapshot, thread
 from peer import Peer
-from rollouts import Step, based_on, patch, rollout, session, shell, turn, user
+from rollouts import Form, Step, based_on, patch, rollout, session, shell, turn, user
 from test_hook import ask, call
 from test_mcp import result
 
@@ -215,6 +215,24 @@ def test_an_older_fork_reads_it_by_the_place_of_the_copied_line(home: Home):
 
     assert found.last_observed_seq == line["seq"] + 1
     assert found.seen_hash == line["hash"]
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_a_soft_branch_knows_it_of_the_lines_that_it_copied(home: Home, form: Form):
+    source = past(rollout(head(home, form=form), turn(user("look"), LOOK), turn(user("on"))))
+    home.put(source)
+    follow(home)
+    go_on(home.path(), thread(1), turn(user("again"), LOOK), form=form)
+    name = home.json("mark", thread(1), "--turn", "1", "--label", "here")["checkpointId"]
+
+    made = home.json("restore", thread(1), name, "--mode", "soft")["sessionId"]
+    home.path().unlink()
+
+    with home.house() as house:
+        found = house.sessions.show(made).checkpoint.artifacts["a.py"]
+    assert found.seen_hash == lines(home)[0]["hash"]
+    write(home, V2, time.time())
+    assert "changed" in home.run("view", made).stdout.decode()
 
 
 def test_without_the_record_only_what_the_rollout_proves_is_known(home: Home):

@@ -9,6 +9,7 @@ from codex_checkpoints.core.checkpoint import canonical
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint, Limits
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.checkpoint.straying import straying
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.reading.chains import inherited
@@ -139,6 +140,10 @@ class Projections:
         """Return the updates that a session inherits, then its own; refuses as `updates`."""
         locate = self._catalogue.chains.locator(opened.path)
         return (*inherited(opened, locate, self.updates), *self.updates(opened.session_id))
+
+    def seen_of(self, opened: SessionFile) -> SeenHashes:
+        """Return what was seen of the files of a session right after it observed them."""
+        return self._seen.of(opened)
 
     def project(self, opened: SessionFile, replay: Replay, updates: Iterable[Update]) -> Checkpoint:
         """Return a checkpoint of a session, which a replay read up to a record, as files are now.

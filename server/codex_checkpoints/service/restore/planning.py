@@ -16,6 +16,7 @@ from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.memory import replay as replayed
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, UNKNOWN_HASH, Limits
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.checkpoint.text import MARK, SCANNED, secrets, value
 from codex_checkpoints.core.compaction.records import Range, began_session
 from codex_checkpoints.core.digest.composing import digest_v1
@@ -372,7 +373,7 @@ class RestorePlan:
     """A restore without its ids, its time and the windows of its branch.
 
     `parts` are the files that the branch rests on, that of the source last, `settings` the payload
-    of the newest `turn_context`.
+    of the newest `turn_context`, `seen` what was seen of the files of the source.
     """
 
     source: RestoreSource
@@ -387,6 +388,7 @@ class RestorePlan:
     cwd: str
     parts: tuple[CopiedPart, ...]
     reference: Reference | None
+    seen: SeenHashes
 
 
 @define
@@ -464,6 +466,7 @@ class Planner:
             cwd=row.cwd or state.base or "",
             parts=parts,
             reference=reference,
+            seen=sessions.projections.seen_of(self.source.opened),
         )
 
     def _below(self) -> tuple[CopiedPart, ...]:

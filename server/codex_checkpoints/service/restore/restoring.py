@@ -61,7 +61,7 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import added, removed, undertaking
 from codex_checkpoints.storage.contract import Copied, Item, NewThread, Row, UnreadableSource
 from codex_checkpoints.storage.durable import Append, StorageError
-from codex_checkpoints.storage.records import MARKERS, UPDATES
+from codex_checkpoints.storage.records import MARKERS, OBSERVED, UPDATES
 from codex_checkpoints.values import define, frozen
 
 
@@ -198,6 +198,7 @@ class Restoring:
         prepare(line_of(work.prepared))
         added(records, branch_id, MARKERS, markers.lines_of(marker_set, at))
         added(records, branch_id, UPDATES, self._updates(plan, shift))
+        added(records, branch_id, OBSERVED, _observed(plan, shift, at))
         new = evolve(new, items=_all_of(new.items, self._sessions.pace))
         work.row = self._sessions.threads.create(new, datetime.fromisoformat(at))
 
@@ -263,6 +264,17 @@ def _of(plan: RestorePlan, lines: Iterator[Item | Copied]) -> Iterator[Item | Co
         yield from lines
     except UnreadableSource as error:
         raise unreadable(plan.source.row, str(error)) from error
+
+
+def _observed(plan: RestorePlan, shift: int, at: str) -> Iterator[dict[str, object]]:
+    """Yield what was seen of the files in the lines that a branch copies (TRU-2).
+
+    A branch that refers to the lines of its source reads the records of that.
+    """
+    if plan.pack is None and plan.reference is None:
+        for (uri, seq), seen in plan.seen.items():
+            if seq <= plan.contents.checkpoint.seq:
+                yield {"uri": uri, "seq": seq + shift, "hash": seen, "at": at}
 
 
 def _inherited(head: Json) -> Json:
@@ -370,7 +382,7 @@ class RestoreWork:
 
         Only a prepared restore has such files: a refused id may belong to another session.
         """
-        names = () if self.prepared is None else (MARKERS, UPDATES)
+        names = () if self.prepared is None else (MARKERS, UPDATES, OBSERVED)
         gone = removed(self._sessions.records, self.branch_id, names)
         return self._fail(code) and gone
 
