@@ -4,9 +4,14 @@ import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
 import type { Server } from "./client.ts";
 import { hasRunBefore } from "./launch.ts";
-import { NO_DIGEST, UpgradeNotice } from "./model/digest.ts";
+import { NO_DIGEST, suspectText, UpgradeNotice } from "./model/digest.ts";
 import { tokenCount } from "./model/text.ts";
-import { DigestRequest, DoctorRequest, type SessionSummary } from "./protocol.ts";
+import {
+  DigestRequest,
+  type DoctorReport,
+  DoctorRequest,
+  type SessionSummary,
+} from "./protocol.ts";
 import { showDone } from "./requests.ts";
 
 export function digestCommands(app: App): Commands {
@@ -27,23 +32,33 @@ async function copy({ server }: App, { sessionId }: SessionSummary): Promise<voi
   showDone(`The digest is copied: ${tokenCount(tokens)}`);
 }
 
-/** What tells after an upgrade that Codex gets digests now; made before the server starts. */
-export function digestNotice(server: Server, memory: vscode.Memento): () => Promise<void> {
-  const notice = new UpgradeNotice(memory, hasRunBefore(memory));
-  const hasHome = async () => {
-    const { findings } = await server.request(DoctorRequest, {});
-    return !findings.some(({ code }) => code === "codex_home_missing");
-  };
+/** What tells after an upgrade of new digests and new rules; made before the server starts. */
+export function upgradeNotices(server: Server, memory: vscode.Memento): () => Promise<void> {
+  const hasRun = hasRunBefore(memory);
+  const digests = new UpgradeNotice(memory, hasRun, "digestNoticed");
+  const facts = new UpgradeNotice(memory, hasRun, "suspectNoticed");
   return async () => {
     try {
-      if (await notice.isDue(hasHome)) {
-        await show();
-      }
+      let asked: Promise<DoctorReport> | undefined;
+      const diagnosis = () => (asked ??= server.request(DoctorRequest, {}));
+      const has = async (code: string) =>
+        (await diagnosis()).findings.find((each) => each.code === code);
+      const hasHome = async () => (await has("codex_home_missing")) === undefined;
+      const [ofDigests, ofFacts] = [await digests.isDue(hasHome), await facts.isDue(hasHome)];
+      const turned = ofFacts ? await has("suspect_by_new_rules") : undefined;
+      await Promise.all([ofDigests && show(), turned && showSuspect(turned.count)]);
     } catch (error) {
       // It comes with the next start.
-      server.log.info(`digest: ${error instanceof Error ? error.message : error}`);
+      server.log.info(`upgrade: ${error instanceof Error ? error.message : error}`);
     }
   };
+}
+
+async function showSuspect(count: number): Promise<void> {
+  const open = "Open Doctor Report";
+  if ((await vscode.window.showInformationMessage(suspectText(count), open)) === open) {
+    await vscode.commands.executeCommand("codexCheckpoints.doctor");
+  }
 }
 
 async function show(): Promise<void> {

@@ -6,7 +6,7 @@ import { Server } from "./client.ts";
 import { compactionCommands, offerCompaction } from "./compaction.ts";
 import { CompactionPreviews } from "./compactionPreview.ts";
 import { ConnectionTree, connectionCommands, warnWhenLost } from "./connection.ts";
-import { digestCommands, digestNotice } from "./digest.ts";
+import { digestCommands, upgradeNotices } from "./digest.ts";
 import { Documents } from "./documents.ts";
 import { warnOfDrift } from "./drift.ts";
 import { ChangeFeed, Following } from "./following.ts";
@@ -34,7 +34,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const documents = new Documents(server, feed);
   const app: App = { server, feed, following, tree, documents };
   const connections = new ConnectionTree(server);
-  const tellOfDigests = digestNotice(server, context.globalState);
+  const tellOfUpgrade = upgradeNotices(server, context.globalState);
   const restores = new Restores(app, context.extensionUri);
   const previews = new CompactionPreviews(app, context.extensionUri);
   context.subscriptions.push(
@@ -73,7 +73,7 @@ export function activate(context: vscode.ExtensionContext): void {
     server.onDidChangeState(({ kind }) => setContext("state", kind)),
     server.onDidStart(async () => {
       await firstIndex(server);
-      void tellOfDigests();
+      void tellOfUpgrade();
       await warnWhenLost(app, connections);
     }),
     // Ages change with time, and a session may end without a record.

@@ -8,6 +8,7 @@ import {
   folderSettings,
   namesIn,
   recalledText,
+  suspectText,
   UpgradeNotice,
 } from "../../extension/src/model/digest.ts";
 import {
@@ -126,18 +127,24 @@ function remembering(known: Record<string, unknown> = {}) {
 
 test("after an upgrade the notice is due once, as soon as there is a Codex home", async () => {
   const { memory, home } = remembering();
-  const due = (isThere: boolean) => new UpgradeNotice(memory, true).isDue(home(isThere));
+  const due = (isThere: boolean) =>
+    new UpgradeNotice(memory, true, "digestNoticed").isDue(home(isThere));
   assert.deepEqual(
     [await due(false), await due(true), await due(true), await due(false)],
     [false, true, false, false],
   );
 });
 
+test("what is said of facts agrees with their number", () => {
+  assert.match(suspectText(1), /^1 fact that was valid .* is suspect now/);
+  assert.match(suspectText(3), /^3 facts that were valid .* are suspect now/);
+});
+
 test("who has never run an older version is told nothing, then or later", async () => {
   const { memory, home, asked } = remembering();
-  assert.equal(await new UpgradeNotice(memory, false).isDue(home(true)), false);
+  assert.equal(await new UpgradeNotice(memory, false, "digestNoticed").isDue(home(true)), false);
   // At the next start this version has run before.
-  assert.equal(await new UpgradeNotice(memory, true).isDue(home(true)), false);
+  assert.equal(await new UpgradeNotice(memory, true, "digestNoticed").isDue(home(true)), false);
   assert.deepEqual(asked, []);
 });
 

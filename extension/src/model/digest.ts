@@ -94,27 +94,33 @@ interface Memory {
   update(key: string, value: unknown): PromiseLike<void>;
 }
 
-const NOTICED = "digestNoticed";
+/** What is said once of facts that the rules of this version made suspect. */
+export function suspectText(count: number): string {
+  const facts = count === 1 ? "1 fact that was" : `${count} facts that were`;
+  return `${facts} valid by the rules of an earlier version ${count === 1 ? "is" : "are"} suspect now: the file that is the evidence changed since.`;
+}
 
 /** Tells once on a machine where an older version ran; a new user is told nothing. */
 export class UpgradeNotice {
   readonly #memory: Memory;
   readonly #isUpgrade: boolean;
+  readonly #key: string;
 
-  constructor(memory: Memory, isUpgrade: boolean) {
+  constructor(memory: Memory, isUpgrade: boolean, key: string) {
     this.#memory = memory;
+    this.#key = key;
     this.#isUpgrade = isUpgrade;
   }
 
   /** Whether the notice is to be shown now; `hasHome` says whether there is a Codex home. */
   async isDue(hasHome: () => Promise<boolean>): Promise<boolean> {
-    if (this.#memory.get<boolean>(NOTICED) === true) {
+    if (this.#memory.get<boolean>(this.#key) === true) {
       return false;
     }
     if (this.#isUpgrade && !(await hasHome())) {
       return false;
     }
-    await this.#memory.update(NOTICED, true);
+    await this.#memory.update(this.#key, true);
     return this.#isUpgrade;
   }
 }

@@ -9,9 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 
 from codex_checkpoints.codex.program import has_hooks
+from codex_checkpoints.core.checkpoint.memory import is_older
+from codex_checkpoints.core.checkpoint.records import is_suspect_by_evidence_alone
+from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.service.connect.doors import HOW_TO_TRUST, Door
 from codex_checkpoints.service.connect.status import Connection, Examined
 from codex_checkpoints.service.reading.catalogue import problems_of, skipped_of
+from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, left_aside, what_helps
 from codex_checkpoints.storage.audit import AUDIT
@@ -176,6 +180,38 @@ def _spoilt(records: Records, rows: Iterable[Row]) -> Iterator[Finding]:
         yield Finding("damaged_checkpoint", "warning", message, found[0], len(found), way_out)
 
 
+def _suspect_by_new_rules(sessions: Sessions) -> Iterator[Finding]:
+    """Report facts of an earlier version that only their evidence file makes suspect (TRU-1).
+
+    An earlier version did not store that file among the dependencies.
+    """
+    count, newest = 0, None
+    for session_id in sorted(sessions.records.holding(UPDATES)):
+        row = sessions.catalogue.current().get(session_id)
+        try:
+            updates = [each for each in sessions.projections.updates(session_id) if is_older(each)]
+            if row is None or not updates:
+                continue
+            checkpoint = sessions.projections.current(sessions.catalogue.open(row))
+        except Refusal:
+            continue  # other findings tell of it
+        turned = [
+            fact
+            for update in updates
+            if (fact := checkpoint.facts.get(str(object_of(update.payload).get("key")))) is not None
+            and fact.last_touched_seq == update.seq
+            and is_suspect_by_evidence_alone(fact, checkpoint.artifacts)
+        ]
+        count, newest = count + len(turned), row.path if turned else newest
+    if count:
+        message = (
+            "Facts that an earlier version showed as valid are suspect now: the file that is their"
+            " evidence changed since they were noted."
+        )
+        way_out = "Have the files read and the facts noted again, or take them out: `notes`."
+        yield Finding("suspect_by_new_rules", "info", message, newest, count, way_out)
+
+
 def _paths(records: Records) -> Iterator[str]:
     yield os.path.join(records.state_dir, AUDIT)
     for name in _OF_A_SESSION:
@@ -217,6 +253,7 @@ def diagnose(
         *_state_dir(sessions.records.state_dir, sessions.projections.storage_problem),
         *damage(sessions.records),
         *_spoilt(sessions.records, catalogue.current().values()),
+        *_suspect_by_new_rules(sessions),
         *(
             Finding("bad_setting", "warning", problem, config, 1, what_helps(problem, settings))
             for problem in problems
