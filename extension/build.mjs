@@ -35,7 +35,7 @@ const pages = {
   logLevel: "warning",
   platform: "browser",
   target: "chrome122",
-  entryPoints: ["preview.ts", "details.ts", "compaction.ts", "pages.css"].map(
+  entryPoints: ["preview.ts", "details.ts", "compaction.ts", "session.ts", "pages.css"].map(
     (name) => `extension/src/webview/${name}`,
   ),
   outdir: "dist/webview",

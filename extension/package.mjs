@@ -13,7 +13,7 @@ const EXPECTED = [
   /^package\.json$/,
   /^(LICENSE|dist\/README\.md)$/,
   /^dist\/extension\.js$/,
-  /^dist\/webview\/(compaction|details|preview)\.js$/,
+  /^dist\/webview\/(compaction|details|preview|session)\.js$/,
   /^dist\/webview\/pages\.css$/,
   /^extension\/media\/([\w-]+\/)*[\w-]+\.(png|svg)$/,
   /^bundled\/launch\.py$/,

@@ -16,6 +16,7 @@ import { pinCommands } from "./pins.ts";
 import { packCommands } from "./portable.ts";
 import { Restores, restoreCommands } from "./restoring.ts";
 import { provideBadges } from "./rows.ts";
+import { SessionPages, sessionPageCommands } from "./sessionPage.ts";
 import { sessionCommands } from "./sessions.ts";
 import { SessionTree } from "./sessionTree.ts";
 import { SECTION, setContext } from "./settings.ts";
@@ -37,6 +38,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const tellOfUpgrade = upgradeNotices(server, context.globalState);
   const restores = new Restores(app, context.extensionUri);
   const previews = new CompactionPreviews(app, context.extensionUri);
+  const pages = new SessionPages(app, context.extensionUri);
   context.subscriptions.push(
     connections,
     feed,
@@ -45,11 +47,13 @@ export function activate(context: vscode.ExtensionContext): void {
     documents,
     restores,
     previews,
+    pages,
     new CheckpointTree(server, following),
     new StatusBar(server, following),
     ...registered({
       ...serverCommands(app),
       ...sessionCommands(app),
+      ...sessionPageCommands(app, pages),
       ...checkpointCommands(app),
       ...noteCommands(app),
       ...markerCommands(app),

@@ -4,8 +4,17 @@ import * as vscode from "vscode";
 import { type App, type Commands, onSession, type Target } from "./app.ts";
 import { MAX_LABEL } from "./limits.ts";
 import { labelOf, type Place, placeNow, placeOfMarker, placeOfTurn } from "./model/markers.ts";
+import type { TurnAction } from "./model/sessionPage.ts";
 import { cut } from "./model/text.ts";
-import { askLabel, askMarker, askPlace, askTurn, type ChosenTurn, titleFor } from "./picking.ts";
+import {
+  askLabel,
+  askMarker,
+  askPlace,
+  askTurn,
+  type ChosenTurn,
+  titleFor,
+  turnOf,
+} from "./picking.ts";
 import {
   type Marker,
   MarkRequest,
@@ -41,10 +50,14 @@ async function add(app: App, session: SessionSummary): Promise<void> {
 async function showTurns(app: App, session: SessionSummary): Promise<void> {
   const chosen = await askTurn(app.server, session, "Turns", "toSee");
   if (chosen !== undefined) {
-    const title = titleFor(`Turn ${chosen.choice.turn.number}`, session);
-    const options = { title, placeHolder: "What to do with it?" };
-    await (await vscode.window.showQuickPick(actionsOf(app, session, chosen), options))?.run();
+    await askAction(app, session, chosen);
   }
+}
+
+async function askAction(app: App, session: SessionSummary, chosen: ChosenTurn): Promise<void> {
+  const title = titleFor(`Turn ${chosen.choice.turn.number}`, session);
+  const options = { title, placeHolder: "What to do with it?" };
+  await (await vscode.window.showQuickPick(actionsOf(app, session, chosen), options))?.run();
 }
 
 async function rename(app: App, session: SessionSummary, marker: Marker | null): Promise<void> {
@@ -84,6 +97,32 @@ async function compareWith(app: App, session: SessionSummary, one: Place): Promi
   const other = await askPlace(app.server, session, `Compare “${one.words}” with`, one);
   if (other !== undefined) {
     await app.documents.compareStates(session, one, other);
+  }
+}
+
+/** Do something with the end of a turn, as the session page asks. */
+export async function onTurn(
+  app: App,
+  session: SessionSummary,
+  turnId: string,
+  action: TurnAction,
+): Promise<void> {
+  const chosen = await turnOf(app.server, session, turnId);
+  if (chosen === undefined) {
+    await vscode.window.showInformationMessage("This turn was rolled back.");
+    return;
+  }
+  const { turn, refusal } = chosen.choice;
+  if (refusal !== null && (action === "mark" || action === "restore")) {
+    await vscode.window.showInformationMessage(`Turn ${turn.number}: ${refusal}`);
+  } else if (action === "mark") {
+    await mark(app, session, turn);
+  } else if (action === "restore") {
+    await restore(app, session, chosen);
+  } else if (action === "compare") {
+    await compareWith(app, session, placeOfTurn(session.sessionId, turn));
+  } else {
+    await askAction(app, session, chosen);
   }
 }
 

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { type FromPage, fromPage, type ToPage } from "./model/pages.ts";
 import { harmless, plain } from "./model/text.ts";
 
-export type PageName = "preview" | "details" | "compaction";
+export type PageName = "preview" | "details" | "compaction" | "session";
 
 export function pagesAt(extension: vscode.Uri): vscode.Uri {
   return vscode.Uri.joinPath(extension, "dist", "webview");

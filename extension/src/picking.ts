@@ -129,6 +129,17 @@ export function titleFor(question: string, session: SessionSummary): string {
   return `${question}: ${cut(subject(session), 60)}`;
 }
 
+/** A turn by its id; undefined where it no longer counts. */
+export async function turnOf(
+  server: Server,
+  session: SessionSummary,
+  turnId: string,
+): Promise<ChosenTurn | undefined> {
+  const { turns, markers } = await turnsOf(server, session);
+  const choice = turnChoices(turns, markers, Date.now()).find(({ turn }) => turn.turnId === turnId);
+  return choice === undefined ? undefined : { choice, markers };
+}
+
 async function turnsOf(server: Server, { sessionId }: SessionSummary) {
   const [{ turns }, { items: markers }] = await Promise.all([
     server.request(SessionRequest, { sessionId }),

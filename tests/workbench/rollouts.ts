@@ -26,7 +26,14 @@ export interface Told {
 }
 
 /** A further turn. */
-export type Exchange = Pick<Told, "task" | "plan" | "commands" | "answer">;
+export interface Exchange extends Pick<Told, "task" | "plan" | "commands" | "answer"> {
+  /** The exit code of its commands. */
+  readonly exitCode?: number;
+  /** The tokens in use at its end. */
+  readonly used?: number;
+  /** Codex compacted at its end. */
+  readonly compacted?: boolean;
+}
 
 /** Write one; its id. */
 export function writeSession(codexHome: string, told: Told): string {
@@ -88,8 +95,12 @@ function exchanged(turn: Exchange, number: number, output: string): [string, obj
   return [
     ["event_msg", { type: "user_message", message: turn.task, images: [] }],
     ...planned(turn.plan ?? [], number),
-    ...commands.flatMap((command, index) => ran(command, `${number}_${index}`, output)),
+    ...commands.flatMap((command, index) =>
+      ran(command, `${number}_${index}`, output, turn.exitCode ?? 0),
+    ),
     ...answered(turn.answer),
+    ...(turn.used === undefined ? [] : filled(turn.used)),
+    ...(turn.compacted === true ? [compacted(turn.task)] : []),
   ];
 }
 
@@ -107,10 +118,16 @@ function answered(text: string | undefined): [string, object][] {
     : [["response_item", { type: "message", role: "assistant", content }]];
 }
 
-function ran(command: string, id: string, said: string): [string, object][] {
+function compacted(text: string): [string, object] {
+  const content = [{ type: "input_text", text }];
+  const replacement_history = [{ type: "message", role: "user", content }];
+  return ["compacted", { message: "", replacement_history }];
+}
+
+function ran(command: string, id: string, said: string, exit_code: number): [string, object][] {
   const call_id = `call_${id}`;
   const call = { name: "shell", arguments: JSON.stringify({ command: ["bash", "-lc", command] }) };
-  const output = JSON.stringify({ output: said, metadata: { exit_code: 0 } });
+  const output = JSON.stringify({ output: said, metadata: { exit_code } });
   return [
     ["response_item", { type: "function_call", ...call, call_id }],
     ["response_item", { type: "function_call_output", call_id, output }],

@@ -9,6 +9,7 @@ import {
   readMode,
   readOptions,
 } from "./restore.ts";
+import { readAction, type SessionView, type TurnAction } from "./sessionPage.ts";
 
 /** An error; `again` offers another try. */
 export interface Trouble {
@@ -17,12 +18,13 @@ export interface Trouble {
   readonly again: boolean;
 }
 
-export type ToPage = Preview | Details | CompactionView | Trouble;
+export type ToPage = Preview | Details | CompactionView | SessionView | Trouble;
 
 /** A message of a page: `ready` when it takes messages, `options` to keep for its next load. */
 export type FromPage =
   | { readonly kind: "ready" | "again" | "cancel" | "resume" | "compare" | "compact" }
-  | { readonly kind: "diff" | "copy" }
+  | { readonly kind: "diff" | "copy" | "losses" }
+  | { readonly kind: "turn"; readonly turnId: string; readonly action: TurnAction }
   | { readonly kind: "options" | "preview" | "restore"; readonly options: RestoreOptions }
   | { readonly kind: "budget"; readonly budget: number | null }
   | { readonly kind: "record"; readonly ref: string }
@@ -31,7 +33,8 @@ export type FromPage =
 
 /** Read a message of a page; null if it is not valid. */
 export function fromPage(value: unknown): FromPage | null {
-  const { kind, options, sessionId, mode, budget, ref } = Object(value) as Record<string, unknown>;
+  const given = Object(value) as Record<string, unknown>;
+  const { kind, options, sessionId, mode, budget, ref, turnId, action: asked } = given;
   switch (kind) {
     case "ready":
     case "again":
@@ -41,6 +44,7 @@ export function fromPage(value: unknown): FromPage | null {
     case "compact":
     case "diff":
     case "copy":
+    case "losses":
       return { kind };
     case "options":
     case "preview":
@@ -50,6 +54,10 @@ export function fromPage(value: unknown): FromPage | null {
       return { kind, budget: readBudget(budget) };
     case "record":
       return typeof ref === "string" ? { kind, ref } : null;
+    case "turn": {
+      const action = readAction(asked);
+      return typeof turnId === "string" && action !== null ? { kind, turnId, action } : null;
+    }
     case "goTo":
       return typeof sessionId === "string" ? { kind, sessionId } : null;
     case "another":

@@ -7,10 +7,6 @@ import {
   type CompactionView,
   compactionState,
   digestParts,
-  type Fate,
-  type Part,
-  type Piece,
-  type Quoted,
   readBudget,
 } from "../model/compactionPage.ts";
 import type { Trouble } from "../model/pages.ts";
@@ -30,6 +26,7 @@ import {
   troubleBox,
   warningList,
 } from "./draw.ts";
+import { link, partRows } from "./quotes.ts";
 
 /** One step of the slider, in tokens. */
 const STEP = 500;
@@ -42,13 +39,6 @@ const RESTED_MS = 500;
 
 /** A message with more is folded. */
 const [MOST_LINES, MOST_CHARS] = [6, 600];
-
-/** What a screen reader hears in front of a line, and its element; its sign is in the style. */
-const FATES: Readonly<Record<Fate, readonly [word: string, tag: "span" | "ins" | "del"]>> = {
-  stays: ["", "span"],
-  comes: ["Comes: ", "ins"],
-  goes: ["Goes: ", "del"],
-};
 
 class CompactionPage {
   readonly #context = el("div");
@@ -260,25 +250,6 @@ class Fold {
   }
 }
 
-function partRows({ title, why, tokens, change, left, records }: Part): Child[] {
-  const about = dotted(tokens === 0 ? "" : tokenCount(tokens), change, left, why);
-  return [
-    el("h3", {}, title, " ", el("span", { class: "about" }, about)),
-    records.length === 0 ? null : el("ul", { class: "quotes" }, ...records.map(quoteRow)),
-  ];
-}
-
-function quoteRow({ ref, anchor, why, pieces }: Quoted): HTMLElement {
-  const reason = why === "" ? null : el("span", { class: "why quiet" }, why);
-  return el("li", {}, link(ref, anchor), el("div", {}, ...pieces.map(pieceRow)), reason);
-}
-
-function pieceRow({ text, fate }: Piece): HTMLElement {
-  const [word, tag] = FATES[fate];
-  const spoken = word === "" ? null : el("span", { class: "spoken" }, word);
-  return el("div", { class: `piece ${fate}` }, spoken, el(tag, {}, text));
-}
-
 function messageRow({ ref, text, tokens, cutTokens }: KeptMessage): HTMLElement {
   const lines = text.split("\n").map((line) => el("div", {}, line === "" ? " " : line));
   const isLong = lines.length > MOST_LINES || text.length > MOST_CHARS;
@@ -297,12 +268,6 @@ function stateRow(line: string): HTMLElement {
     return el("li", { class: "gap", aria: { hidden: "true" } });
   }
   return el("li", { class: line.startsWith("[") ? "heading" : "line" }, line);
-}
-
-/** What opens a record; an empty place for what is counted. */
-function link(ref: string, anchor: string): HTMLElement {
-  const looks = { class: "link", title: "Show the Record", aria: { label: `Record ${anchor}` } };
-  return ref === "" ? el("span") : button(anchor, looks, () => send({ kind: "record", ref }));
 }
 
 let shown: CompactionPage | null = null;

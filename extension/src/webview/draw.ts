@@ -31,6 +31,20 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+/** An element of a picture; its attributes come from numbers and our own words. */
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Readonly<Record<string, string>> = {},
+  ...children: readonly Child[]
+): SVGElementTagNameMap[K] {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    made.setAttribute(name, value);
+  }
+  fill(made, ...children);
+  return made;
+}
+
 /** Replace the children of an element. */
 export function fill(place: Element, ...children: readonly Child[]): void {
   const nodes = children.filter((child) => child !== null);

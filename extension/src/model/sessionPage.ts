@@ -1,0 +1,181 @@
+/** The session page: how a session went, as a picture and in words (PAG-1, PAG-2). */
+
+import type { SessionDigest, TimelineEvent, TimelineTurn, TurnEntry } from "../protocol.ts";
+import type { CheckpointNode } from "./checkpoint.ts";
+import { counted, cut, dotted, listed, plain, tokenCount } from "./text.ts";
+
+export interface SessionView {
+  readonly kind: "session";
+  readonly sessionId: string;
+  readonly name: string;
+  /** Model, folder and the like, in words. */
+  readonly about: string;
+  readonly rows: readonly PageRow[];
+  readonly events: readonly PageEvent[];
+  /** How many turns a row stands for. */
+  readonly merged: number;
+  readonly window: number | null;
+  /** The tokens from which the server offers a compaction. */
+  readonly trigger: number | null;
+  readonly digest: SessionDigest;
+  readonly kept: readonly KeptList[];
+}
+
+/** A list of the checkpoint: the plan, facts, or decisions. */
+export interface KeptList {
+  readonly title: string;
+  readonly count: string;
+  readonly items: readonly string[];
+}
+
+/** One turn, or several that follow each other: `turn` to `last`. */
+export interface PageRow extends Omit<TimelineTurn, "turnId"> {
+  readonly last: number;
+  /** The last of these turns: actions are about its end. */
+  readonly turnId: string;
+  readonly task: string;
+}
+
+export type PageEvent = TimelineEvent & { readonly name: string };
+
+export type TurnAction = "mark" | "restore" | "compare" | "more";
+
+const ACTIONS: readonly string[] = ["mark", "restore", "compare", "more"];
+
+export function readAction(value: unknown): TurnAction | null {
+  return ACTIONS.includes(String(value)) ? (value as TurnAction) : null;
+}
+
+/** The rows of the picture, each with what the user asked for in its first turn. */
+export function pageRows(
+  rows: readonly TimelineTurn[],
+  turns: readonly TurnEntry[],
+  merged: number,
+): readonly PageRow[] {
+  return rows.map((row, at) => {
+    const last = (rows[at + 1]?.turn ?? row.turn + merged) - 1;
+    const end = Math.max(row.turn, Math.min(last, turns.length));
+    return {
+      ...row,
+      last: end,
+      turnId: turns[end - 1]?.turnId ?? row.turnId,
+      task: plain(turns[row.turn - 1]?.task ?? ""),
+    };
+  });
+}
+
+/** The number of a row's turn, or of its turns. */
+export function turnName({ turn, last }: PageRow): string {
+  return turn === last ? `Turn ${turn}` : `Turns ${turn}–${last}`;
+}
+
+const OUTCOMES: Readonly<Record<string, string>> = {
+  answered: "answered",
+  aborted: "interrupted",
+  failed: "failed",
+  open: "still open",
+};
+
+/** What a turn did, in one sentence. */
+export function turnText(row: PageRow): string {
+  const { calls, filesChanged, checksFailed, contextTokens, outcome } = row;
+  const words = listed(
+    OUTCOMES[outcome] ?? plain(outcome),
+    contextTokens === null ? "" : `context ${tokenCount(contextTokens)}`,
+    counted(calls, "1 call", `${calls} calls`),
+    filesChanged === 0
+      ? ""
+      : counted(filesChanged, "1 file changed", `${filesChanged} files changed`),
+    checksFailed === 0
+      ? ""
+      : counted(checksFailed, "1 check failed", `${checksFailed} checks failed`),
+  );
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
+}
+
+/** What a screen reader hears of a row as the slider reaches it. */
+export function spokenTurn(row: PageRow, events: readonly PageEvent[]): string {
+  const seen = eventsOf(row, events).map(({ name }) => name);
+  return [`${turnName(row)}: ${cut(row.task, 120)}`, turnText(row), ...seen].join(" ");
+}
+
+/** The events behind a row: what happened up to the next one. */
+export function eventsOf(row: PageRow, events: readonly PageEvent[]): readonly PageEvent[] {
+  return events.filter(({ turn }) => turn !== null && row.turn <= turn && turn <= row.last);
+}
+
+/** What a full column stands for: the window, unless hardly any of it was ever in use. */
+export function heightOf(rows: readonly PageRow[], window: number | null): number {
+  const most = Math.max(1, ...rows.map(({ contextTokens }) => contextTokens ?? 0));
+  return window === null || most * 4 < window ? most : Math.max(most, window);
+}
+
+/** The outline of the filled area: a step for each row, from the floor to the floor. */
+export function areaPath(
+  rows: readonly PageRow[],
+  full: number,
+  { left, top, width, height }: Frame,
+): string {
+  const step = width / Math.max(rows.length, 1);
+  let used = 0;
+  const points = rows.flatMap((row, at) => {
+    used = row.contextTokens ?? used;
+    const y = Math.round(top + height * (1 - Math.min(1, used / full)));
+    return [`${near(left + at * step)},${y}`, `${near(left + (at + 1) * step)},${y}`];
+  });
+  const floor = top + height;
+  return `M${near(left)},${floor} L${points.join(" ")} ${near(left + width)},${floor} Z`;
+}
+
+export interface Frame {
+  readonly left: number;
+  readonly top: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export function near(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+/** What the page keeps over a reload; `turn` is the chosen turn, null for the newest. */
+export interface SessionPageState {
+  readonly sessionId: string;
+  readonly turn: number | null;
+}
+
+export function sessionPageState(value: unknown): SessionPageState | null {
+  const { sessionId, turn } = Object(value) as Record<string, unknown>;
+  return typeof sessionId === "string"
+    ? { sessionId, turn: Number.isInteger(turn) ? Number(turn) : null }
+    : null;
+}
+
+const KEPT = ["plan", "facts", "decisions"];
+
+/** Plan, facts and decisions in words; what is empty is left out. */
+export function keptLists(nodes: readonly CheckpointNode[]): readonly KeptList[] {
+  return nodes
+    .filter(({ id, children }) => KEPT.includes(id) && children.length > 0)
+    .map(({ row, children }) => ({
+      title: row.label,
+      count: row.description,
+      items: children.map((child) => dotted(child.row.label, child.row.description, done(child))),
+    }));
+}
+
+function done({ row }: CheckpointNode): string {
+  return row.icon === "pass-filled" ? "done" : "";
+}
+
+/** An event in words. */
+export function eventName({ kind }: TimelineEvent, label: string): string {
+  switch (kind) {
+    case "compaction":
+      return "Compacted: a new context window begins.";
+    case "marker":
+      return `Marker “${cut(plain(label), 60) || "without a label"}”.`;
+    default:
+      return `Branch “${cut(plain(label), 60) || "session"}”.`;
+  }
+}

@@ -1,0 +1,237 @@
+/** The session page: one tab for a session, which follows it while Codex writes it (PAG-4). */
+
+import * as vscode from "vscode";
+import { type App, type Commands, onSession } from "./app.ts";
+import { answering, awake } from "./client.ts";
+import { resume } from "./compaction.ts";
+import { onTurn } from "./markers.ts";
+import { titleOf } from "./model/branches.ts";
+import { type Checkpoint, checkpointNodes } from "./model/checkpoint.ts";
+import { labelOf } from "./model/markers.ts";
+import type { FromPage } from "./model/pages.ts";
+import {
+  eventName,
+  keptLists,
+  pageRows,
+  type SessionView,
+  sessionPageState,
+} from "./model/sessionPage.ts";
+import { Newest, whyDown } from "./model/status.ts";
+import { cut, dotted, folderName, plain, subject } from "./model/text.ts";
+import { openPanel, Page, pagesAt } from "./panel.ts";
+import {
+  BranchesRequest,
+  DigestRequest,
+  MarksRequest,
+  NotesRequest,
+  SessionRequest,
+  type SessionSummary,
+  ShowRequest,
+  TimelineRequest,
+} from "./protocol.ts";
+import { errorText } from "./requests.ts";
+
+const TYPE = "codexCheckpoints.sessionPage";
+
+/** A session that Codex writes is asked for at most so often. */
+const PAUSE_MS = 300;
+
+/** The session pages of this window, one for a session. */
+export class SessionPages implements vscode.Disposable {
+  readonly #app: App;
+  readonly #folder: vscode.Uri;
+  readonly #open = new Map<string, SessionPage>();
+  readonly #serializer: vscode.Disposable;
+
+  constructor(app: App, extension: vscode.Uri) {
+    this.#app = app;
+    this.#folder = pagesAt(extension);
+    this.#serializer = vscode.window.registerWebviewPanelSerializer(TYPE, {
+      deserializeWebviewPanel: async (panel, kept: unknown) => {
+        const state = sessionPageState(kept);
+        if (state === null || this.#open.has(state.sessionId)) {
+          panel.dispose();
+        } else {
+          this.#openIn(panel, state.sessionId);
+        }
+      },
+    });
+  }
+
+  open(session: SessionSummary): void {
+    const { sessionId } = session;
+    const open = this.#open.get(sessionId);
+    if (open === undefined) {
+      this.#openIn(openPanel(TYPE, cut(subject(session), 40)), sessionId);
+    } else {
+      open.page.panel.reveal();
+    }
+  }
+
+  dispose(): void {
+    this.#serializer.dispose();
+  }
+
+  #openIn(panel: vscode.WebviewPanel, sessionId: string): void {
+    const gone = () => this.#open.delete(sessionId);
+    this.#open.set(sessionId, new SessionPage(this.#app, this.#folder, panel, sessionId, gone));
+  }
+}
+
+export function sessionPageCommands(app: App, pages: SessionPages): Commands {
+  return {
+    openSessionPage: onSession(app, async (session) => pages.open(session)),
+  };
+}
+
+class SessionPage {
+  readonly page: Page;
+  readonly #app: App;
+  readonly #sessionId: string;
+  readonly #loads = new Newest();
+  #session: SessionSummary | null = null;
+
+  constructor(
+    app: App,
+    folder: vscode.Uri,
+    panel: vscode.WebviewPanel,
+    sessionId: string,
+    gone: () => void,
+  ) {
+    this.#app = app;
+    this.#sessionId = sessionId;
+    let waiting: NodeJS.Timeout | undefined;
+    const later = () => {
+      waiting ??= setTimeout(() => {
+        waiting = undefined;
+        void this.#load();
+      }, PAUSE_MS);
+    };
+    let isStale = false;
+    const subscriptions = [
+      app.feed.onDidChange((changes) => {
+        const down = whyDown(app.server.state);
+        if (down !== null) {
+          this.page.complain(down, true);
+        } else if (changes === null || changes.has(sessionId)) {
+          isStale = true;
+          if (panel.visible) {
+            later();
+          }
+        }
+      }),
+      panel.onDidChangeViewState(() => {
+        if (panel.visible && isStale) {
+          later();
+        }
+      }),
+    ];
+    this.page = new Page(
+      folder,
+      "session",
+      panel,
+      (message) => void this.#handle(message),
+      () => {
+        vscode.Disposable.from(...subscriptions).dispose();
+        clearTimeout(waiting);
+        gone();
+      },
+    );
+  }
+
+  async #handle(message: FromPage): Promise<void> {
+    const { documents, server } = this.#app;
+    try {
+      if (message.kind === "again") {
+        await awake(server);
+      }
+      if (message.kind === "ready" || message.kind === "again") {
+        return await this.#load();
+      }
+      const session = this.#session;
+      if (session === null) {
+        return;
+      }
+      switch (message.kind) {
+        case "record":
+          return await documents.openRecord(session, message.ref, vscode.ViewColumn.Beside);
+        case "turn":
+          return await onTurn(this.#app, session, message.turnId, message.action);
+        case "losses":
+          return await documents.open("losses", session);
+        case "resume":
+          return await resume(this.#app, session);
+        case "compact":
+          return await run("compactSession", this.#sessionId);
+        case "goTo":
+          return await run("openSessionPage", message.sessionId);
+        default:
+      }
+    } catch (error) {
+      this.page.complain(errorText(error), false);
+    }
+  }
+
+  async #load(): Promise<void> {
+    const isNewest = this.#loads.begin();
+    try {
+      await answering(this.#app.server);
+      const view = await this.#view();
+      if (isNewest()) {
+        this.page.panel.title = cut(view.name, 40);
+        this.page.send(view);
+      }
+    } catch (error) {
+      if (isNewest()) {
+        this.page.complain(errorText(error), true);
+      }
+    }
+  }
+
+  async #view(): Promise<SessionView> {
+    const { server } = this.#app;
+    const sessionId = this.#sessionId;
+    const [detail, timeline, digest, shown, notes, marks, branches] = await Promise.all([
+      server.request(SessionRequest, { sessionId }),
+      server.request(TimelineRequest, { sessionId }),
+      server.request(DigestRequest, { sessionId, turnId: null, tokens: null }),
+      server.request(ShowRequest, { sessionId, turnId: null }),
+      server.request(NotesRequest, { sessionId }),
+      server.request(MarksRequest, { sessionId }),
+      server.request(BranchesRequest, { sessionId }),
+    ]);
+    const { summary } = detail;
+    this.#session = summary;
+    const checkpoint: Checkpoint = JSON.parse(shown.text);
+    const labels = new Map([
+      ...marks.items.map((marker) => [marker.checkpointId, labelOf(marker)] as const),
+      ...branches.items.map(
+        (branch) => [branch.sessionId, titleOf(branch.title, branch.sessionId)] as const,
+      ),
+    ]);
+    return {
+      kind: "session",
+      sessionId,
+      name: cut(subject(summary), 120),
+      about: dotted(
+        summary.live ? "running" : "",
+        plain(summary.model ?? ""),
+        folderName(plain(summary.cwd ?? "")),
+      ),
+      rows: pageRows(timeline.turns, detail.turns, timeline.merged),
+      events: timeline.events.map((event) => ({
+        ...event,
+        name: eventName(event, labels.get(event.id ?? "") ?? ""),
+      })),
+      merged: timeline.merged,
+      window: summary.contextWindow,
+      trigger: summary.contextWindow === null ? null : detail.budget.trigger,
+      digest,
+      kept: keptLists(checkpointNodes(checkpoint, notes.items, summary, Date.now())),
+    };
+  }
+}
+
+function run(command: string, sessionId: string): Thenable<void> {
+  return vscode.commands.executeCommand(`codexCheckpoints.${command}`, { sessionId });
+}

@@ -1,0 +1,37 @@
+/** The lines of a digest by section, each with what opens its record. */
+
+import type { Fate, Part, Piece, Quoted } from "../model/compactionPage.ts";
+import { dotted, tokenCount } from "../model/text.ts";
+import { button, type Child, el, send } from "./draw.ts";
+
+/** What a screen reader hears in front of a line, and its element; its sign is in the style. */
+const FATES: Readonly<Record<Fate, readonly [word: string, tag: "span" | "ins" | "del"]>> = {
+  stays: ["", "span"],
+  comes: ["Comes: ", "ins"],
+  goes: ["Goes: ", "del"],
+};
+
+export function partRows({ title, why, tokens, change, left, records }: Part): Child[] {
+  const about = dotted(tokens === 0 ? "" : tokenCount(tokens), change, left, why);
+  return [
+    el("h3", {}, title, " ", el("span", { class: "about" }, about)),
+    records.length === 0 ? null : el("ul", { class: "quotes" }, ...records.map(quoteRow)),
+  ];
+}
+
+function quoteRow({ ref, anchor, why, pieces }: Quoted): HTMLElement {
+  const reason = why === "" ? null : el("span", { class: "why quiet" }, why);
+  return el("li", {}, link(ref, anchor), el("div", {}, ...pieces.map(pieceRow)), reason);
+}
+
+function pieceRow({ text, fate }: Piece): HTMLElement {
+  const [word, tag] = FATES[fate];
+  const spoken = word === "" ? null : el("span", { class: "spoken" }, word);
+  return el("div", { class: `piece ${fate}` }, spoken, el(tag, {}, text));
+}
+
+/** What opens a record; an empty place for what is counted. */
+export function link(ref: string, anchor: string): HTMLElement {
+  const looks = { class: "link", title: "Show the Record", aria: { label: `Record ${anchor}` } };
+  return ref === "" ? el("span") : button(anchor, looks, () => send({ kind: "record", ref }));
+}

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fromPage } from "../../extension/src/model/pages.ts";
+import {
+  areaPath,
+  eventsOf,
+  heightOf,
+  type PageRow,
+  pageRows,
+  sessionPageState,
+  spokenTurn,
+  turnName,
+  turnText,
+} from "../../extension/src/model/sessionPage.ts";
+import type { TimelineTurn, TurnEntry } from "../../extension/src/protocol.ts";
+
+function row(turn: number, more: Partial<TimelineTurn> = {}): TimelineTurn {
+  const times = { startedAt: "2026-11-20T10:00:00.000Z", endedAt: null };
+  const counts = { calls: 1, filesChanged: 0, checksFailed: 0 };
+  const known = { turn, turnId: `t${turn}`, seq: turn * 10, outcome: "answered", window: 0 };
+  return { ...known, ...times, ...counts, contextTokens: null, ...more };
+}
+
+function turn(number: number): TurnEntry {
+  const known = { turnId: `t${number}`, number, task: `Ask ${number}` };
+  return { ...known, ended: true, aborted: false, startedAt: null };
+}
+
+const single = (more: Partial<TimelineTurn>): PageRow =>
+  pageRows([row(1, more)], [turn(1)], 1)[0] as PageRow;
+
+test("a row of several turns is named by both ends, and acts on the last", () => {
+  const turns = Array.from({ length: 8 }, (_, at) => turn(at + 1));
+
+  const rows = pageRows([row(1), row(4), row(7)], turns, 3);
+
+  assert.deepEqual(rows.map(turnName), ["Turns 1–3", "Turns 4–6", "Turns 7–8"]);
+  assert.deepEqual(
+    rows.map(({ turnId }) => turnId),
+    ["t3", "t6", "t8"],
+  );
+  assert.deepEqual(
+    rows.map(({ task }) => task),
+    ["Ask 1", "Ask 4", "Ask 7"],
+  );
+});
+
+test("a turn is told in one sentence without what did not happen", () => {
+  assert.equal(turnText(single({ calls: 1 })), "Answered, 1 call.");
+  assert.equal(
+    turnText(
+      single({
+        outcome: "aborted",
+        contextTokens: 1200,
+        calls: 3,
+        filesChanged: 2,
+        checksFailed: 1,
+      }),
+    ),
+    "Interrupted, context 1,200 tokens, 3 calls, 2 files changed, 1 check failed.",
+  );
+});
+
+test("a screen reader hears the events of a turn with it", () => {
+  const event = { kind: "marker", turn: 1, seq: 10, at: null, id: "m", name: "Marker “a”." };
+
+  assert.equal(spokenTurn(single({}), [event]), "Turn 1: Ask 1 Answered, 1 call. Marker “a”.");
+  assert.deepEqual(
+    eventsOf(single({}), [
+      { ...event, turn: 2 },
+      { ...event, turn: null },
+    ]),
+    [],
+  );
+});
+
+test("the picture is as high as the window, unless hardly any of it was in use", () => {
+  assert.equal(heightOf([single({ contextTokens: 100 })], 1000), 100);
+  assert.equal(heightOf([single({ contextTokens: 300 })], 1000), 1000);
+  assert.equal(heightOf([single({ contextTokens: 3000 })], 1000), 3000);
+  assert.equal(heightOf([], null), 1);
+});
+
+test("a turn without a report stays as full as the one before", () => {
+  const rows = pageRows([row(1, { contextTokens: 50 }), row(2)], [turn(1), turn(2)], 1);
+
+  const path = areaPath(rows, 100, { left: 0, top: 0, width: 20, height: 100 });
+
+  assert.equal(path, "M0,100 L0,50 10,50 10,50 20,50 20,100 Z");
+});
+
+test("a page keeps its turn, and says what is to be done with one in known words", () => {
+  assert.deepEqual(sessionPageState({ sessionId: "s", turn: 3 }), { sessionId: "s", turn: 3 });
+  assert.deepEqual(sessionPageState({ sessionId: "s", turn: "x" }), { sessionId: "s", turn: null });
+  assert.equal(sessionPageState({}), null);
+  const asked = { kind: "turn", turnId: "t1", action: "mark" };
+  assert.deepEqual(fromPage(asked), asked);
+  assert.equal(fromPage({ ...asked, action: "delete" }), null);
+});

@@ -1,0 +1,124 @@
+/** The page of a session: its picture, its turns by mouse and keyboard, and how it follows. */
+
+import assert from "node:assert/strict";
+import { appendFileSync } from "node:fs";
+import { test } from "node:test";
+import { Lab } from "./lab.ts";
+import { barriers, inFront, isForEverybody } from "./pages.ts";
+import { type Exchange, fileOf, writeSession } from "./rollouts.ts";
+import { step, Workbench } from "./workbench.ts";
+
+const WIDE = { width: 1400, height: 1000 };
+const NARROW = { width: 400, height: 900 };
+
+/** Forty turns that fill the context three times. */
+function turns(): readonly Exchange[] {
+  let used = 12_000;
+  return Array.from({ length: 39 }, (_, at): Exchange => {
+    used += 9_000 + ((at * 7_919) % 12_000);
+    const compacted = used > 215_000;
+    const turn = {
+      task: `Step ${at + 2}: make the price list faster`,
+      commands: at % 3 === 0 ? [`sed -i s/${at}/x/ shop${at % 4}.py`] : ["make check"],
+      exitCode: at % 5 === 4 ? 1 : 0,
+      answer: "Done.",
+      used,
+      compacted,
+    };
+    used = compacted ? 11_000 : used;
+    return turn;
+  });
+}
+
+test("a session is seen at a glance, and each of its turns is at hand", async (t) => {
+  const lab = new Lab();
+  lab.write("shop.py", "price = 1\n");
+  const session = writeSession(lab.codexHome, {
+    task: "Make the shop faster",
+    cwd: lab.project,
+    plan: ["Measure it", "Cache the prices"],
+    commands: ["cat shop.py"],
+    answer: "Measured.",
+    further: turns(),
+  });
+  lab.run("mark", session, "--turn", "12", "--label", "before the cache");
+  const workbench = await Workbench.open(t, lab, { size: WIDE });
+  const { page } = workbench;
+  const front = inFront(page);
+  const slider = front.getByRole("slider", { name: "Context by turn" });
+  const turn = front.getByRole("region", { name: "The chosen turn" });
+  await workbench.showCheckpoints();
+
+  await step(t, "it opens from its row, at the newest turn", async () => {
+    const row = workbench.sessions.getByRole("treeitem", { name: /price list faster|shop faster/ });
+    await workbench.menu(row.first(), "Open Session Page");
+    await turn.getByRole("heading", { name: "Turn 40" }).waitFor();
+    await turn.getByText("Step 40: make the price list faster").waitFor();
+    await front.getByRole("heading", { name: "Plan" }).waitFor();
+  });
+
+  await step(t, "it is for everybody, in each theme", () =>
+    isForEverybody(workbench, "session page"),
+  );
+
+  await step(t, "the arrows go from turn to turn, and a click chooses one", async () => {
+    await slider.focus();
+    await page.keyboard.press("Home");
+    await turn.getByRole("heading", { name: "Turn 1", exact: false }).waitFor();
+    for (let at = 1; at < 12; at++) {
+      await page.keyboard.press("ArrowRight");
+    }
+    await turn.getByText("Marker “before the cache”.").waitFor();
+    assert.match((await slider.getAttribute("aria-valuetext")) ?? "", /^Turn 12: Step 12/);
+    const chart = await front.locator(".chart").boundingBox();
+    assert.ok(chart !== null);
+    await front.locator(".chart").click({ position: { x: chart.width - 14, y: 80 } });
+    await turn.getByRole("heading", { name: "Turn 40" }).waitFor();
+    await front.locator(".chart").hover({ position: { x: 70, y: 80 } });
+    await front.getByText(/^Turn 1: Make the shop faster/).waitFor();
+  });
+
+  await step(t, "its table says the same in words", async () => {
+    await front.getByRole("heading", { name: "All turns" }).click();
+    const rows = front.getByRole("table", { name: "All turns" }).getByRole("row");
+    assert.equal(await rows.count(), 41);
+    await front.getByRole("heading", { name: "All turns" }).click();
+  });
+
+  await step(t, "it follows the session, and a turn that was chosen stays", async () => {
+    await slider.focus();
+    await page.keyboard.press("Home");
+    const payload = { type: "user_message", message: "One more thing", images: [] };
+    const line = { timestamp: new Date().toISOString(), type: "event_msg", payload };
+    appendFileSync(fileOf(lab.codexHome, session), `${JSON.stringify(line)}\n`);
+    await front.locator("main[data-ready='41']").waitFor();
+    await turn.getByRole("heading", { name: /^Turn 1\b/ }).waitFor();
+    assert.equal(await slider.evaluate((each) => each === document.activeElement), true);
+    await page.keyboard.press("End");
+    await turn.getByText("One more thing").waitFor();
+  });
+
+  await step(t, "a turn is restored from, by the keyboard alone", async () => {
+    await slider.focus();
+    await page.keyboard.press("Home");
+    const restore = turn.getByRole("button", { name: "Restore from Here…" });
+    await restore.focus();
+    await page.keyboard.press("Enter");
+    await page.locator(".quick-input-widget:visible input").waitFor();
+    await page.keyboard.press("Enter");
+    await inFront(page)
+      .getByText("Budget of the pack")
+      .or(inFront(page).getByText("Restore “"))
+      .first()
+      .waitFor();
+    await page.keyboard.press("ControlOrMeta+W");
+  });
+
+  await step(t, "nor is anybody kept out who has little room", async () => {
+    await page.setViewportSize(NARROW);
+    await workbench.command("View: Toggle Primary Side Bar Visibility");
+    await turn.waitFor();
+    await workbench.screenshot("session page narrow");
+    assert.deepEqual(await barriers(page), []);
+  });
+});
