@@ -209,8 +209,10 @@ def test_nothing_is_no_plain_read(script: str):
     assert read_script(script) == ShellReading(None, (), plain=False)
 
 
-def test_cmd_has_other_rules_so_nothing_is_read():
-    assert read_argv(["cmd", "/c", "cat a.txt"]) == ShellReading(None, (), plain=False)
+def test_cmd_has_other_rules():
+    quoted = ["cmd", "/c", "type 'a.txt' \"b c.txt\""]
+
+    assert read_argv(quoted).reads == (Read("'a.txt'"), Read("b c.txt"))
 
 
 @given(st.lists(st.text(min_size=1).filter(lambda name: name[0] not in "-\0"), min_size=1))
@@ -587,6 +589,7 @@ def test_a_script_takes_time_in_proportion_to_its_length(begin: str, piece: str,
     def look(script: str) -> None:
         read_script(script)
         read_script(script, "pwsh")
+        read_script(script, "cmd")
         only_looks(script)
 
     takes_time_in_proportion(look, lambda size: begin + piece * (size // len(piece)) + end)

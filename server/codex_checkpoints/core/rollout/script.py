@@ -73,12 +73,9 @@ def read_argv(argv: Sequence[str]) -> ShellReading:
 
 
 def read_script(script: str, program: str = "") -> ShellReading:
-    """Find what a script reads, writes and patches; `program` is its shell, if that is known.
-
-    Of a script for `cmd` only patches are known.
-    """
+    """Find what a script reads, writes and patches; `program` is its shell, if that is known."""
     parts = split(script, program)
-    if not parts or (program == "cmd" and BEGIN not in script):
+    if not parts:
         return _NOTHING
     folder, parts = _leading_folder(parts)
     reads: list[Read] = []
@@ -104,6 +101,10 @@ def split(script: str, program: str = "") -> tuple[Part, ...] | None:
     if BEGIN in script:
         # White space after the last line would hide the closing word of a heredoc.
         return parts_of(script.rstrip(" \t\n"))
+    if program == "cmd":
+        from codex_checkpoints.core.rollout import cmd  # noqa: PLC0415 - few scripts are
+
+        return cmd.parts_of(script)
     if program in POWERSHELLS or _CMDLET.search(script) is not None:
         from codex_checkpoints.core.rollout import powershell  # noqa: PLC0415 - few scripts are
 
