@@ -727,6 +727,112 @@ def test_the_view_of_a_session_seen_before_loads_nothing_that_only_others_need(h
     assert int(records) <= MOST_RECORDS
 
 
+# --- the digest that is kept ---------------------------------------------------------------------
+
+
+def lost_some(home: Home) -> None:
+    """Let the session have lost more to a compaction than its history holds."""
+    grow(home, r.turn(r.patch(update="b.py"), r.shell("make", "no", exit_code=2, status="failed")))
+    grow(home, r.compacted("Done.", [{"type": "other"}]), r.turn(r.user("Paint it.")))
+
+
+def made_anew(home: Home) -> str | None:
+    """Return what is given where nothing was kept."""
+    (home.state / "index.sqlite").unlink()
+    return given_to(home, "resume")
+
+
+def kept(home: Home) -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(home.state / "index.sqlite")) as index:
+        return index.execute("SELECT path, text FROM digests").fetchall()
+
+
+def test_a_session_that_is_resumed_as_it_was_left_is_given_the_digest_that_was_kept(home: Home):
+    lost_some(home)
+    first = given_to(home, "resume")
+    assert first is not None
+    ((path, text),) = kept(home)
+
+    done = alone(home, SERVED_AND_SEEN)
+
+    assert json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"] == first
+    assert first.endswith(f"\n\n{text}")
+    assert path == str(home.path())
+    assert b"codex_checkpoints.core.digest.composing" not in done.stderr.split()
+    assert made_anew(home) == first
+
+
+def pinned(home: Home) -> None:
+    home.json("pin", SESSION, "--text", "Mind the sesame.")
+
+
+def other_files_ignored(home: Home) -> None:
+    home.config('digestIgnore = ["b.py"]\n')
+
+
+def a_smaller_budget(home: Home) -> None:
+    home.config("hookDigestTokens = 60\n")
+
+
+def gone_on(home: Home) -> None:
+    grow(home, r.turn(r.user("Dry it.")))
+
+
+def compacted_again(home: Home) -> None:
+    grow(home, r.compacted("Dried.", [{"type": "other"}]))
+
+
+@pytest.mark.parametrize(
+    "change", [pinned, other_files_ignored, a_smaller_budget, gone_on, compacted_again]
+)
+def test_a_kept_digest_counts_only_where_all_that_it_is_made_of_is_the_same(
+    home: Home, change: Callable[[Home], None]
+):
+    lost_some(home)
+    before = given_to(home, "resume")
+    change(home)
+
+    after = given_to(home, "resume")
+
+    assert before != after == made_anew(home)
+
+
+def test_a_damaged_text_of_another_build_is_not_given(home: Home):
+    lost_some(home)
+    first = given_to(home, "resume")
+    with closing(sqlite3.connect(home.state / "index.sqlite")) as index:
+        index.execute("UPDATE digests SET made_of = 'older', text = 'sesame'")
+        index.commit()
+    assert given_to(home, "resume") == first
+    with closing(sqlite3.connect(home.state / "index.sqlite")) as index:
+        index.execute("UPDATE digests SET text = x'00'")
+        index.commit()
+    assert given_to(home, "resume") == first
+
+
+def test_where_no_digest_is_wanted_none_is_kept(home: Home):
+    lost_some(home)
+    given_to(home, "resume")
+    home.config("hookDigestTokens = 0\n")
+    given_to(home, "resume")
+    assert len(kept(home)) == 1
+
+    home.config("hookDigestTokens = 0\ndigestTokens = 0\n")
+    given_to(home, "resume")
+
+    assert kept(home) == []
+
+
+def test_a_kept_digest_goes_with_the_session_file(home: Home):
+    lost_some(home)
+    given_to(home, "resume")
+    home.path().unlink()
+
+    home.json("sessions")
+
+    assert kept(home) == []
+
+
 # --- in parts ------------------------------------------------------------------------------------
 
 

@@ -17,8 +17,9 @@ import pytest
 from codex_checkpoints import operations, presentation
 from codex_checkpoints.codex import resume
 from codex_checkpoints.core.restore.events import Fault
+from codex_checkpoints.presentation.log import LogLine
 from codex_checkpoints.presentation.restores import verify_lines
-from codex_checkpoints.presentation.terminal import LogLine, Screen
+from codex_checkpoints.presentation.terminal import Screen
 from codex_checkpoints.service.restore.verifying import Verified
 from homes import thread
 
@@ -36,7 +37,7 @@ def texts() -> dict[str, Texts]:
     modules = [
         importlib.import_module(f"{presentation.__name__}.{each.name}")
         for each in pkgutil.iter_modules(presentation.__path__)
-        if each.name not in {"terminal", "progress"}
+        if each.name not in {"terminal", "log", "progress"}
     ]
     return {
         f"{module.__name__.rpartition('.')[2]}.{name}": function

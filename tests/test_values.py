@@ -1,4 +1,4 @@
-"""Classes of values are those of attrs in all but how soon they are made: one text for all."""
+"""Records are made sooner than those of attrs, and are like them; attrs reads them as its own."""
 
 import copy
 import inspect
@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import attrs
 import pytest
-from attrs import field
 
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import asdict, define, evolve, field, fields, frozen
 
 
 @frozen
@@ -76,7 +75,7 @@ def test_options_and_slots_are_those_of_attrs():
     assert not hasattr(Point(1), "__dict__")
 
 
-def test_attrs_writes_the_methods_of_a_class_at_its_first_use():
+def test_a_class_is_finished_when_it_is_first_used():
     @frozen
     class Used:
         value: int
@@ -88,35 +87,62 @@ def test_attrs_writes_the_methods_of_a_class_at_its_first_use():
     assert Used(1) == Used(1)
     assert isinstance(vars(Used)["__init__"], FunctionType)
     assert not isinstance(vars(Unused)["__init__"], FunctionType)
-    assert [each.name for each in attrs.fields(Unused)] == ["value"]
-    assert isinstance(vars(Unused)["__init__"], FunctionType)
 
 
-def plain() -> Any:  # noqa: ANN401 - a class that is to be decorated
+def plain(field: Any) -> Any:  # noqa: ANN401 - a class that is to be decorated
     class Plain:
         """What records of ours and of attrs are made of."""
 
         kind: ClassVar[str] = "kind"
         first: int
         _second: list[int] = field(factory=list[int], alias="second")
+        beside: str = field(default="", eq=False, kw_only=True)
+        later: int = field(init=False, default=7, metadata={"doc": "a word"})
 
-        def both(self) -> tuple[int, list[int]]:
-            return self.first, self._second
+        def __attrs_post_init__(self) -> None:
+            self._second.append(0)
+
+        def all(self) -> object:
+            return self.first, self._second, self.beside, self.later
 
     return Plain
 
 
-@pytest.mark.parametrize(("ours", "attrs_own"), [(frozen, attrs.frozen), (define, attrs.define)])
-def test_a_class_that_is_made_later_is_that_of_attrs(ours: Any, attrs_own: Any):  # noqa: ANN401
-    one, other = ours(plain()), attrs_own(plain())
-    record, its = one(1, second=[2]), other(1, second=[2])
+@pytest.mark.parametrize("options", [{}, {"eq": False}, {"kw_only": True}])
+@pytest.mark.parametrize(("ours", "theirs"), [(frozen, attrs.frozen), (define, attrs.define)])
+def test_a_record_is_what_attrs_would_make_of_it(ours: Any, theirs: Any, options: Any):  # noqa: ANN401
+    one, other = ours(plain(field), **options), theirs(plain(attrs.field), **options)
+    given = {"first": 1, "second": [2], "beside": "x"}
+    record, its = one(**given), other(**given)
 
-    assert inspect.signature(one) == inspect.signature(other)
-    assert vars(one).keys() == vars(other).keys()
-    assert (record.both(), record.kind, record) == (its.both(), its.kind, copy.deepcopy(record))
-    assert one(1) != one(2)
-    assert attrs.evolve(record, first=3) == one(3, [2])
+    assert str(inspect.signature(one)) == str(inspect.signature(other))
+    assert str(one) == str(other)
+    assert (record.all(), record.kind, repr(record)) == (its.all(), its.kind, repr(its))
+    assert one(first=1).all() == other(first=1).all()
+    assert one.__match_args__ == other.__match_args__
     assert (one.__hash__ is None) == (other.__hash__ is None)
+    for made, changed in ((record, evolve(record, first=3)), (its, attrs.evolve(its, first=3))):
+        again = copy.deepcopy(made)
+        assert (again == made, again.all()) == (options.get("eq") is not False, made.all())
+        assert (changed == made, changed.first, evolve is attrs.evolve) == (False, 3, False)
+    assert [(each.name, each.alias, each.init, each.metadata) for each in fields(one)] == [
+        (each.name, each.alias, each.init, each.metadata) for each in attrs.fields(other)
+    ]
+    assert asdict(record) == attrs.asdict(its)
+
+
+def test_attrs_reads_a_record_as_its_own():
+    @frozen
+    class Pair:
+        first: int
+        second: tuple[int, ...] = ()
+
+    pair = Pair(1)
+
+    assert attrs.has(Pair)
+    assert attrs.asdict(pair) == {"first": 1, "second": ()}
+    assert attrs.evolve(pair, first=2) == evolve(pair, first=2) != pair
+    assert attrs.fields(Pair).first.default is attrs.NOTHING
 
 
 def test_a_class_may_have_a_base_and_name_itself():

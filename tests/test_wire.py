@@ -7,7 +7,8 @@ import pytest
 from codex_checkpoints import protocol, wire
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.restore.pack import TurnSource
-from codex_checkpoints.operations.sessions import SessionsParams, ShowParams, ViewParams
+from codex_checkpoints.operations.sessions import SessionsParams
+from codex_checkpoints.operations.views import ShowParams, ViewParams
 from codex_checkpoints.service.doctor import Diagnosis, Finding
 from codex_checkpoints.wire import BadParams
 

@@ -1,6 +1,6 @@
 """The command `codex-checkpoints`, also as `python -m codex_checkpoints`.
 
-Codex waits for `mcp` and `hook`, so these are loaded alone.
+Codex waits for `mcp` and `hook`, so these are loaded alone.  So is the answer to `--version`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,11 @@ def main() -> int:
 
 
 def _run() -> int:
+    if sys.argv[1:] == ["--version"] and sys.stdout is not None:
+        from codex_checkpoints import __version__
+
+        sys.stdout.write(f"codex-checkpoints {__version__}\n")
+        return 0
     if sys.argv[1:2] == ["mcp"]:
         from codex_checkpoints import mcp
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import (
@@ -22,10 +23,14 @@ from codex_checkpoints.service.settings import (
 )
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage import tree
+from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.index import is_storable
 from codex_checkpoints.storage.local import LocalThreadStore
 from codex_checkpoints.storage.records import Records
 from codex_checkpoints.values import frozen
+
+if TYPE_CHECKING:
+    from codex_checkpoints.codex.program import CodexArchive
 
 
 @frozen
@@ -92,12 +97,12 @@ def assemble(
 
         return is_begun_from(records, store, session_id)
 
-    codex = None
-    if environment is not None:
-        from codex_checkpoints.codex.program import CodexArchive  # noqa: PLC0415 - not for a hook
+    def archive() -> CodexArchive | None:
+        from codex_checkpoints.codex.program import CodexArchive  # noqa: PLC0415 - rarely needed
 
-        codex = CodexArchive(where.codex_home, environment)
-    sessions = Sessions(Catalogue(store, seed), records, settings, refers, codex=codex)
+        return None if environment is None else CodexArchive(where.codex_home, environment)
+
+    sessions = Sessions(Catalogue(store, seed), records, settings, refers, archive)
     if environment is not None:
         window, fast_window = (environment.get(name) for name in WINDOW_VARIABLES)
         sessions.window_variables = (window, fast_window)
@@ -107,6 +112,27 @@ def assemble(
 
         recover(sessions, stamps.now)
     return Assembly(sessions, problems)
+
+
+def settle_prepared(sessions: Sessions) -> None:
+    """Settle what the records and the index tell of, where they tell of anything."""
+    rows = sessions.catalogue.current().values()
+    if _has_prepared(sessions.records) or any(row.scratch and not row.archived for row in rows):
+        from codex_checkpoints.service.recovery import recover_prepared  # noqa: PLC0415 - as above
+
+        recover_prepared(sessions)
+
+
+def _has_prepared(records: Records) -> bool:
+    """Return whether the records of a compaction end with one that was begun."""
+    try:
+        for session_id in records.holding(stamps.COMPACTIONS):
+            *_, last = (None, *records.lines(session_id, stamps.COMPACTIONS))
+            if object_of(last).get("type") == "prepared":
+                return True
+    except StorageError:
+        return True  # the recovery reports it
+    return False
 
 
 def _rollout_folders(codex_home: str) -> Iterator[str]:

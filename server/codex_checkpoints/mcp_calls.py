@@ -26,7 +26,7 @@ from codex_checkpoints.mcp_tools import (
 )
 from codex_checkpoints.operations.memory import AnchorsParams, anchors, apply_bytes
 from codex_checkpoints.operations.services import Services
-from codex_checkpoints.presentation.terminal import LogLine
+from codex_checkpoints.presentation.log import LogLine
 from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.handover import Receiver, hand_over
 from codex_checkpoints.service.notes import ANCHORS

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attrs import Factory
-
 from codex_checkpoints.core.checkpoint import anchors
 from codex_checkpoints.core.checkpoint.records import Evidence
 from codex_checkpoints.core.compaction import outline
@@ -33,11 +31,12 @@ from codex_checkpoints.operations import (
     searching,
     services,
     sessions,
+    views,
 )
 from codex_checkpoints.service import doctor, lineages, summaries
 from codex_checkpoints.service.connect import doors, status
 from codex_checkpoints.service.reading.projections import Strayed
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import Factory, frozen
 
 
 @frozen
@@ -105,8 +104,8 @@ _READING, _COMPACTING = "Reading the session", "Compacting the session"
 METHODS = (
     _method("sessions", sessions.listed),
     _method("session", sessions.session),
-    _method("show", sessions.show),
-    _method("view", sessions.view),
+    _method("show", views.show),
+    _method("view", views.view),
     _method("digest", digests.digest, _READING),
     _method("recall", digests.recall, _READING),
     _method("search", searching.search, "Searching the sessions"),
@@ -192,6 +191,7 @@ _OPERATIONS = (
     restores,
     searching,
     sessions,
+    views,
 )
 _FOUND: dict[str, Any] = {
     **{name: found for each in (services, *_OPERATIONS) for name, found in vars(each).items()},

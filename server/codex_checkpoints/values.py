@@ -1,86 +1,267 @@
-"""attrs classes that are made sooner: attrs writes the methods of each when it is first used.
+"""Records, declared as those of attrs are, and read by attrs as its own.
 
-attrs writes and compiles code for a class, which takes most of the time to load its module.  A
-command uses few of the classes that it loads, and prints none: they share one `__repr__`.
+attrs takes long to load, and writes and compiles the methods of each class.  A command uses few of
+the classes that it loads, so here only `__init__` is compiled, when a class is first used; the
+other methods are the same for all.  To a type checker these are the functions of attrs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from reprlib import recursive_repr
-from types import FunctionType, MemberDescriptorType
-from typing import TYPE_CHECKING
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
-import attrs
+__all__ = [
+    "NOTHING", "Factory", "Record", "asdict", "define", "evolve", "field", "fields", "frozen", "has"
+]  # fmt: skip
 
-__all__ = ["define", "frozen"]
-
+_T = TypeVar("_T")
 _OF_CLASS = frozenset({"__dict__", "__slots__", "__weakref__"})
 """What each class has of its own."""
 
 
-class _Later:
-    """A part of a class that attrs has yet to write."""
-
-    def __init__(self, name: str, write: Callable[[], None]) -> None:
-        self._name = name
-        self._write = write
-
-    def __get__(self, record: object, kind: type) -> object:
-        self._write()
-        return getattr(kind if record is None else record, self._name)
+class _Nothing:
+    def __repr__(self) -> str:
+        return "NOTHING"
 
 
-def _sooner(make: Callable[..., type]) -> Callable[..., object]:
+_NOTHING = _Nothing()
+
+
+class _Factory(NamedTuple):
+    """A default that is made anew for each record."""
+
+    factory: Callable[[], object]
+
+
+class _Field(NamedTuple):
+    """A field of a record, with the names that attrs has for its parts."""
+
+    default: object = _NOTHING
+    init: bool = True
+    kw_only: bool = False
+    eq: bool = True
+    repr: bool | Callable[[Any], str] = True
+    metadata: Mapping[Any, Any] = {}
+    alias: str = ""
+    name: str = ""
+    type: object = None
+
+
+def _field(factory: Callable[[], object] | None = None, **more: Any) -> _Field:  # noqa: ANN401 - as attrs
+    return _Field(**more) if factory is None else _Field(_Factory(factory), **more)
+
+
+def _fields(kind: Any) -> tuple[_Field, ...]:  # noqa: ANN401 - a class that `_made` made
+    return kind.__record__
+
+
+def _has(kind: object) -> bool:
+    return hasattr(kind, "__record__")
+
+
+def _evolve(record: _T, /, **changes: object) -> _T:
+    for each in _fields(type(record)):
+        if each.init and each.alias not in changes:
+            changes[each.alias] = getattr(record, each.name)
+    return type(record)(**changes)
+
+
+def _asdict(record: object) -> dict[str, object]:
+    return {each.name: getattr(record, each.name) for each in _fields(type(record))}
+
+
+# --- making a class ------------------------------------------------------------------------------
+
+
+def _maker(methods: Mapping[str, object]) -> Callable[..., object]:
     def decorate(kind: type | None = None, /, **options: bool) -> object:
-        if kind is None:
-            return partial(decorate, **options)
-        if "repr" not in options and "__repr__" not in vars(kind):  # attrs leaves what a class has
-            kind.__repr__ = _repr  # pyright: ignore[reportAttributeAccessIssue] - a method, then
-        if any(map(_names_its_class, vars(kind).values())):
-            return make(kind, **options)
-        return _slotted(kind, partial(make, kind, **options))
+        make = partial(_made, methods, **options)
+        return make if kind is None else make(kind)
 
     return decorate
 
 
-def _names_its_class(each: object) -> bool:
-    """Return whether a function needs the very class that it was written in, as `super()` does."""
-    return isinstance(each, FunctionType) and "__class__" in each.__code__.co_freevars
-
-
-def _slotted(kind: type, make: Callable[[], type]) -> type:
-    """Return a class with the slots of `kind`, which takes over what attrs makes of that."""
-    notes: dict[str, object] = vars(kind).get("__annotations__", {})
-    fields = [name for name, note in notes.items() if "ClassVar[" not in str(note)]
+def _made(  # the options of attrs that are in use
+    methods: Mapping[str, object],
+    kind: type,
+    *,
+    eq: bool = True,
+    kw_only: bool = False,
+    repr: bool = True,  # noqa: A002 - the name in attrs
+) -> type:
+    body = {name: each for name, each in vars(kind).items() if name not in _OF_CLASS}
+    own = tuple(_declared(body, kw_only=kw_only))
+    names = [each.name for each in own]
+    inherited = (each for base in kind.__bases__ if _has(base) for each in _fields(base))
+    known = (*(each for each in inherited if each.name not in names), *own)
+    given = [each.name for each in known if each.init and not each.kw_only]
     weak = [] if any(base.__weakrefoffset__ for base in kind.__bases__) else ["__weakref__"]
+    others = {"__eq__": _eq, "__hash__": methods["__hash__"]} if eq else {}
+    others |= {"__repr__": _repr} if repr else {}
+    made = type(kind)(
+        kind.__name__,
+        kind.__bases__,
+        {
+            **{name: each for name, each in methods.items() if name != "__hash__"},
+            **{name: each for name, each in others.items() if vars(kind).get(name) is None},
+            **{name: each for name, each in body.items() if name not in names},
+            "__slots__": (*names, *weak),
+            "__match_args__": tuple(given),
+            "__qualname__": kind.__qualname__,
+            "__record__": known,
+        },
+    )
+    for each in body.values():  # `super()` looks for the class in which it is written
+        for cell in (each.__closure__ or ()) if isinstance(each, FunctionType) else ():
+            if cell.cell_contents is kind:
+                cell.cell_contents = made
+    return made
 
-    def write() -> None:
-        for name, each in vars(make()).items():
-            if name not in _OF_CLASS and not isinstance(each, MemberDescriptorType):
-                setattr(slotted, name, each)
 
-    body = {name: each for name, each in vars(kind).items() if name not in {*fields, *_OF_CLASS}}
-    body |= {name: _Later(name, write) for name in ("__init__", "__attrs_attrs__")}
-    slotted = type(kind)(kind.__name__, kind.__bases__, {**body, "__slots__": (*fields, *weak)})
-    return slotted
+def _declared(body: Mapping[str, Any], *, kw_only: bool) -> Iterator[_Field]:
+    for name, note in body.get("__annotations__", {}).items():
+        if "ClassVar[" in str(note):
+            continue
+        given = body.get(name, _NOTHING)
+        found = given if isinstance(given, _Field) else _Field(given)
+        alias = found.alias or name.lstrip("_")
+        yield found._replace(name=name, alias=alias, type=note, kw_only=kw_only or found.kw_only)
+
+
+class _Later:
+    """A part of a class that is written when it is first used."""
+
+    def __init__(self, write: Callable[[type], object]) -> None:
+        self._write = write
+
+    def __set_name__(self, kind: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, record: object, kind: type) -> object:
+        whose = next(each for each in kind.__mro__ if vars(each).get(self._name) is self)
+        setattr(whose, self._name, self._write(whose))
+        return getattr(kind if record is None else record, self._name)
+
+
+def _init(kind: type) -> object:
+    known = [each for each in _fields(kind) if each.init or each.default is not _NOTHING]
+    positional = [each for each in known if each.init and not each.kw_only]
+    named = [each for each in known if each.init and each.kw_only]
+    scope: dict[str, object] = {"NOTHING": _NOTHING}
+    lines: list[str] = []
+    for number, each in enumerate(known):
+        value = each.alias if each.init else f"default{number}"
+        scope[f"default{number}"] = each.default
+        if isinstance(each.default, _Factory):
+            scope[f"make{number}"] = each.default.factory
+            scope[f"default{number}"] = _NOTHING
+            value = f"make{number}()" + (
+                f" if {value} is NOTHING else {value}" if each.init else ""
+            )
+        scope[f"set{number}"] = getattr(kind, each.name).__set__
+        lines.append(f"set{number}(self, {value})")
+    if hasattr(kind, "__attrs_post_init__"):
+        lines.append("self.__attrs_post_init__()")
+
+    def parameter(each: _Field) -> str:
+        has_default = each.default is not _NOTHING
+        return each.alias + (f"=default{known.index(each)}" if has_default else "")
+
+    star = ["*"] if named else []
+    parameters = ["self", *map(parameter, positional), *star, *map(parameter, named)]
+    body = "\n    ".join(lines or ["pass"])
+    exec(f"def __init__({', '.join(parameters)}):\n    {body}\n", scope)  # noqa: S102 - of names alone
+    init: Any = scope["__init__"]
+    init.__annotations__ = {each.alias: each.type for each in (*positional, *named)}
+    init.__annotations__ |= {"return": None}
+    init.__qualname__ = f"{kind.__qualname__}.__init__"
+    return init
+
+
+def _attributes(kind: type) -> object:
+    """Return what attrs finds in its own classes."""
+    import attrs  # noqa: PLC0415 - few ask
+
+    def attribute(each: _Field) -> Any:  # noqa: ANN401 - what attrs takes
+        default: Any = attrs.NOTHING if each.default is _NOTHING else each.default
+        if isinstance(default, _Factory):
+            default = attrs.Factory(default.factory)
+        more = {name: value for name, value in each._asdict().items() if name != "name"}
+        return attrs.field(**{**more, "default": default})
+
+    known = {each.name: attribute(each) for each in _fields(kind)}
+    return attrs.fields(attrs.make_class(kind.__name__, known))
+
+
+# --- what all records do -------------------------------------------------------------------------
+
+
+def _getter(kind: type) -> Callable[[object], tuple[object, ...]]:
+    """Return what returns the values of a record that count when it is compared."""
+    names = [each.name for each in _fields(kind) if each.eq]
+    return operator.attrgetter(*names) if len(names) > 1 else partial(_few, names)
+
+
+def _few(names: list[str], record: object) -> tuple[object, ...]:
+    return tuple(getattr(record, name) for name in names)
+
+
+def _eq(self: Any, other: Any) -> bool:  # noqa: ANN401 - records
+    if other.__class__ is not self.__class__:
+        return NotImplemented
+    values = self.__values__
+    return values(self) == values(other)
+
+
+def _hash(self: Any) -> int:  # noqa: ANN401 - a record
+    return hash(self.__values__(self))
+
+
+def _getstate(self: object) -> dict[str, object]:
+    names = (each.name for each in _fields(type(self)))
+    return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+
+def _setstate(self: object, state: Mapping[str, object]) -> None:
+    for name, value in state.items():
+        object.__setattr__(self, name, value)
+
+
+def _refuse(_self: object, *_: object) -> NoReturn:
+    from attrs.exceptions import FrozenInstanceError  # noqa: PLC0415 - a defect
+
+    raise FrozenInstanceError
 
 
 @recursive_repr()
-def _repr(record: attrs.AttrsInstance) -> str:
-    fields = (_repr_of(record, field) for field in attrs.fields(type(record)) if field.repr)
+def _repr(record: object) -> str:
+    shown = (_repr_of(record, each) for each in _fields(type(record)) if each.repr)
     name = type(record).__qualname__.rpartition(">.")[2]
-    return f"{name}({', '.join(fields)})"
+    return f"{name}({', '.join(shown)})"
 
 
-def _repr_of(record: attrs.AttrsInstance, field: attrs.Attribute[object]) -> str:
-    show = field.repr if callable(field.repr) else repr
-    return f"{field.name}={show(getattr(record, field.name, attrs.NOTHING))}"
+def _repr_of(record: object, each: _Field) -> str:
+    show = each.repr if callable(each.repr) else repr
+    return f"{each.name}={show(getattr(record, each.name, _NOTHING))}"
 
+
+_METHODS = {
+    "__init__": _Later(_init),
+    "__attrs_attrs__": _Later(_attributes),
+    "__values__": _Later(_getter),
+    "__getstate__": _getstate,
+    "__setstate__": _setstate,
+}
 
 if TYPE_CHECKING:
-    from attrs import define, frozen
+    from attrs import NOTHING, Factory, asdict, define, evolve, field, fields, frozen, has
+    from attrs import AttrsInstance as Record
 else:
-    define = _sooner(attrs.define)
-    frozen = _sooner(attrs.frozen)
+    NOTHING, Factory, Record, field = _NOTHING, _Factory, Any, _field
+    asdict, evolve, fields, has = _asdict, _evolve, _fields, _has
+    define = _maker({**_METHODS, "__hash__": None})
+    frozen = _maker({**_METHODS, "__hash__": _hash, "__setattr__": _refuse, "__delattr__": _refuse})

@@ -6,16 +6,13 @@ All doors use these functions, so an answer has the same keys on the command lin
 from __future__ import annotations
 
 import functools
-import json
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
-import attrs
-from attrs import AttrsInstance
-
 from codex_checkpoints.core.codec import Codec, Misfit
 from codex_checkpoints.core.rollout.fields import is_object
+from codex_checkpoints.values import Record, fields, has
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -41,9 +38,9 @@ def add_hooks(converter: Converter) -> Converter:
     return converter
 
 
-def is_wire_record(cls: Any) -> TypeGuard[type[AttrsInstance]]:
+def is_wire_record(cls: Any) -> TypeGuard[type[Record]]:
     """Return whether a class is a record of this package."""
-    return attrs.has(cls) and cls.__module__.startswith(_PACKAGE)
+    return has(cls) and cls.__module__.startswith(_PACKAGE)
 
 
 def structure(value: object, cls: type[T]) -> T:
@@ -67,6 +64,8 @@ def as_bytes(value: object) -> bytes:
 
     The result is no JSON where there are no such bytes (NaN, half a surrogate pair).
     """
+    import json  # noqa: PLC0415 - only a call of `memory.apply` needs it
+
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except RecursionError:
@@ -82,10 +81,10 @@ def filled(cls: type[T], source: object, **others: object) -> T:
 
 @functools.cache
 def _rest(
-    cls: type[AttrsInstance], others: frozenset[str]
+    cls: type[Record], others: frozenset[str]
 ) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
     """Return the other fields of a class, and the function that reads them from a record."""
-    names = tuple(field.name for field in attrs.fields(cls) if field.name not in others)
+    names = tuple(field.name for field in fields(cls) if field.name not in others)
     # Of a single name `attrgetter` would give the value itself.
     single = len(names) == 1
     return names, (lambda it: (getattr(it, names[0]),)) if single else operator.attrgetter(*names)

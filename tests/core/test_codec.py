@@ -3,31 +3,31 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-import attrs
 import pytest
 
 from codex_checkpoints.core.codec import Codec, Form, Misfit
+from codex_checkpoints.values import field, frozen
 
 Even = Annotated[int, "even"]
 
 
-@attrs.frozen
+@frozen
 class Inner:
     long_name: str
     count: int | None = None
 
 
-@attrs.frozen
+@frozen
 class Outer:
     items: tuple[Inner, ...]
     kind: Literal["a", "b"] = "a"
     pair: tuple[int, str] | None = None
-    flags: Mapping[str, bool] = attrs.field(factory=dict[str, bool])
+    flags: Mapping[str, bool] = field(factory=dict[str, bool])
     anything: Any = None
-    derived: int = attrs.field(init=False, default=0)
+    derived: int = field(init=False, default=0)
 
 
-@attrs.frozen
+@frozen
 class Checked:
     size: Even = 0
 

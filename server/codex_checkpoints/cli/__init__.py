@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from codex_checkpoints import __version__, assembly
-from codex_checkpoints.assembly import Places
+from codex_checkpoints import __version__
 from codex_checkpoints.cli import histories, output, restores, running, sessions
 from codex_checkpoints.cli.commands import DONE, INTERRUPTED, REFUSED, Commands, Parser
-from codex_checkpoints.service.refusal import Cancelled, Refusal
+
+if TYPE_CHECKING:
+    from codex_checkpoints.assembly import Places
 
 COMMANDS: tuple[Callable[[Commands], None], ...] = (
     sessions.add,
@@ -39,18 +41,15 @@ COMMANDS: tuple[Callable[[Commands], None], ...] = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
     output.open_streams()
-    parser = _parser()
-    options = parser.read(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    options = _parser(given[0] if given else None).read(given)
     problem = None if options.check is None else options.check(options)
     if problem is not None:
         options.wrong(problem)
     where = _places(options)
     try:
         return options.run(options, where)
-    except Refusal as refusal:
-        output.refused(refusal, as_json=getattr(options, "json", False))
-        return REFUSED
-    except (KeyboardInterrupt, Cancelled):
+    except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         # The reader ended, as `| head` does.
@@ -62,11 +61,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output.say(f"storage_error: {error.strerror or error}")
         return REFUSED
     except Exception as error:  # noqa: BLE001 - a traceback would end with what may be a prompt
-        output.failed(error, as_json=getattr(options, "json", False))
-        return REFUSED
+        return _failed(error, as_json=getattr(options, "json", False))
+
+
+def _failed(error: Exception, *, as_json: bool) -> int:
+    from codex_checkpoints.service.refusal import Cancelled, Refusal
+
+    if isinstance(error, Cancelled):
+        return INTERRUPTED
+    if isinstance(error, Refusal):
+        output.refused(error, as_json=as_json)
+    else:
+        output.failed(error, as_json=as_json)
+    return REFUSED
 
 
 def _places(options: argparse.Namespace) -> Places:
+    from codex_checkpoints import assembly
+
     wrong: Callable[[str], NoReturn] = options.wrong
     try:
         return assembly.places(
@@ -76,7 +88,8 @@ def _places(options: argparse.Namespace) -> Places:
         wrong(str(error))
 
 
-def _parser() -> Parser:
+def _parser(first: str | None) -> Parser:
+    """Return the parser of the command that the first argument names, else that of all."""
     parser = Parser(
         prog="codex-checkpoints",
         description="Keep what a Codex session knows, as state.",
@@ -84,7 +97,7 @@ def _parser() -> Parser:
         "Begin with `sessions`, then `view` one of them.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = Commands(parser)
+    commands = Commands(parser, first)
     for add in COMMANDS:
         add(commands)
-    return parser
+    return parser if first is None or commands.added else _parser(None)

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
-import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-import attrs
-
-from codex_checkpoints import assembly
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.folder_options import folder_options
-from codex_checkpoints.operations.services import Services, Steps, carried_out, records_of
-from codex_checkpoints.presentation.terminal import Bar, Screen, plain
-from codex_checkpoints.service.reading.catalogue import Progress
-from codex_checkpoints.service.recovery import recover_prepared
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.values import fields
+
+if TYPE_CHECKING:
+    from codex_checkpoints.assembly import Places
+    from codex_checkpoints.cli.opening import Terminal
+    from codex_checkpoints.operations.services import Services, Steps
+    from codex_checkpoints.presentation.terminal import Screen
+    from codex_checkpoints.service.refusal import Refusal
 
 DONE, REFUSED, INTERRUPTED = 0, 1, 130
 """Exit codes; argparse itself ends with 2 for wrong usage."""
 
 Run = Callable[[argparse.Namespace, "Terminal"], int]
-RunAlone = Callable[[argparse.Namespace, Places], int]
+RunAlone = Callable[[argparse.Namespace, "Places"], int]
 Before = Callable[["Terminal", argparse.Namespace], None]
 """What is done with the sessions before the command runs."""
 
@@ -37,7 +34,7 @@ Check = Callable[[argparse.Namespace], str | None]
 Argument = Callable[[Any], object]
 """Add an argument to a parser, or to a group of one."""
 
-Lines = Callable[[Any, Screen], Iterable[str]]
+Lines = Callable[[Any, "Screen"], Iterable[str]]
 """Return the lines for people of what an operation returned."""
 
 _NO_COMMAND = "argument COMMAND: invalid choice: "
@@ -53,6 +50,8 @@ class Parser(argparse.ArgumentParser):
             message = f"no command {name}; --help lists them, and options come after the command"
         elif message.endswith("required: COMMAND"):
             message = "which command? --help lists them; `sessions` is one to begin with"
+        from codex_checkpoints.presentation.terminal import plain
+
         super().error(plain(message))
 
     def read(self, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -63,44 +62,18 @@ class Parser(argparse.ArgumentParser):
         return options
 
 
-class Terminal(Services):
-    """The sessions of one home for a command; progress and notices go to stderr."""
+class Later:
+    """The functions of a module, which is loaded when one of them is called."""
 
-    show: Callable[[Sequence[Any]], None] | None = None
-    """What prints hits of a search as they are found."""
+    def __init__(self, module: str) -> None:
+        self._module = f"codex_checkpoints.{module}"
 
-    def found(self, hits: Sequence[object]) -> bool:
-        """Print hits."""
-        if self.show is None:
-            return False
-        self.show(hits)
-        return True
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return a function of the module."""
+        return partial(self._run, name)
 
-    def asks_codex(self) -> None:
-        """Report why the command takes a while."""
-        output.say("Codex is asked for a summary, which takes a while; Ctrl-C stops it")
-
-    def look_around(self) -> None:
-        """Bring the index up to date, with a progress bar on a terminal.
-
-        A missing home holds no session; that is no error, but mostly a slip, so it is reported.
-        """
-        place = self.where.codex_home
-        if not os.path.isdir(place):
-            output.say(f"there is no folder {place}")
-        bar = Bar(sys.stderr, output.width(sys.stderr)) if sys.stderr.isatty() else None
-
-        def report(progress: Progress) -> bool:
-            if bar is not None:
-                bar.show(progress)
-            return True
-
-        try:
-            self.sessions.refresh(report)
-        finally:
-            if bar is not None:
-                bar.clear()
-        recover_prepared(self.sessions)
+    def _run(self, name: str, /, *given: object, **named: object) -> object:
+        return getattr(import_module(self._module), name)(*given, **named)
 
 
 def refresh(services: Terminal, _options: argparse.Namespace) -> None:
@@ -123,32 +96,27 @@ def with_sessions(
     run: Run, before: Before | None, options: argparse.Namespace, where: Places
 ) -> int:
     """Run a command with the sessions of a home, and close them in the end."""
+    from codex_checkpoints.cli.opening import opened
+
     with opened(where) as services:
         if before is not None:
             before(services, options)
         return run(options, services)
 
 
-@contextlib.contextmanager
-def opened(where: Places) -> Generator[Terminal]:
-    """Open the sessions of a home for a block."""
-    services = Terminal(where, assembly.assemble(where, environment=os.environ))
-    for problem in services.problems:
-        output.say(f"config.toml: {problem}")
-    try:
-        yield services
-    finally:
-        services.sessions.close()
-
-
 class Commands:
-    """The commands of a parser, each with the two options about folders."""
+    """The commands of a parser, each with the two options about folders.
 
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
+    With `only` no other command is added: a parser takes a while to make.
+    """
+
+    def __init__(self, parser: argparse.ArgumentParser, only: str | None = None) -> None:
+        self._only = only
+        self.added = False
         self._folders = folder_options()
         self._parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    def add(
+    def add(  # noqa: PLR0913 - what a command has
         self,
         name: str,
         about: str,
@@ -156,22 +124,32 @@ class Commands:
         *arguments: Argument,
         check: Check | None = None,
         before: Before | None = refresh,
-    ) -> argparse.ArgumentParser:
-        """Add a command that works with sessions; return its parser."""
+        usage: str | None = None,
+    ) -> None:
+        """Add a command that works with sessions."""
         run_alone = partial(with_sessions, run, before)
-        return self.add_alone(name, about, run_alone, *arguments, check=check)
+        self.add_alone(name, about, run_alone, *arguments, check=check, usage=usage)
 
     def add_alone(
-        self, name: str, about: str, run: RunAlone, *arguments: Argument, check: Check | None = None
-    ) -> argparse.ArgumentParser:
+        self,
+        name: str,
+        about: str,
+        run: RunAlone,
+        *arguments: Argument,
+        check: Check | None = None,
+        usage: str | None = None,
+    ) -> None:
         """Add a command that opens what it needs itself, from the folders it is given."""
+        if self._only not in {None, name}:
+            return
+        self.added = True
+        said = f"{about[0].upper()}{about[1:]}."
         added = self._parsers.add_parser(
-            name, help=about, description=f"{about[0].upper()}{about[1:]}.", parents=[self._folders]
+            name, help=about, description=said, usage=usage, parents=[self._folders]
         )
         added.set_defaults(run=run, check=check, wrong=added.error)
         for argument in arguments:
             argument(added)
-        return added
 
 
 def ask(options: argparse.Namespace, services: Services, operation: str, *others: object) -> Any:  # noqa: ANN401 - the record of any operation
@@ -180,10 +158,12 @@ def ask(options: argparse.Namespace, services: Services, operation: str, *others
     `operation` is `module.function` in `operations`, loaded here; `others` are given behind the
     params.
     """
+    from codex_checkpoints.operations.services import carried_out, records_of
+
     module, _, name = operation.partition(".")
     operate = getattr(import_module(f"codex_checkpoints.operations.{module}"), name)
     kind, _ = records_of(operate)
-    names = [field.name for field in attrs.fields(kind) if field.name in options]
+    names = [field.name for field in fields(kind) if field.name in options]
     found = operate(services, kind(**{name: getattr(options, name) for name in names}), *others)
     return carried_out(cast("Steps[Any]", found)) if isinstance(found, Generator) else found
 
@@ -215,6 +195,8 @@ def report(options: argparse.Namespace, record: object, lines: Iterable[str]) ->
 
 def screen(options: argparse.Namespace) -> Screen:
     """Return where lines are shown, with the folders given as options."""
+    from codex_checkpoints.presentation.terminal import Screen
+
     folders = (options.codex_home, options.state_dir)
     named = (os.path.abspath(folder) if folder else None for folder in folders)
     return Screen(output.width(), output.colour(), *named)
@@ -289,4 +271,6 @@ DIGEST_TOKENS = value(
 
 def wrong(problem: str) -> Refusal:
     """Return the refusal of an argument that only its command can check."""
+    from codex_checkpoints.service.refusal import Refusal
+
     return Refusal("invalid_payload", problem, {"problems": [problem]})

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
     A_TURN,
@@ -23,26 +21,26 @@ from codex_checkpoints.cli.commands import (
     JSON,
     SESSION,
     Commands,
-    Terminal,
+    Later,
     answer,
     ask,
     asks,
     flag,
-    opened,
     positive,
     refresh_for_session,
     report,
     screen,
     value,
 )
-from codex_checkpoints.core.checkpoint.text import redact
-from codex_checkpoints.presentation import histories as texts
-from codex_checkpoints.presentation.restores import diff_lines
-from codex_checkpoints.presentation.terminal import plain
-from codex_checkpoints.service.refusal import Refusal
 
 if TYPE_CHECKING:
+    from codex_checkpoints.assembly import Places
+    from codex_checkpoints.cli.opening import Terminal
     from codex_checkpoints.operations.compactions import Resumed
+    from codex_checkpoints.presentation import histories as texts
+    from codex_checkpoints.presentation import restores as differences
+else:
+    texts, differences = Later("presentation.histories"), Later("presentation.restores")
 
 
 def add(commands: Commands) -> None:
@@ -103,7 +101,7 @@ def add_compactions(commands: Commands) -> None:
 
 _history = asks("histories.history", texts.history_lines)
 _outline = asks("histories.outline", texts.outline_lines)
-_diff = asks("histories.diff", diff_lines)
+_diff = asks("histories.diff", differences.diff_lines)
 _uncompact = asks("compactions.uncompact", texts.uncompacted_lines)
 
 
@@ -113,6 +111,7 @@ def _one_form(options: argparse.Namespace) -> str | None:
 
 def _windows(options: argparse.Namespace, services: Terminal) -> int:
     from codex_checkpoints.core.history.windows import render
+    from codex_checkpoints.presentation.terminal import plain
     from codex_checkpoints.service.history import Histories
 
     histories = Histories(services.sessions)
@@ -133,6 +132,7 @@ def _losses(options: argparse.Namespace, services: Terminal) -> int:
 
 
 def _timeline(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.core.checkpoint.text import redact
     from codex_checkpoints.presentation.timelines import timeline_lines, timeline_svg
     from codex_checkpoints.service.timelines import write_picture
 
@@ -166,6 +166,9 @@ def _compact(options: argparse.Namespace, services: Terminal) -> int:
 
 
 def _resume(options: argparse.Namespace, where: Places) -> int:
+    from codex_checkpoints.cli.opening import opened
+    from codex_checkpoints.presentation.terminal import plain
+
     only_prints = options.print or options.json
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     program = _codex() if is_terminal and not only_prints else None
@@ -183,6 +186,7 @@ def _resume(options: argparse.Namespace, where: Places) -> int:
 
 def _codex() -> str:
     from codex_checkpoints.codex import program
+    from codex_checkpoints.service.refusal import Refusal
 
     found = program.find(os.environ.get("PATH", ""))
     if found is None:
@@ -194,6 +198,10 @@ def _codex() -> str:
 
 def _run(program: str, record: Resumed, where: Places) -> int:
     """Replace this process by Codex, in the folder of the session, or here if that is gone."""
+    import subprocess
+
+    from codex_checkpoints.service.refusal import Refusal
+
     if record.cwd is not None:
         try:
             os.chdir(record.cwd)

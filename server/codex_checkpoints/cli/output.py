@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import logging
 import os
 import sys
 from collections.abc import Iterable
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
-import orjson
+from codex_checkpoints import logs
 
-from codex_checkpoints.presentation.terminal import LogLine, defect, plain
-from codex_checkpoints.service.refusal import Refusal
+if TYPE_CHECKING:
+    from codex_checkpoints.service.refusal import Refusal
 
 
 def open_streams() -> None:
@@ -21,6 +19,15 @@ def open_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    logs.set_up_with(log_to_stderr)
+
+
+def log_to_stderr() -> None:
+    """Send the log of this program, and of libraries, to stderr."""
+    import logging
+
+    from codex_checkpoints.presentation.log import LogLine
+
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogLine("%(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
@@ -46,9 +53,13 @@ def write_lines(lines: Iterable[str]) -> None:
 
 def write_json(value: object, *, indent: bool = True) -> None:
     """Write a JSON document, or one line of it."""
+    import orjson
+
     try:
         data = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None)
     except TypeError:
+        import json
+
         # An argument may hold bytes that are no text.
         text = json.dumps(value, ensure_ascii=False, indent=2 if indent else None)
         data = text.encode(errors="replace")
@@ -57,6 +68,8 @@ def write_json(value: object, *, indent: bool = True) -> None:
 
 def say(sentence: str) -> None:
     """Print a line to stderr."""
+    from codex_checkpoints.presentation.terminal import plain
+
     print(plain(sentence), file=sys.stderr)
 
 
@@ -76,6 +89,8 @@ def refused(refusal: Refusal, *, as_json: bool) -> None:
 
 def failed(error: Exception, *, as_json: bool) -> None:
     """Report a defect of ours: as JSON on stdout, else in one line on stderr."""
+    from codex_checkpoints.presentation.log import defect
+
     what = defect(error)
     if as_json:
         write_json({"error": {"code": "internal", "message": what, "facts": {}}}, indent=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import TYPE_CHECKING
 
 from codex_checkpoints.cli.commands import (
     A_TURN,
@@ -14,7 +15,7 @@ from codex_checkpoints.cli.commands import (
     REFUSED,
     SESSION,
     Commands,
-    Terminal,
+    Later,
     answer,
     ask,
     asks,
@@ -26,8 +27,12 @@ from codex_checkpoints.cli.commands import (
     whole,
     wrong,
 )
-from codex_checkpoints.presentation import restores as texts
-from codex_checkpoints.presentation.terminal import plain
+
+if TYPE_CHECKING:
+    from codex_checkpoints.cli.opening import Terminal
+    from codex_checkpoints.presentation import restores as texts
+else:
+    texts = Later("presentation.restores")
 
 _PATH = "a file in the session's folder, or lines of it: src/a.py#L3-L9"
 _TO_PIN = (
@@ -125,6 +130,7 @@ def _verify(options: argparse.Namespace, services: Terminal) -> int:
 
 def _unmark(options: argparse.Namespace, services: Terminal) -> int:
     from codex_checkpoints.operations.marking import Unmarked, UnmarkParams, taken_away
+    from codex_checkpoints.presentation.terminal import plain
 
     gone = taken_away(services, UnmarkParams(options.session_id, options.checkpoint_id))
     record = Unmarked(gone.session_id, gone.checkpoint_id, removed=True)

@@ -8,22 +8,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Generator
-from types import FrameType
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
     DONE,
     JSON,
     Commands,
-    Terminal,
+    Later,
     answer,
     bounded,
     flag,
@@ -31,13 +26,17 @@ from codex_checkpoints.cli.commands import (
     screen,
     value,
 )
-from codex_checkpoints.presentation import sessions as texts
-from codex_checkpoints.service import following
-from codex_checkpoints.service.following import Changed, Follower
-from codex_checkpoints.service.refusal import Refusal
 
 if TYPE_CHECKING:
+    from types import FrameType
+
+    from codex_checkpoints.assembly import Places
+    from codex_checkpoints.cli.opening import Terminal
+    from codex_checkpoints.presentation import sessions as texts
+    from codex_checkpoints.service.following import Changed, Follower
     from codex_checkpoints.storage.watch import Watcher
+else:
+    texts = Later("presentation.sessions")
 
 
 def add_watch(commands: Commands) -> None:
@@ -79,6 +78,8 @@ def _wrong(options: argparse.Namespace) -> str | None:
 
 def _connect(options: argparse.Namespace, where: Places) -> int:
     from codex_checkpoints.operations.connecting import ConnectParams, connect
+    from codex_checkpoints.service.refusal import Refusal
+    from codex_checkpoints.values import evolve
 
     params = ConnectParams(options.dry_run, options.remove, options.status, _here())
     asks = sys.stdin.isatty() and sys.stdout.isatty()
@@ -116,8 +117,10 @@ def _doctor(options: argparse.Namespace, services: Terminal) -> int:
 
 
 def _watch(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.service.following import Follower
     from codex_checkpoints.storage.watch import Watcher
 
+    output.log_to_stderr()
     follower = Follower(services.sessions)
     if options.once:
         services.look_around()
@@ -139,6 +142,8 @@ def _watch(options: argparse.Namespace, services: Terminal) -> int:
 
 
 def _follow(follower: Follower, watcher: Watcher, show: Callable[[Changed], None]) -> None:
+    from codex_checkpoints.service import following
+
     folders: frozenset[str] = frozenset()
     while True:
         if follower.folders() != folders:
@@ -170,6 +175,7 @@ def _report(change: Changed, services: Terminal, options: argparse.Namespace) ->
 @contextlib.contextmanager
 def _ending_on_signals() -> Generator[None]:
     """End cleanly when asked to: SIGTERM counts like Ctrl+C."""
+    import signal
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

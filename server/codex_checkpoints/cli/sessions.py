@@ -10,9 +10,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-import orjson
-
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
     A_TURN,
@@ -23,7 +20,7 @@ from codex_checkpoints.cli.commands import (
     OF_OURS,
     SESSION,
     Commands,
-    Terminal,
+    Later,
     answer,
     ask,
     asks,
@@ -38,8 +35,13 @@ from codex_checkpoints.cli.commands import (
     with_sessions,
     wrong,
 )
-from codex_checkpoints.presentation import sessions as texts
-from codex_checkpoints.storage.contract import is_windows_path
+
+if TYPE_CHECKING:
+    from codex_checkpoints.assembly import Places
+    from codex_checkpoints.cli.opening import Terminal
+    from codex_checkpoints.presentation import sessions as texts
+else:
+    texts = Later("presentation.sessions")
 
 if TYPE_CHECKING:
     from codex_checkpoints.operations.searching import SearchHit
@@ -95,7 +97,7 @@ def add_memory(commands: Commands) -> None:
         JSON,
         check=_check_apply,
     )
-    notes = commands.add(
+    commands.add(
         "notes",
         "list the facts and decisions of a session, or take one back",
         _notes,
@@ -105,12 +107,10 @@ def add_memory(commands: Commands) -> None:
         JSON,
         check=_check_notes,
         before=refresh_for_session,
-    )
-    notes.usage = (
-        "%(prog)s SESSION [--json]\n"
+        usage="%(prog)s SESSION [--json]\n"
         "       %(prog)s revoke SESSION ID [--kind fact|decision] [--json]\n"
         "       %(prog)s anchors SESSION [--limit N] [--json]\n"
-        "       %(prog)s record SESSION REF"
+        "       %(prog)s record SESSION REF",
     )
 
 
@@ -159,6 +159,8 @@ def _recall(options: argparse.Namespace, services: Terminal) -> int:
 
 
 def _search(options: argparse.Namespace, services: Terminal) -> int:
+    import orjson
+
     from codex_checkpoints import wire
 
     count = 0
@@ -178,7 +180,7 @@ def _search(options: argparse.Namespace, services: Terminal) -> int:
     if options.json:
         output.write(b"\n]\n" if count else b"[]\n")
     elif not count:
-        output.say(texts.NOTHING_FOUND)
+        output.say(texts.nothing_found())
     if answer.more:
         output.say(texts.more_hits(count))
     return DONE
@@ -189,6 +191,8 @@ _rename = asks("sessions.rename", texts.renamed_lines)
 
 def _folder(path: str) -> str:
     """Return an absolute path; one of another system stays as written."""
+    from codex_checkpoints.storage.contract import is_windows_path
+
     return path if not path or is_windows_path(path) else os.path.abspath(path)
 
 
@@ -198,22 +202,24 @@ def _sessions(options: argparse.Namespace, services: Terminal) -> int:
     if not (record.items or options.json):
         is_filtered = options.search or options.cwd or options.archived
         none = texts.no_sessions(services.where.codex_home)
-        output.say(texts.NO_SESSION_FITS if is_filtered else none)
+        output.say(texts.no_session_fits() if is_filtered else none)
     return report(options, record, texts.session_lines(record, screen(options), time.time()))
 
 
 def _show(options: argparse.Namespace, services: Terminal) -> int:
-    output.write(ask(options, services, "sessions.show").text.encode())
+    output.write(ask(options, services, "views.show").text.encode())
     return DONE
 
 
 def _view(options: argparse.Namespace, services: Terminal) -> int:
     options.caps = None if options.caps is None else _caps(options.caps)
-    output.write(ask(options, services, "sessions.view").text.encode())
+    output.write(ask(options, services, "views.view").text.encode())
     return DONE
 
 
 def _caps(text: str) -> dict[str, object]:
+    import orjson
+
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:

@@ -13,8 +13,6 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
-from attrs import Factory
-
 from codex_checkpoints.codex import entries
 from codex_checkpoints.codex.entries import (
     SERVER_NAME,
@@ -25,7 +23,7 @@ from codex_checkpoints.codex.entries import (
 )
 from codex_checkpoints.codex.spans import HEADERS, Kind, Statement, statements, value_in
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import Factory, frozen
 
 BEGIN = "# >>> codex-checkpoints: added by `codex-checkpoints connect`, removed by `--remove`"
 END = "# <<< codex-checkpoints"

@@ -24,9 +24,8 @@ from typing import (
     get_type_hints,
 )
 
-import attrs
-
-from codex_checkpoints.values import define
+from codex_checkpoints.values import NOTHING, Record, define, field, has
+from codex_checkpoints.values import fields as fields_of
 
 _T = TypeVar("_T")
 
@@ -115,9 +114,9 @@ class Codec:
     sparse: bool = False
     null: bool = True
     keys_first: bool = False
-    own: Mapping[Any, Form] = attrs.field(factory=dict[Any, Form])
-    _writers: dict[Any, Callable[[Any], Any]] = attrs.field(init=False)
-    _readers: dict[Any, Callable[[Any], Any]] = attrs.field(init=False)
+    own: Mapping[Any, Form] = field(factory=dict[Any, Form])
+    _writers: dict[Any, Callable[[Any], Any]] = field(init=False)
+    _readers: dict[Any, Callable[[Any], Any]] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._writers = dict.fromkeys((*_PLAIN, float), _same)
@@ -147,8 +146,8 @@ class Codec:
             return None
 
     def _new_writer(self, kind: type) -> Callable[[Any], Any]:
-        if attrs.has(kind):
-            kept = [each.name for each in attrs.fields(kind) if each.init]
+        if has(kind):
+            kept = [each.name for each in fields_of(kind) if each.init]
             return partial(self._write_record, [*map(self.names, kept)], _taking(kept))
         if issubclass(kind, tuple | list):
             return lambda values: [self.write(each) for each in values]
@@ -192,7 +191,7 @@ class Codec:
             return partial(_sequence, origin, (inner[0], self._reader(inner[0])))
         if isinstance(origin, type) and issubclass(origin, Mapping):
             return partial(_mapping, inner[1], self._reader(inner[0]), self._reader(inner[1]))
-        if attrs.has(kind):
+        if has(kind):
             return partial(self._read_record, kind, self._fields(kind))
         raise TypeError(f"{kind} has no form as JSON")
 
@@ -204,15 +203,15 @@ class Codec:
         (other,) = others  # with several records the caller chooses by a key
         return partial(_optional, self._reader(other)) if self.null else self._reader(other)
 
-    def _fields(self, kind: type[attrs.AttrsInstance]) -> list[_Field]:
+    def _fields(self, kind: type[Record]) -> list[_Field]:
         types = get_type_hints(kind, include_extras=True)
         fields: list[_Field] = []
-        for each in attrs.fields(kind):
+        for each in fields_of(kind):
             if not each.init:
                 continue
             its = types[each.name]
             or_none = self.fill == "none" and NoneType in get_args(its)
-            defaulted = self.fill == "default" and each.default is not attrs.NOTHING
+            defaulted = self.fill == "default" and each.default is not NOTHING
             fields.append(
                 _Field(
                     alias=each.alias,
@@ -231,21 +230,21 @@ class Codec:
         missing: list[Problem] = []
         wrong: list[Problem] = []
         known = 0
-        for field in fields:
-            if field.key in members:
+        for its in fields:
+            if its.key in members:
                 known += 1
                 try:
-                    parts[field.alias] = field.read(members[field.key])
+                    parts[its.alias] = its.read(members[its.key])
                 except Misfit as misfit:
-                    wrong += [each.under(f".{field.key}", field.kind) for each in misfit.problems]
-            elif field.required:
+                    wrong += [each.under(f".{its.key}", its.kind) for each in misfit.problems]
+            elif its.required:
                 first = missing if self.keys_first else wrong
-                first.append(Problem(f".{field.key}", "missing"))
-            elif field.or_none:
-                parts[field.alias] = None
+                first.append(Problem(f".{its.key}", "missing"))
+            elif its.or_none:
+                parts[its.alias] = None
         unknown: list[Problem] = []
         if self.closed and known < len(members):
-            keys = {field.key for field in fields}
+            keys = {its.key for its in fields}
             extra = tuple(key for key in members if key not in keys)
             unknown = [Problem("", "unknown", keys=extra)]
         problems = (unknown + missing + wrong) if self.keys_first else (wrong + unknown)

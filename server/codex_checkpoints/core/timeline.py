@@ -6,8 +6,6 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
-from attrs import Factory, evolve
-
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
 from codex_checkpoints.core.history.choice import choose
@@ -20,7 +18,7 @@ from codex_checkpoints.core.rollout.outcome import outcome_in, outcome_of
 from codex_checkpoints.core.rollout.parsing import turn_id_of
 from codex_checkpoints.core.rollout.reader import Fold, Line
 from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, Turn
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import Factory, define, evolve, frozen
 
 MOST_ROWS = 400
 """With more turns a row stands for several."""

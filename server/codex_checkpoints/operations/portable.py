@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-import attrs
-
 from codex_checkpoints.codex import resume
 from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.core.portable.leaving import Left
@@ -15,7 +13,7 @@ from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.portable.importing import Importing
 from codex_checkpoints.service.portable.packing import Packed, Packing
 from codex_checkpoints.storage import records
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import asdict, frozen
 
 
 @frozen
@@ -209,7 +207,7 @@ def _counts(pack: Pack) -> PackCounts:
 
 
 def _left_behind(left: Left | Arrived) -> tuple[LeftBehind, ...]:
-    counts = attrs.asdict(left)
+    counts = asdict(left)
     found = ((reason, count, _SENTENCES[reason]) for reason, count in counts.items() if count)
     return tuple(
         LeftBehind(reason, count, one if count == 1 else several.format(n=count))

@@ -1,15 +1,8 @@
-"""Sessions: the list, one of them, its checkpoint and view, its name and place."""
+"""Sessions: the list, one of them, its name and place."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from attrs import evolve
-
-from codex_checkpoints.core.checkpoint.records import Caps as EffectiveCaps
 from codex_checkpoints.operations.services import Services, SessionParams, Steps, elsewhere
-from codex_checkpoints.service.connect.receipts import received
-from codex_checkpoints.service.deleting import Deleting
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.summaries import (
     SessionDetail,
@@ -18,7 +11,7 @@ from codex_checkpoints.service.summaries import (
 )
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import ThreadQuery
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 from codex_checkpoints.wire import filled
 
 __all__ = ["SessionList", "SessionSummary"]  # what presentation uses from here
@@ -38,39 +31,6 @@ class SessionsParams:
     limit: int | None = None
     cursor: str | None = None
     work_done_token: int | str | None = None
-
-
-@frozen
-class ShowParams:
-    """A session, and a turn for the state at its end."""
-
-    session_id: str
-    turn_id: str | None = None
-
-
-@frozen
-class ViewParams:
-    """A session, a turn of it, and caps by name that override the effective ones."""
-
-    session_id: str
-    turn_id: str | None = None
-    caps: dict[str, Any] | None = None
-
-
-@frozen
-class CheckpointText:
-    """A checkpoint, and the uris of files in it that are not what the session saw."""
-
-    text: str
-    changed: tuple[str, ...]
-
-
-@frozen
-class ViewText:
-    """A view, and the caps it was made with."""
-
-    text: str
-    caps: EffectiveCaps
 
 
 @frozen
@@ -114,29 +74,11 @@ def listed(services: Services, params: SessionsParams) -> SessionList:
 
 def session(services: Services, params: SessionParams) -> SessionDetail:
     """Return one session with its turns."""
+    from codex_checkpoints.service.connect.receipts import received
+
     detail = services.sessions.detail(params.session_id)
     receipts = received(services.sessions, params.session_id)
     return evolve(detail, received=receipts[-1] if receipts else None)
-
-
-def show(services: Services, params: ShowParams) -> CheckpointText:
-    """Return the bytes of a checkpoint, and which of its files changed."""
-    shown = services.sessions.show(params.session_id, params.turn_id)
-    if shown.changed:
-        services.changed((shown.session_id,), "rollout")
-    services.shown(shown.session_id)
-    artifacts = shown.checkpoint.artifacts.values()
-    changed = tuple(sorted(each.uri for each in artifacts if each.is_changed))
-    return CheckpointText(shown.data.decode(), changed)
-
-
-def view(services: Services, params: ViewParams) -> ViewText:
-    """Return a view and the caps in force."""
-    view = services.sessions.view(params.session_id, params.turn_id, params.caps)
-    if view.of.changed:
-        services.changed((view.of.session_id,), "rollout")
-    services.shown(view.of.session_id)
-    return ViewText(view.text, view.caps)
 
 
 def rename(services: Services, params: RenameParams) -> SessionSummary:
@@ -173,6 +115,8 @@ def delete(services: Services, params: DeleteParams) -> Deleted:
 
 def removed(services: Services, params: DeleteParams) -> SessionSummary:
     """Remove a session that we made; return its summary."""
+    from codex_checkpoints.service.deleting import Deleting
+
     deleting = Deleting(services.sessions, stamps.now, stamps.new_id)
     return _changed(services, deleting.delete(params.session_id, force=params.force))
 

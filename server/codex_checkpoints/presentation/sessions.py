@@ -22,8 +22,6 @@ from codex_checkpoints.presentation.terminal import (
 if TYPE_CHECKING:
     from codex_checkpoints.operations import connecting, digests, memory, searching, sessions
 
-NO_SESSION_FITS = "No session fits; leave out --search, --cwd or --archived to see more."
-
 
 def session_lines(page: sessions.SessionList, screen: Screen, now: float) -> list[str]:
     """Return one line a session: when, how full, in which folder, what about."""
@@ -65,7 +63,9 @@ def hit_lines(hits: Sequence[digests.Hit], screen: Screen) -> list[str]:
     return lines
 
 
-NOTHING_FOUND = "No session holds it; with a capital in the text, case counts."
+def nothing_found() -> str:
+    """Return that no line was found."""
+    return "No session holds it; with a capital in the text, case counts."
 
 
 def more_hits(count: int) -> str:
@@ -86,6 +86,11 @@ def found_lines(hits: Sequence[searching.SearchHit], screen: Screen) -> list[str
         head = plain(f"  {turn}#{hit.seq}  {hit.kind}  ")
         lines.append(f"{screen.tinted(DIM, head)}{plain(hit.line)}")
     return lines
+
+
+def no_session_fits() -> str:
+    """Return that the list is empty because of its options."""
+    return "No session fits; leave out --search, --cwd or --archived to see more."
 
 
 def no_sessions(codex_home: str) -> str:

@@ -1,17 +1,15 @@
-"""What texts at a terminal need: harmless characters, widths, colours, lines of the log."""
+"""What texts at a terminal need: harmless characters, widths, colours."""
 
 from __future__ import annotations
 
-import logging
 import re
-import traceback
 import unicodedata
-from datetime import datetime
-from types import TracebackType
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from codex_checkpoints.service.reading.catalogue import Progress
 from codex_checkpoints.values import frozen
+
+if TYPE_CHECKING:
+    from codex_checkpoints.service.reading.catalogue import Progress
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _FRACTION = re.compile(r"\.[0-9]+(?=Z$)")
@@ -21,8 +19,6 @@ NARROW = 60
 
 _LEAST_ROOM = 10
 _OF_OURS = re.compile(r"`codex-checkpoints ([^`]*)`")
-
-_Raised = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
 def plain(text: str) -> str:
@@ -93,6 +89,8 @@ class Screen:
 
     def moment_here(self, stamp: str) -> str:
         """Return a time in UTC, and beside it as the clock here shows it where that differs."""
+        from datetime import datetime  # noqa: PLC0415 - few answers show it
+
         try:
             here = datetime.fromisoformat(stamp).astimezone()
         except (ValueError, OverflowError):
@@ -135,44 +133,6 @@ def columns(text: str) -> int:
         else 1
         for character in text
     )
-
-
-def defect(error: BaseException) -> str:
-    """Return the type of an exception and its place in our code; its message may hold a prompt."""
-    package = __name__.partition(".")[0]
-    frames = traceback.walk_tb(error.__traceback__)
-    places = [(str(frame.f_globals.get("__name__")), line) for frame, line in frames]
-    ours = [place for place in places if place[0].partition(".")[0] == package]
-    module, line = (ours or places or [("-", 0)])[-1]
-    return f"{type(error).__name__} at {module}:{line}"
-
-
-class LogLine(logging.Formatter):
-    """A line of the log, without control characters.
-
-    Of an exception it has the type and the places, never the message, which may hold a prompt.
-    """
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
-        """Return the line."""
-        return plain(super().formatMessage(record))
-
-    def formatException(self, ei: _Raised) -> str:  # noqa: N802 - logging's own name
-        """Return types and places, what led to the exception first."""
-        return "\n".join(map(plain, _lines_of(ei[1])))
-
-
-def _lines_of(error: BaseException | None) -> list[str]:
-    lines: list[str] = []
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        codes = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-        places = [f"  {code.co_filename}:{line} {code.co_name}" for code, line in codes]
-        lines = [*places, f"  {type(error).__name__}", *lines]
-        hidden = error.__suppress_context__
-        error = error.__cause__ or (None if hidden else error.__context__)
-    return lines
 
 
 class Bar:

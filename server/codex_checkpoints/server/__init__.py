@@ -24,7 +24,7 @@ from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCRe
 
 from codex_checkpoints import __version__, protocol, wire
 from codex_checkpoints.assembly import Places
-from codex_checkpoints.presentation.terminal import LogLine
+from codex_checkpoints.presentation.log import LogLine
 from codex_checkpoints.server.app import App
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 

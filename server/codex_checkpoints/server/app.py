@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from attrs import evolve
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
@@ -27,10 +26,10 @@ from codex_checkpoints.service import following
 from codex_checkpoints.service.following import Follower
 from codex_checkpoints.service.reading.catalogue import Progress
 from codex_checkpoints.service.reading.pace import Pace
-from codex_checkpoints.service.recovery import recover_prepared
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.watch import Watcher
+from codex_checkpoints.values import evolve
 
 logger = logging.getLogger(__name__)
 
@@ -282,7 +281,7 @@ class App:
             report = types.WorkDoneProgressReport(message=message, percentage=percent)
             for token in tuple(self._waiting):
                 self._server.work_done_progress.report(token, report)
-        await self._work(recover_prepared, sessions)
+        await self._work(assembly.settle_prepared, sessions)
         self._indexed = True
 
     async def _follow(self, follower: Follower) -> None:

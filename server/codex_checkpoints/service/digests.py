@@ -11,8 +11,6 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import islice
 
-from attrs import evolve
-
 from codex_checkpoints.core.checkpoint.records import FOLDER
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction.handoff import COMPACTION
@@ -46,7 +44,7 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.standing import last_line_with
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.records import MARKERS
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 MOST_TOKENS = 32_000
 _NEAR = 1 << 21

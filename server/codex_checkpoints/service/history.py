@@ -6,8 +6,6 @@ between, so the second pass stops where the first did.  Nothing is written.
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from codex_checkpoints import logs
 from codex_checkpoints.core.compaction.installed import Retracing
 from codex_checkpoints.core.compaction.kinds import Past
@@ -32,7 +30,7 @@ from codex_checkpoints.service.refusal import Refusal, unreadable
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import OURS, Row, UnreadableSource
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 _TRIES = 3
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 
-from attrs import evolve
-
 from codex_checkpoints.core.compaction.records import Installed
 from codex_checkpoints.core.portable.reading import links_of
 from codex_checkpoints.core.restore.lineage import (
@@ -44,7 +42,7 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.summaries import source_of
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 _BEGINNING = 1 << 20
 """Bytes of a subagent's file that are searched for its first task."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import evolve
-
 from codex_checkpoints.core.compaction.handoff import COMPACTION
 from codex_checkpoints.core.compaction.records import Installed, Range, began_session
 from codex_checkpoints.core.losses.account import Account
@@ -37,7 +35,7 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
 )
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 LONGEST_WINDOW = 1 << 22
 """Bytes read at most while a caller waits."""

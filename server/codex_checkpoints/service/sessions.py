@@ -124,7 +124,8 @@ Report = Callable[[Progress], bool]
 class Sessions:
     """The use cases around sessions and their checkpoints.
 
-    `is_referred_to` returns whether records of operations forbid to delete a session.
+    `is_referred_to` returns whether records of operations forbid to delete a session; `archive`
+    what moves the session files, if anything does.
     """
 
     def __init__(
@@ -133,7 +134,7 @@ class Sessions:
         records: Records,
         settings: Settings,
         is_referred_to: IsReferredTo | None = None,
-        codex: CodexArchive | None = None,
+        archive: Callable[[], CodexArchive | None] = lambda: None,
     ) -> None:
         self.catalogue = catalogue
         self.records = records
@@ -147,7 +148,7 @@ class Sessions:
         self.timelines: dict[str, object] = {}
         """What the newest timelines read, by path, to read only on."""
         self._is_referred_to = is_referred_to
-        self._codex = codex
+        self._archive = archive
         self._unreported: set[str] = set()
 
     @cached_property
@@ -169,7 +170,7 @@ class Sessions:
         """Return what changes threads."""
         from codex_checkpoints.service.threads import ThreadManager  # noqa: PLC0415
 
-        return ThreadManager(self.catalogue, self._is_referred_to, self._codex)
+        return ThreadManager(self.catalogue, self._is_referred_to, self._archive())
 
     @cached_property
     def compactions(self) -> CompactionRecords:

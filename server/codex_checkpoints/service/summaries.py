@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
 import orjson
-from attrs import Factory
 
 from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Caps, status_of
@@ -23,7 +22,7 @@ from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage.contract import OURS, BadQuery, Row, ThreadQuery
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import IMPORTS, MARKERS, RESTORES, UPDATES, Look, Records
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import Factory, define, frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.service.kept import CompactionRecords

@@ -11,8 +11,6 @@ from collections.abc import Callable, Generator, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
@@ -38,7 +36,7 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
     Unsupported,
 )
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import define, evolve, frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.codex.app_server import AskingFailed

@@ -7,8 +7,6 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Literal
 
-from attrs import evolve
-
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.markers import marker_set_of
@@ -22,7 +20,7 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.records import MARKERS
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 MOST_EVENTS = 1024
 """The newest so many events are kept."""

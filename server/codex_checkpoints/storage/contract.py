@@ -16,9 +16,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Protocol
 
-from attrs import Factory
-
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import Factory, frozen
 
 OURS = "codex-checkpoints"
 """The originator of the threads that we make, which alone may be deleted."""
@@ -462,6 +460,16 @@ class ThreadStore(Protocol):
 
     def remember(self, path: str, look: Look, state: object) -> None:
         """Keep the state of a reader of a rollout, JSON values; it may be lost at any time."""
+
+    def kept_digest(self, path: str, made_of: str) -> str | None:
+        """Return the text that `keep_digest` was given last about a rollout, made of the same."""
+        ...
+
+    def keep_digest(self, path: str, made_of: str, text: str) -> None:
+        """Keep a text with quotes of a rollout, until that is gone; it may be lost at any time."""
+
+    def drop_digests(self) -> None:
+        """Keep no such text of any rollout."""
 
     # lifecycle
 

@@ -1,9 +1,10 @@
 """The index: what readers found in the session files, in SQLite.  It is a cache.
 
 One row a file answers every list; a second table holds the states of large files, so that a reader
-need not begin at their first byte.  A database that is absent, old or damaged is made anew; one
-that is locked or read-only is kept in memory, and `fallback` holds the reason.  Several processes
-may use it at once (WAL); a lost race costs a second look at a file.
+need not begin at their first byte; a third the digest that a hook gave last of a session.  A
+database that is absent, old or damaged is made anew; one that is locked or read-only is kept in
+memory, and `fallback` holds the reason.  Several processes may use it at once (WAL); a lost race
+costs a second look at a file.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import attrs
 import orjson
 
 from codex_checkpoints import logs
 from codex_checkpoints.storage.contract import Look, Rollout, Row
+from codex_checkpoints.values import fields
 
-VERSION = 6
+VERSION = 7
 _BUSY_SECONDS = 5.0
 _PAUSE = 0.01
 
@@ -30,14 +31,19 @@ _PAUSE = 0.01
 # A row with its rollout spread out: that one's fields first.
 _COLUMNS = (
     *("path", "thread_id", "rollout_id", "archived", "compressed", "size", "mtime_ns", "inode"),
-    *(field.name for field in attrs.fields(Row) if field.name != "rollout"),
+    *(field.name for field in fields(Row) if field.name != "rollout"),
 )
 _OWN = operator.attrgetter(*_COLUMNS[8:])
 _TABLES = {
     "rollouts": f"({', '.join(_COLUMNS)}, PRIMARY KEY (path)) WITHOUT ROWID",
     "states": "(path PRIMARY KEY, size, mtime_ns, inode, state)",
+    "digests": "(path PRIMARY KEY, made_of, text)",
 }
-_SHAPE = {"rollouts": _COLUMNS, "states": ("path", "size", "mtime_ns", "inode", "state")}
+_SHAPE = {
+    "rollouts": _COLUMNS,
+    "states": ("path", "size", "mtime_ns", "inode", "state"),
+    "digests": ("path", "made_of", "text"),
+}
 _PUT = f"INSERT OR REPLACE INTO rollouts VALUES ({', '.join('?' * len(_COLUMNS))})"
 
 
@@ -85,6 +91,7 @@ class Index:
             if paths:
                 database.executemany("DELETE FROM rollouts WHERE path = ?", paths)
                 database.executemany("DELETE FROM states WHERE path = ?", paths)
+                database.executemany("DELETE FROM digests WHERE path = ?", paths)
             database.executemany(_PUT, values)
 
         self._write(write)
@@ -102,6 +109,26 @@ class Index:
         put = "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)"
         values = (path, *look, orjson.dumps(state))
         self._write(lambda database: database.execute(put, values))
+
+    def digest(self, path: str, made_of: str) -> str | None:
+        """Return the text that was kept of a file, None if it was made of anything else."""
+        with contextlib.suppress(sqlite3.Error):
+            query = "SELECT text FROM digests WHERE path = ? AND made_of = ?"
+            found = self._connection.execute(query, (path, made_of)).fetchone()
+            return found[0] if found is not None and isinstance(found[0], str) else None
+        return None
+
+    def put_digest(self, path: str, made_of: str, text: str) -> None:
+        """Keep the text of a file."""
+        put = "INSERT OR REPLACE INTO digests VALUES (?, ?, ?)"
+        self._write(lambda database: database.execute(put, (path, made_of, text)))
+
+    def drop_digests(self) -> None:
+        """Keep no text of any file."""
+        with contextlib.suppress(sqlite3.Error):
+            if self._connection.execute("SELECT 1 FROM digests LIMIT 1").fetchone() is None:
+                return
+        self._write(lambda database: database.execute("DELETE FROM digests"))
 
     def close(self) -> None:
         """Let go of the database."""

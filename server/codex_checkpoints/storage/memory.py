@@ -10,8 +10,6 @@ import hashlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from attrs import evolve
-
 from codex_checkpoints.storage import query as queries
 from codex_checkpoints.storage.contract import (
     Appended,
@@ -35,6 +33,7 @@ from codex_checkpoints.storage.index import Index
 from codex_checkpoints.storage.lines import End, end_of, id_of, lines_behind, lines_of
 from codex_checkpoints.storage.rollout_file import ChunkReader
 from codex_checkpoints.storage.store import RolloutStore, refuse_archived
+from codex_checkpoints.values import evolve
 
 PLACE = "memory:"
 _PORTION = 1 << 16

@@ -157,6 +157,15 @@ class RolloutStore(ABC, Generic[Lock]):
     def remember(self, path: str, look: Look, state: object) -> None:
         self._index.put_state(path, look, state)
 
+    def kept_digest(self, path: str, made_of: str) -> str | None:
+        return self._index.digest(path, made_of)
+
+    def keep_digest(self, path: str, made_of: str, text: str) -> None:
+        self._index.put_digest(path, made_of, text)
+
+    def drop_digests(self) -> None:
+        self._index.drop_digests()
+
     def archive_thread(self, thread_id: str) -> Rollout:
         return self._move(thread_id, archived=True)
 

@@ -27,11 +27,9 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-import attrs
-
 from codex_checkpoints.core.checkpoint.records import FOLDER
 from codex_checkpoints.storage.file_lock import open_flags
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import define, field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -253,7 +251,7 @@ class _Place:
     base: str
     root: str
     outside: bool
-    _real_folders: dict[str, str | None] = attrs.field(factory=dict[str, "str | None"])
+    _real_folders: dict[str, str | None] = field(factory=dict[str, "str | None"])
 
     def path(self, uri: str) -> str | None:
         """Return the path of a file by text alone; None where it may not be looked at."""

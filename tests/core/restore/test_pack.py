@@ -21,7 +21,7 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.digest.gathering import Gathering
-from codex_checkpoints.core.digest.records import Check, Ended, Gathered, Where
+from codex_checkpoints.core.digest.records import Check, Gathered, Where
 from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.core.restore.pack import (
     HEADINGS,
@@ -54,6 +54,7 @@ from codex_checkpoints.core.restore.references import (
 from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.core.rollout.outcome import Outcome
+from codex_checkpoints.core.rollout.turns import Ended
 from restoring import EMPTY, ORIGIN, SOURCE, carried, sections_in
 from rollouts import Form
 from updates import V1, V2

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 import orjson
-from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.records import (
     Artifact,
@@ -21,6 +20,7 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.codec import Codec, Form, Misfit
 from codex_checkpoints.core.rollout.fields import is_object
+from codex_checkpoints.values import evolve
 
 SCHEMA_VERSION = 1
 

@@ -31,9 +31,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Literal, TypeGuard, assert_never
 
-import attrs
 import orjson
-from attrs import Factory
 
 from codex_checkpoints.core.checkpoint.payloads import (
     MAX_DEPENDENCIES,
@@ -56,7 +54,7 @@ from codex_checkpoints.core.checkpoint.text import one_line, secret_in, value
 from codex_checkpoints.core.codec import camel
 from codex_checkpoints.core.rollout.fields import is_object
 from codex_checkpoints.core.rollout.paths import encoded
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import Factory, evolve, fields, frozen, has
 
 TASK = "task"
 """The `ref` for the message that set the task (DSC-82)."""
@@ -155,8 +153,8 @@ def _texts(part: object, at: str) -> Iterator[tuple[str, str]]:
     elif _is_tuple(part):
         for place, each in enumerate(part):
             yield from _texts(each, f"{at}[{place}]")
-    elif attrs.has(type(part)):
-        for each in attrs.fields(type(part)):
+    elif has(type(part)):
+        for each in fields(type(part)):
             yield from _texts(getattr(part, each.name), f"{at}.{camel(each.name)}".lstrip("."))
 
 
@@ -464,7 +462,7 @@ def _resolved(claim: Claim, task: str | None) -> Claim:
     evidence = claim.evidence
     if task is None or (evidence.source, evidence.ref) != ("user", TASK):
         return claim
-    return attrs.evolve(claim, evidence=attrs.evolve(evidence, ref=task))
+    return evolve(claim, evidence=evolve(evidence, ref=task))
 
 
 def _stored(payload: Mapping[str, object], claim: Claim, session: Known) -> Mapping[str, object]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from types import MappingProxyType
 
-from attrs import evolve
-
 from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import (
     UNKNOWN_HASH,
@@ -34,7 +32,7 @@ from codex_checkpoints.core.rollout.fields import (
     renew,
     text_of,
 )
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 
 @frozen

@@ -10,14 +10,12 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType, UnionType
 from typing import Annotated, Literal, Union, cast, get_args, get_origin
 
-import attrs
-from attrs import field
-
 from codex_checkpoints.core.checkpoint.records import NOTHING, EvidenceSource
 from codex_checkpoints.core.checkpoint.text import one_line, value
 from codex_checkpoints.core.codec import Codec, Form, Misfit, Problem, camel
 from codex_checkpoints.core.rollout.fields import CONTROLS, is_object
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import NOTHING as NO_DEFAULT
+from codex_checkpoints.values import Record, field, fields, frozen, has
 
 MAX_DEPENDENCIES = 16
 """`claims` refuses more, with `limit_exceeded`."""
@@ -165,7 +163,7 @@ def _must(kind: object, why: str) -> str:
         return "must be a list"
     if get_origin(kind) is Literal:
         return f"must be one of {', '.join(get_args(kind))}"
-    if isinstance(kind, type) and attrs.has(kind):
+    if isinstance(kind, type) and has(kind):
         return "must be an object"
     return why or "must be a text"
 
@@ -248,20 +246,20 @@ def schema() -> dict[str, object]:
     }
 
 
-def _properties(record: type[attrs.AttrsInstance]) -> dict[str, object]:
+def _properties(record: type[Record]) -> dict[str, object]:
     return {
         camel(each.name): _part(each.type)
         | ({"description": each.metadata["doc"]} if each.metadata else {})
-        for each in attrs.fields(record)
+        for each in fields(record)
     }
 
 
-def _required(record: type[attrs.AttrsInstance]) -> list[str]:
+def _required(record: type[Record]) -> list[str]:
     """Return the keys without a default, and `evidence`."""
     return [
         camel(each.name)
-        for each in attrs.fields(record)
-        if each.default is attrs.NOTHING or each.name == "evidence"
+        for each in fields(record)
+        if each.default is NO_DEFAULT or each.name == "evidence"
     ]
 
 
@@ -276,7 +274,7 @@ def _part(kind: object) -> dict[str, object]:
     if origin is tuple:
         most = {"maxItems": MAX_DEPENDENCIES} if inner[0] is DependencyClaim else {}
         return {"type": "array", "items": _part(inner[0]), **most}
-    if isinstance(kind, type) and attrs.has(kind):
+    if isinstance(kind, type) and has(kind):
         return {
             "type": "object",
             "properties": _properties(kind),

@@ -6,11 +6,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Literal
 
-import attrs
-from attrs import field
-
 from codex_checkpoints.core.codec import camel
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import asdict, evolve, field, fields, frozen
 
 ArtifactKind = Literal["file", "tool_output", "command"]
 EvidenceSource = Literal["user", "file", "tool_output"]
@@ -139,7 +136,7 @@ def resting_on_evidence(fact: Fact) -> Fact:
     if evidence.source != "file" or any(each.uri == evidence.ref for each in fact.depends_on):
         return fact
     own = Dependency(evidence.ref, evidence.hash or UNKNOWN_HASH)
-    return attrs.evolve(fact, depends_on=(own, *fact.depends_on))
+    return evolve(fact, depends_on=(own, *fact.depends_on))
 
 
 def holds(dependency: Dependency, artifacts: Mapping[str, Artifact]) -> bool:
@@ -216,7 +213,7 @@ class Caps:
     max_value_chars: int = MAX_VALUE_CHARS
 
     def __attrs_post_init__(self) -> None:
-        for name, value in attrs.asdict(self).items():
+        for name, value in asdict(self).items():
             least = 1 if name == "max_value_chars" else 0
             if type(value) is not int or value < least:
                 message = f"{camel(name)} must be a whole number of at least {least}"
@@ -224,13 +221,13 @@ class Caps:
 
     def replaced(self, chosen: Mapping[str, object]) -> Caps:
         """Return these caps with those in `chosen`, named as in JSON; raises `BadCaps`."""
-        names = {camel(field.name): field.name for field in attrs.fields(Caps)}
+        names = {camel(field.name): field.name for field in fields(Caps)}
         unknown = sorted(set(chosen) - set(names))
         if unknown:
             message = f"unknown cap {unknown[0]!r}; known are {', '.join(names)}"
             raise BadCaps(message)
-        return attrs.evolve(self, **{names[name]: value for name, value in chosen.items()})
+        return evolve(self, **{names[name]: value for name, value in chosen.items()})
 
     def as_json(self) -> dict[str, int]:
         """Return the caps under their JSON names."""
-        return {camel(field.name): getattr(self, field.name) for field in attrs.fields(Caps)}
+        return {camel(field.name): getattr(self, field.name) for field in fields(Caps)}

@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, assert_never
 
-import attrs
-
 from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS, Caps, Checkpoint
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.handoff import handoff, is_empty
@@ -37,7 +35,7 @@ from codex_checkpoints.core.history.tokens import (
 from codex_checkpoints.core.rollout.fields import Json, text_of, texts_of
 from codex_checkpoints.core.rollout.ours import is_ours
 from codex_checkpoints.core.rollout.payloads import LeftOut
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 
 @frozen
@@ -391,9 +389,9 @@ def build(
         def nothing(beside: Sequence[str], before: int) -> Digest:
             return Digest(budget=quote(beside, before).budget)
 
-        built = _build(history, checkpoint, caps, attrs.evolve(terms, digest=nothing))
+        built = _build(history, checkpoint, caps, evolve(terms, digest=nothing))
         if isinstance(built, Replacement):
-            return attrs.evolve(built, digest_refused=built.digest.budget >= LEAST_TOKENS)
+            return evolve(built, digest_refused=built.digest.budget >= LEAST_TOKENS)
     return built
 
 
@@ -440,7 +438,7 @@ def _build(
     built = reported(history, terms, items, origins, bound, pieces)
     if isinstance(built, Declined):
         return built
-    return attrs.evolve(built, view=view, digest=digest, digest_refused=refused)
+    return evolve(built, view=view, digest=digest, digest_refused=refused)
 
 
 def reported(  # noqa: PLR0913, PLR0917 - both sides, and what became of each item
@@ -505,7 +503,7 @@ def _pieces(
         each = chosen.get(place)
         if each is not None and place in staying:
             found = piece(place, past, "truncated" if each.cut_tokens else "kept")
-            found = attrs.evolve(found, cut_tokens=each.cut_tokens, left_out=each.left_out)
+            found = evolve(found, cut_tokens=each.cut_tokens, left_out=each.left_out)
         elif each is not None:
             found = piece(place, past, "over_target")
         elif place in selection.only_payload:

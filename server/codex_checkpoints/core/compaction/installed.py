@@ -10,8 +10,6 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from attrs import evolve
-
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.history.choice import Choice, choose
 from codex_checkpoints.core.history.items import Item, payloads_of
@@ -20,7 +18,7 @@ from codex_checkpoints.core.history.survey import Outline, Said, Survey, first_s
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, whole_of
 from codex_checkpoints.core.rollout.reader import Fold, Line
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 _USAGE = (
     "input_tokens",

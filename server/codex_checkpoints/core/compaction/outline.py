@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import attrs
-
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
 from codex_checkpoints.core.compaction.offering import WindowBudget
 from codex_checkpoints.core.history.tokens import approximate_tokens
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 MAX_CHUNKS = 16
 RECENT_TURNS = 32
@@ -60,16 +58,16 @@ def outline_of(turns: Iterable[OutlineTurn], budget: WindowBudget) -> Outline:
     outline = Outline()
     for turn in turns:
         short = cut(one_line(turn.text), MAX_VALUE_CHARS)
-        recent = (*outline.recent, attrs.evolve(turn, text=short))
+        recent = (*outline.recent, evolve(turn, text=short))
         if len(recent) <= RECENT_TURNS + CHUNK_TURNS:
-            outline = attrs.evolve(outline, recent=recent)
+            outline = evolve(outline, recent=recent)
             continue
         old, new = recent[:CHUNK_TURNS], recent[CHUNK_TURNS:]
         outline = Outline(_bounded((*outline.chunks, _chunk(old)), MAX_CHUNKS), new)
     if outline.tokens < budget.trigger:
         return outline
     while outline.tokens > budget.target and len(outline.chunks) > 1:
-        outline = attrs.evolve(outline, chunks=_bounded(outline.chunks, len(outline.chunks) - 1))
+        outline = evolve(outline, chunks=_bounded(outline.chunks, len(outline.chunks) - 1))
     while outline.tokens > budget.target and len(outline.recent) > 1:
         old, new = outline.recent[:1], outline.recent[1:]
         outline = Outline(_bounded((*outline.chunks, _chunk(old)), 1), new)
@@ -85,5 +83,5 @@ def _bounded(chunks: tuple[Chunk, ...], most: int) -> tuple[Chunk, ...]:
     if len(chunks) <= most:
         return chunks
     first, second = chunks[:2]
-    merged = attrs.evolve(first, last=second.last, last_window=second.last_window)
+    merged = evolve(first, last=second.last, last_window=second.last_window)
     return (merged, *chunks[2:])

@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-import attrs
 import orjson
 
 from codex_checkpoints.core.checkpoint.canonical import kept
@@ -26,7 +25,7 @@ from codex_checkpoints.core.compaction.kinds import AUTHORS, Author, Kind, Past,
 from codex_checkpoints.core.history.tokens import of_item
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json, is_object
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 Strategy = Literal["checkpoint", "codex"]
 Determinism = Literal["deterministic", "model", "provider"]
@@ -231,7 +230,7 @@ def recalled(history: Sequence[Past], known: Sequence[Past]) -> tuple[Past, ...]
 
 def _dated(history: Sequence[Past], known: Sequence[Past | Remaining]) -> tuple[Past, ...]:
     dated = (
-        past if each.ref is None else attrs.evolve(past, at=each.at, ref=each.ref)
+        past if each.ref is None else evolve(past, at=each.at, ref=each.ref)
         for past, each in zip(history, known, strict=False)
     )
     return (*dated, *history[len(known) :])

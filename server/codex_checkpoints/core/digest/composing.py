@@ -12,8 +12,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
 
-from attrs import Factory, evolve
-
 from codex_checkpoints.core.checkpoint.policy import standing_policy
 from codex_checkpoints.core.checkpoint.records import IGNORED
 from codex_checkpoints.core.checkpoint.text import redact
@@ -25,7 +23,7 @@ from codex_checkpoints.core.digest.records import Answer, Check, Gathered, Quote
 from codex_checkpoints.core.rollout import script
 from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import Factory, define, evolve, frozen
 
 SECTIONS: Final = (
     "STATUS",

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import orjson
-from attrs import Factory, evolve
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
@@ -55,7 +54,7 @@ from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of
 from codex_checkpoints.core.rollout.payloads import without_payloads
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
 from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, Turn, Turns
-from codex_checkpoints.values import define
+from codex_checkpoints.values import Factory, define, evolve
 
 TEXTS = 1 << 21
 """Code points of calls, outputs and answers that are kept to be quoted line by line."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 
-from attrs import Factory
-
 from codex_checkpoints.core.rollout import patch
 from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of, texts_of
 from codex_checkpoints.core.rollout.items import CommandRun, FilesChanged, ToolCall
 from codex_checkpoints.core.rollout.reader import Line
-from codex_checkpoints.values import define
+from codex_checkpoints.values import Factory, define
 
 _NAME = 60
 """Code points of a name."""

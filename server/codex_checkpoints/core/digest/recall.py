@@ -11,8 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from attrs import evolve
-
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED
 from codex_checkpoints.core.checkpoint.text import redact
@@ -35,7 +33,7 @@ from codex_checkpoints.core.rollout.outcome import outcome_in
 from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of
 from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line
 from codex_checkpoints.core.rollout.turns import Turns
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 Kind = Literal["user", "assistant", "call", "output", "patch", "summary", "file"]
 

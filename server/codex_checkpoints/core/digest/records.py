@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Literal
 
-from attrs import Factory, evolve
-
 from codex_checkpoints.core.digest.patches import Counts
 from codex_checkpoints.core.rollout.outcome import Outcome
 from codex_checkpoints.core.rollout.turns import Ended
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import Factory, define, evolve, frozen
 
 MOST_NAMES = 64
 """With so many names of one file no more are kept."""

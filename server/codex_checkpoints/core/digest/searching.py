@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
-from attrs import evolve
-
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Observation, name_of
 from codex_checkpoints.core.digest.gathering import CALLS
@@ -21,7 +19,7 @@ from codex_checkpoints.core.digest.recall import MOST_HITS, Entry, Kind, shown
 from codex_checkpoints.core.rollout.fields import text_of
 from codex_checkpoints.core.rollout.parsing import turn_id_of
 from codex_checkpoints.core.rollout.reader import Fold, Line
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 _AS_IT_IS: Final = re.compile(r"[ !#-\[\]-~]+")
 """What JSON does not escape, however often it is put into a JSON text."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from attrs import Factory
-
 from codex_checkpoints.core.history.survey import (
     Compaction,
     ItemsAdded,
@@ -23,7 +21,7 @@ from codex_checkpoints.core.history.survey import (
 )
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.items import RolledBack, TaskEnded, TaskStarted
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import Factory, define, frozen
 
 
 @frozen

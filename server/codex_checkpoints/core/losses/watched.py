@@ -32,8 +32,6 @@ from __future__ import annotations
 
 import hashlib
 
-from attrs import Factory, evolve
-
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.state import Observation, State, name_of
 from codex_checkpoints.core.checkpoint.text import value
@@ -42,7 +40,7 @@ from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.fields import object_of, renew, text_of
 from codex_checkpoints.core.rollout.items import Action, CommandRun, ToolCall
 from codex_checkpoints.core.rollout.outcome import UNKNOWN, Outcome, outcome_in, outcome_of
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import Factory, define, evolve, frozen
 
 MAX_LISTED = 64
 """How many changed files, and how many failing commands, a loss lists."""

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from typing import TypeVar
 
-from attrs import evolve
-
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
     MAX_VALUE_CHARS,
@@ -53,7 +51,7 @@ from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.markers import Marker, MarkerSet, label_of
 from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.rollout.fields import Json, is_list, is_object, list_of, object_of
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 T = TypeVar("T")
 

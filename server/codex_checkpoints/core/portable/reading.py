@@ -13,7 +13,6 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 import orjson
-from attrs import evolve
 
 from codex_checkpoints.core.audit import sealed
 from codex_checkpoints.core.checkpoint.canonical import kept
@@ -59,7 +58,7 @@ from codex_checkpoints.core.restore.markers import MAX_PINS, Marker, created, la
 from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.core.restore.references import WEAK
 from codex_checkpoints.core.rollout.fields import CONTROLS, is_list, is_object
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 Code = Literal["invalid_payload", "limit_exceeded", "policy_text"]
 

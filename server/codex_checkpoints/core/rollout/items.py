@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from attrs import field
-
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import field, frozen
 
 
 @frozen

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from attrs import evolve
-
 from codex_checkpoints.core.rollout import items
 from codex_checkpoints.core.rollout.fields import (
     Json,
@@ -28,6 +26,7 @@ from codex_checkpoints.core.rollout.fields import (
     whole_of,
     words_of,
 )
+from codex_checkpoints.values import evolve
 
 Makers = Mapping[str, items.Signal | Callable[[Json], items.Item]]
 """By type: what makes an item of a payload, or the signal that is all a line gives."""

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-import attrs
-
 from codex_checkpoints.core.rollout.fields import content_hash
 from codex_checkpoints.core.rollout.items import FileChange
+from codex_checkpoints.values import evolve
 
 BEGIN = "*** Begin Patch"
 _END = "*** End Patch"
@@ -43,7 +42,7 @@ def files_of(patch: str) -> tuple[FileChange, ...]:
         if not marker.startswith(_MOVE):
             changes.extend(_header(marker))
         elif target and changes and changes[-1].kind == "update" and not changes[-1].move_to:
-            changes[-1] = attrs.evolve(changes[-1], move_to=target)
+            changes[-1] = evolve(changes[-1], move_to=target)
     _close(changes, added)
     return tuple(changes)
 
@@ -51,7 +50,7 @@ def files_of(patch: str) -> tuple[FileChange, ...]:
 def _close(changes: list[FileChange], added: list[str]) -> None:
     """Give an added file, whose lines have ended, the hash of its content."""
     if changes and changes[-1].kind == "add" and changes[-1].added is None:
-        changes[-1] = attrs.evolve(changes[-1], added=content_hash("".join(added)))
+        changes[-1] = evolve(changes[-1], added=content_hash("".join(added)))
     added.clear()
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 import orjson
-from attrs import Factory
 
 from codex_checkpoints.core.rollout.fields import (
     NOTHING,
@@ -25,7 +24,7 @@ from codex_checkpoints.core.rollout.fields import (
 )
 from codex_checkpoints.core.rollout.items import Unreadable
 from codex_checkpoints.core.rollout.parsing import BOM, record_of
-from codex_checkpoints.values import define
+from codex_checkpoints.values import Factory, define
 
 CHUNK = 1 << 16
 """Bytes to feed at a time; larger pieces were slower."""

@@ -9,8 +9,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from attrs import evolve
-
 from codex_checkpoints.core.rollout import patch, shell
 from codex_checkpoints.core.rollout.fields import (
     is_list,
@@ -36,7 +34,7 @@ from codex_checkpoints.core.rollout.looking import only_looks
 from codex_checkpoints.core.rollout.outcome import Outcome, outcome_in, outcome_of
 from codex_checkpoints.core.rollout.script import ShellReading, read_script
 from codex_checkpoints.core.rollout.turns import Steps
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 
 @frozen

@@ -11,8 +11,6 @@ import contextlib
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from attrs import evolve
-
 from codex_checkpoints import logs
 from codex_checkpoints.codex.app_server import nobody
 from codex_checkpoints.core.compaction.building import (
@@ -91,7 +89,7 @@ from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.service.undertaking import added
 from codex_checkpoints.storage.contract import Item, NewThread, Row, in_text
 from codex_checkpoints.storage.records import MARKERS
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import define, evolve, frozen
 
 
 @frozen

@@ -11,8 +11,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 
-import attrs
-
 from codex_checkpoints import logs
 from codex_checkpoints.core.compaction.installed import Moment
 from codex_checkpoints.core.compaction.records import (
@@ -257,8 +255,7 @@ def fields_of(record: Installed | Undone) -> dict[str, object]:
 
 def without_reasons(results: Sequence[HookResult]) -> list[dict[str, object]]:
     """Return hook results without their reasons, which are texts of others."""
-    shown = attrs.filters.exclude(attrs.fields(HookResult).reason)
-    return [attrs.asdict(each, filter=shown) for each in results]
+    return [{"number": each.number, "outcome": each.outcome} for each in results]
 
 
 def moment(at: datetime) -> Moment:

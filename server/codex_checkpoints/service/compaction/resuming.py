@@ -6,8 +6,6 @@ itself, and no text of a session has an influence (JUN-22).
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from codex_checkpoints import logs
 from codex_checkpoints.core.compaction import offering
 from codex_checkpoints.core.compaction.offering import Between, Offer
@@ -19,7 +17,7 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.service.summaries import SessionSummary
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 
 @frozen

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from attrs import evolve
-
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction.installed import (
@@ -46,7 +44,7 @@ from codex_checkpoints.service.reading.session_file import (
 from codex_checkpoints.service.refusal import Refusal, unreadable
 from codex_checkpoints.service.sessions import Sessions, may_mean
 from codex_checkpoints.storage.contract import Item, Look, Row, UnreadableSource
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 
 @frozen

@@ -11,8 +11,6 @@ import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Literal
 
-from attrs import evolve
-
 from codex_checkpoints.codex import config, file_edit, hooks
 from codex_checkpoints.codex.entries import CannotEdit, Entries, Hooks
 from codex_checkpoints.codex.file_edit import Snapshot
@@ -34,7 +32,7 @@ from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.service.undertaking import close, operation_of, undertaking
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.records import Records
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import define, evolve, frozen
 
 ConnectRequest = Literal["connect", "remove"]
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import orjson
-from attrs import evolve
 
 from codex_checkpoints.codex import entries
 from codex_checkpoints.codex.config import Found
@@ -20,7 +19,7 @@ from codex_checkpoints.codex.program import Answer, SeenHook
 from codex_checkpoints.core.rollout.fields import is_object, text_of
 from codex_checkpoints.storage.audit import AUDIT
 from codex_checkpoints.storage.records import HOOK_FAILED, RECEIPTS
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 TOOLS = "mcp"
 """The name under which the calls of our tools are reported; a hook's call has that of its event."""

@@ -11,8 +11,10 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.handoff import bundle, is_due
 from codex_checkpoints.core.history.items import texts
+from codex_checkpoints.service.connect.kept_digest import Wanted, digest_for, drop_digests
 from codex_checkpoints.service.reading.session_file import has_ended
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions, session_of
@@ -103,19 +105,24 @@ class Hooking:
         window = self._window(row, view)
         text = None
         if is_due(source, checkpoint, view, window.items):
-            text = bundle(view, self._digest(row, source, window))
+            text = bundle(view, self._digest(row, source, window, checkpoint))
         return self._receipt(call, row, text, window.window_id, checkpoint.seq, view)
 
-    def _digest(self, row: Row, source: str, window: CurrentWindow) -> str:
+    def _digest(self, row: Row, source: str, window: CurrentWindow, checkpoint: Checkpoint) -> str:
         """Return the digest beside a view: on a resume only what the history no longer holds."""
-        setting = self._sessions.settings.hook_digest_tokens
-        if not setting or (source != "compact" and not row.compactions):
+        setting, whole = self._sessions.settings.hook_digest_tokens, source == "compact"
+        drop_digests(self._sessions)
+        if not setting or not (whole or row.compactions):
             return ""
-        from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - few views need it
+        said = ["\n".join(texts(item)) for item in window.items if item.get("role") == "user"]
 
-        said = ("\n".join(texts(item)) for item in window.items if item.get("role") == "user")
-        digests = Digests(self._sessions)
-        return digests.injected(row, setting, tuple(said), whole=source == "compact")
+        def make() -> str:
+            from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - rarely needed
+
+            return Digests(self._sessions).injected(row, setting, said, whole=whole)
+
+        wanted = Wanted(setting, said, whole)
+        return digest_for(self._sessions, row, checkpoint, wanted, make)
 
     def _before(self, call: Call, row: Row) -> Given:
         """Store the checkpoint, and mark the last turn that has ended."""

@@ -7,8 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from attrs import evolve
-
 from codex_checkpoints.codex import config, file_edit, hooks, program
 from codex_checkpoints.codex.app_server import AskingFailed
 from codex_checkpoints.codex.config import Found
@@ -26,7 +24,7 @@ from codex_checkpoints.service.connect.doors import (
     mcp_door,
     unreadable,
 )
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 CONFIG, HOOKS = "config.toml", "hooks.json"
 

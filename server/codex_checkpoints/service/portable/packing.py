@@ -10,8 +10,6 @@ import os
 from collections.abc import Callable, Collection, Iterator
 from typing import Literal
 
-from attrs import evolve
-
 from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.portable.leaving import Left, SessionContents, note_events, packed
 from codex_checkpoints.core.portable.pack import (
@@ -39,7 +37,7 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import OneStep, operation_of, undertaking
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import Row, UnreadableSource
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import define, evolve, frozen
 
 
 @frozen

@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 import orjson
-from attrs import evolve
 
 from codex_checkpoints import logs
 from codex_checkpoints.codex import SCRATCH
@@ -37,7 +36,7 @@ from codex_checkpoints.storage.contract import (
     ThreadStore,
     UnreadableSource,
 )
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 
 def row_of(rollout: Rollout, session: SessionFile) -> Row:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice, zip_longest
 
-from attrs import evolve
-
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.rollout.fields import load, object_of
 from codex_checkpoints.core.rollout.items import SessionMeta
@@ -28,7 +26,7 @@ from codex_checkpoints.storage.contract import (
     ThreadStore,
     UnreadableSource,
 )
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 _ENDLESS = 1 << 62
 

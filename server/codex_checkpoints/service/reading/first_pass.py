@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from attrs import Factory
-
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.rollout.items import HistoryBase
 from codex_checkpoints.core.rollout.parsing import head_of
@@ -28,7 +26,7 @@ from codex_checkpoints.storage.contract import (
     Row,
     UnreadableSource,
 )
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import Factory, define, frozen
 
 
 @frozen

@@ -11,8 +11,6 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator
 
-from attrs import Factory, asdict
-
 from codex_checkpoints.core.checkpoint.canonical import state_codec
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, State, no_seed
@@ -22,7 +20,7 @@ from codex_checkpoints.core.rollout.parsing import BOM, head_of
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage.contract import Mark, Reading, RolloutReader, UnreadableSource
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import Factory, asdict, define, frozen
 
 Locate = Callable[[str], str | None]
 """From a rollout id to its path."""

@@ -12,8 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from attrs import Factory
-
 from codex_checkpoints.core.history.leading import before_task, leading
 from codex_checkpoints.core.restore.references import FallbackKind
 from codex_checkpoints.core.restore.trace import Trace
@@ -37,7 +35,7 @@ from codex_checkpoints.service.reading.session_file import (
     lines_of,
 )
 from codex_checkpoints.storage.contract import Copied, Item, RolloutReader, Row, UnreadableSource
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import Factory, define, frozen
 
 _FIRST = "first_window_id"
 _WINDOW_IDS = frozenset({_FIRST, "previous_window_id", "window_id"})

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from attrs import evolve, field
-
 from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.memory import replay as replayed
@@ -94,7 +92,7 @@ from codex_checkpoints.service.restore.copying import (
 from codex_checkpoints.service.sessions import Sessions, not_current
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.workspace import Workspace
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import define, evolve, field, frozen
 
 
 @frozen

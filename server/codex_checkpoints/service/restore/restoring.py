@@ -10,8 +10,6 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
-from attrs import evolve
-
 from codex_checkpoints import logs
 from codex_checkpoints.codex import resume
 from codex_checkpoints.core.checkpoint.memory import line_of as noted
@@ -62,7 +60,7 @@ from codex_checkpoints.service.undertaking import added, removed, undertaking
 from codex_checkpoints.storage.contract import Copied, Item, NewThread, Row, UnreadableSource
 from codex_checkpoints.storage.durable import Append, StorageError
 from codex_checkpoints.storage.records import MARKERS, OBSERVED, UPDATES
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import define, evolve, frozen
 
 
 @frozen

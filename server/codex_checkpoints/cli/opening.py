@@ -1,0 +1,76 @@
+"""Open the sessions of a home for a command."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from codex_checkpoints import assembly
+from codex_checkpoints.assembly import Places
+from codex_checkpoints.cli import output
+from codex_checkpoints.operations.services import Services
+
+if TYPE_CHECKING:
+    from codex_checkpoints.presentation.terminal import Bar
+    from codex_checkpoints.service.reading.catalogue import Progress
+
+
+class Terminal(Services):
+    """The sessions of one home for a command; progress and notices go to stderr."""
+
+    show: Callable[[Sequence[Any]], None] | None = None
+    """What prints hits of a search as they are found."""
+
+    def found(self, hits: Sequence[object]) -> bool:
+        """Print hits."""
+        if self.show is None:
+            return False
+        self.show(hits)
+        return True
+
+    def asks_codex(self) -> None:
+        """Report why the command takes a while."""
+        output.say("Codex is asked for a summary, which takes a while; Ctrl-C stops it")
+
+    def look_around(self) -> None:
+        """Bring the index up to date, with a progress bar on a terminal.
+
+        A missing home holds no session; that is no error, but mostly a slip, so it is reported.
+        """
+        place = self.where.codex_home
+        if not os.path.isdir(place):
+            output.say(f"there is no folder {place}")
+        bar = _bar() if sys.stderr.isatty() else None
+
+        def report(progress: Progress) -> bool:
+            if bar is not None:
+                bar.show(progress)
+            return True
+
+        try:
+            self.sessions.refresh(report)
+        finally:
+            if bar is not None:
+                bar.clear()
+        assembly.settle_prepared(self.sessions)
+
+
+def _bar() -> Bar:
+    from codex_checkpoints.presentation.terminal import Bar
+
+    return Bar(sys.stderr, output.width(sys.stderr))
+
+
+@contextlib.contextmanager
+def opened(where: Places) -> Generator[Terminal]:
+    """Open the sessions of a home for a block."""
+    services = Terminal(where, assembly.assemble(where, environment=os.environ))
+    for problem in services.problems:
+        output.say(f"config.toml: {problem}")
+    try:
+        yield services
+    finally:
+        services.sessions.close()

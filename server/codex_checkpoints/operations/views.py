@@ -1,0 +1,62 @@
+"""The checkpoint and the view of a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codex_checkpoints.core.checkpoint.records import Caps as EffectiveCaps
+from codex_checkpoints.operations.services import Services
+from codex_checkpoints.values import frozen
+
+
+@frozen
+class ShowParams:
+    """A session, and a turn for the state at its end."""
+
+    session_id: str
+    turn_id: str | None = None
+
+
+@frozen
+class ViewParams:
+    """A session, a turn of it, and caps by name that override the effective ones."""
+
+    session_id: str
+    turn_id: str | None = None
+    caps: dict[str, Any] | None = None
+
+
+@frozen
+class CheckpointText:
+    """A checkpoint, and the uris of files in it that are not what the session saw."""
+
+    text: str
+    changed: tuple[str, ...]
+
+
+@frozen
+class ViewText:
+    """A view, and the caps it was made with."""
+
+    text: str
+    caps: EffectiveCaps
+
+
+def show(services: Services, params: ShowParams) -> CheckpointText:
+    """Return the bytes of a checkpoint, and which of its files changed."""
+    shown = services.sessions.show(params.session_id, params.turn_id)
+    if shown.changed:
+        services.changed((shown.session_id,), "rollout")
+    services.shown(shown.session_id)
+    artifacts = shown.checkpoint.artifacts.values()
+    changed = tuple(sorted(each.uri for each in artifacts if each.is_changed))
+    return CheckpointText(shown.data.decode(), changed)
+
+
+def view(services: Services, params: ViewParams) -> ViewText:
+    """Return a view and the caps in force."""
+    view = services.sessions.view(params.session_id, params.turn_id, params.caps)
+    if view.of.changed:
+        services.changed((view.of.session_id,), "rollout")
+    services.shown(view.of.session_id)
+    return ViewText(view.text, view.caps)
