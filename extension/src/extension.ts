@@ -16,6 +16,7 @@ import { pinCommands } from "./pins.ts";
 import { packCommands } from "./portable.ts";
 import { Restores, restoreCommands } from "./restoring.ts";
 import { provideBadges } from "./rows.ts";
+import { searchCommands } from "./searching.ts";
 import { SessionPages, sessionPageCommands } from "./sessionPage.ts";
 import { sessionCommands } from "./sessions.ts";
 import { SessionTree } from "./sessionTree.ts";
@@ -54,6 +55,7 @@ export function activate(context: vscode.ExtensionContext): void {
       ...serverCommands(app),
       ...sessionCommands(app),
       ...sessionPageCommands(app, pages),
+      ...searchCommands(app),
       ...checkpointCommands(app),
       ...noteCommands(app),
       ...markerCommands(app),
