@@ -756,7 +756,7 @@ def test_a_session_that_is_resumed_as_it_was_left_is_given_the_digest_that_was_k
     done = alone(home, SERVED_AND_SEEN)
 
     assert json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"] == first
-    assert first.endswith(f"\n\n{text}")
+    assert first.endswith(f"\n\n{json.loads(text)['digest']}")
     assert path == str(home.path())
     assert b"codex_checkpoints.core.digest.composing" not in done.stderr.split()
     assert made_anew(home) == first
@@ -797,7 +797,8 @@ def test_a_kept_digest_counts_only_where_all_that_it_is_made_of_is_the_same(
     assert before != after == made_anew(home)
 
 
-def test_a_damaged_text_of_another_build_is_not_given(home: Home):
+@pytest.mark.parametrize("text", ["x'00'", "'sesame'", "'{}'"])
+def test_a_damaged_text_or_one_of_another_build_is_not_given(home: Home, text: str):
     lost_some(home)
     first = given_to(home, "resume")
     with closing(sqlite3.connect(home.state / "index.sqlite")) as index:
@@ -805,7 +806,7 @@ def test_a_damaged_text_of_another_build_is_not_given(home: Home):
         index.commit()
     assert given_to(home, "resume") == first
     with closing(sqlite3.connect(home.state / "index.sqlite")) as index:
-        index.execute("UPDATE digests SET text = x'00'")
+        index.execute(f"UPDATE digests SET text = {text}")
         index.commit()
     assert given_to(home, "resume") == first
 

@@ -16,6 +16,7 @@ from typing import (
     Any,
     Literal,
     NamedTuple,
+    TypeGuard,
     TypeVar,
     Union,
     cast,
@@ -93,6 +94,8 @@ class _Field(NamedTuple):
     key: str
     kind: Any
     read: Callable[[Any], Any]
+    plain: Collection[type]
+    """The types of values that fit as they are."""
     required: bool
     """Whether a missing key is a problem."""
     or_none: bool
@@ -217,7 +220,8 @@ class Codec:
                     alias=each.alias,
                     key=self.names(each.name),
                     kind=its,
-                    read=self._reader(its),
+                    read=(read := self._reader(its)),
+                    plain=read.args[0] if _is_plain(read) else (),
                     required=not (or_none or defaulted),
                     or_none=or_none,
                 )
@@ -233,8 +237,12 @@ class Codec:
         for its in fields:
             if its.key in members:
                 known += 1
+                part = members[its.key]
+                if type(part) in its.plain:
+                    parts[its.alias] = part
+                    continue
                 try:
-                    parts[its.alias] = its.read(members[its.key])
+                    parts[its.alias] = its.read(part)
                 except Misfit as misfit:
                     wrong += [each.under(f".{its.key}", its.kind) for each in misfit.problems]
             elif its.required:
@@ -278,6 +286,10 @@ def _owned(read: Callable[[Any], Any], value: object) -> Any:
         raise
     except (TypeError, ValueError) as error:
         raise Misfit([Problem("", "value", why=str(error))]) from error
+
+
+def _is_plain(read: Callable[[Any], Any]) -> TypeGuard[partial[Any]]:
+    return isinstance(read, partial) and read.func is _any_of
 
 
 def _any_of(kinds: Collection[type], value: object) -> object:

@@ -11,20 +11,19 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.handoff import bundle, is_due
-from codex_checkpoints.core.history.items import texts
-from codex_checkpoints.service.connect.kept_digest import Wanted, digest_for, drop_digests
+from codex_checkpoints.service.connect.kept_answer import Answer, kept_answer
+from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.reading.session_file import has_ended
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions, session_of
-from codex_checkpoints.service.standing import CurrentWindow, window_of
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.records import HOOK_FAILED, Records
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.core.losses.watched import Missed
+    from codex_checkpoints.service.standing import CurrentWindow
 
 Event = Literal["SessionStart", "PreCompact", "PostCompact", "UserPromptSubmit"]
 
@@ -102,27 +101,26 @@ class Hooking:
         view, checkpoint = shown.text, shown.of.checkpoint
         if not is_due(source, checkpoint, view, ()):
             return self._receipt(call, row, None, None, checkpoint.seq)
-        window = self._window(row, view)
-        text = None
-        if is_due(source, checkpoint, view, window.items):
-            text = bundle(view, self._digest(row, source, window, checkpoint))
-        return self._receipt(call, row, text, window.window_id, checkpoint.seq, view)
+        answer = kept_answer(
+            self._sessions, row, shown, source, lambda: self._answer(row, source, shown)
+        )
+        text = None if answer.digest is None else bundle(view, answer.digest)
+        return self._receipt(call, row, text, answer.window_id, checkpoint.seq, view)
 
-    def _digest(self, row: Row, source: str, window: CurrentWindow, checkpoint: Checkpoint) -> str:
-        """Return the digest beside a view: on a resume only what the history no longer holds."""
+    def _answer(self, row: Row, source: str, shown: View) -> Answer:
+        """Return the digest to give with a view: on a resume what the history no longer holds."""
+        window = self._window(row, shown.text)
+        if not is_due(source, shown.of.checkpoint, shown.text, window.items):
+            return Answer(None, window.window_id)
         setting, whole = self._sessions.settings.hook_digest_tokens, source == "compact"
-        drop_digests(self._sessions)
         if not setting or not (whole or row.compactions):
-            return ""
+            return Answer("", window.window_id)
+        from codex_checkpoints.core.history.items import texts  # noqa: PLC0415 - few views need it
+        from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - as above
+
         said = ["\n".join(texts(item)) for item in window.items if item.get("role") == "user"]
-
-        def make() -> str:
-            from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - rarely needed
-
-            return Digests(self._sessions).injected(row, setting, said, whole=whole)
-
-        wanted = Wanted(setting, said, whole)
-        return digest_for(self._sessions, row, checkpoint, wanted, make)
+        digest = Digests(self._sessions).injected(row, setting, said, whole=whole)
+        return Answer(digest, window.window_id)
 
     def _before(self, call: Call, row: Row) -> Given:
         """Store the checkpoint, and mark the last turn that has ended."""
@@ -179,6 +177,8 @@ class Hooking:
         return self._sessions.find(session)
 
     def _window(self, row: Row, view: str) -> CurrentWindow:
+        from codex_checkpoints.service.standing import window_of  # noqa: PLC0415 - as above
+
         try:
             return window_of(self._sessions, row, view)
         except UnreadableSource as error:
