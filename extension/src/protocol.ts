@@ -633,6 +633,7 @@ export interface LineageNode {
   readonly available: boolean;
   readonly archived: boolean;
   readonly windows: readonly LineageWindow[];
+  readonly updatedAt: string | null;
 }
 
 /**

@@ -7,6 +7,7 @@ import { resume } from "./compaction.ts";
 import { onTurn } from "./markers.ts";
 import { titleOf } from "./model/branches.ts";
 import { type Checkpoint, checkpointNodes } from "./model/checkpoint.ts";
+import { lineageRows } from "./model/lineage.ts";
 import { labelOf } from "./model/markers.ts";
 import type { FromPage } from "./model/pages.ts";
 import {
@@ -22,6 +23,7 @@ import { openPanel, Page, pagesAt } from "./panel.ts";
 import {
   BranchesRequest,
   DigestRequest,
+  LineageRequest,
   MarksRequest,
   NotesRequest,
   SessionRequest,
@@ -108,12 +110,21 @@ class SessionPage {
       }, PAUSE_MS);
     };
     let isStale = false;
+    // A session that changes for the first time may be a new branch of this one.
+    const others = new Set<string>();
+    const concerns = (changes: ReadonlySet<string>) => {
+      const isNew = [...changes].some((id) => !others.has(id));
+      for (const id of changes) {
+        others.add(id);
+      }
+      return isNew || changes.has(sessionId);
+    };
     const subscriptions = [
       app.feed.onDidChange((changes) => {
         const down = whyDown(app.server.state);
         if (down !== null) {
           this.page.complain(down, true);
-        } else if (changes === null || changes.has(sessionId)) {
+        } else if (changes === null || concerns(changes)) {
           isStale = true;
           if (panel.visible) {
             later();
@@ -191,7 +202,7 @@ class SessionPage {
   async #view(): Promise<SessionView> {
     const { server } = this.#app;
     const sessionId = this.#sessionId;
-    const [detail, timeline, digest, shown, notes, marks, branches] = await Promise.all([
+    const [detail, timeline, digest, shown, notes, marks, branches, lineage] = await Promise.all([
       server.request(SessionRequest, { sessionId }),
       server.request(TimelineRequest, { sessionId }),
       server.request(DigestRequest, { sessionId, turnId: null, tokens: null }),
@@ -199,6 +210,7 @@ class SessionPage {
       server.request(NotesRequest, { sessionId }),
       server.request(MarksRequest, { sessionId }),
       server.request(BranchesRequest, { sessionId }),
+      server.request(LineageRequest, { sessionId }),
     ]);
     const { summary } = detail;
     this.#session = summary;
@@ -227,6 +239,7 @@ class SessionPage {
       window: summary.contextWindow,
       trigger: summary.contextWindow === null ? null : detail.budget.trigger,
       digest,
+      lineage: lineageRows(lineage),
       kept: keptLists(checkpointNodes(checkpoint, notes.items, summary, Date.now())),
     };
   }

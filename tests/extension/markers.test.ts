@@ -340,6 +340,7 @@ function lineageNode(
     title: `of ${id}`,
     available: true,
     archived: false,
+    updatedAt: at,
     windows: [{ ...window, openedAt: at }],
     ...some,
   };

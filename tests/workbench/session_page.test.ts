@@ -98,6 +98,25 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
     await turn.getByText("One more thing").waitFor();
   });
 
+  await step(t, "its lineage is a picture, and each session in it opens", async () => {
+    const [marker] = lab.run("marks", session) as { checkpointId: string }[];
+    assert.ok(marker !== undefined);
+    for (const mode of ["soft", "hard"]) {
+      lab.run("restore", session, marker.checkpointId, "--mode", mode);
+    }
+    const lineage = front.locator(".lineage");
+    await lineage.getByRole("listitem").nth(2).waitFor();
+    await lineage.scrollIntoViewIfNeeded();
+    await isForEverybody(workbench, "lineage of a session");
+    await lineage.getByRole("button").first().click();
+    await page
+      .getByRole("tab", { name: /before the cache/ })
+      .first()
+      .waitFor();
+    await inFront(page).getByText("this session").waitFor();
+    await page.keyboard.press("ControlOrMeta+W");
+  });
+
   await step(t, "a turn is restored from, by the keyboard alone", async () => {
     await slider.focus();
     await page.keyboard.press("Home");

@@ -2,6 +2,7 @@
 
 import type { SessionDigest, TimelineEvent, TimelineTurn, TurnEntry } from "../protocol.ts";
 import type { CheckpointNode } from "./checkpoint.ts";
+import type { LineageRow } from "./lineage.ts";
 import { counted, cut, dotted, listed, plain, tokenCount } from "./text.ts";
 
 export interface SessionView {
@@ -19,6 +20,8 @@ export interface SessionView {
   readonly trigger: number | null;
   readonly digest: SessionDigest;
   readonly kept: readonly KeptList[];
+  /** The sessions that it came from and those that came from it, with itself. */
+  readonly lineage: readonly LineageRow[];
 }
 
 /** A list of the checkpoint: the plan, facts, or decisions. */

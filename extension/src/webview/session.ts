@@ -17,7 +17,7 @@ import {
   turnName,
   turnText,
 } from "../model/sessionPage.ts";
-import { counted, cut, tokenCount } from "../model/text.ts";
+import { counted, cut, dotted, tokenCount } from "../model/text.ts";
 import {
   button,
   type Child,
@@ -37,6 +37,8 @@ import { partRows } from "./quotes.ts";
 /** Pixels: the room for names at the left of the picture and beside it, and its parts downwards. */
 const [LEFT, RIGHT, TOP, HEIGHT] = [64, 10, 22, 150];
 const FLOOR = TOP + HEIGHT;
+/** Pixels of a row of the lineage, and of the room for the dot at its beginning. */
+const [ROW, DOT] = [28, 6];
 const [EDITS, CHECKS, BOTTOM] = [FLOOR + 14, FLOOR + 30, FLOOR + 42];
 
 class SessionPage {
@@ -49,11 +51,14 @@ class SessionPage {
   readonly #pointed = el("p", { class: "quiet pointed", aria: { hidden: "true" } });
   readonly #turn = el("section", { class: "turn", aria: { label: "The chosen turn" } });
   readonly #kept = el("div");
+  readonly #lineage = el("section", { class: "block lineage" });
+  readonly #lines = el("div", { class: "lines", aria: { hidden: "true" } });
   readonly #digest = el("div");
   readonly #table = el("details", { id: "table" }, el("summary", {}, el("h2", {}, "All turns")));
   #view: SessionView;
   #state: SessionPageState;
   #drawn = "";
+  #tree = "";
 
   constructor(view: SessionView) {
     this.#view = view;
@@ -70,6 +75,7 @@ class SessionPage {
     this.#chart.addEventListener("mouseleave", () => this.#point(null));
     this.#table.addEventListener("toggle", () => this.#showTable());
     new ResizeObserver(() => this.#draw()).observe(this.#chart);
+    new ResizeObserver(() => this.#drawLineage()).observe(this.#lines);
     fill(
       page(),
       el("header", {}, this.#title, this.#about),
@@ -91,6 +97,7 @@ class SessionPage {
       ),
       this.#turn,
       this.#kept,
+      this.#lineage,
       this.#digest,
       this.#table,
     );
@@ -118,6 +125,11 @@ class SessionPage {
         const body = parts.length > 0 ? parts : [el("p", { class: "quiet" }, about)];
         fill(this.#digest, el("section", { class: "block" }, el("h2", {}, "Digest"), ...body));
       });
+    }
+    const tree = JSON.stringify(view.lineage);
+    if (tree !== this.#tree) {
+      this.#tree = tree;
+      keepingFocus(() => this.#showLineage());
     }
     this.#showTable();
     page().setAttribute("data-ready", String(rows.length));
@@ -285,6 +297,44 @@ class SessionPage {
       nameAt("failed", CHECKS),
     );
     this.#chart.classList.toggle("merged", merged > 1);
+  }
+
+  /** A session alone has no lineage to show. */
+  #showLineage(): void {
+    const { lineage } = this.#view;
+    this.#lineage.hidden = lineage.length < 2;
+    const rows = lineage.map(({ id, name, about, opens, isHere, isThere }) => {
+      const standing = isHere ? "this session" : isThere ? "" : "no longer here";
+      const title = opens && !isHere ? button(name, { class: "link" }, () => openOther(id)) : name;
+      const words = el("span", { class: "about" }, dotted(standing, about));
+      return el("li", { class: isHere ? "row here" : "row" }, title, " ", words);
+    });
+    const tree = el("div", { class: "tree" }, this.#lines, el("ol", {}, ...rows));
+    fill(this.#lineage, el("h2", {}, "Lineage"), tree);
+    this.#drawLineage();
+  }
+
+  /** A line for each session from its beginning to its last record, and a bend where it began. */
+  #drawLineage(): void {
+    const { lineage } = this.#view;
+    const wide = this.#lines.clientWidth - 2 * DOT;
+    if (wide <= 0) {
+      return;
+    }
+    const x = (share: number) => near(DOT + share * wide);
+    const y = (row: number) => (row + 0.5) * ROW;
+    const lines = lineage.flatMap(({ from, to, parent, isHere, isThere, kind }, row) => {
+      const looks = `line ${isHere ? "here" : ""} ${isThere ? "" : "gone"}`;
+      const bend = `M${x(from)},${y(parent ?? row)} V${y(row)}`;
+      const dot = { cx: String(x(from)), cy: String(y(row)), r: "3" };
+      return [
+        ...(parent === null ? [] : [svg("path", { class: `bend ${kind}`, d: bend })]),
+        svg("path", { class: looks, d: `M${x(from)},${y(row)} H${x(to) + 1}` }),
+        svg("circle", { class: `${looks} dot`, ...dot }),
+      ];
+    });
+    const size = { width: String(wide + 2 * DOT), height: String(lineage.length * ROW) };
+    fill(this.#lines, svg("svg", size, ...lines));
   }
 
   /** Fill the table while it is open: it has a row for each of the picture. */

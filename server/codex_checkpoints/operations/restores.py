@@ -220,6 +220,7 @@ class LineageNode:
     available: bool
     archived: bool
     windows: tuple[LineageWindow, ...]
+    updated_at: str | None
 
 
 @frozen

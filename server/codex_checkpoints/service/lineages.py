@@ -56,7 +56,9 @@ def lineage(sessions: Sessions, session: str) -> Tree:
     row = sessions.find(session)
     current = sessions.catalogue.current()
     known = {
-        each.session_id: Known(each.session_id, sessions.title(each), each.archived)
+        each.session_id: Known(
+            each.session_id, sessions.title(each), each.archived, updated_at=each.updated_at
+        )
         for each in current.values()
     }
     links = (*_links_in_records(sessions), *_links_in_heads(sessions, known))

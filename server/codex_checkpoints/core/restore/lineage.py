@@ -130,6 +130,7 @@ class Known:
     title: str | None
     archived: bool = False
     windows: tuple[Window, ...] = ()
+    updated_at: str | None = None
 
 
 @frozen
@@ -146,6 +147,7 @@ class Node:
     title: str | None
     archived: bool
     windows: tuple[Window, ...]
+    updated_at: str | None
 
 
 @frozen
@@ -193,6 +195,7 @@ def tree_of(session_id: str, links: Iterable[Link], known: Mapping[str, Known]) 
                     title=named.title,
                     archived=named.archived,
                     windows=named.windows,
+                    updated_at=named.updated_at,
                 )
             )
             room -= at not in way
