@@ -10,23 +10,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
-from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import one_line
-from codex_checkpoints.core.digest.ignoring import Ignoring
-from codex_checkpoints.core.digest.recall import MOST_HITS, Entry, Recall, says_more
-from codex_checkpoints.core.digest.searching import (
-    FileUses,
-    Needle,
-    kind_of,
-    passing_over,
-    with_lines,
-)
-from codex_checkpoints.core.rollout.reader import Line, is_whole
+from codex_checkpoints.core.digest.needle import Needle
 from codex_checkpoints.service.reading.catalogue import utc
-from codex_checkpoints.service.reading.chains import copied_lines
 from codex_checkpoints.service.reading.pace import PacedReader
-from codex_checkpoints.service.reading.session_file import open_session
 from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.byte_search import ByteSearch
@@ -38,6 +27,12 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
 )
 from codex_checkpoints.values import frozen
+
+if TYPE_CHECKING:
+    from codex_checkpoints.core.checkpoint.replay import Replay
+    from codex_checkpoints.core.digest.ignoring import Ignoring
+    from codex_checkpoints.core.digest.recall import Entry
+    from codex_checkpoints.core.rollout.reader import Line
 
 KINDS = ("user", "assistant", "command", "output", "file")
 
@@ -106,12 +101,13 @@ class Search:
         rows = [thread.row for thread in page.items]
         self._searched = frozenset(row.session_id for row in rows)
         self._reader.pace.expect(sum(row.rollout.size for row in rows))
-        batch: list[Row] = []
+        batch, size = list[Row](), 0
         for row in rows:
             batch.append(row)
-            if sum(each.rollout.size for each in batch) >= _BATCH:
+            size += row.rollout.size
+            if size >= _BATCH:
                 yield batch
-                batch = []
+                batch, size = [], 0
         if batch:
             yield batch
 
@@ -140,6 +136,13 @@ class Search:
 
     def reading(self, row: Row) -> Callable[[], _Found]:
         """Return what reads, on any thread, the entries of a session that hold the text."""
+        # Most searches read few sessions or none, and what that loads would make all of them slow.
+        from codex_checkpoints.core.checkpoint.replay import Replay  # noqa: PLC0415
+        from codex_checkpoints.core.digest.ignoring import Ignoring  # noqa: PLC0415
+        from codex_checkpoints.core.rollout.reader import is_whole  # noqa: PLC0415
+        from codex_checkpoints.service.reading.chains import copied_lines  # noqa: PLC0415
+        from codex_checkpoints.service.reading.session_file import open_session  # noqa: PLC0415
+
         catalogue = self._sessions.catalogue
         below = tuple(catalogue.chains.below(row))
         places = {each.rollout_id: each.path for each in below}
@@ -184,26 +187,28 @@ class Search:
         self, replay: Replay, ignored: Ignoring, is_own: Callable[[Line], bool]
     ) -> Callable[[], Sequence[Entry]]:
         """Have the entries of a session collected; return what returns them then."""
+        from codex_checkpoints.core.digest import recall, searching  # noqa: PLC0415 - as above
+
         needle = self._needle
         if self._kind == "file":
-            uses = FileUses(replay, needle, is_own)
+            uses = searching.FileUses(replay, needle, is_own)
             return lambda: tuple(uses.entries.values())
-        replay.passes_over = passing_over(needle.may_hit)
-        recall = Recall(
+        replay.passes_over = searching.passing_over(needle.may_hit)
+        kind, kind_of = self._kind, searching.kind_of
+        found = recall.Recall(
             replay,
-            self._is_meant,
-            partial(with_lines, needle=needle, ignored=ignored),
-            MOST_HITS,
+            lambda entry: recall.says_more(entry) and kind in {None, kind_of(entry)},
+            partial(searching.with_lines, needle=needle, ignored=ignored),
+            recall.MOST_HITS,
             lambda line: is_own(line) and needle.may_hit(line.raw),
             scripts=True,
         )
-        return lambda: recall.entries
-
-    def _is_meant(self, entry: Entry) -> bool:
-        return says_more(entry) and self._kind in {None, kind_of(entry)}
+        return lambda: found.entries
 
     def hits(self, row: Row, found: _Found) -> Iterator[SearchHit]:
         """Yield the hits of a session, newest first."""
+        from codex_checkpoints.core.digest.searching import kind_of  # noqa: PLC0415 - as above
+
         title = self._sessions.title(row)
         for entry in reversed(found.entries):
             for line in entry.text.split("\n"):
