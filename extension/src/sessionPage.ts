@@ -86,12 +86,16 @@ export function sessionPageCommands(app: App, pages: SessionPages): Commands {
   };
 }
 
+/** What is asked for last; meanwhile the page shows what it was before. */
+type Below = Pick<SessionView, "digest" | "lineage">;
+
 class SessionPage {
   readonly page: Page;
   readonly #app: App;
   readonly #sessionId: string;
   readonly #loads = new Newest();
   #session: SessionSummary | null = null;
+  #below: Below = { digest: null, lineage: [] };
 
   constructor(
     app: App,
@@ -187,11 +191,11 @@ class SessionPage {
     const isNewest = this.#loads.begin();
     try {
       await answering(this.#app.server);
+      // The picture comes first: digest and lineage take longer.
       const view = await this.#view();
-      if (isNewest()) {
-        this.page.panel.title = cut(view.name, 40);
-        this.page.send(view);
-      }
+      this.#show(view, isNewest);
+      this.#below = await this.#askBelow();
+      this.#show({ ...view, ...this.#below }, isNewest);
     } catch (error) {
       if (isNewest()) {
         this.page.complain(errorText(error), true);
@@ -199,18 +203,33 @@ class SessionPage {
     }
   }
 
+  #show(view: SessionView, isNewest: () => boolean): void {
+    if (isNewest()) {
+      this.page.panel.title = cut(view.name, 40);
+      this.page.send(view);
+    }
+  }
+
+  async #askBelow(): Promise<Below> {
+    const { server } = this.#app;
+    const sessionId = this.#sessionId;
+    const [digest, lineage] = await Promise.all([
+      server.request(DigestRequest, { sessionId, turnId: null, tokens: null }),
+      server.request(LineageRequest, { sessionId }),
+    ]);
+    return { digest, lineage: lineageRows(lineage) };
+  }
+
   async #view(): Promise<SessionView> {
     const { server } = this.#app;
     const sessionId = this.#sessionId;
-    const [detail, timeline, digest, shown, notes, marks, branches, lineage] = await Promise.all([
+    const [detail, timeline, shown, notes, marks, branches] = await Promise.all([
       server.request(SessionRequest, { sessionId }),
       server.request(TimelineRequest, { sessionId }),
-      server.request(DigestRequest, { sessionId, turnId: null, tokens: null }),
       server.request(ShowRequest, { sessionId, turnId: null }),
       server.request(NotesRequest, { sessionId }),
       server.request(MarksRequest, { sessionId }),
       server.request(BranchesRequest, { sessionId }),
-      server.request(LineageRequest, { sessionId }),
     ]);
     const { summary } = detail;
     this.#session = summary;
@@ -238,8 +257,7 @@ class SessionPage {
       merged: timeline.merged,
       window: summary.contextWindow,
       trigger: summary.contextWindow === null ? null : detail.budget.trigger,
-      digest,
-      lineage: lineageRows(lineage),
+      ...this.#below,
       kept: keptLists(checkpointNodes(checkpoint, notes.items, summary, Date.now())),
     };
   }

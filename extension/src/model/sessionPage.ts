@@ -18,7 +18,8 @@ export interface SessionView {
   readonly window: number | null;
   /** The tokens from which the server offers a compaction. */
   readonly trigger: number | null;
-  readonly digest: SessionDigest;
+  /** Null until it is there. */
+  readonly digest: SessionDigest | null;
   readonly kept: readonly KeptList[];
   /** The sessions that it came from and those that came from it, with itself. */
   readonly lineage: readonly LineageRow[];

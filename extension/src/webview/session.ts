@@ -120,8 +120,8 @@ class SessionPage {
       this.#drawn = below;
       keepingFocus(() => {
         fill(this.#kept, ...lists.map(listSection));
-        const parts = digestParts(digest, digest).flatMap(partRows);
-        const about = digest.budget === 0 ? "The digest is switched off." : "Nothing to tell yet.";
+        const parts = digest === null ? [] : digestParts(digest, digest).flatMap(partRows);
+        const about = noDigest(digest);
         const body = parts.length > 0 ? parts : [el("p", { class: "quiet" }, about)];
         fill(this.#digest, el("section", { class: "block" }, el("h2", {}, "Digest"), ...body));
       });
@@ -383,6 +383,13 @@ function nameAt(text: string, place: number): HTMLElement {
   const made = el("span", { class: "name" }, text);
   made.style.top = `${place}px`;
   return made;
+}
+
+function noDigest(digest: SessionView["digest"]): string {
+  if (digest === null) {
+    return "Reading the session…";
+  }
+  return digest.budget === 0 ? "The digest is switched off." : "Nothing to tell yet.";
 }
 
 function legend({ rows, window, trigger, merged }: SessionView): string {
