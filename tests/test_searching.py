@@ -113,6 +113,14 @@ def test_with_kind_file_the_hits_are_the_turns_that_read_or_changed_a_path(home:
         assert found(home, path, "--kind", "file") == []
 
 
+def test_a_path_of_windows_is_named_with_either_slash_and_in_any_case(home: Home) -> None:
+    steps = r.turn(r.user("Go."), r.patch(update="src/Cave.py"))
+    home.put(r.rollout(r.session(cwd="C:\\proj"), steps))
+
+    for path in (r"c:\proj\src\Cave.py", "C:/proj/src/Cave.py", "src/Cave.py"):
+        assert [hit[3] for hit in searched(home, path, kind="file")] == ["changed src/Cave.py"]
+
+
 def test_secrets_are_no_hits_and_no_line_shows_one_or_a_control_character(home: Home) -> None:
     key = "sk-proj-" + "a1B2c3D4" * 5
     home.put(r.rollout(r.session(), r.turn(r.user(f"my\tkey\x07is {key} here"))))

@@ -175,6 +175,7 @@ def _search(options: argparse.Namespace, services: Terminal) -> int:
             output.write_lines(texts.found_lines(hits, screen(options)))
         count += len(hits)
 
+    options.cwd = options.cwd or None
     services.show = show
     answer = ask(options, services, "searching.search")
     if options.json:

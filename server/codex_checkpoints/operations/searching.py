@@ -45,7 +45,6 @@ def search(services: Services, params: SearchParams) -> Steps[SearchAnswer]:
     """Search the sessions; report the hits of each as they are found."""
     if params.limit is not None and params.limit < 1:
         raise misfit("limit: must be 1 or more")
-    services.look_again()
     found = Search(services.sessions, params.text, params.kind)
     left = params.limit
     kept: list[SearchHit] = []

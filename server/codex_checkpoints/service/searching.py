@@ -19,13 +19,7 @@ from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.byte_search import ByteSearch
-from codex_checkpoints.storage.contract import (
-    OURS,
-    BadQuery,
-    Row,
-    ThreadQuery,
-    UnreadableSource,
-)
+from codex_checkpoints.storage.contract import OURS, Row, ThreadQuery, UnreadableSource
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
@@ -94,10 +88,7 @@ class Search:
 
     def batches(self, cwd: str | None, *, archived: bool) -> Iterator[Sequence[Row]]:
         """Yield the sessions in order, newest first, as many as are searched at a time."""
-        try:
-            page = self._sessions.catalogue.store.list_threads(ThreadQuery(cwd, archived=archived))
-        except BadQuery as error:
-            raise misfit(str(error)) from error
+        page = self._sessions.catalogue.store.list_threads(ThreadQuery(cwd, archived=archived))
         rows = [thread.row for thread in page.items]
         self._searched = frozenset(row.session_id for row in rows)
         self._reader.pace.expect(sum(row.rollout.size for row in rows))

@@ -113,7 +113,9 @@ class FileUses(Fold):
         base, named = self._state.base, self._needle
         whole = uri if base is None or is_outside(uri) else f"{base.rstrip('/')}/{uri}"
         whole = whole.replace("\\", "/")
-        if named.text.startswith("/") or named.text[1:2] == ":":
+        if named.text[1:2] == ":":
+            return whole.lower() == named.text.lower()
+        if named.text.startswith("/"):
             return len(whole) == len(named.text) and named.find(whole) == 0
         end = f"/{whole}"[-len(named.text) - 1 :]
         return end[:1] == "/" and named.find(end) == 1
