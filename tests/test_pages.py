@@ -18,6 +18,7 @@ import ana
 import pages
 from codex_checkpoints import protocol, wire
 from codex_checkpoints.core.codec import camel
+from codex_checkpoints.protocol_records import RECORDS
 from codex_checkpoints.service.settings import Settings, read_settings
 from homes import Home
 
@@ -190,7 +191,7 @@ def test_the_protocol_page_has_each_record_method_and_notification_and_no_other(
     page = TEXTS["server/PROTOCOL.md"]
     methods = [each.name for each in (*protocol.METHODS, *protocol.EVENTS)]
 
-    assert pages.records() == dict(sorted(protocol.RECORDS.items()))
+    assert pages.records() == dict(sorted(RECORDS.items()))
     assert sorted(re.findall(r"^### (\w+)$", page, re.MULTILINE)) == list(pages.records())
     assert re.findall(r"^## `(\S+)`$", page, re.MULTILINE) == methods
 

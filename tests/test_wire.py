@@ -7,8 +7,10 @@ import pytest
 from codex_checkpoints import protocol, wire
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.restore.pack import TurnSource
+from codex_checkpoints.operations.services import InitializationOptions
 from codex_checkpoints.operations.sessions import SessionsParams
 from codex_checkpoints.operations.views import ShowParams, ViewParams
+from codex_checkpoints.protocol_records import RECORDS
 from codex_checkpoints.service.doctor import Diagnosis, Finding
 from codex_checkpoints.wire import BadParams
 
@@ -64,7 +66,7 @@ def test_what_is_no_object_does_not_fit():
     for value in (nothing, "x", 5, True, [["a", 1]]):
         assert problems(value, SessionsParams) == ["expected an object @ params"]
     for value in (nothing, 5, "x", [["a", 1]], None):
-        (found,) = problems({"settings": value}, protocol.InitializationOptions)
+        (found,) = problems({"settings": value}, InitializationOptions)
         assert found.endswith("@ params.settings")
 
 
@@ -131,4 +133,4 @@ def test_the_table_speaks_of_wire_records_only():
     spoken = {each.params for each in (*protocol.METHODS, *protocol.EVENTS)}
     spoken |= {each.result for each in protocol.METHODS}
 
-    assert spoken <= set(protocol.RECORDS.values())
+    assert spoken <= set(RECORDS.values())

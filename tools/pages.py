@@ -26,6 +26,8 @@ from unittest import mock
 import attrs
 
 from codex_checkpoints import cli, protocol
+from codex_checkpoints.operations.services import InitializationOptions
+from codex_checkpoints.protocol_records import RECORDS
 
 ROOT = Path(__file__).resolve().parents[1]
 CLI = ROOT / "docs" / "cli.md"
@@ -96,13 +98,13 @@ def cli_page(page: str) -> str:
 # --- the protocol ------------------------------------------------------------------------------
 
 
-NAMES = {record: name for name, record in protocol.RECORDS.items()}
+NAMES = {record: name for name, record in RECORDS.items()}
 
 
 def records() -> dict[str, type]:
     """Return every record of the wire by name, those inside others as well."""
     tops = [cls for method in protocol.METHODS for cls in (method.params, method.result)]
-    tops += [event.params for event in protocol.EVENTS] + [protocol.InitializationOptions]
+    tops += [event.params for event in protocol.EVENTS] + [InitializationOptions]
     found: dict[str, type] = {}
     while tops:
         cls = tops.pop()
@@ -149,7 +151,7 @@ def default(field: "attrs.Attribute[Any]") -> str:
 
 def table(cls: type, meanings: dict[str, str]) -> str:
     """Return the table of a record, with these meanings by field; one that has none gets `?`."""
-    asked = {method.params for method in protocol.METHODS} | {protocol.InitializationOptions}
+    asked = {method.params for method in protocol.METHODS} | {InitializationOptions}
     hints = get_type_hints(cls)
     heads = ["field", "type", *(["default"] if cls in asked else []), "meaning"]
     lines = [heads, ["---"] * len(heads)]

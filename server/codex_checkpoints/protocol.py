@@ -1,8 +1,7 @@
-"""The protocol between server and clients: the table of methods, and the records by their names.
+"""The protocol between server and clients: the table of methods.
 
 `server` registers exactly this table, the command line prints the same records, and PROTOCOL.md
-and the TypeScript of the extension are made from them.  A record of the core or the service that
-goes out as it is has its name on the wire here; the others stand beside their operations.
+and the TypeScript of the extension are made from them.  Operations are loaded when they are used.
 
 Field names are camelCase on the wire.  Every field is always sent, `null` where nothing is known.
 Times are UTC, ISO 8601 with milliseconds and `Z`.
@@ -11,32 +10,13 @@ Times are UTC, ISO 8601 with milliseconds and `Z`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from typing import Any
 
-from codex_checkpoints.core.checkpoint import anchors
-from codex_checkpoints.core.checkpoint.records import Evidence
-from codex_checkpoints.core.compaction import outline
-from codex_checkpoints.core.compaction.offering import WindowBudget
-from codex_checkpoints.core.restore import events
-from codex_checkpoints.core.rollout.payloads import LeftOut
-from codex_checkpoints.operations import (
-    compactions,
-    connecting,
-    digests,
-    histories,
-    marking,
-    memory,
-    portable,
-    restores,
-    searching,
-    services,
-    sessions,
-    views,
-)
-from codex_checkpoints.service import doctor, lineages, summaries
-from codex_checkpoints.service.connect import doors, status
+from codex_checkpoints.operations.services import records_of
 from codex_checkpoints.service.reading.projections import Strayed
-from codex_checkpoints.values import Factory, frozen
+from codex_checkpoints.values import frozen
 
 
 @frozen
@@ -53,17 +33,8 @@ class Changed:
 
 
 @frozen
-class InitializationOptions:
-    """Options of the client at the start; `settings` override `config.toml` by name."""
-
-    codex_home: str | None = None
-    state_dir: str | None = None
-    settings: dict[str, Any] = Factory(dict[str, Any])
-
-
-@frozen
 class Method:
-    """A request: its name, the records of params and result, and the operation that answers.
+    """A request: its name, and the operation that answers, `module.function` in `operations`.
 
     One with a `title` takes long: it can be cancelled, and reports progress under that title, or
     under `preview` where that is set and `dryRun` is.  Of those that are `alone` one runs at a
@@ -71,13 +42,32 @@ class Method:
     """
 
     name: str
-    params: type
-    result: type
-    run: Callable[[Any, Any], Any]
+    operation: str
     title: str | None = None
     preview: str | None = None
     alone: bool = False
     apart: bool = False
+
+    @property
+    def run(self) -> Callable[[Any, Any], Any]:
+        """Return the operation, which is loaded when it is first asked for."""
+        module, _, name = self.operation.partition(".")
+        return getattr(import_module(f"codex_checkpoints.operations.{module}"), name)
+
+    @property
+    def params(self) -> type:
+        """Return the record of its params."""
+        return _records_of(self.operation, self.run)[0]
+
+    @property
+    def result(self) -> type:
+        """Return the record of its result."""
+        return _records_of(self.operation, self.run)[1]
+
+
+@cache
+def _records_of(_operation: str, run: Callable[..., Any]) -> tuple[type, type]:
+    return records_of(run)
 
 
 @frozen
@@ -90,131 +80,64 @@ class Event:
 
 def _method(
     name: str,
-    run: Callable[..., Any],
+    operation: str,
     title: str | None = None,
     preview: str | None = None,
     **flags: bool,
 ) -> Method:
-    """Return a method whose records are those that its operation declares."""
-    records = services.records_of(run)
-    return Method(f"checkpoints/{name}", *records, run, title, preview, **flags)
+    return Method(f"checkpoints/{name}", operation, title, preview, **flags)
 
 
 _READING, _COMPACTING = "Reading the session", "Compacting the session"
 METHODS = (
-    _method("sessions", sessions.listed),
-    _method("session", sessions.session),
-    _method("show", views.show),
-    _method("view", views.view),
-    _method("digest", digests.digest, _READING),
-    _method("recall", digests.recall, _READING),
-    _method("search", searching.search, "Searching the sessions"),
-    _method("applyUpdate", memory.apply_update),
-    _method("notes", memory.notes),
-    _method("revokeNote", memory.revoke_note),
-    _method("anchors", memory.anchors),
-    _method("record", memory.record),
-    _method("history", histories.history, ""),
-    _method("windows", histories.windows, ""),
-    _method("outline", histories.outline, ""),
-    _method("losses", histories.losses, ""),
-    _method("timeline", histories.timeline, _READING),
-    _method("diff", histories.diff, ""),
-    _method("mark", marking.mark),
-    _method("marks", marking.marks),
-    _method("unmark", marking.unmark),
-    _method("relabel", marking.relabel),
-    _method("pin", marking.pin),
-    _method("unpin", marking.unpin),
-    _method("pins", marking.pins),
-    _method("hints", marking.hints),
-    _method("restorePreview", restores.restore_preview, _READING),
-    _method("restore", restores.restore, "Restoring"),
-    _method("restores", restores.restores),
-    _method("restoreDetails", restores.restore_details),
-    _method("branches", restores.around),
-    _method("lineage", restores.lineage),
-    _method("audit", restores.audit),
-    _method("verify", restores.verify, "Computing digests again"),
-    _method("compactPreview", compactions.compact_preview, _READING),
-    _method("compact", compactions.compact, _COMPACTING),
-    _method("uncompact", compactions.uncompact, ""),
-    _method("resume", compactions.resume, _COMPACTING),
-    _method("export", portable.export, "Exporting", _READING),
-    _method("import", portable.make, "Importing", "Reading the pack"),
-    _method("rename", sessions.rename),
-    _method("archive", sessions.archive, "Archiving the session", alone=True),
-    _method("unarchive", sessions.unarchive, "Putting the session back", alone=True),
-    _method("delete", sessions.delete),
-    _method("connect", connecting.connect, apart=True),
-    _method("doctor", connecting.doctor),
+    _method("sessions", "sessions.listed"),
+    _method("session", "sessions.session"),
+    _method("show", "views.show"),
+    _method("view", "views.view"),
+    _method("digest", "digests.digest", _READING),
+    _method("recall", "digests.recall", _READING),
+    _method("search", "searching.search", "Searching the sessions"),
+    _method("applyUpdate", "memory.apply_update"),
+    _method("notes", "memory.notes"),
+    _method("revokeNote", "memory.revoke_note"),
+    _method("anchors", "memory.anchors"),
+    _method("record", "memory.record"),
+    _method("history", "histories.history", ""),
+    _method("windows", "histories.windows", ""),
+    _method("outline", "histories.outline", ""),
+    _method("losses", "histories.losses", ""),
+    _method("timeline", "histories.timeline", _READING),
+    _method("diff", "histories.diff", ""),
+    _method("mark", "marking.mark"),
+    _method("marks", "marking.marks"),
+    _method("unmark", "marking.unmark"),
+    _method("relabel", "marking.relabel"),
+    _method("pin", "marking.pin"),
+    _method("unpin", "marking.unpin"),
+    _method("pins", "marking.pins"),
+    _method("hints", "marking.hints"),
+    _method("restorePreview", "restores.restore_preview", _READING),
+    _method("restore", "restores.restore", "Restoring"),
+    _method("restores", "restores.restores"),
+    _method("restoreDetails", "restores.restore_details"),
+    _method("branches", "restores.around"),
+    _method("lineage", "restores.lineage"),
+    _method("audit", "restores.audit"),
+    _method("verify", "restores.verify", "Computing digests again"),
+    _method("compactPreview", "compactions.compact_preview", _READING),
+    _method("compact", "compactions.compact", _COMPACTING),
+    _method("uncompact", "compactions.uncompact", ""),
+    _method("resume", "compactions.resume", _COMPACTING),
+    _method("export", "portable.export", "Exporting", _READING),
+    _method("import", "portable.make", "Importing", "Reading the pack"),
+    _method("rename", "sessions.rename"),
+    _method("archive", "sessions.archive", "Archiving the session", alone=True),
+    _method("unarchive", "sessions.unarchive", "Putting the session back", alone=True),
+    _method("delete", "sessions.delete"),
+    _method("connect", "connecting.connect", apart=True),
+    _method("doctor", "connecting.doctor"),
 )
 EVENTS = (Event("checkpoints/changed", Changed), Event("checkpoints/strayed", Strayed))
-
-# fmt: off
-_NAMES = (
-    "WindowChain", "Offer", "CompactParams", "LeftOut", "CompactionPiece",
-    "CompactionWindows", "HookOutcome", "KeptMessage", "CompactionWarning",
-    "CompactionContents", "Compacted", "UncompactParams", "Uncompacted",
-    "ResumeParams", "NotCompacted", "Resumed", "DoctorParams", "DoctorFinding",
-    "DoctorReport", "ConnectParams", "ConnectFailure", "ConnectDoor", "ConnectHook",
-    "ConnectHome", "ConnectChange", "ConnectReport", "Changed", "Strayed",
-    "InitializationOptions", "Hint", "HintsParams", "HintList", "Receipt", "History",
-    "Window", "WindowList", "OutlineTurn", "OutlineChunk", "Outline", "LostText",
-    "LostFile", "LostCommand", "Reread", "Loss", "LossList",
-    "TimelineTurn", "TimelineEvent", "SessionTimeline", "DiffParams", "Difference",
-    "LineageLink", "LineageWindow", "LineageNode", "Lineage", "Branch", "Branches",
-    "AuditParams", "EventList", "VerifyParams", "VerifyFinding", "VerifyReport",
-    "MarkParams", "Marker", "MarkerList", "UnmarkParams", "Unmarked", "RelabelParams",
-    "PinParams", "Pin", "PinList", "ApplyParams", "Evicted", "Applied", "NoteEvidence",
-    "NoteDependency", "Note", "NoteList", "RevokeParams", "Revoked", "AnchorsParams",
-    "Anchor", "AnchorList", "RecordParams", "ExportParams", "PackCounts", "LeftBehind",
-    "Exported", "ImportParams", "Imported", "RestoreParams", "TurnSource", "PackItem",
-    "DeferredItem", "PackLine", "RestoreWarning", "Restored", "RestoresParams",
-    "RestoreEntry", "RestoreList", "RestoreDetailsParams", "RestoreDetails",
-    "SessionsParams", "Git", "SessionSummary", "SessionList", "SessionParams", "TurnEntry",
-    "EffectiveCaps", "WindowBudget", "SessionDetail", "ShowParams", "ViewParams", "Text",
-    "CheckpointText", "ViewText", "DigestParams", "DigestLine", "SessionDigest",
-    "RecallParams", "Recalled", "Hit", "RecallAnswer", "SearchParams", "SearchHit",
-    "SearchAnswer", "RenameParams", "MoveParams",
-    "DeleteParams", "Deleted",
-)
-# fmt: on
-_OPERATIONS = (
-    compactions,
-    connecting,
-    digests,
-    histories,
-    marking,
-    memory,
-    portable,
-    restores,
-    searching,
-    sessions,
-    views,
-)
-_FOUND: dict[str, Any] = {
-    **{name: found for each in (services, *_OPERATIONS) for name, found in vars(each).items()},
-    "Branch": lineages.Branch,
-    "Changed": Changed,
-    "ConnectChange": status.Done,
-    "ConnectFailure": doors.Failure,
-    "ConnectHome": status.OtherHome,
-    "DoctorFinding": doctor.Finding,
-    "Git": summaries.Git,
-    "InitializationOptions": InitializationOptions,
-    "LeftOut": LeftOut,
-    "NoteDependency": anchors.Rest,
-    "NoteEvidence": Evidence,
-    "OutlineChunk": outline.Chunk,
-    "OutlineTurn": outline.OutlineTurn,
-    "Strayed": Strayed,
-    "TurnEntry": summaries.TurnEntry,
-    "VerifyFinding": events.Fault,
-    "WindowBudget": WindowBudget,
-}
-RECORDS: dict[str, type] = {name: _FOUND[name] for name in _NAMES}
-"""Every record by its name on the wire, in the order of protocol.ts."""
 
 REFUSED = 1
 """The JSON-RPC error code of every refusal; `data` holds `code` and `facts`."""

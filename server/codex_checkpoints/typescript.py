@@ -24,6 +24,7 @@ from codex_checkpoints.core.checkpoint.payloads import MAX_NAME
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.codec import camel
 from codex_checkpoints.core.restore.pack import DEFAULT_WINDOW, MAX_WINDOW
+from codex_checkpoints.protocol_records import RECORDS
 from codex_checkpoints.service.digests import MOST_TOKENS
 
 TARGET = Path(__file__).resolve().parents[2] / "extension" / "src" / "protocol.ts"
@@ -42,7 +43,7 @@ _SIMPLE: dict[object, str] = {
     type(None): "null",
     Any: "unknown",
 }
-_NAMES = {record: name for name, record in protocol.RECORDS.items()}
+_NAMES = {record: name for name, record in RECORDS.items()}
 _WIDTH = 100
 
 
@@ -93,7 +94,7 @@ def limits() -> str:
 
 def generate() -> str:
     """Return the whole TypeScript file."""
-    records = (_interface(name, record) for name, record in protocol.RECORDS.items())
+    records = (_interface(name, record) for name, record in RECORDS.items())
     parts = [_HEAD, *records, _codes(), *map(_request, protocol.METHODS)]
     return "\n".join([*parts, *map(_notification, protocol.EVENTS)])
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from codex_checkpoints.assembly import Assembly, Places
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import Factory, frozen
 
 T = TypeVar("T")
 
@@ -27,6 +27,15 @@ class Text:
     """A text as it is stored or injected, byte for byte."""
 
     text: str
+
+
+@frozen
+class InitializationOptions:
+    """Options of the client at the start; `settings` override `config.toml` by name."""
+
+    codex_home: str | None = None
+    state_dir: str | None = None
+    settings: dict[str, Any] = Factory(dict[str, Any])
 
 
 class Services:

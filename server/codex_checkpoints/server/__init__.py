@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def make_server(where: Places) -> tuple[LanguageServer, App]:
-    """Build the server and register exactly the methods of `protocol`."""
+    """Build the server; it registers exactly the methods of `protocol`."""
     server = _Server(
         "codex-checkpoints",
         __version__,

@@ -13,14 +13,14 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from codex_checkpoints import assembly, protocol, wire
 from codex_checkpoints.assembly import Assembly, Places
-from codex_checkpoints.operations.services import Services, Steps
+from codex_checkpoints.operations.services import InitializationOptions, Services, Steps
 from codex_checkpoints.server.long_work import LongWork, reporting
 from codex_checkpoints.service import following
 from codex_checkpoints.service.following import Follower
@@ -28,8 +28,10 @@ from codex_checkpoints.service.reading.catalogue import Progress
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage.watch import Watcher
 from codex_checkpoints.values import evolve
+
+if TYPE_CHECKING:
+    from codex_checkpoints.storage.watch import Watcher
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +112,7 @@ class App:
     def configure(self, options: object) -> None:
         """Take the client's options; `doctor` reports what is wrong with them."""
         try:
-            chosen = wire.structure(options, protocol.InitializationOptions)
+            chosen = wire.structure(options, InitializationOptions)
         except wire.BadParams as error:
             self._wrong_options = tuple(error.problems)
             logger.warning("initialization options left aside: %d problems", len(error.problems))
@@ -286,6 +288,8 @@ class App:
 
     async def _follow(self, follower: Follower) -> None:
         """Watch the files and notify of changes; look at everything now and then."""
+        from codex_checkpoints.storage.watch import Watcher  # noqa: PLC0415 - not before the client has its first answer
+
         loop = asyncio.get_running_loop()
         wake = self._wake
 

@@ -11,6 +11,7 @@ import heapq
 import os
 import threading
 from collections.abc import Collection, Iterable, Iterator
+from typing import TypeVar
 
 from codex_checkpoints import logs
 from codex_checkpoints.service.reading.projections import Guard, Projection, Strayed
@@ -31,6 +32,14 @@ _QUIET_SECONDS = 1.1
 """After this long a file that was being written is looked at again."""
 
 _ATTENDED = 4
+_IN_TURN = 60
+"""Of what is not followed, a look without an event takes one part of so many."""
+
+_AT_LEAST = 32
+"""How many sessions such a part has at least."""
+
+
+T = TypeVar("T")
 
 
 @frozen
@@ -57,6 +66,12 @@ class _Observed:
         return path in self.folders or (folder in self.folders and name in self.names)
 
 
+def _lies_in(folder: str, paths: Collection[str]) -> bool:
+    """Return whether one of some paths lies in a folder."""
+    inside = folder.rstrip(os.sep) + os.sep
+    return any(path.startswith(inside) for path in paths)
+
+
 class Follower:
     """The changes since the last look, for the sessions of one home."""
 
@@ -71,6 +86,8 @@ class Follower:
         self._folders: frozenset[str] = frozenset()
         self._live: frozenset[str] = frozenset()
         self._attended: list[str] = []
+        self._looks = 0
+        self._newest: tuple[object, list[Row]] = None, []
         self._guard = Guard() if sessions.settings.drift_guard else None
         sessions.projections.follows = True
 
@@ -148,12 +165,22 @@ class Follower:
         return [each for each in found if each.session_ids]
 
     def reconcile(self) -> list[Changed]:
-        """Look at everything, marked or not; return what changed."""
-        self.sessions.refresh()
-        changed = self.sessions.take_unreported() | self._lives_changed()
+        """Look at what is followed, and in turn at the rest, marked or not; return what changed.
+
+        All is looked at where a folder of session files changed.
+        """
+        self._looks += 1
+        catalogue = self.sessions.catalogue
+        changed: set[str] = set()
+        if self._store.has_moved():
+            self.sessions.refresh()
+        else:
+            followed = {row.path for row in self._followed()}
+            changed = catalogue.look({*followed, *self._in_turn([*catalogue.rows()])})
+        changed |= self.sessions.take_unreported() | self._lives_changed()
         self._keep(self._current(changed))
         others = self._keep(row for row in self._followed() if row.session_id not in changed)
-        others |= self._keep(self._outdated())
+        others |= self._keep(self._outdated(self._in_turn(self._others())))
         self._choose_folders()
         found = (_changed(changed, "rollout"), _changed(others, "workspace"))
         return [each for each in found if each.session_ids]
@@ -196,25 +223,31 @@ class Follower:
             for session, observed in self._observed.items()
             if any(map(observed.is_touched_by, paths))
         ]
-        changed = self._keep(self._current(found)) | self._keep(self._outdated(paths))
+        concerned = [row for row in self._others() if _lies_in(row.cwd or "", paths)]
+        changed = self._keep(self._current(found)) | self._keep(self._outdated(concerned))
         if any(os.path.isdir(path) for path in paths):
             self._choose_folders()
         return changed
 
-    def _outdated(self, paths: Collection[str] | None = None) -> Iterator[Row]:
-        """Yield sessions that are not followed, and whose stored checkpoint has an older hash.
-
-        With `paths` only those in whose folder one of them lies.
-        """
+    def _outdated(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield those of some sessions whose stored checkpoint has an older hash."""
         projections = self.sessions.projections
-        followed = {row.session_id for row in self._followed()}
-        current = self.sessions.catalogue.current().values()
-        others = (row for row in current if row.session_id not in followed and row.cwd)
-        for row in () if projections.storage_problem is not None else others:
-            inside = (row.cwd or "").rstrip(os.sep) + os.sep
-            concerned = paths is None or any(path.startswith(inside) for path in paths)
-            if concerned and projections.is_outdated(row):
+        for row in () if projections.storage_problem is not None else rows:
+            if projections.is_outdated(row):
                 yield row
+
+    def _others(self) -> list[Row]:
+        """Return the sessions that are not followed and may have a stored checkpoint."""
+        current, records = self.sessions.catalogue.current(), self.sessions.records
+        followed = {row.session_id for row in self._followed()}
+        known = current.keys() if records.beside else records.known()
+        others = self._current(known - followed)
+        return sorted((row for row in others if row.cwd), key=lambda row: row.session_id)
+
+    def _in_turn(self, all_of_them: list[T]) -> list[T]:
+        """Return the part whose turn it is, so that each comes at last."""
+        parts = min(_IN_TURN, max(1, len(all_of_them) // _AT_LEAST))
+        return all_of_them[self._looks % parts :: parts]
 
     def _current(self, session_ids: Iterable[str]) -> list[Row]:
         current = self.sessions.catalogue.current()
@@ -252,10 +285,12 @@ class Follower:
     def _followed(self) -> list[Row]:
         """Return the newest active sessions, those loaded in Codex, and those attended last."""
         current = self.sessions.catalogue.current()
-        active = (row for row in current.values() if not row.archived)
-        count = self.sessions.settings.followed_sessions
-        newest = heapq.nlargest(count, active, key=lambda row: row.updated_at or "")
-        followed = {row.session_id: row for row in newest}
+        if self._newest[0] is not current:
+            active = (row for row in current.values() if not row.archived)
+            count = self.sessions.settings.followed_sessions
+            newest = heapq.nlargest(count, active, key=lambda row: row.updated_at or "")
+            self._newest = current, newest
+        followed = {row.session_id: row for row in self._newest[1]}
         followed |= {row.session_id: row for row in self._current([*self._live, *self._attended])}
         return list(followed.values())
 

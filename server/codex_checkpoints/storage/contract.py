@@ -404,6 +404,13 @@ class ThreadStore(Protocol):
         """Look for rollouts; return them by path."""
         ...
 
+    def has_moved(self) -> bool:
+        """Return whether rollouts may have come or gone since the last call.
+
+        One that only grew or was written anew is for `look`.
+        """
+        ...
+
     def places(self) -> Mapping[str, str]:
         """Return the paths of rollouts by their ids, without a look at any file."""
         ...

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -50,6 +51,7 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         self._nursery = state_dir
         self._given = GivenNames(codex_home, state_dir, clock)
         self._unnamable: tuple[str, ...] = ()
+        self._stamps: dict[str, int] = {}
 
     def create_thread(self, new: NewThread, at: datetime) -> Rollout:
         thread_id = id_of(new)
@@ -75,6 +77,12 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         for path in self._unnamable:
             del found[path]
         return found
+
+    def has_moved(self) -> bool:
+        moved = tree.have_moved(self._stamps)
+        if moved:
+            self._stamps = tree.stamps(self.codex_home, time.time_ns())
+        return moved
 
     def places(self) -> Mapping[str, str]:
         found = tree.places(self.codex_home)

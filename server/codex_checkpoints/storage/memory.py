@@ -114,6 +114,9 @@ class InMemoryThreadStore(RolloutStore[None]):
     def rollouts(self) -> Mapping[str, Rollout]:
         return {path: rollout for path, (rollout, _) in self._held.items()}
 
+    def has_moved(self) -> bool:
+        return True
+
     def places(self) -> Mapping[str, str]:
         return queries.by_rollout_id(self.rollouts().values())
 

@@ -153,6 +153,12 @@ class Records:
         with self.journal(session_id, RECEIPTS) as journal:
             journal.append(receipt)
 
+    def known(self) -> frozenset[str]:
+        """Return the sessions that have a folder of ours."""
+        with contextlib.suppress(OSError):
+            return frozenset(os.listdir(self.sessions_dir))
+        return frozenset()
+
     def holding(self, name: str) -> frozenset[str]:
         """Return the sessions whose folder holds a file of this name."""
         folders = _paths(self.sessions_dir)

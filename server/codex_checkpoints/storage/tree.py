@@ -12,7 +12,7 @@ import functools
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from codex_checkpoints.storage.contract import Fault, Look, Rollout, Touched
@@ -28,6 +28,8 @@ _LIKE = re.compile(r"rollout-.*\.jsonl(\.zst)?", re.DOTALL)
 _DEPTHS = (3, 0)
 """How deep session files lie: `sessions/YYYY/MM/DD`, and flat among the archived ones."""
 _LARGEST = (1 << 63) - 1
+_MOMENT = 2_000_000_000
+"""A clock of files is at least so fine, in ns."""
 
 
 @frozen
@@ -83,6 +85,37 @@ def scan(codex_home: str, thread_id: str | None = None) -> dict[str, Rollout]:
         for path, file in found.items()
         if not (file.compressed and path.removesuffix(".zst") in found)
     }
+
+
+def stamps(codex_home: str, now_ns: int) -> dict[str, int]:
+    """Return when each folder in which session files may lie was changed last, in ns.
+
+    A change of just now says nothing: a file may come behind it at the same moment of the clock.
+    """
+    found = dict(zip(roots(codex_home), map(_stamp, roots(codex_home)), strict=True))
+    for root, depth in zip(roots(codex_home), _DEPTHS, strict=True):
+        found |= {folder: _stamp(folder) for folder in _folders(root, depth)}
+    return {at: stamp if stamp < now_ns - _MOMENT else -1 for at, stamp in found.items()}
+
+
+def have_moved(known: Mapping[str, int]) -> bool:
+    """Return whether a folder has another stamp than it had."""
+    return not known or any(_stamp(folder) != stamp for folder, stamp in known.items())
+
+
+def _stamp(folder: str) -> int:
+    try:
+        return os.stat(folder).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _folders(folder: str, depth: int) -> Iterator[str]:
+    for entry in _entries(folder) if depth else ():
+        with contextlib.suppress(OSError):
+            if entry.is_dir(follow_symlinks=False):
+                yield entry.path
+                yield from _folders(entry.path, depth - 1)
 
 
 def places(codex_home: str) -> dict[str, str]:
