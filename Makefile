@@ -2,7 +2,7 @@
 # Written for any make from 3.81 on, and any POSIX shell.
 
 .PHONY: help run watch package setup fetched test lint types contracts extension unit codex e2e \
-	fuzz pages bench requirements clean
+	fuzz soak pages bench requirements clean
 .SUFFIXES:
 
 # Whose python makes .venv: PYTHON=…, else the first of these that runs and is new enough.
@@ -28,8 +28,9 @@ VSIX = dist/codex-checkpoints-$(shell sed -n 's/^  "version": "\(.*\)",$$/\1/p' 
 GOES_IN = package.json package-lock.json .vscodeignore README.md LICENSE docs/editor.png \
 	docs/terminal.png $(shell find extension server/codex_checkpoints -type f ! -name '*.pyc' ! -name '.*')
 
-# How long `make fuzz` runs.
+# How long `make fuzz` runs, and how long `make soak`.
 FUZZ_SECONDS = 120
+HOURS = 0.1
 
 # What `make run` is to do otherwise; `make run RUN=--help` lists it.
 RUN =
@@ -58,6 +59,8 @@ help:
 	@echo 'make codex         the tests with the real Codex CLI, which npm installs into tests/codex'
 	@echo 'make e2e           the packaged extension in a real workbench; pictures in build/workbench'
 	@echo 'make fuzz          broken input for two minutes (FUZZ_SECONDS=7200: for two hours)'
+	@echo 'make soak          servers, command lines and the real Codex at work in one home for six'
+	@echo '                   minutes (HOURS=2: for two hours)'
 	@echo 'make bench         what it costs, as bench/README.md shows it'
 	@echo 'make pages         docs/cli.md and server/PROTOCOL.md anew from the code'
 	@echo 'make clean         remove what was installed and built'
@@ -116,6 +119,11 @@ e2e: setup node_modules/.ok tests/codex/node_modules/.ok $(WORKBENCH)/.ok $(VSIX
 
 fuzz: setup
 	$(BIN)/python tests/fuzz.py --seconds $(FUZZ_SECONDS)
+
+# Without Node the real Codex does not take part.
+soak: setup
+	@if $(HAS_NODE); then $(MAKE) --no-print-directory tests/codex/node_modules/.ok; fi
+	$(BIN)/python tests/soak.py --hours $(HOURS)
 
 pages: setup
 	$(BIN)/python tools/pages.py

@@ -10,6 +10,7 @@ import argparse
 import copy
 import json
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -22,6 +23,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import peer
 import rollouts as r
 from codex_checkpoints import protocol, wire
 from codex_checkpoints.core.checkpoint import canonical, claims
@@ -250,11 +252,59 @@ def packs(dice: random.Random) -> int:
     return 1
 
 
+@cache
+def served() -> tuple[peer.Peer, Path]:
+    """Return a server that runs, over a home with a session."""
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    home = Home(folder / "home")
+    home.put(b"".join(SESSIONS["paginated"]))
+    server = peer.Peer(home.root, env=home.environment())
+    server.start()
+    return server, folder
+
+
+def unserved() -> list[str]:
+    """End that server, if it runs; return what it logged of faults."""
+    if not served.cache_info().currsize:
+        return []
+    server, folder = served()
+    code = server.stop()
+    served.cache_clear()
+    shutil.rmtree(folder)
+    faults = [line.strip() for line in server.log if "Traceback" in line]
+    return [*faults, *([] if code == 0 else [f"exit code {code}"])]
+
+
+LSP = (
+    *("initialize", "$/cancelRequest", "$/setTrace", "$/progress", "textDocument/didOpen"),
+    *("workspace/executeCommand", "window/workDoneProgress/cancel", "no/such", "checkpoints/"),
+)
+
+
+def frames(dice: random.Random) -> int:
+    """Send a server frames that are broken inside; it answers the next whole one."""
+    server, _ = served()
+    names = [*(method.name for method in protocol.METHODS), *LSP]
+    count = dice.choice((1, 8, 40))
+    for _ in range(count):
+        given: Any = {name: dice.choice(LEAVES) for name in dice.sample(NAMES, 2)}
+        given |= {"sessionId": dice.choice([thread(1), "x", None]), "turnId": "t1"}
+        message = {"jsonrpc": "2.0", "method": dice.choice(names), "params": given}
+        if dice.random() < 0.7:
+            message["id"] = f"fuzz-{dice.random()}"
+        data = dumped(changed(dice, message))
+        server.send_bytes(cut(dice, data) if dice.random() < 0.3 else data)
+    assert "result" in server.answer(server.ask("checkpoints/sessions", {}))
+    server.forget()
+    return count
+
+
 TARGETS: dict[str, Callable[[random.Random], int]] = {
     "lines": lines,
     "payloads": payloads,
     "messages": messages,
     "packs": packs,
+    "frames": frames,
 }
 
 
@@ -270,6 +320,7 @@ def run(target: str, seconds: float, seed: int) -> tuple[int, list[str]]:
             failed.append(f"{target} {seed}: {type(error).__name__}: {str(error)[:200]}")
         if (took := time.monotonic() - begun) > SLOWEST:
             failed.append(f"{target} {seed}: took {took:.1f} s")
+    failed += [f"{target}: {fault}" for fault in unserved()]
     return fed, failed
 
 
@@ -280,7 +331,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=sorted(TARGETS))
     asked = parser.parse_args()
-    shares = {name: 0.7 if name == "lines" else 0.1 for name in TARGETS}
+    shares = {name: 0.6 if name == "lines" else 0.1 for name in TARGETS}
     kinds = Counter[str]()
     bad = False
     for name, share in shares.items() if asked.only is None else {asked.only: 1.0}.items():

@@ -6,6 +6,7 @@ and it can say things that no library would let it say.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -83,6 +84,13 @@ class Peer:
                     self._answers.put(other)
                 return message
             others.append(message)
+
+    def forget(self) -> None:
+        """Drop the answers and notifications that nobody waited for."""
+        for each in (self._answers, self.notifications):
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    each.get_nowait()
 
     def call(self, method: str, params: object = None) -> Any:  # noqa: ANN401 - any JSON value
         """Ask and return the result; an error is an assertion."""
