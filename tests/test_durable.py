@@ -12,6 +12,8 @@ from types import FrameType
 import pytest
 
 from codex_checkpoints.storage import durable, file_lock
+from codex_checkpoints.storage.records import Records
+from rollouts import THREAD
 
 HOUR_AGO = time.time() - 3600
 
@@ -133,3 +135,31 @@ def test_without_locks_files_are_written_and_age_tells_what_was_left(
     assert not durable.clear(str(path))
     os.utime(path, (HOUR_AGO, HOUR_AGO))
     assert durable.clear(str(path))
+
+
+def test_a_folder_that_another_process_removes_as_an_empty_one_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, left = durable.make_folder, ["restoring", THREAD]
+
+    def removed(folder: str, mode: int = 0o777) -> None:
+        make(folder, mode)
+        if os.path.basename(folder) in left:
+            left.remove(os.path.basename(folder))
+            os.rmdir(folder)
+
+    monkeypatch.setattr(durable, "make_folder", removed)
+    with durable.held(str(tmp_path / "restoring" / "one.jsonl")) as journal:
+        journal.append({})
+
+    records = Records(str(tmp_path / "state"))
+    assert records.write_checkpoint(THREAD, "rollout.jsonl", b"{}\n")
+    assert left == []
+
+
+def test_what_cannot_be_made_is_refused_at_last(tmp_path: Path) -> None:
+    def never() -> None:
+        raise FileNotFoundError
+
+    with pytest.raises(FileNotFoundError):
+        durable.in_folder(str(tmp_path / "a" / "b"), never)

@@ -25,7 +25,7 @@ import stat
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, TypeVar
 
 import orjson
 
@@ -203,6 +203,21 @@ def make_folder(folder: str, mode: int = 0o777) -> None:
     if not os.path.isdir(folder):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
     settle_folder(above)
+
+
+T = TypeVar("T")
+
+
+def in_folder(path: str, make: Callable[[], T]) -> T:
+    """Make the folder of a file of ours, and in it the file; raises what `make` raises.
+
+    `held` in another process may remove the folder in between, where it is empty.
+    """
+    for _ in range(_ATTEMPTS):
+        with contextlib.suppress(FileNotFoundError):
+            make_folder(os.path.dirname(path), 0o700)
+            return make()
+    return make()
 
 
 def settle_folder(folder: str) -> None:
@@ -437,8 +452,7 @@ def _hold(path: str, patience: float) -> int:
     """Open a file that only grows, make it if need be, and lock it."""
     end = time.monotonic() + patience
     while True:
-        make_folder(os.path.dirname(path), 0o700)
-        file = open_to_append(path, os.O_CREAT)
+        file = in_folder(path, lambda: open_to_append(path, os.O_CREAT))
         try:
             if _is_taken(file, path):
                 return file

@@ -106,8 +106,7 @@ class Records:
                 return False
             if before is not None and not _is_checkpoint(before):
                 damaged(path)
-            durable.make_folder(os.path.dirname(path), 0o700)
-            durable.replace(path, data)
+            durable.in_folder(path, lambda: durable.replace(path, data))
         return True
 
     def checkpoint(self, session_id: str, rollout_path: str) -> Checkpoint | None:
