@@ -548,7 +548,7 @@ def test_a_session_is_renamed_and_its_name_taken_back(here: Here, home: Home) ->
         assert home.json("sessions")[0]["title"] == "Login"
 
         assert here("rename", thread(1), blank).stdout.decode() == (
-            f"name taken back: {thread(1)}; it is listed by its first words: why does login fail?\n"
+            f"name removed: {thread(1)}; it is listed by its first words: why does login fail?\n"
         )
     assert home.json("rename", thread(1), "Again")["title"] == "Again"
 

@@ -1029,6 +1029,20 @@ def test_this_program_is_called_so_that_no_folder_can_pass_for_it(tmp_path: Path
     assert config.without_entries(text) is None
 
 
+def test_codex_is_told_a_launcher_that_outlives_an_update_of_the_extension(tmp_path: Path) -> None:
+    own, stable = (tmp_path / name / "bundled" / "launch.py" for name in ("0.1.0", "storage"))
+    for launcher in (own, stable):
+        launcher.parent.mkdir(parents=True)
+        launcher.touch()
+    package = str(own.parent / "server" / "codex_checkpoints")
+
+    words = program.this_program("/p/python", package, str(stable))
+    assert words[-1] == str(stable)
+    assert len(config.found_in(config.with_entries(None, Entries(words))).hooks.ours) == len(HOOKS)
+    for useless in (str(tmp_path / "gone" / "launch.py"), "launch.py", ""):
+        assert program.this_program("/p/python", package, useless)[-1] == str(own)
+
+
 # --- what a person wrote by hand ------------------------------------------------------------------
 
 SERVER_BY_HAND = '[mcp_servers.{name}]\ncommand = "{program}"\nargs = ["mcp"]\n'

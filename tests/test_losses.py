@@ -123,7 +123,7 @@ def test_for_people_it_says_what_nobody_can_tell_and_what_goes_in_circles(home: 
 
     assert lines[0].endswith("  0 of 4 lost, 4 unknown")
     assert "  ?     task       Fix the login" in lines
-    assert "  part of the replacement is encrypted: nobody can tell what is in it" in lines
+    assert "  part of the replacement is encrypted: it cannot be checked" in lines
     assert "  and 2 more that are not listed" in lines
     assert "" in lines
     named = "auth.py (2 times), b.py"

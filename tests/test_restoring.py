@@ -464,7 +464,7 @@ def test_a_restore_says_that_files_are_not_put_back_and_which_differ(home: Home)
 
     shown = home.run("restore", thread(1), marker, "--mode", "soft").stdout.decode()
 
-    assert "Project files are not put back." in shown
+    assert "Your files are not changed." in shown
     assert "! 1 file changed since the marker's turn: a.py\n" in shown
 
 

@@ -13,6 +13,8 @@ export interface App {
   readonly feed: ChangeFeed;
   readonly following: Following;
   readonly tree: SessionTree;
+  /** The tree of the checkpoint, which can show one of its rows. */
+  readonly checkpoint: { show(id: string): void };
   readonly documents: Documents;
 }
 
@@ -42,6 +44,12 @@ export function inView(app: App, act: (session: SessionSummary) => Promise<void>
 
 export async function askToChoose(): Promise<void> {
   await vscode.window.showInformationMessage("Choose a session in the Sessions view first.");
+}
+
+/** Bring a session that was just made into view, and select its row. */
+export async function showNew({ server, following, tree }: App, sessionId: string): Promise<void> {
+  following.choose((await server.request(SessionRequest, { sessionId })).summary);
+  await tree.reveal(sessionId, false);
 }
 
 async function sessionOf(app: App, target?: Target): Promise<SessionSummary | null> {

@@ -13,7 +13,7 @@ import {
   SessionRequest,
   type SessionSummary,
 } from "./protocol.ts";
-import { attempt, codeOf, confirm, showDone } from "./requests.ts";
+import { attempt, codeOf, confirmLoss, showDone } from "./requests.ts";
 
 export function branchCommands(app: App): Commands {
   return {
@@ -26,13 +26,7 @@ export function branchCommands(app: App): Commands {
     goToBranches: onSession(app, (session) => go(app, session, "branch")),
     compareWithSource: onSession(app, (session) => compareWithSource(app, session)),
     showLineage: onSession(app, (session) => showLineage(app, session)),
-    deleteBranch: (target?: Target) =>
-      onSession(app, (session) =>
-        attempt(
-          () => remove(app, session),
-          (error) => NOT_DELETED[codeOf(error)] ?? null,
-        ),
-      )(target),
+    deleteBranch: onSession(app, (session) => remove(app, session)),
   };
 }
 
@@ -49,7 +43,7 @@ async function goTo({ server, following, tree }: App, sessionId: string): Promis
     if (codeOf(error) !== "unknown_session") {
       throw error;
     }
-    await inform("This session is no longer here.");
+    await inform("This session is no longer there.");
     return;
   }
   following.choose(session);
@@ -70,9 +64,9 @@ async function go(app: App, session: SessionSummary, end: End): Promise<void> {
   if (other) {
     await goTo(app, other.sessionId);
   } else if (end === "source") {
-    await inform("This session has no source.");
+    await inform("This session was not made from another one.");
   } else if (items.length === 0) {
-    await inform("This session has no branch.");
+    await inform("No session was made from this one.");
   }
 }
 
@@ -80,9 +74,9 @@ async function compareWithSource(app: App, session: SessionSummary): Promise<voi
   const { sessionId } = session;
   const { source } = await app.server.request(BranchesRequest, { sessionId });
   if (source === null) {
-    await inform("This session has no source.");
+    await inform("This session was not made from another one.");
   } else if (!source.available) {
-    await inform("The source of this session is no longer here.");
+    await inform("The session that this one was made from is no longer there.");
   } else {
     const left = placeNow(source.sessionId, "source");
     await app.documents.compareStates(session, left, placeNow(sessionId, "branch"));
@@ -98,7 +92,7 @@ async function showLineage(app: App, session: SessionSummary): Promise<void> {
   const choices = lineageChoices(lineage);
   const asText = {
     label: "Open as Text",
-    detail: "With every id, window and cut.",
+    detail: "With all ids, windows and places of the forks.",
     iconPath: new vscode.ThemeIcon("list-tree"),
     alwaysShow: true,
   };
@@ -111,14 +105,13 @@ async function showLineage(app: App, session: SessionSummary): Promise<void> {
   if (chosen === asText) {
     await app.documents.openText("Lineage", lineageText(lineage));
   } else if (node !== undefined) {
-    await (node.opens ? goTo(app, node.id) : inform("There is no session to show for this entry."));
+    await (node.opens ? goTo(app, node.id) : inform("This entry has no session to show."));
   }
 }
 
 async function remove({ server }: App, session: SessionSummary): Promise<void> {
-  const stays =
-    "Its session file is removed for good. What it was made of stays as it is, and so does the record of how it was made.";
-  if (!(await confirm("Delete this session?", `${subject(session)}\n\n${stays}`, "Delete"))) {
+  const stays = "Its file is deleted for good. The session that it was made from stays as it is.";
+  if (!(await confirmLoss("Delete this session?", `${subject(session)}\n\n${stays}`, "Delete"))) {
     return;
   }
   const { sessionId } = session;
@@ -128,16 +121,11 @@ async function remove({ server }: App, session: SessionSummary): Promise<void> {
     if (codeOf(error) !== "has_own_turns") {
       throw error;
     }
-    const own = "You went on in it: your own turns go with it, and nothing brings them back.";
-    if (!(await confirm("Delete your own turns too?", own, "Delete All"))) {
+    const own = "You went on in this session. Your turns in it are deleted with it, for good.";
+    if (!(await confirmLoss("Delete your own turns too?", own, "Delete All"))) {
       return;
     }
     await server.request(DeleteRequest, { sessionId, force: true });
   }
-  showDone("The session is deleted");
+  showDone("Session deleted");
 }
-
-const NOT_DELETED: Readonly<Record<string, string>> = {
-  conflict: "Not deleted: only a session that was made here and has no branches can be deleted.",
-  session_live: "Not deleted: another program has this session open.",
-};

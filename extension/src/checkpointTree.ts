@@ -22,6 +22,9 @@ const CHECKPOINT_VIEW = "codexCheckpoints.checkpoint";
 export class CheckpointTree extends Tree<CheckpointNode> {
   readonly #following: Following;
   #isStale = false;
+  #roots: readonly CheckpointNode[] = [];
+  /** The row to show as soon as it is there. */
+  #wanted: string | null = null;
 
   constructor(server: Server, following: Following) {
     super(CHECKPOINT_VIEW, server);
@@ -47,6 +50,16 @@ export class CheckpointTree extends Tree<CheckpointNode> {
     return item;
   }
 
+  getParent(node: CheckpointNode): CheckpointNode | undefined {
+    return this.#roots.find(({ children }) => children.includes(node));
+  }
+
+  /** Draw again, and select the row with this id. */
+  show(id: string): void {
+    this.#wanted = id;
+    this.redraw();
+  }
+
   protected override known(node: CheckpointNode): readonly CheckpointNode[] {
     return node.children;
   }
@@ -69,16 +82,31 @@ export class CheckpointTree extends Tree<CheckpointNode> {
     const nodes = checkpointNodes(checkpoint, items, session, Date.now(), pins, changed);
     const artifacts = checkpoint.recentArtifacts.length;
     this.server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
+    const all = received === null ? nodes : [...nodes, receivedNode(received, Date.now())];
     if (isNewest()) {
       this.view.message = "";
+      this.#roots = all;
+      setTimeout(() => void this.#reveal());
     }
-    return received === null ? nodes : [...nodes, receivedNode(received, Date.now())];
+    return all;
   }
 
-  #update({ session, changes }: Followed): void {
+  /** Select the wanted row, once the editor has the rows. */
+  async #reveal(): Promise<void> {
+    const found = this.#roots
+      .flatMap(({ children }) => children)
+      .find(({ id }) => id === this.#wanted);
+    if (found !== undefined) {
+      this.#wanted = null;
+      await this.view.reveal(found, { select: true });
+    }
+  }
+
+  #update({ session, gone, changes }: Followed): void {
+    const lost = gone === null ? "" : `${cut(subject(gone), 60)} · deleted`;
     this.view.description =
       session === null
-        ? ""
+        ? lost
         : dotted(session.live ? "running" : "", meter(session), cut(subject(session), 60));
     if (session === null || changes === null || changes.has(session.sessionId)) {
       if (this.view.visible) {
@@ -94,6 +122,7 @@ function commandOf(action: Action, node: CheckpointNode): vscode.Command {
   const names = {
     open: ["openArtifact", "Open File"],
     copy: ["copyText", "Copy"],
+    run: ["showCommand", "Show Command and Output"],
     record: ["showRecord", "Show the Record"],
     compare: ["showWhatChanged", "Show What Changed"],
   } as const;
@@ -104,12 +133,19 @@ function commandOf(action: Action, node: CheckpointNode): vscode.Command {
 /** The context value of a row, for the menu conditions in package.json. */
 function menuOf(node: CheckpointNode): string {
   if (node.note !== null) {
-    return isSuspect(node.note) ? "suspectFact" : node.note.kind;
+    const compares = node.action?.kind === "compare" ? " changed" : "";
+    return isSuspect(node.note) ? `suspectFact${compares}` : node.note.kind;
   }
   if (node.pin !== null) {
     return node.pin.uri === null ? "pinned" : "pinnedFile";
   }
-  const menus = { open: "file", copy: "copyable", record: "record", compare: "changedFile" };
+  const menus = {
+    open: "file",
+    copy: "copyable",
+    run: "copyable command",
+    record: "record",
+    compare: "changedFile",
+  };
   return node.action === null ? "" : menus[node.action.kind];
 }
 
@@ -130,6 +166,11 @@ export function checkpointCommands({ following, documents }: App): Commands {
     showRecord: onRow((action) =>
       action.kind === "record" && following.current !== null
         ? documents.openRecord(following.current, action.ref)
+        : undefined,
+    ),
+    showCommand: onRow((action) =>
+      action.kind === "run" && following.current !== null
+        ? documents.openRecord(following.current, `#${action.seq}`)
         : undefined,
     ),
     copyText: onRow(async (action) => {

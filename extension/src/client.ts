@@ -87,9 +87,9 @@ export class Server {
   #process: ChildProcess | null = null;
   #queue: Promise<void> = Promise.resolve();
 
-  constructor(folder: string, memory: vscode.Memento, log: vscode.LogOutputChannel) {
-    this.#seeker = { folder, memory, log };
-    this.log = log;
+  constructor(seeker: Seeker) {
+    this.#seeker = seeker;
+    this.log = seeker.log;
   }
 
   get state(): ServerState {
@@ -174,7 +174,7 @@ export class Server {
         this.become({ kind: "noPython", reason });
         return;
       }
-      const child = await begin(command, this.#seeker.folder, this.log);
+      const child = await begin(command, this.#seeker);
       this.#process = child;
       this.#client = this.#clientOf(child);
       // The start rejects only when the process ends.

@@ -1,9 +1,10 @@
 /** Compacts a session, and resumes sessions in a terminal. */
 
 import * as vscode from "vscode";
-import { type App, type Commands, onSession } from "./app.ts";
-import { figures, Hints, notice, percentOf, reportText } from "./model/compaction.ts";
-import { refusalText } from "./model/status.ts";
+import { type App, type Commands, onSession, showNew } from "./app.ts";
+import { figures, fullWords, Hints, notice, reportText } from "./model/compaction.ts";
+import { refusalText } from "./model/refusals.ts";
+import { cut, subject } from "./model/text.ts";
 import {
   type Compacted,
   CompactRequest,
@@ -11,10 +12,11 @@ import {
   ResumeRequest,
   type SessionSummary,
   UncompactRequest,
+  WindowsRequest,
 } from "./protocol.ts";
-import { attempt, longRequest } from "./requests.ts";
+import { attempt, confirm, longRequest } from "./requests.ts";
 import type { SessionNode } from "./sessionTree.ts";
-import { turnOff } from "./settings.ts";
+import { setForAll } from "./settings.ts";
 import { openCodex } from "./terminal.ts";
 
 export function compactionCommands(
@@ -23,10 +25,10 @@ export function compactionCommands(
 ): Commands {
   return {
     compactSession: onSession(app, preview),
-    undoCompaction: (node?: SessionNode) => {
-      const compactionId = node?.kind === "window" ? node.window.compactionId : null;
-      return compactionId === null ? undefined : attempt(() => undo(app, compactionId));
-    },
+    undoCompaction: (node?: SessionNode) =>
+      node?.kind === "window" && node.window.compactionId !== null
+        ? undo(app, node.window.compactionId)
+        : onSession(app, (session) => undoNewest(app, session))(),
     resumeSession: onSession(app, (session) => resume(app, session)),
     showLosses: onSession(app, (session) => app.documents.open("losses", session)),
   };
@@ -43,14 +45,22 @@ export async function compact(
   session: SessionSummary,
   would: Compacted,
   digestTokens: number | null,
+  force: boolean,
 ): Promise<boolean> {
-  const place = await askPlace(figures(would));
+  const name = `“${cut(subject(session), 60)}”`;
+  const place = await askPlace(`Compact ${name} (${figures(would)})`);
   if (place === undefined) {
     return false;
   }
   const { into, strategy } = place;
-  const title = strategy === "codex" ? "Codex writes its summary" : "Compacting";
-  const how = { placement: "manual", force: false, digestTokens };
+  const question = `Add the compaction to the file of ${name}?`;
+  const keeps =
+    "Codex then goes on from the summary. The history stays in the file, and Undo brings it back.";
+  if (into === "in-place" && !(await confirm(question, keeps, "Compact in Place"))) {
+    return false;
+  }
+  const title = strategy === "codex" ? `Codex summarises ${name}` : `Compacting ${name}`;
+  const how = { placement: "manual", force, digestTokens };
   const asked = { sessionId: session.sessionId, into, strategy, ...how };
   const done = await longRequest(app.server, title, CompactRequest, asked);
   if (done === undefined) {
@@ -61,6 +71,9 @@ export async function compact(
 }
 
 async function showDone(app: App, session: SessionSummary, done: Compacted): Promise<void> {
+  if (done.into === "new" && done.sessionId !== null) {
+    void attempt(() => showNew(app, done.sessionId ?? ""));
+  }
   const [go, report, back] = ["Resume in Terminal", "Open Report", "Undo"];
   const chosen = await vscode.window.showInformationMessage(notice(done), go, report, back);
   if (chosen === go && done.sessionId !== null) {
@@ -72,22 +85,34 @@ async function showDone(app: App, session: SessionSummary, done: Compacted): Pro
   }
 }
 
-async function undo({ server }: App, compactionId: string): Promise<void> {
-  const { into } = await server.request(UncompactRequest, { compactionId });
-  const sentence =
-    into === "new"
-      ? "The compaction is taken back: go on in the session that it was made from."
-      : "The compaction is taken back: the session has its history again.";
-  vscode.window.setStatusBarMessage(sentence, 8000);
+function undo({ server }: App, compactionId: string): Promise<void> {
+  return attempt(async () => {
+    const { into } = await server.request(UncompactRequest, { compactionId });
+    const sentence =
+      into === "new"
+        ? "Compaction undone. Go on in the original session."
+        : "Compaction undone. Codex sees the whole history again.";
+    vscode.window.setStatusBarMessage(sentence, 8000);
+  });
+}
+
+async function undoNewest(app: App, { sessionId }: SessionSummary): Promise<void> {
+  const { items } = await app.server.request(WindowsRequest, { sessionId });
+  const newest = items.findLast(({ compactionId }) => compactionId !== null);
+  if (newest?.compactionId) {
+    await undo(app, newest.compactionId);
+  } else {
+    await vscode.window.showInformationMessage("There is no compaction to undo in this session.");
+  }
 }
 
 /** Ask where the work continues, and whether Codex writes the summary. */
 async function askPlace(title: string) {
-  const label = "With a summary that Codex asks its model for";
+  const label = "With a summary by Codex’s model";
   const own = { label, kind: vscode.QuickPickItemKind.Separator };
-  const stays = "This session stays as it is; the new one goes on from its checkpoint.";
-  const appended = "Appended to this session, while Codex does not have it open.";
-  const detail = "Takes a model call, in a fork that is archived afterwards.";
+  const stays = "This session stays as it is. The new one starts from its checkpoint.";
+  const appended = "Adds to this session’s file. Close the session in Codex first.";
+  const detail = "Uses one model call, in a temporary fork.";
   const [fresh, here] = ["Into a New Session", "In Place"];
   const [byUs, byCodex] = [{ strategy: "checkpoint" }, { strategy: "codex", detail }];
   const items = [
@@ -97,7 +122,7 @@ async function askPlace(title: string) {
     { label: `${fresh}, Summarised by Codex`, into: "new", ...byCodex },
     { label: `${here}, Summarised by Codex`, into: "in-place", ...byCodex },
   ];
-  const placeHolder = "Where does the work go on?";
+  const placeHolder = "Where do you want to continue?";
   const options = { title, placeHolder, ignoreFocusOut: true };
   const chosen = await vscode.window.showQuickPick(items, options);
   return chosen !== undefined && "into" in chosen ? chosen : undefined;
@@ -132,18 +157,18 @@ async function askHow(session: SessionSummary, found: Resumed) {
   const { offer, continuedBy, cwd } = found;
   const items: (vscode.QuickPickItem & { readonly run: () => Promise<void> })[] = [];
   if (continuedBy !== null) {
-    const label = "Resume the Session It Goes On In";
-    const detail = "This one was compacted into a new session.";
+    const label = "Resume the Compacted Session";
+    const detail = "This one was compacted into a new session, which has the newer work.";
     items.push({ label, detail, run: () => openCodex(continuedBy, cwd) });
   }
   if (offer !== null) {
     const label = "Compact First…";
-    const detail = "Go on from the checkpoint instead of the whole history.";
+    const detail = "Continue from the checkpoint instead of the whole history.";
     items.push({ label, detail, run: () => openPreview(session) });
   }
   const asIs = { label: "Resume as It Is", run: () => openCodex(found.sessionId, cwd) };
-  const title =
-    offer === null ? "Its work went on elsewhere" : `Its context is ${percentOf(offer)}% full`;
+  const how = offer === null ? "continued in another session" : `context ${fullWords(offer)}`;
+  const title = `Resume “${cut(subject(session), 60)}”: ${how}`;
   return items.length === 0 ? asIs : vscode.window.showQuickPick([...items, asIs], { title });
 }
 
@@ -164,17 +189,14 @@ async function hint(session: SessionSummary): Promise<void> {
     return;
   }
   const [now, off] = ["Compact…", "Turn Off"];
-  const share = percentOf(session.offer);
+  const full = `The context of “${cut(subject(session), 60)}” is ${fullWords(session.offer)}.`;
   const [sentence, actions] = session.live
-    ? [
-        `The running session's context is ${share}% full. When you have ended it in Codex, it can be compacted without a model.`,
-        [off],
-      ]
-    : [`The session's context is ${share}% full: compact it before you go on?`, [now, off]];
+    ? [`${full} Once you close it in Codex, you can compact it without a model.`, [off]]
+    : [`${full} Compact it before you continue?`, [now, off]];
   const chosen = await vscode.window.showInformationMessage(sentence, ...actions);
   if (chosen === now) {
     await openPreview(session);
   } else if (chosen === off) {
-    await turnOff("compactionOffer", "off");
+    await setForAll("compactionOffer", "off");
   }
 }

@@ -16,7 +16,7 @@ import {
   SessionRequest,
   type SessionSummary,
 } from "./protocol.ts";
-import { errorText, showDone } from "./requests.ts";
+import { showDone } from "./requests.ts";
 
 const TYPE = "codexCheckpoints.compactionPreview";
 
@@ -72,6 +72,8 @@ class CompactionPreview {
   /** The budget that the user chose; null for the usual one. */
   #budget: number | null;
   #asking = new vscode.CancellationTokenSource();
+  /** Whether to compact although the context gets no smaller, or the turn is open. */
+  #force = false;
   #usual: Compacted | null = null;
   #shown: { readonly session: SessionSummary; readonly would: Compacted } | null = null;
   #isBusy = false;
@@ -124,11 +126,14 @@ class CompactionPreview {
           return await this.#show();
         case "record":
           return await this.#record(message.ref);
+        case "remedy": // "Go On Anyway": the page handles no other
+          this.#force = true;
+          return await this.#look();
         default:
           return await this.#act(message.kind);
       }
     } catch (error) {
-      this.page.complain(errorText(error), false);
+      this.page.refuse(error, false);
     }
   }
 
@@ -153,7 +158,7 @@ class CompactionPreview {
     } else if (kind === "compact") {
       this.#isBusy = true;
       try {
-        if (await compact(this.#app, session, would, this.#budget)) {
+        if (await compact(this.#app, session, would, this.#budget, this.#force)) {
           this.page.dispose();
         }
       } finally {
@@ -184,7 +189,7 @@ class CompactionPreview {
     } catch (error) {
       if (!token.isCancellationRequested) {
         this.#shown = null;
-        this.page.complain(errorText(error), true);
+        this.page.refuse(error, true);
       }
     }
   }
@@ -192,7 +197,7 @@ class CompactionPreview {
   async #answer(token: vscode.CancellationToken): Promise<CompactionView | null> {
     const { server } = this.#app;
     const sessionId = this.#sessionId;
-    const how = { strategy: "checkpoint", placement: "manual", into: "new", force: false };
+    const how = { strategy: "checkpoint", placement: "manual", into: "new", force: this.#force };
     const preview = (digestTokens: number | null) => {
       const asked = { sessionId, ...how, digestTokens, workDoneToken: null };
       return server.request(CompactPreviewRequest, asked, token);

@@ -12,9 +12,9 @@ import {
   isSettled,
 } from "./model/connection.ts";
 import { type ConnectReport, ConnectRequest } from "./protocol.ts";
-import { attempt, confirm } from "./requests.ts";
+import { attempt } from "./requests.ts";
 import { Tree, treeItem } from "./rows.ts";
-import { workspacePaths } from "./settings.ts";
+import { openSettings, workspacePaths } from "./settings.ts";
 import { openCodex } from "./terminal.ts";
 
 const CONNECTED = "codexCheckpoints.connected";
@@ -24,13 +24,13 @@ const CHANGES = {
     title: "Connect Codex",
     button: "Connect",
     question: "Let Codex call Codex Checkpoints?",
-    nothing: "Codex is connected already: there is nothing to change.",
+    nothing: "Codex is connected already.",
   },
   remove: {
     title: "Disconnect Codex",
     button: "Disconnect",
-    question: "Take Codex Checkpoints out of Codex's configuration?",
-    nothing: "Codex's configuration has no entry of Codex Checkpoints.",
+    question: "Remove Codex Checkpoints from Codex's configuration?",
+    nothing: "Codex is not connected.",
   },
 } as const;
 
@@ -42,8 +42,7 @@ export function connectionCommands(app: App, tree: ConnectionTree): Commands {
     disconnect: () => makeChange(app, tree, "remove"),
     explainTrust: () => explainTrust(),
     explainUpdate: () => explainUpdate(),
-    chooseHome: () =>
-      vscode.commands.executeCommand("workbench.action.openSettings", "codexCheckpoints.codexHome"),
+    chooseHome: () => openSettings("@id:codexCheckpoints.codexHome"),
     refreshConnection: () => tree.refresh(),
   };
 }
@@ -62,7 +61,7 @@ export async function warnWhenLost(app: App, tree: ConnectionTree): Promise<void
   }
   const again = "Connect Again…";
   const chosen = await vscode.window.showWarningMessage(
-    "Codex calls Codex Checkpoints at a place where it no longer is, so Codex gets no checkpoints. Connect it again.",
+    "Codex looks for Codex Checkpoints where it no longer is, so it gets no checkpoints. Connect it once more.",
     again,
   );
   if (chosen === again) {
@@ -110,13 +109,12 @@ async function ask({ server }: App, change: Change, dryRun: boolean): Promise<Co
   return report;
 }
 
-/** Ask before another program's files are changed, with the changes in view. */
-async function isAgreed({ documents }: App, change: Change, preview: ConnectReport) {
+/** Ask before another program's files are changed, above the changes themselves. */
+function isAgreed({ documents }: App, change: Change, preview: ConnectReport): Promise<boolean> {
   const { title, button, question } = CHANGES[change];
-  await documents.openText(title, changesText(preview));
   const detail =
-    "The document shows every line that changes. The rest of each file stays as it is, and a copy of it is kept beside it.";
-  return confirm(question, detail, button);
+    "These are all lines that change. The rest of each file stays, and a copy of it is kept beside it.";
+  return documents.ask(title, `${question}\n${detail}\n\n\n${changesText(preview)}`, button);
 }
 
 function reportDone({ server }: App, change: Change, done: ConnectReport): void {
@@ -125,7 +123,7 @@ function reportDone({ server }: App, change: Change, done: ConnectReport): void 
   if (change === "connect" && hook?.trusted !== true) {
     void explainTrust();
   } else {
-    vscode.window.setStatusBarMessage("Codex's configuration is changed", 4000);
+    vscode.window.setStatusBarMessage("Codex's configuration was changed", 4000);
   }
 }
 

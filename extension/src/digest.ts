@@ -13,6 +13,7 @@ import {
   type SessionSummary,
 } from "./protocol.ts";
 import { showDone } from "./requests.ts";
+import { openSettings } from "./settings.ts";
 
 export function digestCommands(app: App): Commands {
   return {
@@ -68,7 +69,6 @@ async function show(): Promise<void> {
     open,
   );
   if (chosen === open) {
-    const setting = "codexCheckpoints.digestTokens";
-    await vscode.commands.executeCommand("workbench.action.openSettings", setting);
+    await openSettings("@id:codexCheckpoints.digestTokens");
   }
 }

@@ -22,6 +22,7 @@ import {
   ViewRequest,
 } from "./protocol.ts";
 import { errorText } from "./requests.ts";
+import { setContext } from "./settings.ts";
 
 /** An address names the document in its authority and the session in its query. */
 const SCHEME = "codex-checkpoints";
@@ -46,15 +47,23 @@ const QUOTING = new Set(["digest", "then"]);
 const MOST_PIECES = 4;
 
 export class Documents
-  implements vscode.TextDocumentContentProvider, vscode.DocumentLinkProvider, vscode.Disposable
+  implements
+    vscode.TextDocumentContentProvider,
+    vscode.DocumentLinkProvider,
+    vscode.CodeLensProvider,
+    vscode.Disposable
 {
   readonly #emitter = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.#emitter.event;
+  readonly #lenses = new vscode.EventEmitter<void>();
+  readonly onDidChangeCodeLenses = this.#lenses.event;
   readonly #server: Server;
   readonly #subscriptions: vscode.Disposable[];
   readonly #texts = new KeptTexts();
   /** Addresses of documents that show an error instead of their text. */
   readonly #owed = new Set<string>();
+  /** The questions above open texts, by the query of their addresses. */
+  readonly #questions = new Map<string, Question>();
 
   constructor(server: Server, feed: ChangeFeed) {
     this.#server = server;
@@ -62,6 +71,8 @@ export class Documents
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
       vscode.workspace.registerTextDocumentContentProvider(STATE_SCHEME, this),
       vscode.languages.registerDocumentLinkProvider({ scheme: SCHEME }, this),
+      vscode.languages.registerCodeLensProvider({ scheme: SCHEME }, this),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.answer(uri, false)),
       // The editor itself opens what a link leads to.
       vscode.workspace.onDidOpenTextDocument((document) => wrap(document).catch(() => {})),
       feed.onDidChange((changes) => this.#refresh(changes)),
@@ -104,6 +115,38 @@ export class Documents
   /** Open a text that only this window has. */
   async openText(name: string, text: string): Promise<void> {
     await show(address("text", `/${name}.txt`, this.#texts.keep(text)));
+  }
+
+  /** Open a text with a question above it; true if the user agrees, false if the text is closed. */
+  async ask(name: string, text: string, button: string): Promise<boolean> {
+    const query = this.#texts.keep(text);
+    const answered = new Promise<boolean>((answer) =>
+      this.#questions.set(query, { button, answer }),
+    );
+    setContext("asking", true);
+    await show(address("text", `/${name}.txt`, query));
+    return answered;
+  }
+
+  answer(uri = vscode.window.activeTextEditor?.document.uri, agreed: boolean): void {
+    const question = uri?.scheme === SCHEME ? this.#questions.get(uri.query) : undefined;
+    if (uri !== undefined && question !== undefined) {
+      this.#questions.delete(uri.query);
+      setContext("asking", this.#questions.size > 0);
+      this.#lenses.fire();
+      question.answer(agreed);
+    }
+  }
+
+  provideCodeLenses({ uri }: vscode.TextDocument): vscode.CodeLens[] {
+    const question = this.#questions.get(uri.query);
+    const lens = (title: string, command: string) =>
+      new vscode.CodeLens(new vscode.Range(0, 0, 0, 0), {
+        ...{ title, command: `codexCheckpoints.${command}`, arguments: [uri] },
+      });
+    return question === undefined
+      ? []
+      : [lens(`$(check) ${question.button}`, "answerYes"), lens("$(close) Cancel", "answerNo")];
   }
 
   async openState(shape: "view" | "json", session: SessionSummary, place: Place): Promise<void> {
@@ -166,7 +209,7 @@ export class Documents
   }
 
   dispose(): void {
-    vscode.Disposable.from(...this.#subscriptions, this.#emitter).dispose();
+    vscode.Disposable.from(...this.#subscriptions, this.#emitter, this.#lenses).dispose();
   }
 
   async #textOf(uri: vscode.Uri, token: vscode.CancellationToken): Promise<string> {
@@ -242,6 +285,11 @@ export class Documents
       }
     }
   }
+}
+
+interface Question {
+  readonly button: string;
+  readonly answer: (agreed: boolean) => void;
 }
 
 function address(authority: string, path: string, query: string, fragment = ""): vscode.Uri {

@@ -7,7 +7,7 @@ import { Drift } from "./model/status.ts";
 import { iconless } from "./model/text.ts";
 import { SessionRequest, type Strayed } from "./protocol.ts";
 import { attempt } from "./requests.ts";
-import { turnOff } from "./settings.ts";
+import { setForAll } from "./settings.ts";
 
 /** One warning for each session at a time, whatever number of files it is about. */
 export function warnOfDrift(server: Server): vscode.Disposable {
@@ -26,7 +26,7 @@ async function warn(server: Server, drift: Drift, { sessionId }: Strayed): Promi
   const chosen = await vscode.window.showWarningMessage(sentence, show, off);
   const files = drift.take(sessionId);
   if (chosen === off) {
-    await turnOff("driftGuard", false);
+    await setForAll("driftGuard", false);
   } else if (chosen === show) {
     const title = "Changed Outside the Plan";
     const rows = files.map((file) => ({ ...file, label: iconless(file.label) }));

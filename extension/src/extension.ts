@@ -15,26 +15,28 @@ import { noteCommands } from "./notes.ts";
 import { pinCommands } from "./pins.ts";
 import { packCommands } from "./portable.ts";
 import { Restores, restoreCommands } from "./restoring.ts";
-import { provideBadges } from "./rows.ts";
 import { searchCommands } from "./searching.ts";
 import { SessionPages, sessionPageCommands } from "./sessionPage.ts";
 import { sessionCommands } from "./sessions.ts";
 import { SessionTree } from "./sessionTree.ts";
-import { SECTION, setContext } from "./settings.ts";
+import { openSettings, SECTION, setContext } from "./settings.ts";
 import { firstIndex, reportTrouble, StatusBar } from "./statusBar.ts";
+import { chooseCodex } from "./terminal.ts";
 
 let running: Server | null = null;
 
 /** Create the views, then start the server. */
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("Codex Checkpoints", { log: true });
-  const server = new Server(context.extensionPath, context.globalState, log);
+  const { extensionPath: folder, globalState: memory } = context;
+  const server = new Server({ folder, storage: context.globalStorageUri.fsPath, memory, log });
   running = server;
   const feed = new ChangeFeed(server);
   const following = new Following(server, feed);
   const tree = new SessionTree(server, feed);
   const documents = new Documents(server, feed);
-  const app: App = { server, feed, following, tree, documents };
+  const checkpoint = new CheckpointTree(server, following);
+  const app: App = { server, feed, following, tree, checkpoint, documents };
   const connections = new ConnectionTree(server);
   const tellOfUpgrade = upgradeNotices(server, context.globalState);
   const restores = new Restores(app, context.extensionUri);
@@ -49,7 +51,7 @@ export function activate(context: vscode.ExtensionContext): void {
     restores,
     previews,
     pages,
-    new CheckpointTree(server, following),
+    checkpoint,
     new StatusBar(server, following),
     ...registered({
       ...serverCommands(app),
@@ -67,7 +69,6 @@ export function activate(context: vscode.ExtensionContext): void {
       ...packCommands(app),
       ...connectionCommands(app, connections),
     }),
-    provideBadges(),
     reportTrouble(server),
     warnOfDrift(server),
     offerCompaction(app),
@@ -108,15 +109,16 @@ function registered(commands: Commands): vscode.Disposable[] {
 }
 
 function serverCommands({ server, feed, documents }: App): Commands {
-  const openSettings = (query: string) =>
-    vscode.commands.executeCommand("workbench.action.openSettings", query);
   return {
     doctor: () => documents.open("doctor", null),
+    answerYes: (uri?: vscode.Uri) => documents.answer(uri, true),
+    answerNo: (uri?: vscode.Uri) => documents.answer(uri, false),
     refresh: () => feed.everything(),
     restart: () => server.restart(),
     showLog: () => server.log.show(),
     openSettings: () => openSettings("@ext:codex-checkpoints.codex-checkpoints"),
-    choosePython: () => openSettings("codexCheckpoints.python"),
+    choosePython: () => openSettings("@id:codexCheckpoints.python"),
+    chooseCodex: () => chooseCodex(),
   };
 }
 

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
-import { followedOf, isBranch, runningOf, sessionsParams } from "./model/sessions.ts";
+import { followedOf, isBranch, sessionsParams } from "./model/sessions.ts";
 import { SessionRequest, type SessionSummary, SessionsRequest } from "./protocol.ts";
 import { codeOf } from "./requests.ts";
 import { setContext, workspacePaths } from "./settings.ts";
@@ -12,6 +12,8 @@ const LOOKED_AT = 50;
 /** The session in view, and which sessions changed. */
 export interface Followed {
   readonly session: SessionSummary | null;
+  /** The session that was in view until it was deleted; then there is none in view. */
+  readonly gone: SessionSummary | null;
   readonly changes: Changes;
 }
 
@@ -22,7 +24,7 @@ export class Following implements vscode.Disposable {
   readonly #subscriptions: vscode.Disposable[];
   #chosen: string | null = null;
   #current: SessionSummary | null = null;
-  #running: SessionSummary | null = null;
+  #gone: SessionSummary | null = null;
   #looking: Promise<void> | null = null;
   #again: Changes | undefined;
 
@@ -38,17 +40,13 @@ export class Following implements vscode.Disposable {
     return this.#current;
   }
 
-  /** The running session of this workspace. */
-  get running(): SessionSummary | null {
-    return this.#running;
-  }
-
   /** Show this session from now on; null returns to the automatic choice. */
   choose(session: SessionSummary | null): void {
     this.#chosen = session?.sessionId ?? null;
+    this.#gone = null;
     if (session !== null) {
       this.#current = session;
-      this.#publish({ session, changes: null });
+      this.#publish(null);
     }
     this.look(null);
   }
@@ -76,37 +74,39 @@ export class Following implements vscode.Disposable {
 
   async #look(changes: Changes): Promise<void> {
     if (this.#server.state.kind !== "ready") {
-      this.#running = null;
-      this.#publish({ session: this.#current, changes: null });
+      this.#publish(null);
       return;
     }
     try {
       const here = await this.#here();
-      this.#running = runningOf(here);
       const chosen = this.#chosen;
-      const found = chosen === null ? null : await this.#chosenOne(chosen, here);
+      const was = this.#gone ?? this.#current;
+      const id = chosen ?? was?.sessionId ?? null;
+      const found = id === null ? null : await this.#find(id, here);
       if (this.#chosen !== chosen) {
         return; // a person chose meanwhile, and the look at that is next
       }
-      if (found === null) {
-        this.#chosen = null;
-      }
-      const next = found ?? followedOf(here);
+      // What was deleted in view is not replaced in silence by another session.
+      this.#gone = found === null ? was : null;
+      const next = this.#gone !== null ? null : chosen !== null ? found : followedOf(here);
       const isOther = next?.sessionId !== this.#current?.sessionId;
       this.#current = next;
-      this.#publish({ session: next, changes: isOther ? null : changes });
+      this.#publish(isOther ? null : changes);
     } catch (error) {
       this.#server.log.warn(`following: ${error instanceof Error ? error.message : error}`);
     }
   }
 
-  #publish(followed: Followed): void {
-    setContext("hasSession", followed.session !== null);
+  #publish(changes: Changes): void {
+    const [session, gone] = [this.#current, this.#gone];
+    setContext("hasSession", session !== null);
+    setContext("gone", gone !== null);
     setContext("chosen", this.#chosen !== null);
-    setContext("hasSource", followed.session !== null && isBranch(followed.session));
-    setContext("hasBranches", (followed.session?.branches ?? 0) > 0);
-    setContext("made", (followed.session?.madeBy ?? null) !== null);
-    this.#emitter.fire(followed);
+    setContext("archived", session?.archived === true);
+    setContext("hasSource", session !== null && isBranch(session));
+    setContext("hasBranches", (session?.branches ?? 0) > 0);
+    setContext("made", (session?.madeBy ?? null) !== null);
+    this.#emitter.fire({ session, gone, changes });
   }
 
   /** The newest sessions of this workspace's folders; without a folder, of all. */
@@ -122,7 +122,7 @@ export class Following implements vscode.Disposable {
     return lists.length === 1 ? all : all.sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
   }
 
-  async #chosenOne(id: string, here: readonly SessionSummary[]): Promise<SessionSummary | null> {
+  async #find(id: string, here: readonly SessionSummary[]): Promise<SessionSummary | null> {
     const listed = here.find((session) => session.sessionId === id);
     if (listed !== undefined) {
       return listed;
@@ -130,10 +130,10 @@ export class Following implements vscode.Disposable {
     try {
       return (await this.#server.request(SessionRequest, { sessionId: id })).summary;
     } catch (error) {
-      if (["unknown_session", "unreadable_source"].includes(codeOf(error))) {
+      if (codeOf(error) === "unknown_session") {
         return null;
       }
-      throw error; // a server that is busy or away takes no choice back
+      throw error; // a server that is busy or away takes nothing out of view
     }
   }
 }

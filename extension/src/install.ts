@@ -10,7 +10,7 @@ import { isAbsolute } from "node:path";
 /** Options that keep the user's Python environment out of the server. */
 export const ISOLATED = ["-I", "-S", "-X", "utf8", "-u"] as const;
 
-const PYTHON_SETTING = "codexCheckpoints.python";
+export const PYTHON_SETTING = "codexCheckpoints.python";
 
 /** An interpreter to try, and where it was found. */
 export interface Candidate {
@@ -144,6 +144,26 @@ function whyNot(error: ExecFileException, errors: string): string {
   const how =
     typeof error.code === "number" ? `exit code ${error.code}` : `${error.code ?? error.signal}`;
   return first === "" ? how : `${how}: ${first.slice(0, 200)}`;
+}
+
+/** The variable that tells the server which launcher Codex is to call. */
+export const LAUNCHER = "CODEX_CHECKPOINTS_LAUNCHER";
+
+/** A launcher that runs the one of an installed extension; a hook of none does nothing. */
+export function launcherText(launcher: string): string {
+  return `"""Starts Codex Checkpoints where its extension is now, which writes this file anew."""
+
+import os
+import sys
+
+os.environ["${LAUNCHER}"] = os.path.abspath(__file__)
+__file__ = ${JSON.stringify(launcher)}
+if os.path.isfile(__file__):
+    with open(__file__, "rb") as file:
+        exec(compile(file.read(), __file__, "exec"))
+elif sys.argv[1:2] != ["hook"]:
+    sys.exit("Codex Checkpoints is no longer installed here.")
+`;
 }
 
 // --- the end of a process --------------------------------------------------------------------------

@@ -1,10 +1,19 @@
 /** Finds the command of the server, starts it and reads its log. */
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { join } from "node:path";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { delimiter, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import type * as vscode from "vscode";
-import { type Attempt, findPython, ISOLATED } from "./install.ts";
+import * as vscode from "vscode";
+import {
+  type Attempt,
+  findPython,
+  ISOLATED,
+  LAUNCHER,
+  launcherText,
+  PYTHON_SETTING,
+} from "./install.ts";
+import { plain } from "./model/text.ts";
 import * as settings from "./settings.ts";
 
 /** Where the working interpreter is remembered until it fails. */
@@ -12,6 +21,8 @@ const REMEMBERED = "python";
 
 export interface Seeker {
   readonly folder: string;
+  /** A folder of the extension that stays through its updates. */
+  readonly storage: string;
   readonly memory: vscode.Memento;
   readonly log: vscode.LogOutputChannel;
 }
@@ -36,13 +47,27 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
     return [...remembered.command, ...ISOLATED, launcher, "serve"];
   }
   const around = { launcher, folder, environment: process.env, timeout: 10_000 };
-  const found = await findPython(sources, around, (attempt) => log.info(attemptText(attempt)));
+  const found = await findPython(sources, around, (attempt) => {
+    log.info(attemptText(attempt));
+    if (attempt.candidate.origin === PYTHON_SETTING && attempt.reason !== null) {
+      void warnOfSetting(attempt.reason);
+    }
+  });
   if (found === null) {
     return null;
   }
   const { command } = found.candidate;
   await memory.update(REMEMBERED, { key, command } satisfies Remembered);
   return [...command, ...ISOLATED, launcher, "serve"];
+}
+
+/** Say that the interpreter of the settings is not used, instead of replacing it in silence. */
+async function warnOfSetting(reason: string): Promise<void> {
+  const open = "Open Settings";
+  const sentence = `The Python in the setting codexCheckpoints.python is not used: ${plain(reason)}.`;
+  if ((await vscode.window.showWarningMessage(sentence, open)) === open) {
+    await settings.openSettings("@id:codexCheckpoints.python");
+  }
 }
 
 /** Whether a server was started on this machine before, by whatever version. */
@@ -63,14 +88,37 @@ interface Remembered {
   readonly command: readonly string[];
 }
 
+/**
+ * Write a launcher whose path outlives an update, which moves the extension; return the path.
+ *
+ * Codex is told this path, so a connection and the user's trust in it hold through updates.
+ */
+export async function writeLauncher({ folder, storage }: Seeker): Promise<string> {
+  const path = join(storage, "bundled", "launch.py");
+  const text = launcherText(join(folder, "bundled", "launch.py"));
+  if ((await readFile(path, "utf8").catch(() => "")) !== text) {
+    await mkdir(dirname(path), { recursive: true });
+    const made = `${path}.${process.pid}`;
+    await writeFile(made, text);
+    await rename(made, path);
+  }
+  return path;
+}
+
 /** Start the process; rejects if it cannot be started. */
 export async function begin(
   [program = "", ...args]: readonly string[],
-  folder: string,
-  log: vscode.LogOutputChannel,
+  seeker: Seeker,
 ): Promise<ChildProcess> {
+  const { folder, log } = seeker;
   log.info(`starting ${[program, ...args].join(" ")}`);
-  const child = spawn(program, args, { cwd: folder, windowsHide: true });
+  // The server looks for Codex on the PATH.
+  const { PATH = "" } = process.env;
+  const codex = settings.path("codexPath");
+  const path = [...(codex === "" ? [] : [dirname(codex)]), PATH];
+  const launcher = await writeLauncher(seeker);
+  const env = { ...process.env, PATH: path.join(delimiter), [LAUNCHER]: launcher };
+  const child = spawn(program, args, { cwd: folder, env, windowsHide: true });
   await new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
     child.once("error", reject);

@@ -5,7 +5,7 @@ import { type App, type Commands, onSession, type Target } from "./app.ts";
 import { MAX_LABEL } from "./limits.ts";
 import { labelOf, type Place, placeNow, placeOfMarker, placeOfTurn } from "./model/markers.ts";
 import type { TurnAction } from "./model/sessionPage.ts";
-import { cut } from "./model/text.ts";
+import { cut, plain } from "./model/text.ts";
 import {
   askLabel,
   askMarker,
@@ -23,7 +23,7 @@ import {
   type TurnEntry,
   UnmarkRequest,
 } from "./protocol.ts";
-import { confirm, showDone } from "./requests.ts";
+import { confirmLoss, showDone, showUndoable } from "./requests.ts";
 
 export function markerCommands(app: App): Commands {
   return {
@@ -56,7 +56,7 @@ async function showTurns(app: App, session: SessionSummary): Promise<void> {
 
 async function askAction(app: App, session: SessionSummary, chosen: ChosenTurn): Promise<void> {
   const title = titleFor(`Turn ${chosen.choice.turn.number}`, session);
-  const options = { title, placeHolder: "What to do with it?" };
+  const options = { title, placeHolder: "Choose an action" };
   await (await vscode.window.showQuickPick(actionsOf(app, session, chosen), options))?.run();
 }
 
@@ -75,11 +75,19 @@ async function remove(app: App, session: SessionSummary, marker: Marker | null):
   if (meant === undefined) {
     return;
   }
-  const stays = "The turn stays, and so do notes and branches that were made at it.";
-  if (await confirm("Remove this marker?", `${labelOf(meant)}\n${stays}`, "Remove")) {
-    const { checkpointId } = meant;
-    await app.server.request(UnmarkRequest, { sessionId: session.sessionId, checkpointId });
-    showDone("The marker is removed");
+  const { checkpointId, turnId, turnNumber, label } = meant;
+  const { sessionId } = session;
+  const canReturn = meant.sessionId === sessionId && turnNumber !== null;
+  const why = "Its turn is not in this session, so the marker cannot be set again.";
+  if (
+    canReturn ||
+    (await confirmLoss("Remove this marker?", `${labelOf(meant)}\n${why}`, "Remove"))
+  ) {
+    await app.server.request(UnmarkRequest, { sessionId, checkpointId });
+    const done = `Marker “${labelOf(meant)}” removed.`;
+    const back = async () =>
+      void (await app.server.request(MarkRequest, { sessionId, label, turnId }));
+    canReturn ? showUndoable(done, back) : showDone(done);
   }
 }
 
@@ -147,7 +155,7 @@ function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): reado
       "git-branch",
       "Restore from Here…",
       () => restore(app, session, chosen),
-      "Opens a branch at a marker on this turn; this session does not change.",
+      "Starts a new session from this turn. This one stays as it is.",
     ),
   ];
   return [
@@ -156,7 +164,7 @@ function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): reado
       "open-preview",
       "Show View Text",
       () => documents.openState("view", session, here),
-      "What a model would read about the session at the end of this turn.",
+      "What a model would be told about the session at the end of this turn.",
     ),
     action("json", "Show Checkpoint JSON", () => documents.openState("json", session, here)),
     action("diff", "Compare with Now", () => documents.compareStates(session, here, now)),
@@ -182,15 +190,15 @@ async function restore(
 async function mark(
   app: App,
   session: SessionSummary,
-  { number, turnId }: TurnEntry,
+  { number, turnId, task }: TurnEntry,
 ): Promise<Marker | undefined> {
   const title = titleFor(`Add a Marker on Turn ${number}`, session);
-  const label = await askLabel(title, `Turn ${number}`);
+  const label = await askLabel(title, cut(plain(task ?? ""), 60) || `Turn ${number}`);
   if (!label) {
     return undefined;
   }
   const { sessionId } = session;
   const marker = await app.server.request(MarkRequest, { sessionId, label, turnId });
-  showDone(`Turn ${number} is marked`);
+  showDone(`Marker added on turn ${number}`);
   return marker;
 }

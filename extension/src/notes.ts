@@ -1,11 +1,22 @@
 /** Commands that add, verify and revoke notes. */
 
 import * as vscode from "vscode";
-import { type App, type Commands, inView } from "./app.ts";
+import { type App, type Commands, inView, onSession, type Target } from "./app.ts";
 import { MAX_KEY } from "./limits.ts";
 import { type CheckpointNode, isSuspect } from "./model/checkpoint.ts";
-import { decisionPayload, factPayload, freeDecisionId, isKey, uriOfFile } from "./model/notes.ts";
-import { cut, iconless, plain } from "./model/text.ts";
+import {
+  decisionIn,
+  decisionPayload,
+  dependenciesOf,
+  factIn,
+  factPayload,
+  fitting,
+  freeDecisionId,
+  isKey,
+  uriOfFile,
+} from "./model/notes.ts";
+import { cut, folderName, harmless, iconless, plain } from "./model/text.ts";
+import { pick } from "./picking.ts";
 import {
   type Anchor,
   AnchorsRequest,
@@ -15,7 +26,7 @@ import {
   RevokeNoteRequest,
   type SessionSummary,
 } from "./protocol.ts";
-import { confirm } from "./requests.ts";
+import { confirmLoss, showDone } from "./requests.ts";
 import { pathForSessions } from "./settings.ts";
 
 /** How many messages and calls are offered as evidence. */
@@ -23,25 +34,63 @@ const OFFERED = 60;
 
 export function noteCommands(app: App): Commands {
   return {
-    addNote: () => add(app),
+    addNote: (target?: Target) => onSession(app, (session) => add(app, session))(target),
     addFactAboutFile: (file?: vscode.Uri) => addAboutFile(app, file),
     verifyNote: (row?: CheckpointNode) => row && verify(app, row.note),
+    replaceNote: (row?: CheckpointNode) => row && replace(app, row.note),
+    renameNote: (row?: CheckpointNode) => row && rename(app, row.note),
     revokeNote: (row?: CheckpointNode) => row && revoke(app, row.note),
   };
 }
 
-async function add(app: App): Promise<void> {
-  const kinds = [
-    { of: "fact", label: "Fact", detail: "Something learned, and what shows it." },
-    { of: "decision", label: "Decision", detail: "Something settled, and why." },
-  ];
-  const title = "Add a Note";
-  const chosen = await vscode.window.showQuickPick(kinds, { title });
-  if (chosen?.of === "fact") {
-    await inView(app, (session) => addFact(app, session, null));
-  } else if (chosen?.of === "decision") {
-    await inView(app, (session) => addDecision(app, session));
+/** Ask for a text, then for its evidence. */
+async function add(app: App, session: SessionSummary): Promise<void> {
+  const stated = await askStatement();
+  if (stated?.of === "fact") {
+    await addFact(app, session, stated.text, null);
+  } else if (stated !== undefined) {
+    await addDecision(app, session, stated.text, null);
   }
+}
+
+/** Ask what a note says, and whether that is a fact or a decision. */
+function askStatement(): Promise<Statement | undefined> {
+  return new Promise((resolve) => {
+    const picker = vscode.window.createQuickPick<Statement>();
+    picker.title = "Add a Note";
+    picker.placeholder = "What is true, or what was decided and because of what?";
+    picker.ignoreFocusOut = true;
+    const offer = (typed: string) => {
+      const [text, shown] = [typed.trim(), iconless(cut(plain(typed), 100))];
+      const row = (of: Statement["of"], label: string, detail: string): Statement => ({
+        ...{ of, text, detail, alwaysShow: true },
+        label: text === "" ? label : `${label}: ${shown}`,
+      });
+      picker.items = [
+        row("fact", "Fact", "Something that is true, such as “auth.ttl = 900 seconds”."),
+        row("decision", "Decision", "Something that is settled, and why."),
+      ];
+    };
+    offer("");
+    picker.onDidChangeValue(offer);
+    picker.onDidAccept(() => {
+      const [chosen] = picker.activeItems;
+      if (chosen !== undefined && chosen.text !== "") {
+        resolve(chosen);
+        picker.hide();
+      }
+    });
+    picker.onDidHide(() => {
+      resolve(undefined);
+      picker.dispose();
+    });
+    picker.show();
+  });
+}
+
+interface Statement extends vscode.QuickPickItem {
+  readonly of: "fact" | "decision";
+  readonly text: string;
 }
 
 /** Ask for a fact that depends on this file. */
@@ -53,13 +102,19 @@ async function addAboutFile(app: App, file: vscode.Uri | undefined): Promise<voi
   await inView(app, async (session) => {
     const uri = uriOfFile(session.cwd, await pathForSessions(target));
     const anchors = await anchorsOf(app, session);
-    if (!anchors.some(({ source, ref }) => source === "file" && ref === uri)) {
-      await vscode.window.showInformationMessage(
-        "The session in view has not used this file, so a fact cannot depend on it.",
-      );
+    const about = anchors.find(({ source, ref }) => source === "file" && ref === uri);
+    if (about === undefined) {
+      const without = "Add Note without the File";
+      const sentence = `In this session Codex never opened ${plain(folderName(uri))}.`;
+      if ((await vscode.window.showInformationMessage(harmless(sentence), without)) === without) {
+        await add(app, session);
+      }
       return;
     }
-    await addFact(app, session, uri);
+    const text = await askText("Add a Fact", `What is true about ${plain(uri)}?`, "");
+    if (text) {
+      await addFact(app, session, text, about);
+    }
   });
 }
 
@@ -73,13 +128,18 @@ async function verify(app: App, fact: Note | null): Promise<void> {
     const value = await askText(title, "What is true now?", fact.value ?? "");
     const anchors = await anchorsOf(app, session);
     const newer = anchors.filter(({ source, seq }) => source === "file" || seq > fact.seq);
-    const evidence = value && (await askEvidence(title, newer));
+    const evidence = value && (await askEvidence(title, value, newer));
     if (!evidence) {
       return;
     }
     const kept = fact.dependsOn.map(({ uri }) => uri);
     const dependsOn = evidence.source === "file" ? [...new Set([...kept, evidence.ref])] : kept;
-    await apply(app, session, factPayload({ key: fact.id, value, evidence, dependsOn }));
+    await apply(
+      app,
+      session,
+      factPayload({ key: fact.id, value, evidence, dependsOn }),
+      `facts/${fact.id}`,
+    );
   });
 }
 
@@ -91,56 +151,114 @@ async function revoke(app: App, note: Note | null): Promise<void> {
     const isFact = note.kind === "fact";
     const question = isFact ? "Revoke this fact?" : "Revoke this decision?";
     const detail = plain(isFact ? `${note.id} = ${note.value}` : (note.decision ?? ""));
-    if (await confirm(question, detail, "Revoke")) {
+    if (await confirmLoss(question, detail, "Revoke")) {
       const { sessionId } = session;
       await app.server.request(RevokeNoteRequest, { sessionId, id: note.id, kind: note.kind });
     }
   });
 }
 
-async function addFact(app: App, session: SessionSummary, file: string | null): Promise<void> {
-  const title = "Add a Fact";
-  const key = await askText(title, "A short name for it, such as auth.ttl", "", (text) =>
-    isKey(text) ? null : `Letters, digits and . _ - / : only, ${MAX_KEY} at most.`,
-  );
-  const value = key && (await askText(title, "What is true?", ""));
-  if (!key || !value) {
+/** Change what a note says: the fact of that id, or a decision in the place of another. */
+async function replace(app: App, note: Note | null): Promise<void> {
+  if (note === null) {
     return;
   }
-  const anchors = await anchorsOf(app, session);
-  const about = anchors.find(({ source, ref }) => source === "file" && ref === file);
-  const evidence = about ?? (await askEvidence(title, anchors));
-  const dependsOn = evidence && (await askDependencies(title, anchors, evidence));
-  if (evidence && dependsOn) {
-    await apply(app, session, factPayload({ key, value, evidence, dependsOn }));
+  await inView(app, async (session) => {
+    const [title, before] =
+      note.kind === "fact"
+        ? ["Change a Fact", note.value]
+        : ["Replace a Decision", `${note.decision} because ${note.rationale}`];
+    const text = await askText(title, "What holds now?", before ?? "");
+    if (text && note.kind === "fact") {
+      await addFact(app, session, text, null, note.id);
+    } else if (text) {
+      await addDecision(app, session, text, note.id);
+    }
+  });
+}
+
+/** Give a fact another id: it is noted again under that, and revoked under the old one. */
+async function rename(app: App, fact: Note | null): Promise<void> {
+  if (fact?.kind !== "fact") {
+    return;
+  }
+  await inView(app, async (session) => {
+    const key = await askText("Change the Id of a Fact", "Such as auth.ttl", fact.id, (text) =>
+      isKey(text) ? null : `Letters, digits and . _ - / : only, ${MAX_KEY} at most.`,
+    );
+    if (key && key !== fact.id) {
+      const { sessionId } = session;
+      const dependsOn = fact.dependsOn.map(({ uri }) => uri);
+      const stated = { key, value: fact.value ?? "", evidence: fact.evidence, dependsOn };
+      await apply(app, session, factPayload(stated), `facts/${key}`);
+      await app.server.request(RevokeNoteRequest, { sessionId, id: fact.id, kind: "fact" });
+    }
+  });
+}
+
+/** Note a fact; without `about` ask for its evidence, without `id` make one of the text. */
+async function addFact(
+  app: App,
+  session: SessionSummary,
+  text: string,
+  about: Anchor | null,
+  id: string | null = null,
+): Promise<void> {
+  const title = "Add a Fact";
+  const [anchors, notes] = await Promise.all([anchorsOf(app, session), notesOf(app, session)]);
+  const { key, value } = id === null ? factIn(text, notes) : { key: id, value: text };
+  const evidence = about ?? (await askEvidence(title, text, anchors));
+  if (evidence === undefined) {
+    return;
+  }
+  const files = dependenciesOf(text, evidence, anchors);
+  // Only what a person said is true whatever the files say.
+  const rests = files.length > 0 || evidence.source === "user";
+  const dependsOn = rests ? files : await askDependencies(title, anchors);
+  if (dependsOn !== undefined) {
+    await apply(app, session, factPayload({ key, value, evidence, dependsOn }), `facts/${key}`);
   }
 }
 
-async function addDecision(app: App, session: SessionSummary): Promise<void> {
+async function addDecision(
+  app: App,
+  session: SessionSummary,
+  text: string,
+  supersedes: string | null,
+): Promise<void> {
   const title = "Add a Decision";
-  const decision = await askText(title, "What was decided?", "");
-  const rationale = decision && (await askText(title, "Why?", ""));
-  if (!decision || !rationale) {
+  const { decision, rationale: said } = decisionIn(text);
+  const rationale = said ?? (await askText(title, "Why?", ""));
+  if (!rationale) {
     return;
   }
-  const { items } = await app.server.request(NotesRequest, { sessionId: session.sessionId });
-  const replaced = await askReplaced(title, items);
-  const evidence = replaced && (await askEvidence(title, await anchorsOf(app, session)));
-  if (replaced && evidence) {
-    const decisionId = freeDecisionId(items);
-    const { supersedes } = replaced;
+  const [anchors, notes] = await Promise.all([anchorsOf(app, session), notesOf(app, session)]);
+  const evidence = await askEvidence(title, text, anchors);
+  if (evidence !== undefined) {
+    const decisionId = freeDecisionId(notes);
     const statement = { decisionId, decision, rationale, supersedes, evidence };
-    await apply(app, session, decisionPayload(statement));
+    await apply(app, session, decisionPayload(statement), `decisions/${decisionId}`);
   }
+}
+
+async function notesOf({ server }: App, { sessionId }: SessionSummary) {
+  return (await server.request(NotesRequest, { sessionId })).items;
 }
 
 async function anchorsOf({ server }: App, { sessionId }: SessionSummary) {
   return (await server.request(AnchorsRequest, { sessionId, limit: OFFERED })).items;
 }
 
-async function apply({ server }: App, { sessionId }: SessionSummary, payload: object) {
+/** Note something, and show its row. */
+async function apply(
+  { server, checkpoint }: App,
+  { sessionId }: SessionSummary,
+  payload: object,
+  row: string,
+): Promise<void> {
   await server.request(ApplyUpdateRequest, { sessionId, payload, dryRun: false });
-  vscode.window.setStatusBarMessage("Noted", 2000);
+  checkpoint.show(row);
+  showDone("Noted");
 }
 
 export async function askText(
@@ -155,10 +273,15 @@ export async function askText(
   return (await vscode.window.showInputBox(options))?.trim();
 }
 
-async function askEvidence(title: string, anchors: readonly Anchor[]): Promise<Anchor | undefined> {
+/** Ask for evidence; the newest that fits the text is selected. */
+async function askEvidence(
+  title: string,
+  text: string,
+  anchors: readonly Anchor[],
+): Promise<Anchor | undefined> {
   const kinds: Record<string, string> = {
-    user: "message of the user",
-    tool_output: "output of a tool",
+    user: "your message",
+    tool_output: "a tool’s output",
     file: "file",
   };
   const items = anchors.map((anchor) => ({
@@ -166,40 +289,21 @@ async function askEvidence(title: string, anchors: readonly Anchor[]): Promise<A
     description: kinds[anchor.source] ?? "",
     anchor,
   }));
-  const placeHolder = "What shows it?";
-  const options = { title, placeHolder, matchOnDescription: true, ignoreFocusOut: true };
-  return (await vscode.window.showQuickPick(items, options))?.anchor;
+  const best = fitting(text, anchors);
+  const first = items.find(({ anchor }) => anchor === best);
+  const placeholder = "What is the evidence?";
+  const chosen = await pick(items, first, { title, placeholder, refuses: () => null });
+  return chosen?.anchor;
 }
 
-/** The files that a fact depends on; an evidence file is selected already. */
+/** Ask for the files that a fact depends on. */
 async function askDependencies(
   title: string,
   anchors: readonly Anchor[],
-  evidence: Anchor,
 ): Promise<readonly string[] | undefined> {
   const files = anchors.filter(({ source }) => source === "file");
-  const items = files.map(({ ref }) => ({
-    label: iconless(cut(plain(ref), 120)),
-    picked: evidence.source === "file" && ref === evidence.ref,
-    ref,
-  }));
-  const placeHolder = "Which files does it rest on? When one changes, the fact is suspect.";
+  const items = files.map(({ ref }) => ({ label: iconless(cut(plain(ref), 120)), ref }));
+  const placeHolder = "Which files does it depend on? When one changes, the fact is suspect.";
   const options = { title, placeHolder, canPickMany: true, ignoreFocusOut: true } as const;
   return (await vscode.window.showQuickPick(items, options))?.map(({ ref }) => ref);
-}
-
-async function askReplaced(title: string, notes: readonly Note[]) {
-  const standing = notes.filter((note) => note.kind === "decision" && note.supersededBy === null);
-  if (standing.length === 0) {
-    return { supersedes: null };
-  }
-  const none = { label: "It replaces none", description: "", supersedes: null };
-  const items = standing.map(({ id, decision }) => ({
-    label: iconless(cut(plain(decision ?? ""), 120)),
-    description: iconless(plain(id)),
-    supersedes: id,
-  }));
-  const placeHolder = "Which decision does it replace?";
-  const options = { title, placeHolder, ignoreFocusOut: true };
-  return vscode.window.showQuickPick([none, ...items], options);
 }

@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import { type FromPage, fromPage, type ToPage } from "./model/pages.ts";
 import { harmless, plain } from "./model/text.ts";
+import { errorWords, remedied } from "./requests.ts";
 
 export type PageName = "preview" | "details" | "compaction" | "session";
 
@@ -17,6 +18,8 @@ export class Page implements vscode.Disposable {
   readonly #name: PageName;
   readonly #subscriptions: vscode.Disposable[];
   #isGone = false;
+  /** The last refusal, which a button of the page may mend. */
+  #refusal: unknown = null;
 
   constructor(
     folder: vscode.Uri,
@@ -31,7 +34,9 @@ export class Page implements vscode.Disposable {
     this.#subscriptions = [
       panel.webview.onDidReceiveMessage((value: unknown) => {
         const message = fromPage(value);
-        if (message !== null) {
+        if (message?.kind === "remedy" && message.remedy !== "force") {
+          void remedied(message.remedy, this.#refusal);
+        } else if (message !== null) {
           handle(message);
         }
       }),
@@ -58,7 +63,14 @@ export class Page implements vscode.Disposable {
   }
 
   complain(sentence: string, again: boolean): void {
-    this.send({ kind: "trouble", sentence: plain(sentence), again });
+    this.send({ kind: "trouble", sentence: plain(sentence), again, remedies: [] });
+  }
+
+  /** Show a refusal with its buttons. */
+  refuse(error: unknown, again: boolean): void {
+    this.#refusal = error;
+    const { sentence, remedies } = errorWords(error);
+    this.send({ kind: "trouble", sentence: plain(sentence), again, remedies });
   }
 
   dispose(): void {

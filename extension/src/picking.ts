@@ -55,7 +55,7 @@ export async function askTurn(
 
 export async function askLabel(title: string, value: string): Promise<string | undefined> {
   const validateInput = (text: string) => labelProblem(text);
-  const prompt = "What to call it. A marker holds this label and no text of the session.";
+  const prompt = "The name of the marker";
   const options = { title, prompt, value, ignoreFocusOut: true, validateInput };
   return (await vscode.window.showInputBox(options))?.trim();
 }
@@ -182,14 +182,15 @@ interface Asked<T> {
 }
 
 /** A picker with one item preselected; a refused item stays, with its reason. */
-function pick<T extends vscode.QuickPickItem>(
+export function pick<T extends vscode.QuickPickItem>(
   items: readonly T[],
   first: T | undefined,
   { title, placeholder, refuses }: Asked<T>,
 ): Promise<T | undefined> {
   return new Promise((resolve) => {
     const picker = vscode.window.createQuickPick<T>();
-    Object.assign(picker, { title, placeholder, items, matchOnDetail: true });
+    const looks = { matchOnDescription: true, matchOnDetail: true, ignoreFocusOut: true };
+    Object.assign(picker, { title, placeholder, items, ...looks });
     picker.activeItems = first === undefined ? [] : [first];
     picker.onDidAccept(() => {
       const [chosen] = picker.activeItems;

@@ -6,13 +6,13 @@ import { type CheckpointNode, NO_PIN, pathOf } from "./model/checkpoint.ts";
 import { uriOfFile } from "./model/notes.ts";
 import { askText } from "./notes.ts";
 import { type Pin, PinRequest, type SessionSummary, UnpinRequest } from "./protocol.ts";
-import { showDone } from "./requests.ts";
+import { showDone, showUndoable } from "./requests.ts";
 import { pathForSessions } from "./settings.ts";
 
 export function pinCommands(app: App): Commands {
   const pin = async ({ sessionId }: SessionSummary, some: Partial<Pin>) => {
     await app.server.request(PinRequest, { sessionId, ...named({ ...NO_PIN, ...some }) });
-    showDone("Pinned to the session in view");
+    showDone("Pinned to this session");
   };
   return {
     /** The file of a row, of the explorer, or of the active editor. */
@@ -38,7 +38,7 @@ export function pinCommands(app: App): Commands {
       }),
     pinText: () =>
       inView(app, async (session) => {
-        const prompt = "Every digest of the session quotes it. A secret is refused.";
+        const prompt = "Every digest of the session will quote it. Passwords and keys are refused.";
         const text = await askText("Pin Text to Session", prompt, "");
         if (text) {
           await pin(session, { text });
@@ -53,8 +53,12 @@ export function pinCommands(app: App): Commands {
     unpinFile: (node?: CheckpointNode) =>
       inView(app, async ({ sessionId }) => {
         if (node?.pin) {
-          await app.server.request(UnpinRequest, { sessionId, ...named(node.pin) });
-          showDone("The pin is removed");
+          const pinned = { sessionId, ...named(node.pin) };
+          await app.server.request(UnpinRequest, pinned);
+          showUndoable(
+            "Unpinned.",
+            async () => void (await app.server.request(PinRequest, pinned)),
+          );
         }
       }),
   };

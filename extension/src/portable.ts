@@ -1,11 +1,13 @@
 /** Exports a session to a pack file, and imports a pack after a preview. */
 
+import { homedir } from "node:os";
+import { join } from "node:path";
 import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
 import { countWords, importText, packName } from "./model/portable.ts";
-import { harmless } from "./model/text.ts";
+import { harmless, plain } from "./model/text.ts";
 import { ExportRequest, ImportRequest, type SessionSummary } from "./protocol.ts";
-import { attempt, confirm, longRequest } from "./requests.ts";
+import { attempt, longRequest } from "./requests.ts";
 import { workspacePaths } from "./settings.ts";
 import { openCodex } from "./terminal.ts";
 
@@ -19,12 +21,12 @@ export function packCommands(app: App): Commands {
 }
 
 async function exportPack({ server }: App, session: SessionSummary): Promise<void> {
-  const [folder] = await workspacePaths();
   const name = packName(session);
   const target = await vscode.window.showSaveDialog({
     title: "Export What This Session Knows",
     filters: FILTERS,
-    ...(folder && { defaultUri: vscode.Uri.joinPath(vscode.Uri.file(folder), name) }),
+    // Not in the folder of the session: a pack does not belong into a repository.
+    defaultUri: vscode.Uri.file(join(homedir(), name)),
   });
   if (target === undefined) {
     return;
@@ -53,9 +55,11 @@ async function importPack({ server, documents }: App): Promise<void> {
   if (would === undefined) {
     return;
   }
-  await documents.openText("Import", importText(would));
-  const detail = `It was made elsewhere: the document shows all that a model will be told. It becomes a new session for ${cwd}.`;
-  if (!(await confirm("Make a session of this pack?", detail, "Import"))) {
+  const question = `Import this pack as a new session for ${plain(cwd)}?`;
+  const detail = "It was made elsewhere. Below is everything that a model will be told.";
+  if (
+    !(await documents.ask("Import", `${question}\n${detail}\n\n${importText(would)}`, "Import"))
+  ) {
     return;
   }
   const done = await longRequest(server, "Importing", ImportRequest, { ...asked, dryRun: false });

@@ -85,7 +85,7 @@ export interface HookOutcome {
 }
 
 /**
- * A message of the user as a replacement has it; `ref` names its record for `recall`.
+ * A message from the user as a replacement has it; `ref` names its record for `recall`.
  *
  * `cutTokens` is how much was cut out of its middle.
  */
@@ -1051,11 +1051,12 @@ export interface PackLine {
   readonly tokens: number;
 }
 
-/** A warning about a restore: a code, how many things it concerns, and a sentence. */
+/** A warning about a restore: a code, how many things it concerns, a sentence, and the files. */
 export interface RestoreWarning {
   readonly code: string;
   readonly count: number;
   readonly message: string;
+  readonly files: readonly string[];
 }
 
 /**

@@ -4,19 +4,52 @@ import * as vscode from "vscode";
 import type { RequestType } from "vscode-jsonrpc";
 import { LSPErrorCodes, ResponseError, WorkDoneProgress } from "vscode-languageclient/node";
 import type { Server } from "./client.ts";
-import { refusalText } from "./model/status.ts";
+import { REMEDIES, type RefusalWords, type Remedy, refusalWords } from "./model/refusals.ts";
 import { harmless } from "./model/text.ts";
 
-/** Run a command and show a refusal as one notification; `words` may give a better sentence. */
+/**
+ * Run a command and show a refusal as one notification, with the buttons that mend it.
+ *
+ * `force` runs it in spite of the refusal, where that can be done.
+ */
 export async function attempt(
   work: () => Promise<void>,
-  words: (error: unknown) => string | null = () => null,
+  force: (() => Promise<void>) | null = null,
 ): Promise<void> {
   try {
     await work();
   } catch (error) {
-    const sentence = words(error) ?? errorText(error);
-    void vscode.window.showWarningMessage(harmless(sentence));
+    void offer(error, work, force);
+  }
+}
+
+async function offer(
+  error: unknown,
+  work: () => Promise<void>,
+  force: (() => Promise<void>) | null,
+): Promise<void> {
+  const { sentence, remedies } = errorWords(error);
+  const buttons = remedies.filter((remedy) => remedy !== "force" || force !== null);
+  const labels = buttons.map((remedy) => REMEDIES[remedy].label);
+  const chosen = await vscode.window.showWarningMessage(harmless(sentence), ...labels);
+  const remedy = buttons.find((each) => REMEDIES[each].label === chosen);
+  if (remedy === "again") {
+    await attempt(work, force);
+  } else if (remedy === "force" && force !== null) {
+    await attempt(force);
+  } else if (remedy !== undefined) {
+    await remedied(remedy, error);
+  }
+}
+
+/** Run the command of a remedy, on the session that the refusal names. */
+export async function remedied(remedy: Remedy, error: unknown): Promise<void> {
+  const { command } = REMEDIES[remedy];
+  const { into, sessionId } = factsOf(error);
+  const id = remedy === "goThere" ? (into ?? sessionId) : sessionId;
+  if (command !== null) {
+    const on = typeof id === "string" ? [{ sessionId: id }] : [];
+    await vscode.commands.executeCommand(`codexCheckpoints.${command}`, ...on);
   }
 }
 
@@ -24,6 +57,23 @@ export async function attempt(
 export async function confirm(question: string, detail: string, button: string) {
   const modal = { modal: true, detail };
   return (await vscode.window.showWarningMessage(question, modal, button)) === button;
+}
+
+/** The same where something is lost: Enter cancels. */
+export async function confirmLoss(question: string, detail: string, button: string) {
+  const modal = { modal: true, detail };
+  const items = [{ title: "Cancel", isCloseAffordance: true }, { title: button }];
+  const chosen = await vscode.window.showWarningMessage(question, modal, ...items);
+  return chosen?.title === button;
+}
+
+/** Say what was done, with a button that takes it back. */
+export function showUndoable(sentence: string, undo: () => Promise<void>): void {
+  void vscode.window.showInformationMessage(harmless(sentence), "Undo").then(async (chosen) => {
+    if (chosen !== undefined) {
+      await attempt(undo);
+    }
+  });
 }
 
 export function showDone(sentence: string): void {
@@ -35,12 +85,19 @@ export function codeOf(error: unknown): string {
   return error instanceof ResponseError ? String(error.data?.code ?? "") : "";
 }
 
+function factsOf(error: unknown): Readonly<Record<string, unknown>> {
+  return error instanceof ResponseError ? Object(error.data?.facts) : {};
+}
+
+/** The sentence and the buttons for an error. */
+export function errorWords(error: unknown): RefusalWords {
+  return error instanceof ResponseError
+    ? refusalWords(codeOf(error), factsOf(error))
+    : { sentence: error instanceof Error ? error.message : String(error), remedies: [] };
+}
+
 export function errorText(error: unknown): string {
-  if (error instanceof ResponseError) {
-    const code = codeOf(error) || String(error.code);
-    return refusalText(code, Object(error.data?.facts));
-  }
-  return error instanceof Error ? error.message : String(error);
+  return errorWords(error).sentence;
 }
 
 let asked = 0;
@@ -48,9 +105,9 @@ let asked = 0;
 /** Work that is shorter shows no progress. */
 const QUIET_MS = 700;
 
-/** Send a request with progress and a cancel button; undefined if cancelled, with nothing done. */
 type Tracked = { readonly workDoneToken: string | number | null };
 
+/** Send a request with progress and a cancel button; undefined if cancelled, with nothing done. */
 export async function longRequest<P extends Tracked, R, E>(
   server: Server,
   title: string,

@@ -207,7 +207,7 @@ export class RestorePreview {
         this.#unsureSince = began;
         await this.#look();
       } else {
-        this.page.complain(errorText(error), false);
+        this.page.refuse(error, false);
       }
     } finally {
       this.#isBusy = false;

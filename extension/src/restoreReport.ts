@@ -14,7 +14,6 @@ import {
   RestoreDetailsRequest,
   ShowRequest,
 } from "./protocol.ts";
-import { errorText } from "./requests.ts";
 
 export interface Ways {
   readonly resume: (sessionId: string) => void;
@@ -119,7 +118,7 @@ export class RestoreReport {
       this.page.send({ kind: "details", details, events: events.items, lineage, state });
     } catch (error) {
       if (isNewest()) {
-        this.page.complain(errorText(error), true);
+        this.page.refuse(error, true);
       }
     }
   }

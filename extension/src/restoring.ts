@@ -1,7 +1,7 @@
 /** Commands and tabs for restores. */
 
 import * as vscode from "vscode";
-import { type App, askToChoose, type Commands } from "./app.ts";
+import { type App, askToChoose, type Commands, showNew } from "./app.ts";
 import { resume } from "./compaction.ts";
 import {
   detailsState,
@@ -158,8 +158,11 @@ export class Restores implements vscode.Disposable {
   }
 
   async #offer(done: Restored): Promise<void> {
-    const [details, resume] = ["Details", "Resume in Terminal"];
-    const chosen = await vscode.window.showInformationMessage(notice(done), details, resume);
+    const [resume, details] = ["Resume in Terminal", "Details"];
+    if (done.sessionId !== null) {
+      void attempt(() => showNew(this.#app, done.sessionId ?? ""));
+    }
+    const chosen = await vscode.window.showInformationMessage(notice(done), resume, details);
     if (chosen === details) {
       await this.details(done.operationId);
     } else if (chosen === resume && done.sessionId !== null) {

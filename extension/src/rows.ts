@@ -2,7 +2,6 @@
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
-import type { Badge } from "./model/sessions.ts";
 import { Newest } from "./model/status.ts";
 import { type Appearance, harmless } from "./model/text.ts";
 import { errorText } from "./requests.ts";
@@ -73,27 +72,25 @@ export function treeItem(
   item.tooltip = row.tooltip;
   item.accessibilityInformation = { label: row.spoken };
   const colour = row.colour === null ? undefined : new vscode.ThemeColor(row.colour);
-  item.iconPath = new vscode.ThemeIcon(row.icon, colour);
+  const [, eighths, alert] = /^meter-(\d)(-alert)?$/.exec(row.icon) ?? [];
+  item.iconPath =
+    eighths === undefined
+      ? new vscode.ThemeIcon(row.icon, colour)
+      : {
+          light: ring(Number(eighths), alert ? "#bf8803" : "#005fb8"),
+          dark: ring(Number(eighths), alert ? "#cca700" : "#4daafc"),
+        };
   return item;
 }
 
-const SCHEME = "codex-checkpoints-badge";
-
-/** The address holds the whole badge, so the provider keeps no state. */
-export function badgeUri({ text, alert }: Badge): vscode.Uri {
-  return vscode.Uri.from({ scheme: SCHEME, path: `/${alert ? "alert" : "calm"}/${text}` });
-}
-
-export function provideBadges(): vscode.Disposable {
-  return vscode.window.registerFileDecorationProvider({
-    provideFileDecoration(uri) {
-      const [, alert, text] = uri.path.split("/");
-      if (uri.scheme !== SCHEME || !text) {
-        return undefined;
-      }
-      const isAlert = alert === "alert";
-      const colour = isAlert ? new vscode.ThemeColor("list.warningForeground") : undefined;
-      return new vscode.FileDecoration(text, `context ${text} percent`, colour);
-    },
-  });
+/** A ring that is filled as far as a context is. */
+function ring(eighths: number, colour: string): vscode.Uri {
+  const radius = 5.25;
+  const round = 2 * Math.PI * radius;
+  const circle = (stroke: string, length: number) =>
+    `<circle cx="8" cy="8" r="${radius}" fill="none" stroke="${stroke}" stroke-width="2.5" ` +
+    `stroke-dasharray="${length} ${round}" transform="rotate(-90 8 8)"/>`;
+  const parts = circle("#80808059", round) + circle(colour, (round * eighths) / 8);
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">${parts}</svg>`;
+  return vscode.Uri.parse(`data:image/svg+xml;base64,${Buffer.from(svg).toString("base64")}`);
 }

@@ -1,4 +1,4 @@
-/** The tree of sessions: those of this workspace first, then the others, page by page. */
+/** The tree of sessions: those of this workspace by day, then the others by folder. */
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
@@ -7,11 +7,13 @@ import { branchRow, type End } from "./model/branches.ts";
 import { KnownLosses, windowRow } from "./model/compaction.ts";
 import { isDetached, markerRow } from "./model/markers.ts";
 import {
-  badgeOf,
+  byDay,
+  byFolder,
   collect,
   type Filter,
   family,
   filterText,
+  folded,
   hasBelow,
   isBranch,
   isFiltered as isFilteredBy,
@@ -21,7 +23,7 @@ import {
   sessionsParams,
   standsFor,
 } from "./model/sessions.ts";
-import { folderName } from "./model/text.ts";
+import { counted, folderName } from "./model/text.ts";
 import {
   type Branch,
   BranchesRequest,
@@ -35,7 +37,7 @@ import {
   type Window,
   WindowsRequest,
 } from "./protocol.ts";
-import { badgeUri, Tree, treeItem } from "./rows.ts";
+import { Tree, treeItem } from "./rows.ts";
 import { setContext, workspacePaths } from "./settings.ts";
 
 export const SESSIONS_VIEW = "codexCheckpoints.sessions";
@@ -95,7 +97,7 @@ export class SessionTree extends Tree<SessionNode> {
   }
 
   /** Select the row of a session; false if there is none. */
-  async reveal(sessionId: string): Promise<boolean> {
+  async reveal(sessionId: string, focus = true): Promise<boolean> {
     if (!this.#shown.has(sessionId)) {
       // A new session may not be loaded yet.
       const roots = await this.getChildren();
@@ -104,7 +106,7 @@ export class SessionTree extends Tree<SessionNode> {
     }
     const row = this.#shown.get(sessionId);
     if (row !== undefined) {
-      await this.view.reveal(row, { select: true, focus: true });
+      await this.view.reveal(row, { select: true, focus });
     }
     return row !== undefined;
   }
@@ -122,15 +124,23 @@ export class SessionTree extends Tree<SessionNode> {
       this.#shown.clear();
     }
     const children = await super.getChildren(node);
-    for (const child of children) {
-      if (node !== undefined) {
-        this.#above.set(child, node);
+    this.#note(children, node);
+    return children;
+  }
+
+  /** Remember where rows are, also those that are folded. */
+  #note(rows: readonly SessionNode[], above: SessionNode | undefined): void {
+    for (const row of rows) {
+      if (above !== undefined) {
+        this.#above.set(row, above);
       }
-      if (child.kind === "session") {
-        this.#shown.set(child.session.sessionId, child);
+      if (row.kind === "session") {
+        this.#shown.set(row.session.sessionId, row);
+      }
+      if (row.kind === "session" || row.kind === "fold") {
+        this.#note(row.children, row);
       }
     }
-    return children;
   }
 
   protected async rows(
@@ -157,6 +167,9 @@ export class SessionTree extends Tree<SessionNode> {
       const nothing = { kind: "note", group: node.id, text: "No sessions" } as const;
       return below.length === 0 ? [nothing] : below;
     }
+    if (node.kind === "fold") {
+      return [...node.children];
+    }
     return node.kind === "session" ? this.#belowSession(node) : [];
   }
 
@@ -176,7 +189,7 @@ export class SessionTree extends Tree<SessionNode> {
     return report.findings.some(({ code }) => missing.includes(code)) ? "noFolder" : "noSessions";
   }
 
-  /** A single folder's sessions are at the top; several folders have a group each. */
+  /** A single folder's days are at the top; several folders have a group each. */
   async #roots(): Promise<{ readonly roots: SessionNode[]; readonly hasFolder: boolean }> {
     const paths = await workspacePaths();
     const isFiltered = isFilteredBy(this.#filter);
@@ -212,15 +225,9 @@ export class SessionTree extends Tree<SessionNode> {
       group.limit,
       isPicky ? (each) => isWanted(each, this.#filter) : null,
     );
-    const { roots, children } = family(listing.sessions);
-    const nodeOf = (session: SessionSummary): SessionNode => {
-      const below = (children.get(session.sessionId) ?? []).map(nodeOf);
-      const place = group.cwd === null ? folderName(session.cwd ?? "") : "";
-      return { kind: "session", group: group.id, place, session, children: below };
-    };
     const shown = `${listing.sessions.length}${listing.more ? "+" : ""}`;
     this.server.log.info(`sessions ${group.id === "others" ? "others" : "here"}: ${shown}`);
-    const nodes = roots.map(nodeOf);
+    const nodes = foldsOf(group, listing.sessions);
     return listing.more ? [...nodes, { kind: "more", group }] : nodes;
   }
 
@@ -301,9 +308,18 @@ export interface Group {
 export interface SessionRow {
   readonly kind: "session";
   readonly group: string;
-  /** The folder's name, if the group does not show it. */
-  readonly place: string;
   readonly session: SessionSummary;
+  readonly children: readonly SessionNode[];
+}
+
+/** Sessions that belong together: of one day, of one folder, or with the same first request. */
+interface Fold {
+  readonly kind: "fold";
+  readonly id: string;
+  readonly label: string;
+  readonly description: string;
+  readonly icon: string;
+  readonly isOpen: boolean;
   readonly children: readonly SessionNode[];
 }
 
@@ -316,6 +332,7 @@ interface Below<K extends string> {
 
 export type SessionNode =
   | Group
+  | Fold
   | SessionRow
   | (Below<"marker"> & { readonly marker: Marker })
   | (Below<"branch"> & { readonly branch: Branch; readonly end: End })
@@ -323,6 +340,38 @@ export type SessionNode =
   | (Below<"window"> & { readonly window: Window; readonly loss: Loss | null })
   | { readonly kind: "more"; readonly group: Group }
   | { readonly kind: "note"; readonly group: string; readonly text: string };
+
+/** Rows for the sessions of a group: by day in a folder that is open, else by folder. */
+function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode[] {
+  const { roots, children } = family(sessions);
+  const { shown, behind } = folded(roots);
+  const rowOf = (session: SessionSummary): SessionNode => {
+    const below = (children.get(session.sessionId) ?? []).map(rowOf);
+    const older = behind.get(session.sessionId) ?? [];
+    const alike: Fold = {
+      kind: "fold",
+      id: `alike/${group.id}/${session.sessionId}`,
+      label: counted(older.length, "1 older run", `${older.length} older runs`),
+      description: "",
+      icon: "files",
+      isOpen: false,
+      children: older.map(rowOf),
+    };
+    const all = older.length === 0 ? below : [...below, alike];
+    return { kind: "session", group: group.id, session, children: all };
+  };
+  const isDay = group.cwd !== null;
+  const parts = isDay ? byDay(shown, Date.now()) : byFolder(shown);
+  return [...parts].map(([name, some], place) => ({
+    kind: "fold",
+    id: `part/${group.id}/${name}`,
+    label: isDay ? name : folderName(name) || "No folder",
+    description: isDay ? "" : name,
+    icon: isDay ? "calendar" : "folder",
+    isOpen: isDay || (group.id === "here" && place === 0),
+    children: some.map(rowOf),
+  }));
+}
 
 export function sessionItem(node: SessionNode): vscode.TreeItem {
   const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
@@ -332,13 +381,16 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
       return plainItem(`group/${node.id}/${node.isOpen}`, node.label, "folder", {
         state: node.isOpen ? Expanded : Collapsed,
       });
+    case "fold": {
+      const state = node.isOpen ? Expanded : Collapsed;
+      return plainItem(node.id, node.label, node.icon, { description: node.description, state });
+    }
     case "session": {
-      const row = sessionRow(node.session, Date.now(), node.place);
+      const row = sessionRow(node.session, Date.now());
       const id = `${node.group}/${node.session.sessionId}`;
       const hasMore = node.children.length > 0 || hasBelow(node.session);
       const item = treeItem(id, row, hasMore ? Collapsed : None);
       item.contextValue = standsFor(node.session);
-      item.resourceUri = badgeUri(badgeOf(node.session));
       return item;
     }
     case "marker": {

@@ -4,15 +4,15 @@ import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
 import type { Document } from "./documents.ts";
 import { MAX_LABEL } from "./limits.ts";
-import { type Filter, isFiltered, isPlainId, NO_FILTER } from "./model/sessions.ts";
-import { cut, plain } from "./model/text.ts";
+import { contextWords, type Filter, isFiltered, isPlainId, NO_FILTER } from "./model/sessions.ts";
+import { cut, dotted, plain, subject } from "./model/text.ts";
 import {
   ArchiveRequest,
   RenameRequest,
   type SessionSummary,
   UnarchiveRequest,
 } from "./protocol.ts";
-import { longRequest } from "./requests.ts";
+import { longRequest, showDone, showUndoable } from "./requests.ts";
 import type { Group } from "./sessionTree.ts";
 import { setContext } from "./settings.ts";
 import { refuseId } from "./terminal.ts";
@@ -38,12 +38,15 @@ export function sessionCommands(app: App): Commands {
     copySessionId: copying((id) => id),
     copyResumeCommand: copying((id) => `codex resume ${id}`),
     renameSession: onSession(app, (session) => rename(app, session)),
-    archiveSession: onSession(app, async ({ sessionId }) => {
-      await longRequest(server, "Archiving the session", ArchiveRequest, { sessionId });
+    archiveSession: onSession(app, async (session) => {
+      const { sessionId } = session;
+      const done = await longRequest(server, "Archiving", ArchiveRequest, { sessionId });
+      if (done !== undefined) {
+        showUndoable(`Archived “${cut(subject(session), 60)}”.`, () => unarchive(app, sessionId));
+      }
     }),
-    unarchiveSession: onSession(app, async ({ sessionId }) => {
-      await longRequest(server, "Putting the session back", UnarchiveRequest, { sessionId });
-    }),
+    unarchiveSession: onSession(app, ({ sessionId }) => unarchive(app, sessionId)),
+    showActions: onSession(app, showActions),
     search: async () => filter(await askForSearch(tree.filter)),
     filter: async () => filter(await askForFilter(tree.filter)),
     clearFilter: () => filter(NO_FILTER),
@@ -53,10 +56,38 @@ export function sessionCommands(app: App): Commands {
   };
 }
 
+async function unarchive({ server }: App, sessionId: string): Promise<void> {
+  if (await longRequest(server, "Unarchiving", UnarchiveRequest, { sessionId })) {
+    showDone("Session unarchived");
+  }
+}
+
+/** What is offered behind the status bar. */
+async function showActions(session: SessionSummary): Promise<void> {
+  const action = (label: string, icon: string, command: string) => ({
+    label,
+    iconPath: new vscode.ThemeIcon(icon),
+    command,
+  });
+  const items = [
+    action("Resume in Terminal", "terminal", "resumeSession"),
+    action("Compact Session…", "fold", "compactSession"),
+    action("Search Sessions…", "search", "search"),
+    action("Add Note…", "add", "addNote"),
+    action("Show Checkpoint", "target", "checkpoint.focus"),
+  ];
+  const title = dotted(cut(subject(session), 60), contextWords(session));
+  const chosen = await vscode.window.showQuickPick(items, { title });
+  if (chosen !== undefined) {
+    const { sessionId } = session;
+    await vscode.commands.executeCommand(`codexCheckpoints.${chosen.command}`, { sessionId });
+  }
+}
+
 async function rename({ server }: App, { sessionId, title }: SessionSummary): Promise<void> {
   const name = await vscode.window.showInputBox({
     title: "Rename the Session",
-    prompt: "What to call it. Leave empty to call it by its first message.",
+    prompt: "Leave it empty to use the first request as the name.",
     value: cut(plain(title ?? ""), MAX_LABEL),
   });
   if (name !== undefined) {
@@ -67,7 +98,7 @@ async function rename({ server }: App, { sessionId, title }: SessionSummary): Pr
 async function askForSearch(filter: Filter): Promise<Filter | undefined> {
   const search = await vscode.window.showInputBox({
     title: "Search Sessions",
-    prompt: "In title, task, folder and id. Leave empty to see all.",
+    prompt: "In name, last message, folder and id. Leave it empty to see all.",
     value: filter.search,
   });
   return search === undefined ? undefined : { ...filter, search: search.trim() };

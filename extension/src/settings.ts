@@ -52,10 +52,17 @@ export function isTracing(): boolean {
   return vscode.workspace.getConfiguration(SECTION).get("trace") === "requests";
 }
 
-/** Turn a setting off for all folders; rejects if settings cannot be written. */
-export async function turnOff(name: string, off: unknown): Promise<void> {
+/** Change a setting for all folders; rejects if settings cannot be written. */
+export async function setForAll(name: string, value: unknown): Promise<void> {
   const all = vscode.workspace.getConfiguration(SECTION);
-  await all.update(name, off, vscode.ConfigurationTarget.Global);
+  await all.update(name, value, vscode.ConfigurationTarget.Global);
+}
+
+/** Open the settings; on another machine those of that machine, where ours are. */
+export async function openSettings(query: string): Promise<void> {
+  const isRemote = vscode.env.remoteName !== undefined;
+  const name = isRemote ? "openRemoteSettings" : "openSettings";
+  await vscode.commands.executeCommand(`workbench.action.${name}`, { query });
 }
 
 /** The interpreter of the Python extension; null in a folder that is not trusted. */

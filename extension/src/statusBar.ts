@@ -1,4 +1,4 @@
-/** The status bar item: the context meter of the running session, or the server's problem. */
+/** The status bar item: the context meter of the session in view, or the server's problem. */
 
 import * as vscode from "vscode";
 import { WorkDoneProgress } from "vscode-languageclient/node";
@@ -29,7 +29,7 @@ export class StatusBar implements vscode.Disposable {
   }
 
   #show(server: Server, following: Following): void {
-    const status = statusOf(server.state, following.running);
+    const status = statusOf(server.state, following.current);
     this.#item.text = status.text;
     this.#item.tooltip = status.tooltip;
     this.#item.accessibilityInformation = { label: status.spoken };
@@ -37,8 +37,8 @@ export class StatusBar implements vscode.Disposable {
       status.alert === "none"
         ? undefined
         : new vscode.ThemeColor(`statusBarItem.${status.alert}Background`);
-    this.#item.command =
-      status.click === "restart" ? "codexCheckpoints.restart" : "codexCheckpoints.checkpoint.focus";
+    const clicks = { restart: "restart", menu: "showActions", open: "checkpoint.focus" };
+    this.#item.command = `codexCheckpoints.${clicks[status.click]}`;
   }
 }
 

@@ -1,7 +1,10 @@
 /** Starts the installed Codex in a terminal. */
 
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import * as vscode from "vscode";
 import { isPlainId } from "./model/sessions.ts";
+import * as settings from "./settings.ts";
 
 /** Start Codex, or resume a session in its folder. */
 export async function openCodex(sessionId?: string, cwd?: string | null): Promise<void> {
@@ -12,9 +15,44 @@ export async function openCodex(sessionId?: string, cwd?: string | null): Promis
   }
   const folder = cwd ? await folderAt(cwd) : undefined;
   const where = folder === undefined ? {} : { cwd: folder };
-  const terminal = vscode.window.createTerminal({ name: "Codex", ...where });
-  terminal.show();
-  terminal.sendText(sessionId === undefined ? "codex" : `codex resume ${sessionId}`);
+  const chosen = settings.path("codexPath");
+  if (chosen !== "") {
+    const shellArgs = sessionId === undefined ? [] : ["resume", sessionId];
+    const how = { name: "Codex", shellPath: chosen, shellArgs, ...where };
+    vscode.window.createTerminal(how).show();
+  } else if (isOnPath("codex") || (await goesOnWithout())) {
+    const terminal = vscode.window.createTerminal({ name: "Codex", ...where });
+    terminal.show();
+    terminal.sendText(sessionId === undefined ? "codex" : `codex resume ${sessionId}`);
+  }
+}
+
+/** Ask what to do without Codex on the PATH: a terminal may have another one. */
+async function goesOnWithout(): Promise<boolean> {
+  const [choose, all] = ["Choose Codex…", "Try in a Terminal"];
+  const sentence = "Codex was not found on the PATH. Choose the program, or install Codex.";
+  const chosen = await vscode.window.showWarningMessage(sentence, choose, all);
+  if (chosen === choose) {
+    await chooseCodex();
+  }
+  return chosen === all;
+}
+
+/** Ask for the program, and keep it in the settings. */
+export async function chooseCodex(): Promise<void> {
+  const [program] =
+    (await vscode.window.showOpenDialog({ title: "Choose the Codex Program" })) ?? [];
+  if (program !== undefined) {
+    await settings.setForAll("codexPath", program.fsPath);
+    vscode.window.setStatusBarMessage("Codex is started from there from now on", 4000);
+  }
+}
+
+function isOnPath(name: string): boolean {
+  const ends = process.platform === "win32" ? [".exe", ".cmd", ".bat", ""] : [""];
+  const { PATH = "" } = process.env;
+  const folders = PATH.split(delimiter).filter((each) => each !== "");
+  return folders.some((folder) => ends.some((end) => existsSync(join(folder, `${name}${end}`))));
 }
 
 export async function refuseId(): Promise<void> {

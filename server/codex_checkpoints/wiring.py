@@ -31,7 +31,8 @@ def connector(where: Places, environment: Mapping[str, str], home: str, cwd: str
     own_home = os.path.realpath(where.codex_home)
     others = [each for each in others if os.path.isdir(each) and os.path.realpath(each) != own_home]
     settings, _ = settings_of(where.state_dir)
-    own = program.this_program(sys.executable, os.path.dirname(os.path.abspath(__file__)))
+    folder = os.path.dirname(os.path.abspath(__file__))
+    own = program.this_program(sys.executable, folder, environment.get(program.LAUNCHER))
     options = folders(where.codex_home, where.state_dir, usual)
     hooks = (*HOOKS, ON_PROMPT) if settings.inject_on_prompt else HOOKS
     around = Surroundings(cwd, environment, tuple(others))

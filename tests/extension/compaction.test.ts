@@ -53,7 +53,7 @@ test("the figures of a compaction stand in one line, estimates marked as such", 
 test("the notice says where the work goes on, and promises nothing more", () => {
   assert.equal(
     notice(compacted()),
-    "Compacted into a new session: 200,716 → ~2,140 tokens. The old one stays as it is.",
+    "Compacted into a new session: 200,716 → ~2,140 tokens. The original stays as it is.",
   );
   assert.match(notice(compacted({ into: "in-place" })), /^Compacted in place: /);
 });

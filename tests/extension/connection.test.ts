@@ -202,7 +202,7 @@ test("a receipt says whether Codex has this very checkpoint, when it got it and 
 
   assert.equal(now.label, "Codex received this checkpoint");
   assert.equal(now.description, "2m ago");
-  assert.match(now.tooltip, /After it had compacted the session\./);
+  assert.match(now.tooltip, /After Codex compacted the session\./);
   assert.equal(earlier.label, "Codex received an earlier checkpoint");
   assert.match(earlier.spoken, /When the session was resumed\.$/);
 });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +8,8 @@ import {
   type Attempt,
   candidates,
   findPython,
+  LAUNCHER,
+  launcherText,
   type Sources,
   type Surroundings,
   tryOut,
@@ -143,4 +146,18 @@ test("where nothing does, every attempt is told with its reason", NOT_HERE, asyn
     ),
     "uv python find: not found",
   ]);
+});
+
+test("a launcher that stays runs the one of the extension, and tells where it lies itself", async () => {
+  const [stable, own] = [join(folder, "stable.py"), join(folder, 'a "b" größe.py')];
+  await writeFile(stable, launcherText(own));
+  const lines = ["import os, sys", `print(os.environ["${LAUNCHER}"], __file__, sys.argv[1:])`];
+  await writeFile(own, lines.join("\n"));
+  const run = (...args: string[]) =>
+    execFileSync("python3", ["-I", "-S", "-X", "utf8", stable, ...args], { encoding: "utf8" });
+
+  assert.equal(run("hook", "x"), `${stable} ${own} ['hook', 'x']\n`);
+  await rm(own);
+  assert.equal(run("hook"), "");
+  assert.throws(() => run("mcp"), /no longer installed/);
 });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  fullWords,
   Hints,
   lossesText,
   lossWords,
-  percentOf,
   windowRow,
 } from "../../extension/src/model/compaction.ts";
 import type { Loss, Offer, Window } from "../../extension/src/protocol.ts";
@@ -147,7 +147,8 @@ test("a person is told once that a context is nearly full, and again in a later 
   const hints = new Hints(Date.parse("2026-11-20T09:00:00.000Z"));
   const full = session({ offer: OFFER, windows: 1 });
 
-  assert.equal(percentOf(OFFER), 80);
+  assert.equal(fullWords(OFFER), "80% full");
+  assert.equal(fullWords({ ...OFFER, tokens: OFFER.window + 1 }), "over its limit");
   assert.deepEqual([hints.isDue(full), hints.isDue(full)], [true, false]);
   assert.equal(hints.isDue(session({ offer: null, windows: 2 })), false);
   assert.equal(hints.isDue(session({ offer: OFFER, windows: 2 })), true);

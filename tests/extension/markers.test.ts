@@ -86,8 +86,8 @@ test("a marker whose turn was rolled back is shown as detached, to eye and ear",
   const detached = marker({ turnNumber: null, detached: true });
   const row = markerRow(detached, session({}), NOW);
 
-  assert.equal(row.description, "detached: its turn was rolled back · 2h");
-  assert.match(row.spoken, /, detached: its turn was rolled back, /);
+  assert.equal(row.description, "its turn was rolled back · 2h");
+  assert.match(row.spoken, /, its turn was rolled back, /);
   assert.notEqual(row.icon, markerRow(marker({}), session({}), NOW).icon);
   assert.ok(isDetached(detached, session({})));
 });
@@ -97,7 +97,7 @@ test("a marker that a branch has of its source is no detached one", () => {
 
   assert.equal(isDetached(inherited, session({})), false);
   const { description } = markerRow(inherited, session({}), NOW);
-  assert.equal(description, "on a turn of the source · 2h");
+  assert.equal(description, "on a turn of the original session · 2h");
 });
 
 test("turns are offered with the newest first, and the last complete one is chosen", () => {
@@ -111,13 +111,13 @@ test("turns are offered with the newest first, and the last complete one is chos
   assert.deepEqual(
     choices.map(({ label, description, detail }) => [label, description, detail]),
     [
-      ["3  And the logout", "1h · not complete yet", ""],
+      ["3  And the logout", "1h · has not ended", ""],
       ["2  No message", "interrupted", ""],
       ["1  Fix the login", "1h", "Marked: “before the rewrite”"],
     ],
   );
   assert.equal(offered(choices)?.turn.number, 2);
-  assert.match(choices[0]?.refusal ?? "", /it can be marked when it is/);
+  assert.match(choices[0]?.refusal ?? "", /it can be marked once it has ended/);
 });
 
 test("a label says something, within the length that is kept", () => {
@@ -162,10 +162,9 @@ test("a branch is told from its source, which may be called the same", () => {
   assert.equal(standsFor(session({})), "session");
   const brought = sessionRow(session({ madeBy: "import" }), NOW);
   assert.equal(brought.icon, "package");
-  assert.match(brought.tooltip, /^Made: imported$/m);
+  assert.match(brought.tooltip, /^State: imported$/m);
   const row = sessionRow({ ...made, archived: false }, NOW);
-  assert.match(row.description, /^branch · /);
-  assert.match(row.spoken, /, branch, /);
+  assert.match(row.spoken, /, restored, /);
   assert.equal(row.icon, "git-branch");
 });
 
@@ -187,10 +186,10 @@ test("a lineage reads as a tree, with what each edge is and its cut", () => {
   assert.deepEqual(
     choices.map(({ detail }) => detail.trim()),
     [
-      "the first session",
-      "restored, from “Fix the login” · after turn t3 · 2026-11-20 10:00:00 UTC",
-      "forked, from “of b” · before record 12 · at byte 4533 · 2026-11-20 10:00:00 UTC",
-      "taken back, from “Fix the login” · 2026-11-20 10:00:00 UTC",
+      "the original session",
+      "restored from “Fix the login” · 2026-11-20 10:00:00 UTC",
+      "forked from “of b” · 2026-11-20 10:00:00 UTC",
+      "rolled back from “Fix the login” · 2026-11-20 10:00:00 UTC",
     ],
   );
   assert.deepEqual(
@@ -207,10 +206,10 @@ test("a lineage reads as a tree, with what each edge is and its cut", () => {
 test("a lineage as a text has every id, and says what is not in it", () => {
   const text = lineageText(LINEAGE);
 
-  assert.match(text, /^ {4}of b\n {6}b\n {6}restored, from “Fix the login”/m);
+  assert.match(text, /^ {4}of b\n {6}b\n {6}restored from “Fix the login”/m);
   assert.match(text, /Operation: o1/);
   assert.match(text, /Window 0 · w-a · 2026-11-20 10:00:00 UTC/);
-  assert.match(text, /in a circle: 1\n\n2 more\n$/);
+  assert.match(text, /because they refer to each other: 1\n\n2 more\n$/);
 });
 
 test("states are compared with the earlier one at the left", () => {
@@ -244,7 +243,7 @@ test("a comparison is called by its states, and tells how much differs", () => {
   const [left, right] = [1, 3].map((number) => placeOfTurn("a", turn({ number })));
   assert(left && right);
 
-  assert.equal(differenceWords(none), "nothing differs");
+  assert.equal(differenceWords(none), "no differences");
   assert.equal(differenceWords({ ...none, planReordered: true }), "order of the plan");
   assert.equal(
     comparisonTitle("Fix the login", left, right, some),

@@ -3,16 +3,18 @@ import { test } from "node:test";
 import { type CheckpointNode, checkpointNodes } from "../../extension/src/model/checkpoint.ts";
 import { artifactPath, doctorText } from "../../extension/src/model/documents.ts";
 import {
-  badgeOf,
+  byDay,
+  byFolder,
   collect,
   family,
+  folded,
   followedOf,
   isPlainId,
   runningOf,
   sessionRow,
 } from "../../extension/src/model/sessions.ts";
 import { statusOf, whyDown } from "../../extension/src/model/status.ts";
-import { age, ago, cut, meter, plain } from "../../extension/src/model/text.ts";
+import { age, ago, cut, meter, plain, subject } from "../../extension/src/model/text.ts";
 import type { SessionSummary } from "../../extension/src/protocol.ts";
 import { checkpoint, note, session } from "./values.ts";
 
@@ -53,41 +55,118 @@ test("the meter tells an estimate from a report, and is silent about what is unk
   const estimated = { contextTokens: 88_000, contextWindow: 258_400 };
   assert.equal(meter(session({ ...estimated, contextTokensSource: "estimated" })), "~34%");
   assert.equal(meter(session({ contextTokens: null, contextWindow: 258_400 })), "");
-  assert.equal(meter(session({ contextTokens: 900_001, contextWindow: 272_000 })), ">100%");
+  assert.equal(meter(session({ contextTokens: 900_001, contextWindow: 272_000 })), "over");
   assert.equal(meter(session({ contextTokens: 1, contextWindow: 0 })), "");
 });
 
-test("a row says what the session is about, how it stands and how full it is", () => {
-  const some = { task: "Fix the login", live: true, suspectFacts: 2, contextTokens: 129_200 };
-  const row = sessionRow(session(some), NOW);
+test("a row says what was asked first, how old it is and how full, and the rest in its tooltip", () => {
+  const some = { title: "Fix the login", live: true, suspectFacts: 2, contextTokens: 129_200 };
+  const row = sessionRow(session({ ...some, task: "And now the tests" }), NOW);
 
   assert.equal(row.label, "Fix the login");
-  assert.equal(row.description, "running · 2 suspect · 2h · gpt-5.5 · 50%");
-  assert.equal(row.spoken, "Fix the login, running, 2 suspect, 2h, gpt-5.5, context 50 percent");
+  assert.equal(row.description, "2h · 50%");
+  assert.equal(row.spoken, "Fix the login, running, 2 suspect facts, 2h, context 50 percent");
   assert.equal(row.icon, "circle-filled");
+  assert.match(row.tooltip, /^Fix the login\nLast message: And now the tests\nState: running, 2 s/);
+  assert.match(row.tooltip, /^Context: 129,200 of 258,400 tokens \(50%\), as Codex reported$/m);
+  assert.match(row.tooltip, /^Model: gpt-5\.5$/m);
+});
+
+test("what is said later does not rename a session; nor is a label so long that it hides the meter", () => {
+  const before = sessionRow(session({ title: "Fix the login", task: "Fix the login" }), NOW);
+  const after = sessionRow(session({ title: "Fix the login", task: "x".repeat(99) }), NOW);
+  assert.equal(before.label, after.label);
+  assert.equal([...sessionRow(session({ title: "x".repeat(99) }), NOW).label].length, 20);
+});
+
+test("a copy of a session has a name that says so, unless somebody named it", () => {
+  const copy = { title: "Fix the login", forkedFrom: "another" };
+  const label = (some: Partial<SessionSummary>) => subject(session({ ...copy, ...some }));
+  assert.equal(label({ madeBy: "compaction" }), "Compacted: Fix the login");
+  assert.equal(label({}), "Fork: Fix the login");
+  assert.equal(
+    label({ madeBy: "restore", title: "before the cache: Fix" }),
+    "before the cache: Fix",
+  );
+  assert.equal(label({ madeBy: "compaction", named: true }), "Fix the login");
+  assert.equal(label({ parentSession: "another" }), "Fix the login");
+});
+
+test("a context above its window is said to be over, never above 100 percent", () => {
+  const over = session({ contextTokens: 300_000 });
+  const row = sessionRow(over, NOW);
+  assert.equal(row.description, "2h · over");
+  assert.match(row.spoken, /context over its limit/);
+  for (const text of [row.label, row.description, row.spoken, row.tooltip]) {
+    assert.doesNotMatch(text, /\b1\d\d ?(%|percent)/);
+  }
+});
+
+test("what is not known yet is not shown", () => {
+  const unread = { windows: null, compactions: null, turns: null, suspectFacts: null, seq: null };
+  const nothing = { ...unread, contextTokens: null } as unknown as Partial<SessionSummary>;
+  const row = sessionRow(session(nothing), NOW);
+  assert.equal(row.description, "2h");
+  assert.doesNotMatch(row.tooltip, /null|Turns|Compactions|Context/);
 });
 
 test("a row says that the work goes on in another session", () => {
   const row = sessionRow(session({ continuedBy: "another" }), NOW);
-  assert.match(row.description, /^continued · /);
-  assert.match(row.spoken, /, continued, /);
+  assert.match(row.spoken, /, goes on in a compacted session, /);
 });
 
-test("a row shows the name that somebody gave", () => {
-  const named = session({ task: "What now?", title: "The login", named: true });
-  assert.equal(sessionRow(named, NOW).label, "The login");
-  assert.equal(sessionRow({ ...named, title: "" }, NOW).label, "What now?");
-});
-
-test("a row without a task shows the title, and without both says so", () => {
-  assert.equal(sessionRow(session({ task: null, title: "Named" }), NOW).label, "Named");
+test("a row without a title shows the task, and without both says so", () => {
+  assert.equal(sessionRow(session({ title: "", task: "What now?" }), NOW).label, "What now?");
   assert.equal(sessionRow(session({ task: " \n", title: null }), NOW).label, "No message yet");
+});
+
+test("sessions are listed by day, and those of other folders by folder", () => {
+  const noon = new Date(2026, 10, 20, 12).getTime();
+  const hours = [1, 13, 30, 5 * 24, 6 * 24 + 13, 60 * 24];
+  const aged = hours.map((age) =>
+    session({ updatedAt: new Date(noon - age * 3_600_000).toISOString(), cwd: `/p/${age % 2}` }),
+  );
+  const sizes = (groups: ReadonlyMap<string, readonly unknown[]>) =>
+    [...groups].map(([name, all]) => `${name} ${all.length}`);
+
+  assert.deepEqual(sizes(byDay(aged, noon)), ["Today 1", "Yesterday 2", "This Week 1", "Older 2"]);
+  assert.deepEqual(sizes(byFolder(aged)), ["/p/1 3", "/p/0 3"]);
+});
+
+test("from three on, sessions with the same first request stand behind the newest", () => {
+  const of = (id: string, title: string, some: Partial<SessionSummary> = {}) =>
+    session({ sessionId: id, title, ...some });
+  const all = [
+    of("a", "Review"),
+    of("b", "Review"),
+    of("named", "Review", { named: true }),
+    of("c", "Review"),
+    of("elsewhere", "Review", { cwd: "/other" }),
+    of("d", "Fix it"),
+    of("e", "Fix it"),
+  ];
+  const { shown, behind } = folded(all);
+
+  assert.deepEqual(
+    shown.map(({ sessionId }) => sessionId),
+    ["a", "named", "elsewhere", "d", "e"],
+  );
+  assert.deepEqual(
+    behind.get("a")?.map(({ sessionId }) => sessionId),
+    ["b", "c"],
+  );
+});
+
+test("a session that was compacted stands behind the one that it goes on in", () => {
+  const old = session({ sessionId: "old", continuedBy: "new" });
+  const { roots, children } = family([session({ sessionId: "new" }), old]);
+  assert.deepEqual([roots.length, children.get("new")], [1, [old]]);
 });
 
 test("what a rollout says stays text", () => {
   const hostile =
     "[click](command:evil) <img src=x onerror=alert(1)> $(zap) \u001b]8;;x\u0007 \u202e";
-  const row = sessionRow(session({ task: hostile, model: "m\n\n**x**" }), NOW);
+  const row = sessionRow(session({ title: hostile, task: hostile, model: "m\n\n**x**" }), NOW);
 
   for (const text of [row.label, row.description, row.spoken, row.tooltip]) {
     assert.doesNotMatch(text.replaceAll("\n", ""), /[\p{Cc}\u202e]/u);
@@ -166,19 +245,19 @@ target Make the tests pass
 checklist Plan | 1 of 2 done
   pass-filled Read the code
   circle-large-outline Fix it
-files Recent Artifacts | 3 of 4
-  terminal npm test > copy
-  file src/auth.ts | 9f3c2a1b > open
-  file big.bin | weak hash > open
 lightbulb Facts | 1 valid, 1 suspect
-  warning cause = a stale token | SUSPECT
-    account from a message of the user > record
+  warning suspect – cause = a stale token
+    account from your message > record
   pass runner = node:test
-    account from a message of the user > record
+    account from your message > record
 law Decisions | 1
   law Keep the interface | api
     comment It is used
-    account from a message of the user > record
+    account from your message > record
+files Recent Artifacts | 3 of 4
+  terminal npm test > run
+  file src/auth.ts > open
+  file big.bin > open
 graph Counts | turns: 6
   symbol-number Context | 4%
   symbol-number Turns | 6
@@ -199,7 +278,7 @@ test("a file that is not what Codex saw says so, and opens beside what was seen"
   const shown = { ...checkpoint, artifacts };
   const drawn = draw(checkpointNodes(shown, [], session({}), NOW, [], [uri]));
 
-  assert.match(drawn, /file src\/auth\.ts \| no hash · changed > compare\n/);
+  assert.match(drawn, /file src\/auth\.ts \| changed since Codex saw it > compare\n/);
   assert.doesNotMatch(draw(checkpointNodes(shown, [], session({}), NOW)), /changed/);
 });
 
@@ -223,9 +302,9 @@ test("an empty checkpoint still has all its sections", () => {
     [
       "No task yet | ",
       "Plan | none",
-      "Recent Artifacts | none",
       "Facts | none",
       "Decisions | none",
+      "Recent Artifacts | none",
     ],
   );
 });
@@ -243,27 +322,17 @@ test("why nothing can be asked is said while the server is down, and only then",
   }
 });
 
-test("a branch goes by its marker until something is asked in it", () => {
-  const fresh = { madeBy: "restore", turns: 0, title: "before the cache" };
-
-  assert.equal(sessionRow(session(fresh), NOW).label, "before the cache");
-  assert.equal(sessionRow(session({ ...fresh, turns: 1 }), NOW).label, "What is 39 * 40?");
-  assert.equal(sessionRow(session({ ...fresh, title: null }), NOW).label, "What is 39 * 40?");
-});
-
-test("a badge tells how full a context is, from one percent on", () => {
-  assert.equal(badgeOf(session({ contextTokens: 232_560 })).text, "90");
-  assert.equal(badgeOf(session({ contextTokens: 1_050 })).text, "");
-  assert.equal(badgeOf(session({ contextTokens: null })).text, "");
-});
-
-test("the status bar shows the meter of the running session, or what is wrong", () => {
+test("the status bar shows the meter of the session in view, or what is wrong", () => {
   const full = session({ live: true, contextTokens: 232_560, nearlyFull: true });
+  const ready = (some: SessionSummary | null) => statusOf({ kind: "ready" }, some);
 
-  assert.equal(statusOf({ kind: "ready" }, session({ live: true })).text, "$(pulse) ▱▱▱▱▱ 4%");
-  assert.equal(statusOf({ kind: "ready" }, full).text, "$(pulse) ▰▰▰▰▱ 90%");
-  assert.equal(statusOf({ kind: "ready" }, full).alert, "warning");
-  assert.equal(statusOf({ kind: "ready" }, null).click, "open");
+  assert.equal(ready(session({ live: true })).text, "$(pulse) Codex 4%");
+  assert.equal(ready(session({})).text, "$(bookmark) Codex 4%");
+  assert.equal(ready(session({ contextTokens: 300_000 })).text, "$(bookmark) Codex over");
+  assert.equal(ready(session({ contextTokens: null })).text, "$(bookmark) Codex");
+  assert.equal(ready(full).text, "$(pulse) Codex 90%");
+  assert.equal(ready(full).alert, "warning");
+  assert.deepEqual([ready(full).click, ready(null).click], ["menu", "open"]);
   assert.equal(statusOf({ kind: "stopped" }, full).click, "restart");
   assert.equal(statusOf({ kind: "noPython", reason: "none" }, null).alert, "error");
   assert.match(statusOf({ kind: "indexing", percent: 40 }, null).text, /40%/);
@@ -271,7 +340,6 @@ test("the status bar shows the meter of the running session, or what is wrong", 
 
 test("a context is nearly full when the server says so, whatever its share", () => {
   const [full, early] = [session({ contextTokens: 258_000 }), session({ nearlyFull: true })];
-  assert.deepEqual([badgeOf(full).alert, badgeOf(early).alert], [false, true]);
   const alerts = [full, early].map((each) => statusOf({ kind: "ready" }, each).alert);
   assert.deepEqual(alerts, ["none", "warning"]);
 });
@@ -318,4 +386,12 @@ test("what may stand in a command is an id, and neither an option nor another co
   for (const other of ["--last", "-", "", "a b", "a;b", "$(a)", "a\nb", "../a"]) {
     assert.equal(isPlainId(other), false, other);
   }
+});
+
+test("the icon of a row is filled as far as its context, and is a bubble without a figure", () => {
+  const icon = (some: Partial<SessionSummary>) => sessionRow(session(some), NOW).icon;
+  assert.equal(icon({ contextTokens: 1_000 }), "meter-0");
+  assert.equal(icon({ contextTokens: 129_200 }), "meter-4");
+  assert.equal(icon({ contextTokens: 300_000, nearlyFull: true }), "meter-8-alert");
+  assert.equal(icon({ contextTokens: null }), "comment");
 });

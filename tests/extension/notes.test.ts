@@ -6,14 +6,19 @@ import {
   factsNode,
 } from "../../extension/src/model/checkpoint.ts";
 import {
+  decisionIn,
   decisionPayload,
+  dependenciesOf,
+  derivedKey,
+  factIn,
   factPayload,
+  fitting,
   freeDecisionId,
   isKey,
   uriOfFile,
 } from "../../extension/src/model/notes.ts";
 import { harmless, iconless } from "../../extension/src/model/text.ts";
-import type { Note } from "../../extension/src/protocol.ts";
+import type { Anchor, Note } from "../../extension/src/protocol.ts";
 import { note } from "./values.ts";
 
 const SHA = `sha256:${"a".repeat(64)}`;
@@ -39,13 +44,13 @@ test("a valid fact is plain; a suspect one comes first, in colour, with what fai
   assert.equal(facts.row.description, "1 valid, 1 suspect");
   assert.deepEqual(
     [first?.row.label, first?.row.description, first?.row.colour],
-    ["ttl = 900 seconds", "conf.py changed", "list.warningForeground"],
+    ["conf.py changed – ttl = 900 seconds", "", "list.warningForeground"],
   );
   assert.deepEqual(
     [second?.row.label, second?.row.description, second?.row.colour],
     ["entry = 900 seconds", "", null],
   );
-  assert.equal(first?.row.spoken, "SUSPECT, ttl = 900 seconds, conf.py changed");
+  assert.equal(first?.row.spoken, "suspect, ttl = 900 seconds, conf.py changed");
 });
 
 test("a changed file can be compared, one that was never seen cannot", () => {
@@ -55,11 +60,11 @@ test("a changed file can be compared, one that was never seen cannot", () => {
 
   const compare = { kind: "compare", uri: "a", hash: SHA };
   assert.deepEqual(told(SHA, OTHER)?.action, compare);
-  assert.equal(told(SHA, OTHER)?.row.description, "changed since");
+  assert.equal(told(SHA, OTHER)?.row.description, "changed since the note");
   assert.deepEqual(told(SHA, null)?.action, { kind: "open", uri: "a" });
-  assert.equal(told(SHA, null)?.row.description, "cannot be seen now");
+  assert.equal(told(SHA, null)?.row.description, "cannot be read now");
   assert.deepEqual(told("unknown:", SHA)?.action, { kind: "open", uri: "a" });
-  assert.equal(told("unknown:", SHA)?.row.description, "not seen when it was noted");
+  assert.equal(told("unknown:", SHA)?.row.description, "not there when it was noted");
   assert.deepEqual(told("stat:1-2", SHA)?.action, { kind: "open", uri: "a" });
 });
 
@@ -94,7 +99,7 @@ test("superseded decisions are folded below those that stand", () => {
   assert.deepEqual(labels(decisions.children[0] as CheckpointNode), [
     "it is used",
     "replaces d1",
-    "from a message of the user",
+    "from your message",
   ]);
 });
 
@@ -158,4 +163,59 @@ test("a file is named as checkpoints name it", () => {
   assert.equal(uriOfFile(null, "/x"), "/x");
   assert.equal(uriOfFile("C:\\Work", "c:\\work\\src\\x.py"), "src/x.py");
   assert.equal(uriOfFile("C:\\Work", "d:\\x.py"), "D:/x.py");
+});
+
+test("a fact is one text, from which its id is made; an id may stand in front", () => {
+  const in_ = (text: string) => factIn(text, [note({ id: "the-tests-run-on-port-8080" })]);
+
+  assert.deepEqual(in_("auth.ttl = 900 seconds"), { key: "auth.ttl", value: "900 seconds" });
+  const told = "The tests run on port 8080";
+  assert.deepEqual(in_(told), { key: "the-tests-run-on-port-8080-2", value: told });
+  assert.equal(in_("two words = one").key, "two-words-one");
+  for (const text of ["", "…", "größe: 𝔘", "x".repeat(500)]) {
+    assert.ok(isKey(derivedKey(text)) && derivedKey(text).length <= 32, text);
+  }
+});
+
+test("an id that was made of the text is not shown beside it", () => {
+  const value = "The tests run on port 8080";
+  const [row] = factsNode([note({ id: derivedKey(value), value })]).children;
+  assert.equal(row?.row.label, value);
+});
+
+test("a decision holds its reason behind because", () => {
+  assert.deepEqual(decisionIn("Keep SQLite, because it is there"), {
+    decision: "Keep SQLite",
+    rationale: "it is there",
+  });
+  assert.deepEqual(decisionIn("Keep SQLite"), { decision: "Keep SQLite", rationale: null });
+});
+
+const ANCHORS = [
+  { source: "user", ref: "m2", text: "Now the docs", seq: 9 },
+  { source: "user", ref: "m1", text: "Set the timeout", seq: 1 },
+  { source: "tool_output", ref: "c1", text: "cat src/conf.py", seq: 5 },
+  { source: "file", ref: "src/conf.py", text: "src/conf.py", seq: 4 },
+];
+
+test("the newest evidence that shares a word is offered first, else the newest message", () => {
+  assert.equal(fitting("The timeout is 900", ANCHORS)?.ref, "m1");
+  assert.equal(fitting("conf.py holds it", ANCHORS)?.ref, "c1");
+  assert.equal(fitting("Nothing alike", ANCHORS)?.ref, "m2");
+  assert.equal(fitting("Anything", []), undefined);
+});
+
+test("a fact depends on its file, and on those that it or its evidence names", () => {
+  const [said, , ran, file] = ANCHORS as [Anchor, Anchor, Anchor, Anchor];
+  assert.deepEqual(dependenciesOf("The limit is 900", file, ANCHORS), ["src/conf.py"]);
+  assert.deepEqual(dependenciesOf("The limit is 900", ran, ANCHORS), ["src/conf.py"]);
+  assert.deepEqual(dependenciesOf("“conf.py” says 900", said, ANCHORS), ["src/conf.py"]);
+  assert.deepEqual(dependenciesOf("The limit is 900", said, ANCHORS), []);
+});
+
+test("a suspect fact opens what changed", () => {
+  const [row] = factsNode([
+    note({ status: "SUSPECT", why: "a", dependsOn: depends("a", SHA, OTHER) }),
+  ]).children;
+  assert.deepEqual(row?.action, { kind: "compare", uri: "a", hash: SHA });
 });

@@ -1,13 +1,79 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
-import { refusalText } from "../../extension/src/model/status.ts";
+import {
+  inEditor,
+  REASONS,
+  REFUSALS,
+  REMEDIES,
+  refusalText,
+  refusalWords,
+} from "../../extension/src/model/refusals.ts";
 
-test("what the server would not do is told in words, and its advice stands behind", () => {
-  assert.equal(
-    refusalText("session_live", { hint: "Close it in Codex." }),
-    "Not done: another program has this session open. Close it in Codex.",
+const text = (path: string) => readFileSync(path, "utf8");
+const SERVER = "server/codex_checkpoints";
+const server = readdirSync(SERVER, { recursive: true, encoding: "utf8" })
+  .filter((path) => path.endsWith(".py"))
+  .map((path) => text(join(SERVER, path)));
+
+test("each code of the server has a sentence, and a button or the reason why there is none", () => {
+  const [, union = ""] =
+    /export type RefusalCode =\n(.*?);/s.exec(text("extension/src/protocol.ts")) ?? [];
+  const codes = [...union.matchAll(/"(\w+)"/g)].map(([, code]) => code);
+
+  assert.ok(codes.length > 30);
+  assert.deepEqual(Object.keys(REFUSALS).sort(), codes.sort());
+  for (const [code, words] of Object.entries({ ...REFUSALS, ...REASONS })) {
+    assert.match(words.sentence, /^[A-Z].*\.$/, code);
+    const ways = "remedies" in words ? words.remedies : [words.alone];
+    assert.ok(ways.length > 0 && ways.every((way) => way !== ""), code);
+  }
+});
+
+test("each button is a command of the manifest, or done by who asked", () => {
+  const manifest: { command: string }[] = JSON.parse(text("package.json")).contributes.commands;
+  const known = manifest.map(({ command }) => command.replace("codexCheckpoints.", ""));
+  for (const { command } of Object.values(REMEDIES)) {
+    assert.ok(command === null || known.includes(command), String(command));
+  }
+});
+
+test("each reason that the server gives for a conflict has its words", () => {
+  const conflicts = server.flatMap((source) => [
+    ...source.matchAll(/_conflict\(record, "(\w+)"/g),
+    ...source.matchAll(/"reason": "(\w+)"[^\n]*\n\s*(?:raise|return) Refusal\("conflict"/g),
+    ...source.matchAll(/Refusal\("conflict"[^\n]*"reason": "(\w+)"/g),
+    ...source.matchAll(/reason, what = "(\w+)"/g),
+  ]);
+  const reasons = conflicts.map(([, reason = ""]) => reason);
+  assert.ok(reasons.length > 12, reasons.join(" "));
+  assert.deepEqual(
+    reasons.filter((reason) => REASONS[reason] === undefined),
+    [],
   );
-  assert.equal(refusalText("unknown_turn", {}), "This turn is no longer here.");
+});
+
+test("no sentence and no button is about the command line", () => {
+  const words = [
+    ...Object.values({ ...REFUSALS, ...REASONS }).map(({ sentence }) => sentence),
+    ...Object.values(REMEDIES).map(({ label }) => label),
+  ];
+  for (const each of words) {
+    assert.doesNotMatch(each, /`|--\w|codex-checkpoints/);
+  }
+  const facts = { hint: "Run `codex-checkpoints archive x`, or --force." };
+  assert.doesNotMatch(refusalText("item_too_large", facts), /`|--/);
+});
+
+test("advice that is no command line stands behind a refusal without a button", () => {
+  const hint = "Say what holds in the project.";
+  assert.match(
+    refusalText("policy_text", { hint }),
+    /instruction.* Say what holds in the project\.$/,
+  );
+  assert.doesNotMatch(refusalText("policy_text", { hint: 7 }), /7/);
+  assert.doesNotMatch(refusalText("session_live", { hint }), /Say what/);
 });
 
 test("a file that cannot be read is that of the session, unless a person named another", () => {
@@ -16,22 +82,36 @@ test("a file that cannot be read is that of the session, unless a person named a
   assert.match(refusalText("unreadable_source", {}), /file of this session/);
 });
 
-test("a conflict says with what, as far as there are words for it", () => {
-  assert.equal(
-    refusalText("conflict", { reason: "imported" }),
-    "Not done: this pack was imported already.",
+test("an archived session is unarchived by a button, and an unknown conflict tried again", () => {
+  assert.deepEqual(refusalWords("conflict", { reason: "archived" }), {
+    sentence: "This session is archived.",
+    remedies: ["unarchive"],
+  });
+  assert.deepEqual(refusalWords("conflict", { reason: "something new" }).remedies, ["again"]);
+  assert.match(
+    refusalText("blocked_by_hook", { reason: "settings" }),
+    /config\.toml cannot be read/,
   );
-  assert.equal(refusalText("conflict", { reason: "something new" }), "Not done: conflict.");
+  assert.match(refusalText("blocked_by_hook", { reason: "no" }), /A hook of yours/);
 });
 
-test("a code without words is named, and an advice that is no text is not", () => {
-  assert.equal(refusalText("policy_text", { hint: 7 }), "Not done: policy_text.");
+test("a code that is not known says that it did not work, and where to look", () => {
+  assert.deepEqual(refusalWords("brand_new", {}).remedies, ["log"]);
 });
 
-test("settings that cannot be read are no hook", () => {
+test("advice of the server names our commands by their titles", () => {
+  const manifest: { title: string }[] = JSON.parse(text("package.json")).contributes.commands;
+  const titles = manifest.map(({ title }) => title);
+  const advice = server
+    .flatMap((source) => [...source.matchAll(/`codex-checkpoints ([a-z]+)[^`\n]*`/g)])
+    .map(([whole, verb = ""]) => [verb, inEditor(whole)] as const);
+  // Those that are written into a file of Codex, or are only said on the command line.
+  const elsewhere = new Set(["restore", "history", "recall"]);
+  for (const [verb, shown] of advice.filter(([each]) => !elsewhere.has(each))) {
+    assert.ok(titles.includes(shown.slice(1, -1)), `${verb}: ${shown}`);
+  }
   assert.equal(
-    refusalText("blocked_by_hook", { reason: "settings", hint: "Ask the doctor." }),
-    "Not done: the settings cannot be read. Ask the doctor.",
+    inEditor("Name another with --codex-home."),
+    "Name another with the setting codexCheckpoints.codexHome.",
   );
-  assert.match(refusalText("blocked_by_hook", { reason: "no" }), /a hook that runs before/);
 });

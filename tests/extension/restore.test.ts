@@ -96,7 +96,7 @@ test("a step of the slider lets one item in or out, up to both ends", () => {
 test("the outcome of a budget is a sentence, and says how much lets the next item in", () => {
   assert.equal(
     cutText(cutAt(LINES, 12), 12),
-    "Items in the pack: 1 of 3, for 10 tokens. 2 tokens more let the next one in.",
+    "Items in the pack: 1 of 3, for 10 tokens. 2 more tokens add the next one.",
   );
   assert.equal(
     cutText(cutAt(LINES, 50), 50),
@@ -106,7 +106,7 @@ test("the outcome of a budget is a sentence, and says how much lets the next ite
 });
 
 test("a budget of one, and an item alone, are not spoken of as several", () => {
-  assert.match(cutText(cutAt(LINES, 13), 13), / 1 token more lets the next one in\.$/);
+  assert.match(cutText(cutAt(LINES, 13), 13), / 1 more token adds the next one\.$/);
   assert.equal(sliderText(cutAt(LINES.slice(0, 4), 1), 1), "1 token, 0 of 1 item");
   assert.equal(sizeText(1, null), "1 token");
 });
@@ -114,8 +114,8 @@ test("a budget of one, and an item alone, are not spoken of as several", () => {
 test("the two ways to go on have their exact names, and promise no more than they do", () => {
   assert.equal(modeLabel("soft"), "Continue with context");
   assert.equal(modeLabel("hard"), "Reset context for performance");
-  assert.match(modeAbout("soft"), /stays as full/);
-  assert.match(modeAbout("hard"), /fresh context/);
+  assert.match(modeAbout("soft"), /as full as it was/);
+  assert.match(modeAbout("hard"), /empty context/i);
 });
 
 test("what a page asks for is read strictly", () => {
@@ -235,7 +235,7 @@ function details(some: Partial<RestoreDetails> = {}): RestoreDetails {
       { part: "notes", id: "step:s1", reason: "filtered" },
       { part: "pinned", id: "c.py", reason: "missing" },
     ],
-    warnings: [{ code: "drift", count: 1, message: "1 file changed" }],
+    warnings: [{ code: "drift", count: 1, message: "1 file changed", files: ["a.py"] }],
     tokensBefore: 190_000,
     tokensAfter: 700,
     contextWindow: 258_400,

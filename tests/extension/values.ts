@@ -51,7 +51,7 @@ export const checkpoint: Checkpoint = {
     done: { s1: true, s2: false },
   },
   artifacts: {
-    "npm test": { uri: "npm test", kind: "command" },
+    "npm test": { uri: "npm test", kind: "command", lastObservedSeq: 7 },
     "src/auth.ts": { uri: "src/auth.ts", kind: "file", hash: `sha256:9f3c2a1b${"0".repeat(56)}` },
     "big.bin": { uri: "big.bin", kind: "file", hash: "stat:99-1" },
     "old.ts": { uri: "old.ts", kind: "file" },

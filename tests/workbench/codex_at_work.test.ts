@@ -91,7 +91,7 @@ test("what Codex does and what is typed in the editor shows within two seconds",
 
   await step(t, "the end of the session appears", async () => {
     await codex.end();
-    await shows(workbench.status.and(workbench.page.getByLabel("no session is running")));
+    await shows(workbench.status.and(workbench.page.getByLabel("Codex session in view")));
     await shows(workbench.sessions.getByRole("treeitem", { name: `${TASK}, now` }));
   });
 });

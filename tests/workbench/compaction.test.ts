@@ -67,8 +67,8 @@ test("a session is compacted after a look at what Codex would be sent", async (t
   await workbench.showCheckpoints();
 
   await step(t, "a page shows what would be installed, and nothing is written", async () => {
-    await workbench.menu(row("Then read them once"), "Compact Session…");
-    await front.getByRole("heading", { name: "Compact “Then read them once”" }).waitFor();
+    await workbench.menu(row("Make the shop faster"), "Compact Session…");
+    await front.getByRole("heading", { name: "Compact “Make the shop faster”" }).waitFor();
     await outcome.getByText("This is the usual budget.").waitFor();
     await front.getByText("at most").first().waitFor();
     await front.getByRole("heading", { name: "Your messages" }).click();
@@ -183,7 +183,9 @@ test("a session is compacted after a look at what Codex would be sent", async (t
     await front.locator("#state").getByText("[SESSION_CHECKPOINT v1]").waitFor();
     await button("Compact…").click();
     await picker.getByText("Into a New Session", { exact: true }).waitFor();
-    await picker.getByText(/digest: [12]?\d?\d tokens$/).waitFor();
+    await picker
+      .getByText(/Compact “Make the shop faster” .*digest: [12]?\d?\d tokens\)$/)
+      .waitFor();
   });
 
   await step(t, "it goes on in a new session, and the old one stays as it is", async () => {
@@ -197,7 +199,9 @@ test("a session is compacted after a look at what Codex would be sent", async (t
     for (const [name, text] of before) {
       assert.equal(after.get(name), text);
     }
-    await shows(workbench.sessions.getByRole("treeitem", { name: /^Then read them once/ }).nth(1));
+    await shows(
+      workbench.sessions.getByRole("treeitem", { name: /^Compacted: Make the shop faster/ }),
+    );
     await shows(workbench.checkpoint.getByRole("treeitem", { name: "Plan, 0 of 2 done" }));
   });
 
@@ -209,7 +213,7 @@ test("a session is compacted after a look at what Codex would be sent", async (t
   });
 
   await step(t, "the windows of the new session stand below it", async () => {
-    const made = workbench.sessions.locator('[role=treeitem][aria-expanded="false"]').first();
+    const made = row(/^Compacted: Make the shop faster/);
     await made.locator(".monaco-tl-twistie").click();
     await shows(row(/^Window 1, .* tokens, manual, checkpoint/));
     await workbench.screenshot("windows of a session");
@@ -223,8 +227,8 @@ test("a session is compacted after a look at what Codex would be sent", async (t
     await workbench.screenshot("losses");
   });
 
-  await step(t, "a compaction is taken back from its window", async () => {
+  await step(t, "a compaction is undone from its window", async () => {
     await workbench.menu(row(/^Window 1/), "Undo Compaction");
-    await shows(workbench.part("statusbar").getByText("The compaction is taken back"));
+    await shows(workbench.part("statusbar").getByText("Compaction undone."));
   });
 });

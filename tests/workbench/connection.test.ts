@@ -29,7 +29,8 @@ test("codex is connected after a look at every line, and disconnected without a 
   });
   const { page, connection } = workbench;
   const row = (name: string | RegExp) => connection.getByRole("treeitem", { name });
-  const dialog = page.locator(".monaco-dialog-box");
+  const shown = workbench.editor("codex-checkpoints://text");
+  const lens = (name: string) => shown.locator(".codelens-decoration a", { hasText: name });
   await workbench.showCheckpoints();
   await connection.locator(".pane-header").click();
 
@@ -41,18 +42,17 @@ test("codex is connected after a look at every line, and disconnected without a 
 
   await step(t, "what would be written is shown first, and declining writes nothing", async () => {
     await workbench.button(row(/^Hooks/), "Connect Codex…");
-    await dialog.getByText("Let Codex call Codex Checkpoints?").waitFor();
-    const shown = workbench.editor("codex-checkpoints://text");
+    await shown.getByText("Let Codex call Codex Checkpoints?").waitFor();
     await shown.getByText("mcp_servers").first().waitFor();
     await workbench.screenshot("connect asks");
-    await dialog.getByRole("button", { name: "Cancel" }).click();
-    await dialog.waitFor({ state: "detached" });
+    await lens("Cancel").click();
+    await lens("Connect").waitFor({ state: "detached" });
     assert.equal(readFileSync(config, "utf8"), CONFIG);
   });
 
   await step(t, "agreeing writes it, and Codex says that it waits for trust", async () => {
     await workbench.command("Codex Checkpoints: Connect Codex…");
-    await dialog.getByRole("button", { name: "Connect", exact: true }).click();
+    await lens("Connect").click();
     await shows(row(/^Hooks, waits for your trust/), CODEX_MS);
     await shows(row(/^Memory Tools, connected/));
     const written = readFileSync(config, "utf8");
@@ -79,7 +79,7 @@ test("codex is connected after a look at every line, and disconnected without a 
   await step(t, "disconnecting gives the file back as it was", async () => {
     await page.keyboard.press("Escape");
     await workbench.command("Codex Checkpoints: Disconnect Codex…");
-    await dialog.getByRole("button", { name: "Disconnect", exact: true }).click();
+    await lens("Disconnect").click();
     await shows(row(/^Hooks, not connected/), CODEX_MS);
     assert.equal(readFileSync(config, "utf8"), CONFIG);
   });
@@ -129,10 +129,11 @@ test("a connection that an update has cut is told, with the way to mend it", asy
   const config = lab.writeIn(lab.codexHome, "config.toml", server);
   const workbench = await Workbench.open(t, lab);
   const { page } = workbench;
-  const dialog = page.locator(".monaco-dialog-box");
+  const shown = workbench.editor("codex-checkpoints://text");
+  const lens = (name: string) => shown.locator(".codelens-decoration a", { hasText: name });
   const notice = page
     .locator(".notification-list-item")
-    .filter({ hasText: "Codex calls Codex Checkpoints at a place where it no longer is" });
+    .filter({ hasText: "Codex looks for Codex Checkpoints where it no longer is" });
   await workbench.showCheckpoints();
 
   await step(t, "it is told without being asked for", async () => {
@@ -143,8 +144,8 @@ test("a connection that an update has cut is told, with the way to mend it", asy
 
   await step(t, "connecting again puts it right", async () => {
     await notice.getByRole("button", { name: "Connect Again…" }).click();
-    await dialog.getByRole("button", { name: "Connect", exact: true }).click();
-    await dialog.waitFor({ state: "detached" });
+    await lens("Connect").click();
+    await lens("Connect").waitFor({ state: "detached" });
     await shows(page.getByText("Codex calls a hook only when you trust it."));
     assert.doesNotMatch(readFileSync(config, "utf8"), /gone/);
   });

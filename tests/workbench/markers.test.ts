@@ -46,7 +46,7 @@ test("turns are marked and compared, and the mark is renamed and removed", async
   const picker = page.locator(".quick-input-widget:visible");
   const choice = (name: string) => picker.getByRole("option", { name });
   const row = (name: string | RegExp) => workbench.sessions.getByRole("treeitem", { name });
-  const session = row(/^And write the tests/);
+  const session = row(/^Make the shop faster/);
   const answer = async (question: string, text: string) => {
     await picker.getByText(question).waitFor();
     await picker.locator("input[type=text]").first().fill(text);
@@ -64,16 +64,16 @@ test("turns are marked and compared, and the mark is renamed and removed", async
       await last.and(page.locator(".focused")).waitFor();
       await workbench.screenshot("turns to mark");
       await choice("And write the tests").click();
-      await picker.locator('input[placeholder*="it can be marked when it is"]').waitFor();
+      await picker.locator('input[placeholder*="it can be marked once it has ended"]').waitFor();
       await last.click();
     },
   );
 
   await step(t, "its label is asked for, and a marker stands below the session", async () => {
-    await answer("What to call it", "  ");
+    await answer("The name of the marker", "  ");
     await picker.getByText("Enter a text.").waitFor();
     await picker.locator("input[type=text]").first().fill("cached prices");
-    await picker.getByText("What to call it").waitFor();
+    await picker.getByText("The name of the marker").waitFor();
     await page.keyboard.press("Enter");
     await shows(session.and(page.locator('[aria-expanded="false"]')));
     await twist(session);
@@ -82,7 +82,7 @@ test("turns are marked and compared, and the mark is renamed and removed", async
 
   await step(t, "it is renamed from its menu", async () => {
     await workbench.menu(row("marker cached prices"), "Rename Marker…");
-    await answer("What to call it", "before testing");
+    await answer("The name of the marker", "before testing");
     await shows(row("marker before testing, turn 2, now"));
   });
 
@@ -142,13 +142,13 @@ test("a marker whose turn was rolled back stays where it was, detached", async (
   const front = inFront(page);
   const row = (name: string | RegExp) => workbench.sessions.getByRole("treeitem", { name });
   await workbench.showCheckpoints();
-  await twist(row("Cache them twice"));
+  await twist(row(/^Make the shop faster, /));
   await workbench.button(row("marker cached prices, turn 2"), "Restore from Marker…");
   await front.getByText("The conversation up to turn 2").waitFor();
 
   await step(t, "its row says so, and the other one stays on its turn", async () => {
     rollBack(lab.codexHome, session, 2);
-    await shows(row("marker cached prices, detached: its turn was rolled back"));
+    await shows(row("marker cached prices, its turn was rolled back"));
     await shows(row("marker measured, turn 1"));
     await shows(workbench.checkpoint.getByRole("treeitem", { name: "Task, Make the shop faster" }));
   });
@@ -166,7 +166,7 @@ test("a marker whose turn was rolled back stays where it was, detached", async (
       await front.getByRole("button", { name: "Restore", exact: true }).click();
       const notice = page.locator(".notification-list-item").filter({ hasText: "Restored “" });
       await notice.waitFor();
-      await shows(row("marker cached prices, detached: its turn was rolled back"));
+      await shows(row("marker cached prices, its turn was rolled back"));
     },
   );
 });
@@ -197,8 +197,8 @@ test("source and branch lead to each other, and a branch is deleted", async (t) 
   await step(t, "a branch stands below its source, and leads to its own row", async () => {
     await twist(row(/^Make the shop faster/));
     await row("Branch: Try a cache").click();
-    await shows(row(/^Try a cache, branch/).and(selected));
-    await twist(row(/^Try a cache, branch/));
+    await shows(row(/^(Fork: )?Try a cache, /).and(selected));
+    await twist(row(/^(Fork: )?Try a cache, /));
     await shows(row("Source: Make the shop faster"));
     await pictures(workbench, "branches");
   });
@@ -210,14 +210,14 @@ test("source and branch lead to each other, and a branch is deleted", async (t) 
   });
 
   await step(t, "the way back leads to the source", async () => {
-    await workbench.menu(row(/^Try a cache, branch/), "Go to the Source");
+    await workbench.menu(row(/^(Fork: )?Try a cache, /), "Go to the Source");
     await shows(row(/^Make the shop faster/).and(selected));
     await shows(workbench.checkpoint.getByRole("treeitem", { name: "Plan, 0 of 1 done" }));
   });
 
   await step(t, "a source that is gone is said to be", async () => {
-    await workbench.menu(row(/^An orphan, branch/), "Go to the Source");
-    await notice("This session is no longer here.").waitFor();
+    await workbench.menu(row(/^(Fork: )?An orphan, /), "Go to the Source");
+    await notice("This session is no longer there.").waitFor();
     await workbench.command("Notifications: Clear All Notifications");
   });
 
@@ -226,15 +226,15 @@ test("source and branch lead to each other, and a branch is deleted", async (t) 
     await choice("this session").waitFor();
     await workbench.screenshot("lineage");
     await choice("Try a cache").click();
-    await shows(row(/^Try a cache, branch/).and(selected));
+    await shows(row(/^(Fork: )?Try a cache, /).and(selected));
   });
 
   await step(t, "a branch is deleted once the person is sure", async () => {
-    await workbench.menu(row(/^Try a cache, branch/), "Delete Branch…");
+    await workbench.menu(row(/^(Fork: )?Try a cache, /), "Delete Session Branch…");
     await page.getByRole("button", { name: "Delete", exact: true }).click();
     // It has a turn of the person's own, so that is asked about too.
     await page.getByRole("button", { name: "Delete All", exact: true }).click();
-    await row(/^Try a cache, branch/).waitFor({ state: "detached" });
+    await row(/^(Fork: )?Try a cache, /).waitFor({ state: "detached" });
     await row("Branch: Try a cache").waitFor({ state: "detached" });
   });
 });

@@ -44,11 +44,20 @@ test("notes are stated, fail with their files, are verified again and revoked", 
     await picker.locator(`input[placeholder="${question}"]`).waitFor();
     await picker.locator(".monaco-list-row").filter({ hasText: name }).first().click();
   };
-  /** Take the files that are chosen already. */
-  const rests = async () => {
-    await picker.locator('input[placeholder^="Which files does it rest on?"]').waitFor();
-    await picker.locator(".monaco-list-row").filter({ hasText: "conf.py" }).waitFor();
-    await picker.getByRole("button", { name: "OK" }).click();
+  /** State a note in one text. */
+  const state = async (kind: "Fact" | "Decision", text: string) => {
+    await workbench.command("Codex Checkpoints: Add Note…");
+    await picker.locator('input[placeholder^="What is true, or what was decided"]').fill(text);
+    await picker
+      .locator(".monaco-list-row")
+      .filter({ hasText: `${kind}: ${text}` })
+      .click();
+  };
+  /** Take the evidence that is selected already. */
+  const takes = async (name: string) => {
+    await picker.locator('input[placeholder="What is the evidence?"]').waitFor();
+    await picker.locator(".monaco-list-row.focused").filter({ hasText: name }).waitFor();
+    await page.keyboard.press("Enter");
   };
   await workbench.showCheckpoints();
   await row("file conf.py").waitFor();
@@ -57,37 +66,26 @@ test("notes are stated, fail with their files, are verified again and revoked", 
     await row("file conf.py").click();
     const editor = workbench.editor("/conf.py");
     await workbench.menu(editor.getByText("TTL").first(), "Add Fact about This File…");
-    await answer("A short name for it", "auth.ttl");
-    await answer("What is true?", "900 seconds");
-    await rests();
-    await shows(row("VALID, auth.ttl = 900 seconds"));
+    await answer("What is true about conf.py?", "auth.ttl = 900 seconds");
+    await shows(row("valid, auth.ttl = 900 seconds").and(page.locator('[aria-selected="true"]')));
     await shows(row("Facts, 1 valid, 0 suspect"));
   });
 
   await step(t, "what a policy would be is refused, with a hint", async () => {
-    await workbench.command("Codex Checkpoints: Add Note…");
-    await picker.locator(".monaco-list-row").filter({ hasText: "Fact" }).click();
-    await answer("A short name for it", "rule");
-    await answer("What is true?", "Always run the tests first");
-    await choose("What shows it?", "make test");
-    await rests();
-    await page.getByRole("dialog").getByText("Not done: policy_text").first().waitFor();
+    await state("Fact", "Always run the tests first");
+    await takes("Set the time to live");
+    await page.getByRole("dialog").getByText("This reads like an instruction").first().waitFor();
     await workbench.command("Notifications: Clear All Notifications");
   });
 
   await step(t, "decisions are added, and the one that is replaced is folded", async () => {
-    const decide = async (decision: string, why: string) => {
-      await workbench.command("Codex Checkpoints: Add Note…");
-      await picker.locator(".monaco-list-row").filter({ hasText: "Decision" }).click();
-      await answer("What was decided?", decision);
-      await answer("Why?", why);
-    };
-    await decide("Keep the value in conf.py", "one place");
-    await choose("What shows it?", "Set the time to live");
-    await shows(row("Keep the value in conf.py, one place"));
-    await decide("Read it from the environment", "deployments differ");
-    await choose("Which decision does it replace?", "Keep the value in conf.py");
-    await choose("What shows it?", "Set the time to live");
+    await state("Decision", "Keep the value in conf.py because it is one place");
+    await takes("conf.py");
+    await shows(row("Keep the value in conf.py, it is one place"));
+    await workbench.menu(row("Keep the value in conf.py"), "Change Note…");
+    await answer("What holds now?", "Read it from the environment");
+    await answer("Why?", "deployments differ");
+    await choose("What is the evidence?", "Set the time to live");
     await shows(row("Read it from the environment, deployments differ"));
     await shows(row("Superseded, 1"));
     await row("Keep the value in conf.py").waitFor({ state: "hidden" });
@@ -95,13 +93,13 @@ test("notes are stated, fail with their files, are verified again and revoked", 
 
   await step(t, "a change on the disk makes the fact suspect, without a click", async () => {
     lab.write("conf.py", "TTL = 600\n");
-    await shows(row("SUSPECT, auth.ttl = 900 seconds, conf.py changed"));
+    await shows(row("suspect, auth.ttl = 900 seconds, conf.py changed"));
     await shows(row("Facts, 0 valid, 1 suspect"));
   });
 
   await step(t, "what changed is shown beside what git knows", async () => {
-    await row("SUSPECT, auth.ttl").locator(".monaco-tl-twistie").click();
-    await row("conf.py, changed since").click();
+    await row("suspect, auth.ttl").locator(".monaco-tl-twistie").click();
+    await row("conf.py, changed since the note").click();
     const diff = page.locator(".monaco-diff-editor");
     await diff.getByText("900").first().waitFor();
     await diff.getByText("600").first().waitFor();
@@ -117,19 +115,19 @@ test("notes are stated, fail with their files, are verified again and revoked", 
 
   await step(t, "evidence opens as the record it is", async () => {
     await row("Read it from the environment").locator(".monaco-tl-twistie").click();
-    await row("from a message of the user").click();
+    await row("from your message").click();
     await workbench.editor("codex-checkpoints://record").getByText("user_message").waitFor();
   });
 
   await step(t, "new evidence makes it valid again", async () => {
-    await workbench.menu(row("SUSPECT, auth.ttl"), "Verify Again…");
+    await workbench.menu(row("suspect, auth.ttl"), "Verify Again…");
     await answer("What is true now?", "600 seconds");
-    await choose("What shows it?", "conf.py");
-    await shows(row("VALID, auth.ttl = 600 seconds"));
+    await choose("What is the evidence?", "conf.py");
+    await shows(row("valid, auth.ttl = 600 seconds"));
   });
 
   await step(t, "a note is taken back once the person is sure", async () => {
-    await workbench.menu(row("VALID, auth.ttl"), "Revoke…");
+    await workbench.menu(row("valid, auth.ttl"), "Revoke…");
     await page.getByRole("button", { name: "Revoke", exact: true }).click();
     await shows(row("Facts, none"));
   });

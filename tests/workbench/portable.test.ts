@@ -22,7 +22,8 @@ test("a session is exported, and imported after a look at what a model will be t
   const pack = join(lab.project, "shop.pack.json");
   const workbench = await Workbench.open(t, lab);
   const { page } = workbench;
-  const question = page.locator(".monaco-dialog-box");
+  const shown = workbench.editor("codex-checkpoints://text");
+  const lens = shown.locator(".codelens-decoration a", { hasText: "Import" });
   await workbench.showCheckpoints();
   const rows = workbench.sessions.getByRole("treeitem", { name: /Make the shop faster/ });
 
@@ -38,14 +39,15 @@ test("a session is exported, and imported after a look at what a model will be t
   await step(t, "what a model will be told is read first", async () => {
     await workbench.command("Codex Checkpoints: Import Session…");
     await workbench.file(pack);
-    await question.getByText("Make a session of this pack?").waitFor();
-    await workbench.editor("codex-checkpoints://text").getByText("Measure it").waitFor();
+    await shown.getByText("Import this pack as a new session").waitFor();
+    await shown.getByText("Measure it").waitFor();
+    await lens.waitFor();
     await workbench.screenshot("import asks");
     assert.equal(await rows.count(), 1);
   });
 
   await step(t, "then it is a session of its own", async () => {
-    await question.getByRole("button", { name: "Import", exact: true }).click();
+    await lens.click();
     await shows(page.getByText("Imported: "));
     await shows(rows.nth(1));
     await workbench.screenshot("imported");
@@ -64,7 +66,7 @@ test("a session is exported, and imported after a look at what a model will be t
       await toast.hover();
       await toast.getByRole("button", { name: "Cancel" }).click();
       await toast.waitFor({ state: "detached" });
-      assert.equal(await question.count(), 0);
+      assert.equal(await lens.count(), 0);
       assert.equal(await rows.count(), 2);
     },
   );

@@ -47,7 +47,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
     await picker.getByText(LABEL).click();
     await heading(`Restore “${LABEL}”`).waitFor();
     await becomes(() => front.getByRole("radio", { name: SOFT }).isChecked(), true);
-    await heading("What travels along").waitFor();
+    await heading("What the new session keeps").waitFor();
     await front.getByRole("radio", { name: HARD }).check();
     await front.getByText("[SESSION_RESTORE v1]").waitFor();
     await front.getByText(`- ${TASK}`).first().waitFor();
@@ -61,13 +61,13 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
     async () => {
       const slider = front.getByRole("slider", { name: "Budget of the pack" });
       const outcome = front.locator("#outcome");
-      await heading("Left out for lack of budget").waitFor({ state: "hidden" });
+      await heading("Left out to stay within the budget").waitFor({ state: "hidden" });
       await slider.focus();
       await page.keyboard.press("End");
       await outcome.getByText("Nothing is left out.").waitFor();
       for (let lines = 1; lines <= 3; lines++) {
         await page.keyboard.press("ArrowLeft");
-        await heading(`Left out for lack of budget (${lines})`).waitFor();
+        await heading(`Left out to stay within the budget (${lines})`).waitFor();
       }
       assert.match(
         (await slider.getAttribute("aria-valuetext")) ?? "",
@@ -76,10 +76,10 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
       await front.getByRole("status").getByText("let the next one in").waitFor();
       await workbench.screenshot("restore preview, a small budget");
       await button("One More Line").click();
-      await heading("Left out for lack of budget (2)").waitFor();
+      await heading("Left out to stay within the budget (2)").waitFor();
       await front.getByRole("spinbutton", { name: "Budget in tokens" }).fill("8000");
       await outcome.getByText("Nothing is left out.").waitFor();
-      await front.getByLabel("Last messages of yours").fill("1");
+      await front.getByLabel("Your last messages").fill("1");
       await front.getByText("[USER_MESSAGES]").waitFor();
       await front.getByLabel("Reason").fill("the context is full");
       await front.getByText("- reason: the context is full").waitFor();

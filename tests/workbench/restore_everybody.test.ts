@@ -41,7 +41,7 @@ test("nobody is kept out of the pages of a restore", async (t) => {
   await workbench.showCheckpoints();
   await workbench.command("Codex Checkpoints: Restore from Marker");
   await page.locator(".quick-input-widget:visible .monaco-list-row").first().click();
-  await front.getByText("What travels along").waitFor();
+  await front.getByText("What the new session keeps").waitFor();
 
   await step(t, "what would keep somebody out is found", async () => {
     const quiet = front.locator(".quiet").first();
@@ -65,7 +65,7 @@ test("nobody is kept out of the pages of a restore", async (t) => {
     for (let lines = 1; lines <= 4; lines++) {
       await page.keyboard.press("ArrowLeft");
     }
-    await front.getByRole("heading", { name: "Left out for lack of budget (3)" }).waitFor();
+    await front.getByRole("heading", { name: "Left out to stay within the budget (3)" }).waitFor();
     await isForEverybody(workbench, "restore preview hard");
   });
 
@@ -80,7 +80,7 @@ test("nobody is kept out of the pages of a restore", async (t) => {
           "Budget of the pack",
           "Budget in tokens",
           "One More Line",
-          "Last messages of yours",
+          "Your last messages",
           "Tokens of a digest",
           "Reason",
           "Restore",
@@ -94,7 +94,7 @@ test("nobody is kept out of the pages of a restore", async (t) => {
   await step(t, "the arrows change the mode, and its form with it", async () => {
     await front.getByRole("radio", { name: HARD }).focus();
     await page.keyboard.press("ArrowUp");
-    await front.getByText("What travels along").waitFor();
+    await front.getByText("What the new session keeps").waitFor();
     const [first, second, third] = await tabThrough(page, 4);
     assert.deepEqual([first?.name, second?.name, third?.name], [SOFT, "Reason", "Restore"]);
     await front.getByRole("radio", { name: SOFT }).focus();
@@ -119,7 +119,7 @@ test("nobody is kept out of the pages of a restore", async (t) => {
     await front.getByRole("heading", { name: "Restored “before the cache”" }).waitFor();
     await shows(
       workbench.sessions.getByRole("treeitem", {
-        name: /^before the cache: Make the shop faster, branch/,
+        name: /^before the cache: Make the shop faster, /,
       }),
     );
     const folded = front.locator("details:not([open]) > summary");

@@ -61,7 +61,7 @@ test("nothing in a page of a restore is obeyed, rendered or run", async (t) => {
 
   await workbench.command("Codex Checkpoints: Restore from Marker");
   await page.locator(".quick-input-widget:visible .monaco-list-row").first().click();
-  await front.getByText("What travels along").waitFor();
+  await front.getByText("What the new session keeps").waitFor();
   await isInert(front);
   await front.getByRole("radio", { name: "Reset context for performance" }).check();
   await front.getByText("[PINNED]").waitFor();

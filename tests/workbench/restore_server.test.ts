@@ -34,7 +34,7 @@ test("a page of a restore outlives its server, and says what it cannot know", as
   const restore = button("Restore");
   const trouble = front.getByRole("alert");
   const mode = (name: string): Locator => front.getByRole("radio", { name });
-  const soft = front.getByText("What travels along");
+  const soft = front.getByText("What the new session keeps");
   const hard = front.getByText("[SESSION_RESTORE v1]");
   await workbench.showCheckpoints();
   await workbench.command("Codex Checkpoints: Restore from Marker");
@@ -170,7 +170,7 @@ test("a page of a restore says when its session goes, and when it is there again
   await workbench.showCheckpoints();
   await workbench.command("Codex Checkpoints: Restore from Marker");
   await page.locator(".quick-input-widget:visible .monaco-list-row").first().click();
-  await front.getByText("What travels along").waitFor();
+  await front.getByText("What the new session keeps").waitFor();
 
   await step(t, "a session that is deleted cannot be restored from any more", async () => {
     renameSync(here, away);

@@ -19,6 +19,7 @@ test("a session is named, put away and taken out again from its menu", async (t)
 
   await step(t, "other folders' sessions are left to their own group", async () => {
     await row("Other Folders").locator(".monaco-tl-twistie").click();
+    await row("elsewhere").locator(".monaco-tl-twistie").click();
     await row("Something else").waitFor();
   });
 

@@ -195,7 +195,9 @@ export class Workbench {
   /** Show it, and wait until the server answers. */
   async showCheckpoints(): Promise<void> {
     await this.showView();
-    await this.status.and(this.page.getByLabel(/no session is running|session running/)).waitFor();
+    await this.status
+      .and(this.page.getByLabel(/no session here|session (running|in view)/))
+      .waitFor();
   }
 
   /** The view of all sessions. */

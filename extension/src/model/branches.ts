@@ -40,7 +40,7 @@ const MADE: Readonly<Record<string, string>> = {
   restore: "restored",
   compaction: "compacted",
   import: "imported",
-  revert: "taken back",
+  revert: "rolled back",
   subagent: "subagent",
 };
 
@@ -79,7 +79,7 @@ export function lineageText(lineage: Lineage): string {
     const lines = [
       titleOf(node.title, node.id),
       `  ${dotted(plain(node.id), node.id === lineage.sessionId ? "this session" : "", standingOf(node))}`,
-      `  ${edgeWords(node, titles)}`,
+      `  ${dotted(edgeWords(node, titles), placeWords(node))}`,
       ...(node.link?.operationId ? [`  Operation: ${plain(node.link.operationId)}`] : []),
       ...(node.link?.checkpointId ? [`  Marker: ${plain(node.link.checkpointId)}`] : []),
       ...windows.map((line) => `  ${line}`),
@@ -89,7 +89,7 @@ export function lineageText(lineage: Lineage): string {
   const circles =
     lineage.circles.length === 0
       ? []
-      : [`Left out, since they would lead in a circle: ${lineage.circles.length}`];
+      : [`Left out because they refer to each other: ${lineage.circles.length}`];
   const omitted = lineage.omitted === 0 ? [] : [`${lineage.omitted} more`];
   return `${[...blocks, ...circles, ...omitted].join("\n\n")}\n`;
 }
@@ -98,14 +98,20 @@ export function lineageText(lineage: Lineage): string {
 function edgeWords(node: LineageNode, titles: ReadonlyMap<string, string>): string {
   const { link } = node;
   if (link === null) {
-    return "the first session";
+    return "the original session";
   }
   return dotted(
-    `${madeWords(link.kind, null)}, from “${cut(titles.get(link.parent) ?? short(link.parent), 40)}”`,
-    link.turnId === null ? "" : `after turn ${plain(link.turnId)}`,
-    link.ordinalExclusive === null ? "" : `before record ${link.ordinalExclusive}`,
-    link.byteOffset === null ? "" : `at byte ${link.byteOffset}`,
+    `${madeWords(link.kind, null)} from “${cut(titles.get(link.parent) ?? short(link.parent), 40)}”`,
     link.at === null ? "" : utcTime(plain(link.at)),
+  );
+}
+
+/** Where that place is, for the text with all ids. */
+function placeWords({ link }: LineageNode): string {
+  return dotted(
+    link?.turnId ? `after turn ${plain(link.turnId)}` : "",
+    link?.ordinalExclusive ? `before record ${link.ordinalExclusive}` : "",
+    link?.byteOffset ? `at byte ${link.byteOffset}` : "",
   );
 }
 

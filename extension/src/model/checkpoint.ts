@@ -8,6 +8,7 @@ import type {
   Receipt,
   SessionSummary,
 } from "../protocol.ts";
+import { derivedKey } from "./notes.ts";
 import { type Appearance, age, ago, cut, dotted, listed, meter, plain } from "./text.ts";
 
 /** The parts of `checkpoint_v1.json` that are shown. */
@@ -26,6 +27,7 @@ interface Artifact {
   readonly kind: string;
   readonly hash?: string;
   readonly seenHash?: string;
+  readonly lastObservedSeq?: number;
 }
 
 export function checkpointNodes(
@@ -41,10 +43,10 @@ export function checkpointNodes(
   return [
     taskNode(checkpoint),
     planNode(checkpoint),
-    artifactsNode(checkpoint, pins, changed),
-    ...(pinned === null ? [] : [pinned]),
     factsNode(kept),
     decisionsNode(kept),
+    ...(pinned === null ? [] : [pinned]),
+    artifactsNode(checkpoint, pins, changed),
     countsNode(checkpoint, session, now),
   ];
 }
@@ -93,13 +95,12 @@ function artifactNode(artifact: Artifact, pinned: boolean, changed: boolean): Ch
   const label = cut(plain(artifact.uri), 400);
   const id = `artifacts/${artifact.kind}/${artifact.uri}`;
   if (artifact.kind === "file") {
-    const hash = shortHash(artifact.hash);
     const told = changed ? "changed since Codex saw it" : "";
     const row = {
       label,
-      description: dotted(hash, changed ? "changed" : ""),
-      tooltip: [label, plain(artifact.hash ?? "no hash"), ...(changed ? [told] : [])].join("\n"),
-      spoken: listed(`file ${label}`, pinned ? "pinned" : "", hash, told),
+      description: told,
+      tooltip: [label, told, hashWords(artifact.hash)].filter((line) => line !== "").join("\n"),
+      spoken: listed(`file ${label}`, pinned ? "pinned" : "", told),
       icon: pinned ? "pinned" : "file",
       colour: changed ? "list.warningForeground" : null,
     };
@@ -114,26 +115,29 @@ function artifactNode(artifact: Artifact, pinned: boolean, changed: boolean): Ch
   const isCommand = artifact.kind === "command";
   const spoken = isCommand ? `command ${label}` : `output of ${label}`;
   const row = { label, spoken, icon: isCommand ? "terminal" : "output" };
-  return node(id, row, { action: { kind: "copy", text: artifact.uri } });
+  const { uri: text, lastObservedSeq: seq } = artifact;
+  const action: Action =
+    isCommand && seq !== undefined ? { kind: "run", text, seq } : { kind: "copy", text };
+  return node(id, row, { action });
 }
 
-/** Eight digits of a hash; a hash of size and time only is called weak. */
-function shortHash(hash: string | undefined): string {
+/** What is known of a file's content; a hash of size and time only is called weak. */
+function hashWords(hash: string | undefined): string {
   if (hash === undefined) {
-    return "no hash";
+    return "Content not known";
   }
-  const [kind = "", value = ""] = hash.split(":", 2);
-  return kind === "sha256" ? plain(value).slice(0, 8) : "weak hash";
+  return hash.startsWith("sha256:") ? plain(hash) : `Weak hash (size and time): ${plain(hash)}`;
 }
 
 function countsNode(checkpoint: Checkpoint, session: SessionSummary, now: number): CheckpointNode {
+  const known = (count: number | null) => (count === null ? "" : String(count));
   const counts: [string, string, string][] = [
     ["context", "Context", meter(session)],
-    ["turns", "Turns", String(session.turns)],
-    ["windows", "Windows", String(session.windows)],
-    ["compactions", "Compactions", String(session.compactions)],
+    ["turns", "Turns", known(session.turns)],
+    ["windows", "Windows", known(session.windows)],
+    ["compactions", "Compactions", known(session.compactions)],
     ["artifacts", "Artifacts", String(Object.keys(checkpoint.artifacts).length)],
-    ["seq", "Records", String(session.seq)],
+    ["seq", "Records", known(session.seq)],
     ["updated", "Last record", age(session.updatedAt, now)],
     ["folder", "Folder", plain(session.cwd ?? "")],
   ];
@@ -143,8 +147,8 @@ function countsNode(checkpoint: Checkpoint, session: SessionSummary, now: number
       node(`counts/${id}`, { label, description: value, icon: "symbol-number" }),
     );
   const count = dotted(
-    `turns: ${session.turns}`,
-    session.compactions === 0 ? "" : `compactions: ${session.compactions}`,
+    session.turns === null ? "" : `turns: ${session.turns}`,
+    session.compactions ? `compactions: ${session.compactions}` : "",
   );
   return { ...section("counts", "Counts", count, "graph", children), unfolded: false };
 }
@@ -152,6 +156,8 @@ function countsNode(checkpoint: Checkpoint, session: SessionSummary, now: number
 export type Action =
   | { readonly kind: "open"; readonly uri: string }
   | { readonly kind: "copy"; readonly text: string }
+  /** Shows a command with its exit code and output. */
+  | { readonly kind: "run"; readonly text: string; readonly seq: number }
   | { readonly kind: "record"; readonly ref: string }
   /** Compares a file with its content at this hash. */
   | { readonly kind: "compare"; readonly uri: string; readonly hash: string };
@@ -269,10 +275,10 @@ export function receivedNode(receipt: Receipt, now: number): CheckpointNode {
 /** Why Codex received the checkpoint. */
 export function occasion({ door, event, source }: Receipt): string {
   if (door !== "hook") {
-    return "It asked for it.";
+    return "Codex asked for it.";
   }
   const occasions: Readonly<Record<string, string>> = {
-    compact: "After it had compacted the session.",
+    compact: "After Codex compacted the session.",
     resume: "When the session was resumed.",
     fork: "When the session was forked.",
   };
@@ -310,22 +316,30 @@ export function isSuspect(note: Note): boolean {
 }
 
 function factNode(fact: Note): CheckpointNode {
-  const label = plain(`${fact.id} = ${fact.value ?? ""}`);
+  const text = factWords(fact);
   const failing = fact.dependsOn.find(({ uri }) => uri === fact.why);
   const why = failing === undefined ? "" : whatFails(failing);
-  const standing = isSuspect(fact) ? "SUSPECT" : "VALID";
+  const standing = isSuspect(fact) ? "suspect" : "valid";
   const row = {
-    label,
-    description: isSuspect(fact) ? why || standing : "",
-    tooltip: [label, standing, why].filter((line) => line !== "").join("\n"),
-    spoken: listed(standing, label, why),
+    // The reason comes first: a long value would push it out of sight.
+    label: isSuspect(fact) ? `${why || standing} – ${text}` : text,
+    tooltip: [text, why || standing, `Id: ${plain(fact.id)}`].join("\n"),
+    spoken: listed(standing, text, why),
     icon: isSuspect(fact) ? "warning" : "pass",
     colour: isSuspect(fact) ? "list.warningForeground" : null,
   };
   const id = `facts/${fact.id}`;
   const dependencies = fact.dependsOn.map((each) => dependencyNode(id, each));
   const children = [evidenceNode(id, fact.evidence), ...dependencies];
-  return node(id, row, { note: fact, children });
+  const first =
+    isSuspect(fact) && failing !== undefined ? dependencyNode(id, failing).action : null;
+  return node(id, row, { note: fact, children, action: first });
+}
+
+/** A fact as a row shows it; an id that was made of the text says nothing new. */
+function factWords({ id, value }: Note): string {
+  const text = plain(value ?? "");
+  return id.startsWith(derivedKey(text)) ? text : plain(`${id} = ${text}`);
 }
 
 function decisionNode(decision: Note): CheckpointNode {
@@ -352,12 +366,12 @@ function decisionNode(decision: Note): CheckpointNode {
 function evidenceNode(id: string, evidence: NoteEvidence): CheckpointNode {
   const ref = plain(evidence.ref);
   if (evidence.source === "file") {
-    const label = `from file ${ref}`;
+    const label = `from the file ${ref}`;
     const action = { kind: "open", uri: evidence.ref } as const;
     return node(`${id}/evidence`, { label, icon: "file" }, { action });
   }
   const isUser = evidence.source === "user";
-  const label = isUser ? "from a message of the user" : "from the output of a tool";
+  const label = isUser ? "from your message" : "from a tool’s output";
   const action = { kind: "record", ref: evidence.ref } as const;
   const icon = isUser ? "account" : "output";
   return node(`${id}/evidence`, { label, tooltip: `${label}\n${ref}`, icon }, { action });
@@ -373,7 +387,7 @@ function dependencyNode(id: string, each: NoteDependency): CheckpointNode {
     const row = { label: uri, description, icon: isWeak ? "question" : "pass" };
     return node(rowId, row, { action });
   }
-  const description = whatFails(each, "changed since");
+  const description = whatFails(each, "changed since the note");
   const row = { label: uri, description, icon: "diff-modified", colour: "list.warningForeground" };
   const hash = each.hash ?? "";
   const canCompare = hash.startsWith("sha256:") && each.current !== null;
@@ -386,10 +400,10 @@ function dependencyNode(id: string, each: NoteDependency): CheckpointNode {
 function whatFails(each: NoteDependency, changed?: string): string {
   const uri = plain(each.uri);
   if (each.hash === "unknown:") {
-    return changed === undefined ? `${uri} was not seen` : "not seen when it was noted";
+    return changed === undefined ? `${uri} was not there` : "not there when it was noted";
   }
   if (each.current === null) {
-    return changed === undefined ? `${uri} cannot be seen` : "cannot be seen now";
+    return changed === undefined ? `${uri} cannot be read` : "cannot be read now";
   }
   return changed ?? `${uri} changed`;
 }

@@ -24,7 +24,7 @@ export function figures(done: Compacted): string {
 
 export function notice(done: Compacted): string {
   return done.into === "new"
-    ? `Compacted into a new session: ${changeText(done)}. The old one stays as it is.`
+    ? `Compacted into a new session: ${changeText(done)}. The original stays as it is.`
     : `Compacted in place: ${changeText(done)}. The old history stays in the file.`;
 }
 
@@ -244,8 +244,8 @@ export class KnownLosses {
   }
 }
 
-export function percentOf(offer: Offer): number {
-  return Math.floor((offer.tokens * 100) / offer.window);
+export function fullWords({ tokens, window }: Offer): string {
+  return tokens > window ? "over its limit" : `${Math.floor((tokens * 100) / window)}% full`;
 }
 
 /** Remembers which sessions had a hint. */

@@ -1,6 +1,7 @@
 /** The rows of the Connection view. */
 
 import type { ConnectDoor, ConnectHook, ConnectReport } from "../protocol.ts";
+import { inEditor } from "./refusals.ts";
 import { type Appearance, ago, cut, dotted, listed, plain } from "./text.ts";
 
 /** The action of a row's button; `""` for no button. */
@@ -55,7 +56,7 @@ function doorNode(door: ConnectDoor, hooks: readonly ConnectHook[], now: number)
   const label = isHook ? "Hooks" : "Memory Tools";
   const state = stateOf(door);
   const used = door.configured ? lastCall(door.lastRanAt, now) : "";
-  const advice = plain(door.wayOut ?? "");
+  const advice = plain(inEditor(door.wayOut ?? ""));
   const purpose = isHook
     ? "Codex gets the checkpoint back after it compacted, and when it resumes a session."
     : "Codex can note down facts and decisions, which are checked.";
@@ -98,7 +99,7 @@ function stateOf({ problem, trusted, failure, byHand }: ConnectDoor): string {
     incomplete: "some are missing or changed",
     program_missing: "the program it calls no longer exists",
     other_program: "calls another installation",
-    other_folders: "calls us for other folders",
+    other_folders: "is set up for other folders",
     no_hooks: "this Codex has no hooks",
     untrusted: "waits for your trust",
     disabled: "switched off in Codex",

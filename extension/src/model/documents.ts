@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { DoctorReport } from "../protocol.ts";
+import { inEditor } from "./refusals.ts";
 import { counted, plain } from "./text.ts";
 
 type Field = "type" | "role" | "name" | "content" | "summary" | "arguments" | "input" | "output";
@@ -95,9 +96,9 @@ export function doctorText(report: DoctorReport): string {
   const findings = report.findings.map((finding) =>
     [
       `${finding.severity.toUpperCase()}  ${finding.code} (${finding.count})`,
-      `    ${plain(finding.message)}`,
+      `    ${plain(inEditor(finding.message))}`,
       ...(finding.path === null ? [] : [`    ${plain(finding.path)}`]),
-      `    → ${plain(finding.wayOut)}`,
+      `    → ${plain(inEditor(finding.wayOut))}`,
     ].join("\n"),
   );
   if (findings.length === 0) {

@@ -37,10 +37,10 @@ export function markerRow(marker: Marker, session: SessionSummary, now: number):
 /** The place of a marker: a turn, a rolled back turn, or a turn of the source. */
 export function standingOf(marker: Marker, session: SessionSummary): string {
   if (marker.sessionId !== session.sessionId) {
-    return "on a turn of the source";
+    return "on a turn of the original session";
   }
   const number = marker.turnNumber;
-  return number === null ? "detached: its turn was rolled back" : `turn ${number}`;
+  return number === null ? "its turn was rolled back" : `turn ${number}`;
 }
 
 export function isDetached(marker: Marker, session: SessionSummary): boolean {
@@ -78,7 +78,7 @@ export function turnChoices(
   return turns
     .map((turn) => {
       const on = markers.filter(({ turnNumber }) => turnNumber === turn.number);
-      const refusal = turn.ended ? null : "not complete yet: it can be marked when it is";
+      const refusal = turn.ended ? null : "it can be marked once it has ended";
       const words = cut(plain(turn.task ?? ""), 100) || "No message";
       const labels = on.map((marker) => `“${iconless(cut(labelOf(marker), 60))}”`);
       return {
@@ -87,7 +87,7 @@ export function turnChoices(
         description: dotted(
           turn.startedAt === null ? "" : age(turn.startedAt, now),
           turn.aborted ? "interrupted" : "",
-          turn.ended ? "" : "not complete yet",
+          turn.ended ? "" : "has not ended",
         ),
         detail: labels.length === 0 ? "" : `Marked: ${labels.join(", ")}`,
         refusal,
@@ -166,5 +166,5 @@ export function differenceWords(found: Difference): string {
     facts.length === 0 ? "" : `facts ${facts.length}`,
     artifacts.length === 0 ? "" : `artifacts ${artifacts.length}`,
   );
-  return words || "nothing differs";
+  return words || "no differences";
 }

@@ -6,7 +6,7 @@ import type { Anchor, Note } from "../protocol.ts";
 export interface FactStatement {
   readonly key: string;
   readonly value: string;
-  readonly evidence: Anchor;
+  readonly evidence: Pick<Anchor, "source" | "ref">;
   readonly dependsOn: readonly string[];
 }
 
@@ -40,6 +40,78 @@ export function decisionPayload(decision: DecisionStatement): object {
   };
 }
 
+/** How many characters an id has that is made of a text. */
+const DERIVED = 32;
+
+/** An id made of the first words of a text; `note` if it has none. */
+export function derivedKey(text: string): string {
+  const words =
+    text
+      .normalize("NFC")
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu) ?? [];
+  let key = "";
+  for (const word of words) {
+    const longer = key === "" ? [...word].slice(0, DERIVED).join("") : `${key}-${word}`;
+    if ([...longer].length > DERIVED) {
+      break;
+    }
+    key = longer;
+  }
+  return key || "note";
+}
+
+/** A fact in what was typed: `auth.ttl = 900 seconds` names its id, any other text gives one. */
+export function factIn(text: string, notes: readonly Note[]) {
+  const [, named = "", said = ""] = /^(\S+)\s+=\s+(.+)$/s.exec(text) ?? [];
+  if (said !== "" && isKey(named)) {
+    return { key: named, value: said };
+  }
+  const taken = new Set(notes.filter(({ kind }) => kind === "fact").map(({ id }) => id));
+  const first = derivedKey(text);
+  let key = first;
+  for (let number = 2; taken.has(key); number++) {
+    key = `${first}-${number}`;
+  }
+  return { key, value: text };
+}
+
+/** A decision in what was typed, with its reason behind “because”; null without one. */
+export function decisionIn(text: string) {
+  const [, decision = "", rationale = ""] = /^(.+?),?\s+because\s+(.+)$/is.exec(text) ?? [];
+  return decision === "" ? { decision: text, rationale: null } : { decision, rationale };
+}
+
+/** The newest evidence that fits a text: it shares a word with it; else the newest message. */
+export function fitting(text: string, anchors: readonly Anchor[]): Anchor | undefined {
+  const wordsOf = (some: string) => some.toLowerCase().match(/[\p{L}\p{N}_]{4,}/gu) ?? [];
+  const words = new Set(wordsOf(text));
+  const newest = anchors.toSorted((one, other) => other.seq - one.seq);
+  return (
+    newest.find((anchor) => wordsOf(anchor.text || anchor.ref).some((word) => words.has(word))) ??
+    newest.find(({ source }) => source === "user") ??
+    newest[0]
+  );
+}
+
+/** The files that a fact rests on: the one that is its evidence, and those that it names. */
+export function dependenciesOf(
+  text: string,
+  evidence: Anchor,
+  anchors: readonly Anchor[],
+): readonly string[] {
+  const files = anchors.filter(({ source }) => source === "file").map(({ ref }) => ref);
+  const said = ` ${text} ${evidence.text} `;
+  const names = (uri: string) => [uri, uri.split("/").at(-1) ?? uri];
+  const isNamed = (uri: string) =>
+    names(uri).some((name) => said.split(/[\s"'`“”,;()]+/).includes(name));
+  const own = evidence.source === "file" ? [evidence.ref] : [];
+  return [...new Set([...own, ...files.filter(isNamed)])].slice(0, MOST_DEPENDENCIES);
+}
+
+/** As many files as the server takes. */
+const MOST_DEPENDENCIES = 16;
+
 /** The first free decision id of `d1`, `d2`, … */
 export function freeDecisionId(notes: readonly Note[]): string {
   const taken = new Set(notes.map(({ id }) => id));
@@ -72,6 +144,6 @@ export function uriOfFile(folder: string | null, path: string): string {
   return isWindows ? `${file.slice(0, 1).toUpperCase()}${file.slice(1)}` : file;
 }
 
-function cited({ source, ref }: Anchor): object {
+function cited({ source, ref }: Pick<Anchor, "source" | "ref">): object {
   return { source, ref };
 }

@@ -1,6 +1,7 @@
 /** The messages between pages and the editor. */
 
 import { type CompactionView, readBudget } from "./compactionPage.ts";
+import { REMEDIES, type Remedy } from "./refusals.ts";
 import {
   type Details,
   type Mode,
@@ -11,11 +12,12 @@ import {
 } from "./restore.ts";
 import { readAction, type SessionView, type TurnAction } from "./sessionPage.ts";
 
-/** An error; `again` offers another try. */
+/** An error with the buttons that mend it; `again` means that the page shows nothing current. */
 export interface Trouble {
   readonly kind: "trouble";
   readonly sentence: string;
   readonly again: boolean;
+  readonly remedies: readonly Remedy[];
 }
 
 export type ToPage = Preview | Details | CompactionView | SessionView | Trouble;
@@ -29,12 +31,13 @@ export type FromPage =
   | { readonly kind: "budget"; readonly budget: number | null }
   | { readonly kind: "record"; readonly ref: string }
   | { readonly kind: "goTo"; readonly sessionId: string }
-  | { readonly kind: "another"; readonly mode: Mode };
+  | { readonly kind: "another"; readonly mode: Mode }
+  | { readonly kind: "remedy"; readonly remedy: Remedy };
 
 /** Read a message of a page; null if it is not valid. */
 export function fromPage(value: unknown): FromPage | null {
   const given = Object(value) as Record<string, unknown>;
-  const { kind, options, sessionId, mode, budget, ref, turnId, action: asked } = given;
+  const { kind, options, sessionId, mode, budget, ref, turnId, action: asked, remedy } = given;
   switch (kind) {
     case "ready":
     case "again":
@@ -62,6 +65,8 @@ export function fromPage(value: unknown): FromPage | null {
       return typeof sessionId === "string" ? { kind, sessionId } : null;
     case "another":
       return { kind, mode: readMode(mode) };
+    case "remedy":
+      return Object.hasOwn(REMEDIES, String(remedy)) ? { kind, remedy: remedy as Remedy } : null;
     default:
       return null;
   }

@@ -9,17 +9,19 @@ export function packName(session: SessionSummary): string {
 
 export function countWords(counts: PackCounts): string {
   const { turns, planSteps, notes, fileReferences, modes, artifacts, markers, pins } = counts;
+  // What is not there is not counted.
+  const many = (count: number, one: string, all: string) =>
+    count === 0 ? "" : counted(count, one, all);
   return listed(
-    "session metadata",
-    counted(turns, "1 turn", `${turns} turns`),
-    counted(planSteps, "1 step of the plan", `${planSteps} steps of the plan`),
-    counted(notes, "1 note", `${notes} notes`),
     "the checkpoint",
-    counted(fileReferences, "1 file reference", `${fileReferences} file references`),
-    counted(modes, "1 mode change", `${modes} mode changes`),
-    counted(artifacts, "1 artifact", `${artifacts} artifacts`),
-    counted(markers, "1 marker", `${markers} markers`),
-    pins === 0 ? "" : counted(pins, "1 pin", `${pins} pins`),
+    many(turns, "1 turn", `${turns} turns`),
+    many(planSteps, "1 plan step", `${planSteps} plan steps`),
+    many(notes, "1 note", `${notes} notes`),
+    many(fileReferences, "1 file reference", `${fileReferences} file references`),
+    many(modes, "1 mode change", `${modes} mode changes`),
+    many(artifacts, "1 artifact", `${artifacts} artifacts`),
+    many(markers, "1 marker", `${markers} markers`),
+    many(pins, "1 pin", `${pins} pins`),
   );
 }
 
@@ -27,7 +29,7 @@ export function countWords(counts: PackCounts): string {
 export function importText(would: Imported): string {
   const head = [
     `Pack: ${plain(would.name)}`,
-    `Made of session ${plain(would.sourceSessionId)}`,
+    `From the session ${plain(would.sourceSessionId)}`,
     `For the folder ${plain(would.cwd)}`,
     `In it: ${countWords(would.counts)}`,
     ...would.leftBehind.map(({ message, count }) => `${count}: ${plain(message)}`),

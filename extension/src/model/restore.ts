@@ -57,8 +57,8 @@ export function modeLabel(mode: string): string {
 
 export function modeAbout(mode: Mode): string {
   return mode === "hard"
-    ? "The branch begins with a fresh context and a short pack of what was recorded; the conversation stays behind in the source."
-    : "The branch takes the conversation up to the marker along; the context stays as full as it was there.";
+    ? "An empty context with a short summary of what was recorded. The conversation stays in the original session."
+    : "The whole conversation up to the marker. The context is as full as it was then.";
 }
 
 export function nameOf(label: string, checkpointId: string): string {
@@ -206,8 +206,8 @@ export function cutText(cut: Cut, budget: number): string {
     return `${fits} Nothing is left out.`;
   }
   const more = cut.next.tokens - budget;
-  const [one, many] = ["1 token more lets", `${count(more)} tokens more let`];
-  return `${fits} ${counted(more, one, many)} the next one in.`;
+  const [one, many] = ["1 more token adds", `${count(more)} more tokens add`];
+  return `${fits} ${counted(more, one, many)} the next one.`;
 }
 
 export function sliderText(cut: Cut, budget: number): string {

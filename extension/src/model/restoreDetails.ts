@@ -39,7 +39,6 @@ function originSection({ details }: Details): Section {
     ["Mode", modeLabel(details.mode)],
     ["Reason", details.reason],
     ["Operation", code(details.operationId)],
-    ["Version of the rules", String(details.semantics)],
   ];
   return facts("origin", "Where it came from", rows, true);
 }

@@ -5,51 +5,53 @@ import { madeWords } from "./branches.ts";
 import {
   type Appearance,
   age,
+  ago,
+  counted,
   cut,
   dotted,
+  isOver,
   listed,
   meter,
   percent,
   plain,
+  spokenMeter,
   subject,
 } from "./text.ts";
 
-/** A row for a session; `place` is its folder's name, if that is to be shown. */
-export function sessionRow(session: SessionSummary, now: number, place = ""): Appearance {
+/** The editor cuts what is too long from the right, so a label leaves room for age and meter. */
+const LABEL = 20;
+
+export function sessionRow(session: SessionSummary, now: number): Appearance {
   const about = subject(session);
-  const marks = [
-    session.live ? "running" : "",
-    isBranch(session) ? "branch" : "",
-    session.continuedBy === null ? "" : "continued",
-    session.suspectFacts > 0 ? `${session.suspectFacts} suspect` : "",
-  ];
   const since = age(session.updatedAt, now);
-  const model = plain(session.model ?? "");
-  const share = percent(session);
+  const states = statesOf(session);
   return {
-    // Short, so that the description is visible; the tooltip has the whole text.
-    label: cut(about, 40),
-    description: dotted(...marks, plain(place), since, model, meter(session)),
-    tooltip: sessionFacts(session).join("\n"),
-    spoken: listed(
-      about,
-      ...marks,
-      session.parentSession === null ? "" : "subagent",
-      session.archived ? "archived" : "",
-      plain(place),
-      since,
-      model,
-      share === null ? "" : `context ${share} percent`,
-    ),
+    label: cut(about, LABEL),
+    description: dotted(since, meter(session)),
+    tooltip: sessionFacts(session, states, now).join("\n"),
+    spoken: listed(about, ...states, since, spokenMeter(session)),
     ...sessionIcon(session),
   };
+}
+
+/** How a session stands, in words. */
+function statesOf(session: SessionSummary): string[] {
+  const suspect = session.suspectFacts ?? 0;
+  return [
+    session.live ? "running" : "",
+    session.archived ? "archived" : "",
+    session.parentSession === null ? "" : "subagent",
+    isBranch(session) || session.madeBy !== null ? madeWords(session.madeBy ?? "fork", null) : "",
+    session.continuedBy === null ? "" : "goes on in a compacted session",
+    suspect > 0 ? counted(suspect, "1 suspect fact", `${suspect} suspect facts`) : "",
+  ].filter((word) => word !== "");
 }
 
 function sessionIcon(session: SessionSummary): Pick<Appearance, "icon" | "colour"> {
   if (session.live) {
     return { icon: "circle-filled", colour: "charts.green" };
   }
-  if (session.suspectFacts > 0) {
+  if ((session.suspectFacts ?? 0) > 0) {
     return { icon: "warning", colour: "list.warningForeground" };
   }
   if (session.archived) {
@@ -58,8 +60,16 @@ function sessionIcon(session: SessionSummary): Pick<Appearance, "icon" | "colour
   if (session.parentSession !== null) {
     return { icon: "type-hierarchy-sub", colour: null };
   }
-  const own = session.madeBy === "import" ? "package" : "comment";
-  return { icon: isBranch(session) ? "git-branch" : own, colour: null };
+  const own = session.madeBy === "import" ? "package" : meterIcon(session);
+  const copy = session.madeBy === "compaction" ? "fold" : "git-branch";
+  return { icon: isBranch(session) ? copy : own, colour: null };
+}
+
+/** How full the context is, in eighths, as an icon; a bubble where that is not known. */
+function meterIcon(session: SessionSummary): string {
+  const share = percent(session);
+  const eighths = Math.min(8, Math.round((share ?? 0) / 12.5));
+  return share === null ? "comment" : `meter-${eighths}${session.nearlyFull ? "-alert" : ""}`;
 }
 
 /** Whether it was made from another session; a subagent is part of its parent. */
@@ -69,7 +79,7 @@ export function isBranch(session: SessionSummary): boolean {
 
 export function hasBelow(session: SessionSummary): boolean {
   const { markers, branches, compactions } = session;
-  return markers > 0 || branches > 0 || compactions > 0 || isBranch(session);
+  return markers > 0 || branches > 0 || (compactions ?? 0) > 0 || isBranch(session);
 }
 
 /** The context value of its row, for the menu conditions in package.json. */
@@ -83,52 +93,92 @@ export function standsFor(session: SessionSummary): string {
   return words.filter((word) => word !== "").join(" ");
 }
 
-/** The badge at the right edge of a row: at most two characters. */
-export interface Badge {
-  readonly text: string;
-  readonly alert: boolean;
-}
-
-/** The context meter as a badge; an alert if a compaction is near or facts are suspect. */
-export function badgeOf(session: SessionSummary): Badge {
-  const share = percent(session) ?? 0;
-  const text = share < 1 ? "" : String(Math.min(99, share));
-  return { text, alert: session.nearlyFull || session.suspectFacts > 0 };
-}
-
-function sessionFacts(session: SessionSummary): string[] {
+function sessionFacts(session: SessionSummary, states: readonly string[], now: number): string[] {
   const [title, task] = [session.title, session.task].map((text) => cut(plain(text ?? ""), 160));
-  const tokens = session.contextTokens;
-  const source = session.contextTokensSource === "estimated" ? "estimated" : "as Codex reported";
-  const facts: [string, string | undefined][] = [
-    ["Title", title === task ? "" : title],
-    ["Task", task],
-    ["Folder", plain(session.cwd ?? "")],
-    ["Session", plain(session.sessionId)],
-    ["Made", session.madeBy === null ? "" : madeWords(session.madeBy, null)],
+  const facts: [string, string | number | null | undefined][] = [
+    ["Last message", title === task ? "" : task],
+    ["State", states.join(", ")],
+    ["Last change", ago(session.updatedAt, now)],
+    ["Context", contextWords(session)],
     ["Model", plain(session.model ?? "")],
-    [
-      "Context",
-      tokens === null ? "" : `${tokens} of ${session.contextWindow ?? "?"} tokens (${source})`,
-    ],
-    ["Turns", String(session.turns)],
-    ["Compactions", String(session.compactions)],
-    ["Markers", session.markers === 0 ? "" : String(session.markers)],
-    ["Branches", session.branches === 0 ? "" : String(session.branches)],
-    ["Suspect facts", session.suspectFacts === 0 ? "" : String(session.suspectFacts)],
-    ["Last record", plain(session.updatedAt).replace(/^(.{10})T(.{5}).*Z$/, "$1 $2 UTC")],
+    ["Folder", plain(session.cwd ?? "")],
+    ["Turns", session.turns],
+    ["Compactions", session.compactions],
+    ["Markers", session.markers],
+    ["Branches", session.branches],
+    ["Session", plain(session.sessionId)],
     ["Codex", plain(session.cliVersion ?? "")],
   ];
-  return facts.filter(([, value]) => value).map(([name, value]) => `${name}: ${value}`);
+  const known = facts.filter(([, value]) => value).map(([name, value]) => `${name}: ${value}`);
+  return [cut(subject(session), 160), ...known];
 }
 
-/** Put subagents under their parents; without the parent they are at the top. */
+/** The context in words: `12,410 of 258,400 tokens (4%), as Codex reported`. */
+export function contextWords(session: SessionSummary): string {
+  const { contextTokens, contextWindow, contextTokensSource } = session;
+  if (contextTokens === null) {
+    return "";
+  }
+  const count = (tokens: number) => tokens.toLocaleString("en-US");
+  const most = contextWindow === null ? "" : ` of ${count(contextWindow)}`;
+  const share = isOver(session) ? "over its limit" : `${percent(session)}%`;
+  const known = contextWindow === null ? "" : ` (${share})`;
+  const source = contextTokensSource === "estimated" ? "estimated" : "as Codex reported";
+  return `${count(contextTokens)}${most} tokens${known}, ${source}`;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Sessions by day, the newest day first: Today, Yesterday, This Week, Older. */
+export function byDay(sessions: readonly SessionSummary[], now: number) {
+  const midnight = new Date(now).setHours(0, 0, 0, 0);
+  return grouped(sessions, ({ updatedAt }) => {
+    const days = Math.ceil((midnight - Date.parse(updatedAt)) / DAY_MS);
+    return days <= 0 ? "Today" : days === 1 ? "Yesterday" : days < 7 ? "This Week" : "Older";
+  });
+}
+
+/** Sessions by folder, that of the newest first. */
+export function byFolder(sessions: readonly SessionSummary[]) {
+  return grouped(sessions, ({ cwd }) => plain(cwd ?? ""));
+}
+
+function grouped(sessions: readonly SessionSummary[], nameOf: (each: SessionSummary) => string) {
+  const groups = new Map<string, SessionSummary[]>();
+  for (const session of sessions) {
+    const name = nameOf(session);
+    groups.set(name, [...(groups.get(name) ?? []), session]);
+  }
+  return groups;
+}
+
+/** From this number on sessions with the same first request are folded: a program made them. */
+const ALIKE = 3;
+
+/** The sessions to show, and behind each the older ones with the same first request. */
+export function folded(sessions: readonly SessionSummary[]) {
+  const isPlain = (each: SessionSummary) => !each.named && !each.live && !isBranch(each);
+  const alike = grouped(sessions.filter(isPlain), (each) => `${each.cwd}\n${subject(each)}`);
+  const behind = new Map<string, readonly SessionSummary[]>();
+  for (const [first, ...rest] of alike.values()) {
+    if (first !== undefined && rest.length + 1 >= ALIKE) {
+      behind.set(first.sessionId, rest);
+    }
+  }
+  const hidden = new Set([...behind.values()].flat());
+  return { shown: sessions.filter((each) => !hidden.has(each)), behind };
+}
+
+/**
+ * Put subagents under their parents, and what was compacted under the session it goes on in;
+ * without that one they are at the top.
+ */
 export function family(sessions: readonly SessionSummary[]) {
   const byId = new Map(sessions.map((session) => [session.sessionId, session]));
   const children = new Map<string, SessionSummary[]>();
   const roots: SessionSummary[] = [];
   for (const session of sessions) {
-    const parent = session.parentSession;
+    const parent = above(session);
     if (parent === null || !byId.has(parent) || isOwnAncestor(session, byId)) {
       roots.push(session);
     } else {
@@ -146,15 +196,20 @@ function isOwnAncestor(
   byId: ReadonlyMap<string, SessionSummary>,
 ): boolean {
   const seen = new Set<string>();
-  let next = session.parentSession;
+  let next = above(session);
   while (next !== null && !seen.has(next)) {
     if (next === session.sessionId) {
       return true;
     }
     seen.add(next);
-    next = byId.get(next)?.parentSession ?? null;
+    const further = byId.get(next);
+    next = further === undefined ? null : above(further);
   }
   return false;
+}
+
+function above({ parentSession, continuedBy }: SessionSummary): string | null {
+  return parentSession ?? continuedBy;
 }
 
 /** The newest running session that is no subagent. */
@@ -201,7 +256,7 @@ export function filterText(filter: Filter): string {
 
 /** Whether a session passes the filters that the server does not know. */
 export function isWanted(session: SessionSummary, filter: Filter): boolean {
-  return (!filter.running || session.live) && (!filter.suspect || session.suspectFacts > 0);
+  return (!filter.running || session.live) && (!filter.suspect || (session.suspectFacts ?? 0) > 0);
 }
 
 export function sessionsParams(some: Partial<SessionsParams>): SessionsParams {

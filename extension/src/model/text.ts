@@ -53,30 +53,50 @@ export function ago(stamp: string, now: number): string {
 }
 
 /** The percentage of the context in use; null if not known. */
-export function percent(session: SessionSummary): number | null {
-  if (session.contextTokens === null || !session.contextWindow) {
-    return null;
-  }
-  return Math.min(100, Math.floor((session.contextTokens * 100) / session.contextWindow));
+export function percent({ contextTokens, contextWindow }: SessionSummary): number | null {
+  return contextTokens === null || !contextWindow
+    ? null
+    : Math.floor((contextTokens * 100) / contextWindow);
 }
 
-/** The context meter: `34%`, or `~34%` for an estimate. */
+/** The context meter: `34%`, `~34%` for an estimate, `over` above the window. */
 export function meter(session: SessionSummary): string {
   const share = percent(session);
   if (share === null) {
     return "";
   }
-  if ((session.contextTokens ?? 0) > (session.contextWindow ?? 0)) {
-    return ">100%";
+  if (isOver(session)) {
+    return "over";
   }
   return session.contextTokensSource === "estimated" ? `~${share}%` : `${share}%`;
 }
 
-/** The subject of a session: its name or its last task; a new branch has its marker as title. */
+/** The meter for a screen reader. */
+export function spokenMeter(session: SessionSummary): string {
+  const share = percent(session);
+  if (share === null) {
+    return "";
+  }
+  return isOver(session) ? "context over its limit" : `context ${share} percent`;
+}
+
+export function isOver({ contextTokens, contextWindow }: SessionSummary): boolean {
+  return contextWindow !== null && (contextTokens ?? 0) > contextWindow;
+}
+
+/** The one name of a session: the given one, else its first request, which never changes. */
 export function subject(session: SessionSummary): string {
-  const [task, title] = [plain(session.task ?? ""), plain(session.title ?? "")];
-  const isFresh = session.madeBy === "restore" && session.turns === 0;
-  return (session.named || isFresh ? title || task : task || title) || "No message yet";
+  const title = plain(session.title ?? "") || plain(session.task ?? "") || "No message yet";
+  const origin = session.named || session.parentSession !== null ? "" : originOf(session);
+  return `${origin}${title}`;
+}
+
+/** A copy has the first request of its source, so its name says that it is one. */
+function originOf({ madeBy, forkedFrom }: SessionSummary): string {
+  if (madeBy === "compaction") {
+    return "Compacted: ";
+  }
+  return madeBy === null && forkedFrom !== null ? "Fork: " : "";
 }
 
 export function counted(count: number, one: string, many: string): string {

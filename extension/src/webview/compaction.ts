@@ -98,7 +98,7 @@ class CompactionPage {
     });
     const only = "Show only lines that come or go";
     this.#changes.addEventListener("change", () => this.#showBudget());
-    const nothing = "Nothing is written yet. The next step asks where the work goes on.";
+    const nothing = "Nothing is written yet. Next you choose where to continue.";
     const form = el(
       "form",
       { class: "left" },
@@ -126,7 +126,7 @@ class CompactionPage {
     form.addEventListener("submit", (event) => event.preventDefault());
     const parts = [this.#messages, this.#state, this.#digest].map(({ element }) => element);
     const contents = el("div", { class: "right" }, ...parts);
-    const about = "What Codex is sent in the place of the history, from the next message on.";
+    const about = "What Codex sees instead of the history, from your next message on.";
     fill(
       page(),
       el("header", {}, el("h1", {}, `Compact “${view.name}”`), el("p", { class: "quiet" }, about)),

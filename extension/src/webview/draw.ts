@@ -1,6 +1,7 @@
 /** Builds pages from elements and texts, never from markup; every text goes through `plain`. */
 
 import type { FromPage, ToPage, Trouble } from "../model/pages.ts";
+import { REMEDIES } from "../model/refusals.ts";
 import { shareOf, sizeText } from "../model/restore.ts";
 import { localTime, plain, utcTime } from "../model/text.ts";
 
@@ -126,11 +127,17 @@ export function keep(state: unknown): void {
   api.setState(state);
 }
 
-export function troubleBox({ sentence, again }: Trouble): HTMLElement {
+export function troubleBox({ sentence, again, remedies }: Trouble): HTMLElement {
   const retry = again
     ? button("Try Again", { class: "second" }, () => send({ kind: "again" }))
     : null;
-  return el("div", { class: "trouble" }, el("p", { role: "alert" }, sentence), retry);
+  const ways = remedies
+    .filter((remedy) => remedy !== "again")
+    .map((remedy) =>
+      button(REMEDIES[remedy].label, { class: "second" }, () => send({ kind: "remedy", remedy })),
+    );
+  const buttons = el("div", { class: "buttons" }, retry, ...ways);
+  return el("div", { class: "trouble" }, el("p", { role: "alert" }, sentence), buttons);
 }
 
 /** A size in tokens, null if not known, and its name. */

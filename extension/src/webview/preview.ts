@@ -83,11 +83,13 @@ class PreviewPage {
       send({ kind: "restore", options: this.#options });
     });
     const cancel = button("Cancel", { class: "second" }, () => send({ kind: "cancel" }));
-    const loss = "Only what was recorded goes over. Note down what must not be lost.";
-    const promise = "Opens a new session. The source stays as it is.";
+    const loss = "Only what is recorded is carried over. Add a note for what must not be lost.";
+    const promise =
+      "Your files are not changed. Restore starts a new session, and this one stays as it is.";
     const form = el(
       "form",
       { class: "left" },
+      el("p", { class: "promise" }, promise),
       modeChoice(this.#options.mode, (mode) => this.#ask({ mode })),
       this.#context,
       this.#warnings,
@@ -96,7 +98,6 @@ class PreviewPage {
       el("p", { class: "quiet" }, loss),
       this.#trouble,
       el("div", { class: "buttons" }, this.#restore, cancel),
-      el("p", { class: "quiet" }, promise),
     );
     form.addEventListener("submit", (event) => event.preventDefault());
     fill(page(), this.#head, el("div", { class: "columns" }, form, this.#contents));
@@ -222,7 +223,7 @@ export function modeChoice(chosen: Mode, choose: (mode: Mode) => void): HTMLElem
     about.addEventListener("click", () => input.click());
     return el("div", { class: "card" }, input, el("div", {}, name, about));
   };
-  const legend = el("legend", {}, "How to go on");
+  const legend = el("legend", {}, "How the new session starts");
   return el("fieldset", { class: "modes" }, legend, card("soft"), card("hard"));
 }
 
@@ -308,14 +309,14 @@ export class Budget {
 }
 
 export function messagesField(count: number, choose: (count: number) => void): HTMLElement {
-  const about = `At the end of the pack, as far as the budget reaches. 0 to ${MAX_MESSAGES}.`;
+  const about = `Quoted at the end of the pack, within the budget. 0 to ${MAX_MESSAGES}.`;
   const input = numberInput("messages", count, MAX_MESSAGES, choose);
-  return field("Last messages of yours", input, about);
+  return field("Your last messages", input, about);
 }
 
 function digestField(tokens: number, choose: (tokens: number) => void): HTMLElement {
-  const about = `Quotes from the conversation up to the marker, within the budget. 0 to ${MAX_DIGEST}.`;
-  return field("Tokens of a digest", numberInput("digest", tokens, MAX_DIGEST, choose), about);
+  const about = `Quotes of the conversation up to the marker, within the budget. 0 to ${MAX_DIGEST}.`;
+  return field("Digest, in tokens", numberInput("digest", tokens, MAX_DIGEST, choose), about);
 }
 
 function numberInput(
@@ -345,7 +346,7 @@ export function reasonField(
   const input = el("input", { id: "reason", type: "text", maxlength: String(MAX_LABEL), aria });
   input.value = options.reason;
   input.addEventListener("input", () => choose(input.value));
-  return field("Reason", input, "A few words, kept with the restore. Not needed.");
+  return field("Reason", input, "Optional. Kept with the restore.");
 }
 
 function field(label: string, input: HTMLInputElement, about: string): HTMLElement {
@@ -390,8 +391,8 @@ export class Pack {
       });
       fill(this.#inside, ...this.#rows.slice(0, cut.lines));
       fill(this.#outside, ...this.#rows.slice(cut.lines));
-      fill(this.#insideTitle, `The branch begins with this (${cut.included})`);
-      fill(this.#outsideTitle, `Left out for lack of budget (${cut.deferred})`);
+      fill(this.#insideTitle, `The new session starts with this (${cut.included})`);
+      fill(this.#outsideTitle, `Left out to stay within the budget (${cut.deferred})`);
       this.#outsideTitle.hidden = cut.deferred === 0;
       this.#outside.hidden = cut.deferred === 0;
       this.#inside.classList.toggle("nothing", cut.lines === 0);
@@ -408,18 +409,37 @@ export function along(would: Restored, turn: number | null): HTMLElement {
   }
   const conversation =
     turn === null ? "The conversation up to the marker" : `The conversation up to turn ${turn}`;
-  const groups = [...parts].flatMap(([part, items]) => {
-    const rows = items.map((item) => el("li", {}, itemName(item)));
+  const notes = fileNotes(would);
+  const groups = [...parts].flatMap(([part, all]) => {
+    // A file is named once, also where the model read some of its lines alone.
+    const items = all.filter(({ id }) => part !== "files" || !id.startsWith("reread:"));
+    const rows = items.map((item) => {
+      const note = part === "files" ? notes.get(item.id) : undefined;
+      const mark = note === undefined ? null : el("em", { class: "mark" }, ` ${note}`);
+      return el("li", {}, itemName(item), mark);
+    });
     const list = el("ul", { class: part === "notes" ? "items words" : "items" }, ...rows);
     return [el("h3", {}, `${partName(part)} (${items.length})`), list];
   });
   return el(
     "section",
-    { class: "contents", aria: { label: "What travels along" } },
-    el("h2", {}, "What travels along"),
+    { class: "contents", aria: { label: "What the new session keeps" } },
+    el("h2", {}, "What the new session keeps"),
     el("p", {}, conversation),
     ...groups,
   );
+}
+
+/** What is said about files that are not as they were at the marker. */
+function fileNotes({ warnings }: Restored): ReadonlyMap<string, string> {
+  const words: Record<string, string> = {
+    drift: "changed since",
+    missing_files: "no longer there",
+  };
+  const notes = warnings.flatMap(({ code, files }) =>
+    files.map((file) => [file, words[code] ?? ""] as const),
+  );
+  return new Map(notes);
 }
 
 function lineRow({ text, id }: PackLine): HTMLElement {
@@ -432,7 +452,7 @@ function lineRow({ text, id }: PackLine): HTMLElement {
 function shortenedList(items: readonly PackItem[]): Child[] {
   return [
     el("h3", {}, `Shortened (${items.length})`),
-    el("p", { class: "quiet" }, "Longer than the pack may quote it."),
+    el("p", { class: "quiet" }, "Too long to be quoted whole."),
     el("ul", { class: "items" }, ...items.map((item) => el("li", {}, itemName(item)))),
   ];
 }

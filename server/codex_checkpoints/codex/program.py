@@ -80,13 +80,21 @@ def has_hooks(named: str | None) -> bool | None:
     return None if found is None else (int(found[1]), int(found[2])) >= HOOKS_SINCE
 
 
-def this_program(interpreter: str, package_folder: str) -> tuple[str, ...]:
-    """Return the words that start this very program from any folder.
+LAUNCHER = "CODEX_CHECKPOINTS_LAUNCHER"
+"""The variable that names a launcher whose path outlives an update of the editor's extension."""
+
+
+def this_program(
+    interpreter: str, package_folder: str, stable: str | None = None
+) -> tuple[str, ...]:
+    """Return the words that start this very program from any folder; by the `stable` launcher.
 
     `-P`: Codex starts us in the folder of a session, and a module there must not pass for ours.
     """
     launcher = os.path.join(os.path.dirname(os.path.dirname(package_folder)), "launch.py")
     if os.path.isfile(launcher):
+        if stable is not None and os.path.isabs(stable) and os.path.isfile(stable):
+            launcher = stable
         return (interpreter, "-I", "-S", "-X", "utf8", "-u", launcher)
     return (interpreter, "-P", "-X", "utf8", "-m", "codex_checkpoints")
 

@@ -12,7 +12,7 @@ from codex_checkpoints.core.restore.lineage import Window as LineageWindow
 from codex_checkpoints.core.restore.pack import Deferred as DeferredItem
 from codex_checkpoints.core.restore.pack import Item as PackItem
 from codex_checkpoints.core.restore.pack import TurnSource
-from codex_checkpoints.core.restore.summary import caution_text
+from codex_checkpoints.core.restore.summary import caution_text, files_of
 from codex_checkpoints.core.restore.summary import summary_of as sentences_of
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service import lineages
@@ -63,11 +63,12 @@ class PackLine:
 
 @frozen
 class RestoreWarning:
-    """A warning about a restore: a code, how many things it concerns, and a sentence."""
+    """A warning about a restore: a code, how many things it concerns, a sentence, and the files."""
 
     code: str
     count: int
     message: str
+    files: tuple[str, ...] = ()
 
 
 @frozen
@@ -306,7 +307,7 @@ def _derived(record: records.Restore) -> dict[str, object]:
     """Return the fields that follow from a record, for a new restore as for an old one."""
     sentences, pack = sentences_of(record), record.pack
     warnings = tuple(
-        RestoreWarning(each.code, each.count, caution_text(each, record))
+        RestoreWarning(each.code, each.count, caution_text(each, record), files_of(each, record))
         for each in record.warnings
     )
     return {

@@ -134,7 +134,7 @@ def _remarks(loss: histories.Loss) -> Iterator[str]:
     if loss.not_listed:
         yield f"  and {loss.not_listed} more that are not listed"
     if loss.sealed:
-        yield "  part of the replacement is encrypted: nobody can tell what is in it"
+        yield "  part of the replacement is encrypted: it cannot be checked"
     yield f"  since then: {_readings(loss)}"
 
 
@@ -225,6 +225,6 @@ def resume_notices(resumed: compactions.Resumed, screen: Screen) -> list[str]:
 def uncompacted_lines(done: compactions.Uncompacted, screen: Screen) -> list[str]:
     """Return where the work goes on again."""
     return [
-        f"Compaction {plain(done.compaction_id)} is taken back.",
+        f"Compaction {plain(done.compaction_id)} was undone.",
         f"go on: {plain(screen.codex(done.resume))}",
     ]

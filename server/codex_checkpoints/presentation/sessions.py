@@ -112,7 +112,7 @@ def renamed_lines(summary: sessions.SessionSummary, _screen: Screen) -> list[str
     if summary.named:
         return [plain(f"renamed: {summary.session_id}  {summary.title}")]
     instead = "" if summary.title is None else f"; it is listed by its first words: {summary.title}"
-    return [plain(f"name taken back: {summary.session_id}{instead}")]
+    return [plain(f"name removed: {summary.session_id}{instead}")]
 
 
 def change_line(session_id: str, words: str, reason: str, screen: Screen) -> str:

@@ -232,7 +232,7 @@ SMALL = restore(budget=1)
 def test_a_summary_counts_all_that_went_over_and_what_the_pack_does_not_hold(
     record: Restore, told: str
 ):
-    stays = "Project files are not put back."
+    stays = "Your files are not changed."
     assert summary_of(record).carried == f"Carried over: {told} {stays}"
 
 

@@ -286,7 +286,7 @@ def _evidence(claim: Claim, session: Known) -> Rejected | None:
         )
     ref, artifact = evidence.ref, session.artifacts.get(evidence.ref)
     exists, what = {
-        "user": (ref in session.user_refs or ref == session.task_ref, "message of the user"),
+        "user": (ref in session.user_refs or ref == session.task_ref, "message from the user"),
         "file": (
             artifact is not None and artifact.kind == "file",
             "file that was observed in this session",

@@ -14,7 +14,7 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class KeptMessage:
-    """A message of the user as a replacement has it; `ref` names its record for `recall`.
+    """A message from the user as a replacement has it; `ref` names its record for `recall`.
 
     `cutTokens` is how much was cut out of its middle.
     """

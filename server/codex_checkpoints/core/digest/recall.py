@@ -51,7 +51,7 @@ class Entry:
 
     `about` is the script or the arguments of the call that it is of.  `repeats`: another record of
     the session says the same, or it is itself a look at the session.  `in_history`: it is the
-    history's copy of a message of the user.  `stamp` is the time of its line.
+    history's copy of a message from the user.  `stamp` is the time of its line.
     """
 
     seq: int

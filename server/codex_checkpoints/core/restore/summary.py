@@ -33,8 +33,8 @@ _CAUTIONS: Mapping[WarningCode, tuple[str, ...]] = {
     "detached_marker": ("The turn of the marker was rolled back since",),
     "pack_empty": ("The budget holds no line of the pack",),
     "pack_truncated": (
-        "1 item was left out for lack of budget",
-        "{n} items were left out for lack of budget",
+        "1 item was left out to stay within the budget",
+        "{n} items were left out to stay within the budget",
     ),
     "pin_shortened": ("1 pinned item was shortened", "{n} pinned items were shortened"),
     "pin_unread": ("1 pinned item could not be read", "{n} pinned items could not be read"),
@@ -60,7 +60,7 @@ def summary_of(restore: Restore) -> Summary:
     reset = "Context reset." if restore.context_reset else "Context not reset."
     return Summary(
         f"Restored {name}: new branch created. {reset}",
-        f"Carried over: {_transferred(restore)}. Project files are not put back.",
+        f"Carried over: {_transferred(restore)}. Your files are not changed.",
     )
 
 
@@ -72,9 +72,14 @@ def counted(number: int, what: str) -> str:
 def caution_text(caution: Caution, restore: Restore) -> str:
     """Return a warning as a sentence without its full stop; files are named (AGN-63)."""
     texts = _CAUTIONS[caution.code]
-    files = {"drift": restore.drift, "missing_files": restore.missing}.get(caution.code, ())
-    which = _named([file.uri for file in files])
+    which = _named(files_of(caution, restore))
     return texts[0 if caution.count == 1 else -1].format(n=caution.count, which=which)
+
+
+def files_of(caution: Caution, restore: Restore) -> tuple[str, ...]:
+    """Return the files that a warning is about, where it is about changed or missing ones."""
+    files = {"drift": restore.drift, "missing_files": restore.missing}.get(caution.code, ())
+    return tuple(file.uri for file in files)
 
 
 def _named(uris: Sequence[str]) -> str:

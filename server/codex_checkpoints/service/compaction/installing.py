@@ -127,7 +127,7 @@ def changing(
     with storing_compaction(source_id), sessions.compactions.held(source_id) as held:
         settle(sessions, held, source_id)
         if is_undone(held.records, record.compaction_id):
-            raise _conflict(record, "undone", "it was taken back already")
+            raise _conflict(record, "undone", "it was undone already")
         work = CompactionWork(sessions, source_id, record, event, held)
         with undertaking(sessions.records, record.compaction_id, work) as prepare:
             prepare(work.line)
@@ -277,7 +277,7 @@ class Undoing:
     def uncompact(self, compaction_id: str) -> Installed:
         """Take a compaction back, durable on return; return its record.
 
-        Refuses `unknown_compaction`, `conflict` where it was taken back already or its window is no
+        Refuses `unknown_compaction`, `conflict` where it was undone already or its window is no
         longer the current one, and, in place, `session_live`, `turn_not_complete`,
         `unreadable_source`; `storage_error`.  Raises `Cancelled` before anything is written.
         """
@@ -327,7 +327,7 @@ class Undoing:
         with storing_compaction(source.session_id):
             records = self._sessions.compactions.of(source.session_id)
         if is_undone(records, record.compaction_id):
-            raise _conflict(record, "undone", "it was taken back already")
+            raise _conflict(record, "undone", "it was undone already")
         if standing(records, source.session_id) != record:
             raise _conflict(record, "later_compaction", "a later one comes first")
         if source.traced.history.chain.current not in _windows_of(record, records):
@@ -356,6 +356,6 @@ def _undone_record(record: Installed, at: datetime, window: Chain | None = None)
 
 
 def _conflict(record: Installed | Undone, reason: str, words: str) -> Refusal:
-    message = f"compaction {record.compaction_id} is not taken back: {words}"
+    message = f"compaction {record.compaction_id} is not undone: {words}"
     facts = {"compactionId": record.compaction_id, "reason": reason}
     return Refusal("conflict", message, facts)

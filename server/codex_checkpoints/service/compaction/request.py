@@ -324,7 +324,7 @@ def no_preview(session_id: str, before: Figure, seconds: float) -> Refusal:
         "tokensBefore": before.tokens,
         "tokensBeforeSource": before.source,
         "seconds": seconds,
-        "hint": "What is installed can be taken back with uncompact.",
+        "hint": "A compaction can be undone with uncompact.",
     }
     return Refusal("no_preview", message, facts)
 

@@ -1,0 +1,135 @@
+/** The side bar that people open every day: its rows, what was refused or undone, what is gone. */
+
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { test } from "node:test";
+import { Lab } from "./lab.ts";
+import { fileOf, writeSession } from "./rollouts.ts";
+import { shows, step, Workbench } from "./workbench.ts";
+
+const DAY = 24 * 60;
+
+test("rows keep their names and show age and meter; what is done can be undone", async (t) => {
+  const lab = new Lab();
+  const cwd = lab.project;
+  const later = { task: "Now the very last of all the things that were said in it" };
+  const long = "Find out why the import of large files takes minutes on the build server";
+  const home = lab.codexHome;
+  const slow = writeSession(home, { task: long, cwd, age: 2, tokens: 118_000, further: [later] });
+  writeSession(home, { task: "Tidy the docs", cwd, age: 9, tokens: 300_000 });
+  writeSession(home, { task: "Name the parts", cwd, age: 3 * DAY, tokens: 20_000 });
+  for (const age of [1, 2, 3, 4]) {
+    writeSession(home, { task: "Review the change", cwd, age: 10 * DAY + age, tokens: 9_000 });
+  }
+  writeSession(home, { task: "Something else", cwd: "/elsewhere/shop", age: 5 });
+  const workbench = await Workbench.open(t, lab);
+  const { page } = workbench;
+  const row = (name: string | RegExp) => workbench.sessions.getByRole("treeitem", { name });
+  const toast = (text: string | RegExp) =>
+    page.locator(".notification-toast").filter({ hasText: text });
+  await workbench.showCheckpoints();
+
+  await step(
+    t,
+    "a row has the first request, its age and its meter, none of them cut",
+    async () => {
+      await shows(row(/^Find out why .*, 2m, context 45 percent/));
+      for (const words of ["2m · 45%", "9m · over", "3d · 7%"]) {
+        const shown = workbench.sessions.getByText(words, { exact: true }).first();
+        await shown.waitFor();
+        const isCut = await shown.evaluate((element) => {
+          const line = element.closest(".monaco-icon-label-container");
+          return line === null || line.scrollWidth > line.clientWidth;
+        });
+        assert(!isCut, words);
+      }
+      assert.equal(await workbench.sessions.getByText("Now the very last").count(), 0);
+      await workbench.screenshot("side bar");
+    },
+  );
+
+  await step(
+    t,
+    "sessions stand by day, runs of a program behind the newest, others apart",
+    async () => {
+      await shows(row("Today"));
+      await shows(row("This Week"));
+      await shows(row("Older"));
+      assert.equal(await row(/^Review the change/).count(), 1);
+      await row(/^Review the change/)
+        .locator(".monaco-tl-twistie")
+        .click();
+      await row("3 older runs").locator(".monaco-tl-twistie").click();
+      await row("Other Folders").locator(".monaco-tl-twistie").click();
+      await row("shop").locator(".monaco-tl-twistie").click();
+      await shows(row("Something else"));
+      assert.equal(await row(/^Review the change/).count(), 4);
+      await workbench.screenshot("side bar folds");
+    },
+  );
+
+  await step(
+    t,
+    "the status bar shows the session in view, and offers what to do with it",
+    async () => {
+      await row(/^Find out why/).click();
+      await workbench.status.getByText("Codex 45%").waitFor();
+      await workbench.status.click();
+      const picker = page.locator(".quick-input-widget:visible");
+      for (const name of ["Resume in Terminal", "Compact Session…", "Search Sessions…"]) {
+        await picker.locator(".monaco-list-row").filter({ hasText: name }).waitFor();
+      }
+      await workbench.screenshot("status bar menu");
+      await page.keyboard.press("Escape");
+    },
+  );
+
+  await step(t, "what is archived comes back by a click", async () => {
+    await workbench.menu(row(/^Tidy the docs/), "Archive Session");
+    await shows(toast("Archived “Tidy the docs”."));
+    await row(/^Tidy the docs/).waitFor({ state: "hidden" });
+    await workbench.screenshot("archived with undo");
+    await toast("Archived").getByRole("button", { name: "Undo" }).click();
+    await shows(row(/^Tidy the docs/));
+  });
+
+  await step(t, "a refusal has its button: an archived session is unarchived", async () => {
+    await row(/^Tidy the docs/).click();
+    await workbench.command("Codex Checkpoints: Archive Session");
+    await row(/^Tidy the docs/).waitFor({ state: "hidden" });
+    await workbench.command("Notifications: Clear All Notifications");
+    await workbench.command("Codex Checkpoints: Resume in Terminal");
+    await shows(toast("This session is archived."));
+    await workbench.screenshot("refusal with a button");
+    await toast("This session is archived.").getByRole("button", { name: "Unarchive" }).click();
+    await shows(row(/^Tidy the docs/));
+  });
+
+  await step(t, "without Codex on the PATH nothing is typed into a terminal", async () => {
+    await row(/^Name the parts/).click();
+    await workbench.command("Codex Checkpoints: Resume in Terminal");
+    await shows(toast("Codex was not found on the PATH."));
+    await toast("Codex was not found").getByRole("button", { name: "Choose Codex…" }).waitFor();
+    await workbench.command("Notifications: Clear All Notifications");
+  });
+
+  await step(
+    t,
+    "what is deleted while in view is said to be, and nothing takes its place",
+    async () => {
+      await row(/^Find out why/).click();
+      await shows(
+        workbench.checkpoint
+          .getByText(`target ${long}`)
+          .or(workbench.checkpoint.getByRole("treeitem", { name: /^Task, / })),
+      );
+      rmSync(fileOf(home, slow));
+      await shows(workbench.checkpoint.getByText("The session in view was deleted."), 20_000);
+      await workbench.checkpoint.getByText("· deleted").waitFor();
+      assert.equal(await workbench.checkpoint.getByRole("treeitem").count(), 0);
+      await workbench.screenshot("deleted in view");
+      await workbench.checkpoint.getByText("Follow the Newest Session").click();
+      await shows(workbench.checkpoint.getByRole("treeitem", { name: /^Task, / }));
+    },
+  );
+});
