@@ -87,7 +87,7 @@ test("a window says what opened it and how full it was before and after", () => 
   const row = windowRow(window, null, NOW);
   assert.deepEqual(
     [row.label, row.description],
-    ["Window 1", "200,716 → ? tokens · manual · checkpoint · 1h"],
+    ["Window 1", "200,716 → ? tokens · asked for · from the checkpoint · 1h"],
   );
   const none = { trigger: null, strategy: null, tokensBefore: null };
   const first = windowRow({ ...window, ...none, number: 0, previousWindowId: null }, null, NOW);

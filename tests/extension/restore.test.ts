@@ -296,10 +296,11 @@ test("the details say what was made do with, each in its own words", () => {
 test("the details have every part, each with its own content", () => {
   const found = sections();
   for (const [id, ...shown] of [
-    ["origin", "The branch", "branch-1", "c2", "t2", "requested by the user", "o1"],
+    ["origin", "The branch", "branch-1", "requested by the user"],
+    ["ids", "c2", "t2", "o1", "w0", "w1", "w2"],
     ["lineage", "branch-2", "branch-1", "the-first", "the first"],
     ["carried", "1 in the pack, 1 left out"],
-    ["reset", "w0", "w1", "w2"],
+    ["reset", "The original session keeps its own."],
     ["pack", "SESSION_RESTORE"],
     ["included", "task"],
     ["deferred", "no tokens left", "shortened: longer than it may be"],
@@ -350,7 +351,7 @@ test("a soft restore claims no reset and has no pack", () => {
     state: null,
   } as const;
   const found = sections(soft, { task: { text: "As it was" } });
-  assert.match(words(found.get("reset")), /nothing; the context went along/);
+  assert.match(words(found.get("reset")), /Nothing\. The context was kept\./);
   assert.equal(found.has("pack"), false);
   assert.match(words(found.get("state")), /As it was/);
 });

@@ -215,7 +215,7 @@ test("a session is compacted after a look at what Codex would be sent", async (t
   await step(t, "the windows of the new session stand below it", async () => {
     const made = row(/^Compacted: Make the shop faster/);
     await made.locator(".monaco-tl-twistie").click();
-    await shows(row(/^Window 1, .* tokens, manual, checkpoint/));
+    await shows(row(/^Window 1, .* tokens, asked for, from the checkpoint/));
     await workbench.screenshot("windows of a session");
   });
 

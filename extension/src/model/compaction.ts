@@ -9,7 +9,7 @@ import type {
   Window,
 } from "../protocol.ts";
 import { occasion } from "./checkpoint.ts";
-import { type Appearance, age, counted, dotted, listed, plain, tokenCount } from "./text.ts";
+import { type Appearance, age, counted, dotted, listed, plain, tokenCount, utcTime } from "./text.ts";
 
 /** The figures in one line: `200,716 → ~2,140 tokens · 3 kept · 1 cut · 12 left out`. */
 export function figures(done: Compacted): string {
@@ -36,13 +36,12 @@ export function reportText(done: Compacted): string {
   const rows: [string, string][] = [
     ["Compaction", done.compactionId ?? "not done yet"],
     ["Source", done.sourceSessionId],
-    ["Goes on in", done.sessionId ?? "a new session"],
-    ["Strategy", dotted(done.strategy, done.determinism)],
-    ["Placement", done.placement],
+    ["Continues in", done.sessionId ?? "a new session"],
+    ["How", dotted(wordsFor(done.strategy), wordsFor(done.placement))],
     ["Tokens before", tokens(done.tokensBefore, done.tokensBeforeSource)],
     ["Tokens after", after(done)],
     ["Digest", done.digestTokens === 0 ? "none" : tokenCount(done.digestTokens)],
-    ["Bound stated before", String(done.bound)],
+    ["At most", tokenCount(done.bound)],
     ["Window before", done.windows.before.current ?? "not known"],
     ["Window after", done.windows.after.current ?? "not known"],
   ];
@@ -67,7 +66,7 @@ export function windowRow(window: Window, loss: Loss | null, now: number): Appea
   const change = isFirst
     ? ""
     : `${known(window.tokensBefore)} → ${known(window.tokensAfter)} tokens`;
-  const [trigger, strategy] = [plain(window.trigger ?? ""), plain(window.strategy ?? "")];
+  const [trigger, strategy] = [wordsFor(window.trigger), wordsFor(window.strategy)];
   const losses = loss === null ? "" : lossWords(loss);
   const description = dotted(
     change,
@@ -93,6 +92,22 @@ export function windowRow(window: Window, loss: Loss | null, now: number): Appea
   const spoken = listed(label, change, losses, trigger, strategy);
   const colour = loss?.loop === true ? "list.warningForeground" : null;
   return { label, description, tooltip, spoken, icon: "window", colour };
+}
+
+/** When a compaction came, and how, as people say it. */
+const WAYS: Readonly<Record<string, string>> = {
+  manual: "asked for",
+  pre_turn: "before a turn",
+  mid_turn: "during a turn",
+  checkpoint: "from the checkpoint",
+  codex: "summary by Codex",
+  local: "by Codex",
+  remote: "by Codex’s service",
+  fresh: "with an empty context",
+};
+
+function wordsFor(way: string | null): string {
+  return WAYS[way ?? ""] ?? plain(way ?? "");
 }
 
 function after(done: Compacted): string {
@@ -157,10 +172,9 @@ function lossText(loss: Loss): string {
   const name = loss.number === null ? "A window that was rolled back" : `Window ${loss.number}`;
   const title = dotted(
     name,
-    plain(loss.trigger ?? ""),
-    plain(loss.strategy ?? ""),
-    plain(loss.openedAt ?? ""),
-    `record ${loss.openedAtSeq}`,
+    wordsFor(loss.trigger),
+    wordsFor(loss.strategy),
+    utcTime(plain(loss.openedAt ?? "")),
   );
   const task = loss.task === null ? [] : [{ ...loss.task, name: loss.task.text }];
   const steps = loss.openPlanSteps.map((step) => ({ ...step, name: step.text }));

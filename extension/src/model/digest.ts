@@ -96,8 +96,8 @@ interface Memory {
 
 /** What is said once of facts that the rules of this version made suspect. */
 export function suspectText(count: number): string {
-  const facts = count === 1 ? "1 fact that was" : `${count} facts that were`;
-  return `${facts} valid by the rules of an earlier version ${count === 1 ? "is" : "are"} suspect now: the file that is the evidence changed since.`;
+  const facts = counted(count, "1 fact is suspect now", `${count} facts are suspect now`);
+  return `${facts}: the file that is the evidence changed since. An earlier version did not look at it.`;
 }
 
 /** Tells once on a machine where an older version ran; a new user is told nothing. */

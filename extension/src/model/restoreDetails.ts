@@ -17,6 +17,7 @@ export function detailSections(shown: Details): Section[] {
     ...differenceSections(details),
     capsSection(details),
     ...eventSections(shown),
+    idSection(shown),
   ];
 }
 
@@ -25,22 +26,33 @@ function session(id: string, title: string | null, there: boolean): Value {
 }
 
 function originSection({ details }: Details): Section {
-  const { sourceTurn: turn } = details;
   const source = session(details.sourceSessionId, details.sourceTitle, details.sourceAvailable);
   const branch = session(details.sessionId, details.branchTitle, details.branchAvailable);
   const rows: Row[] = [
     ["Source", source],
     ["Branch", branch],
     ["Marker", plain(details.label) || code(details.checkpointId)],
-    ["Marker ID", code(details.checkpointId)],
-    ["Turn", code(`${turn.turnId} (${turn.sessionId})`)],
     ["Marked", moment(details.markedAt)],
     ["Restored", moment(details.restoredAt)],
     ["Mode", modeLabel(details.mode)],
     ["Reason", details.reason],
-    ["Operation", code(details.operationId)],
   ];
   return facts("origin", "Where it came from", rows, true);
+}
+
+/** What only a program or a report of a fault needs. */
+function idSection({ details }: Details): Section {
+  const { sourceTurn: turn, windows } = details;
+  const window = (name: string): Value => code(word(windows, name) || "not known");
+  const rows: Row[] = [
+    ["Operation", code(details.operationId)],
+    ["Marker", code(details.checkpointId)],
+    ["Turn", code(`${turn.turnId} (${turn.sessionId})`)],
+    ["Window of the source", window("source")],
+    ["First window of the branch", window("first")],
+    ["Current window of the branch", window("current")],
+  ];
+  return facts("ids", "Technical details", rows);
 }
 
 /** The branch and its ancestors up to the first session. */
@@ -112,18 +124,9 @@ function isLeftOut(reason: string): boolean {
   return ["budget", "filtered", "evicted"].includes(reason);
 }
 
-function resetSection({ contextReset, windows }: RestoreDetails): Section {
-  const id = (name: string): Value => {
-    const found = word(windows, name);
-    return found === "" ? "not known" : code(found);
-  };
-  const all = "the context and the chain of the model; the source keeps both";
-  const rows: Row[] = [
-    ["Reset", contextReset ? all : "nothing; the context went along"],
-    ["Window of the source", id("source")],
-    ["First window of the branch", id("first")],
-    ["Current window of the branch", id("current")],
-  ];
+function resetSection({ contextReset }: RestoreDetails): Section {
+  const all = "The context. The original session keeps its own.";
+  const rows: Row[] = [["Reset", contextReset ? all : "Nothing. The context was kept."]];
   return facts("reset", "What was reset", rows, true);
 }
 

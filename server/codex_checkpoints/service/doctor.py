@@ -457,13 +457,12 @@ def _skipped(skipped: Mapping[str, Mapping[str, int]]) -> Iterator[Finding]:
         severity, way_out = _SKIPPED.get(reason, ("info", "Nothing to do."))
         files = [(path, each[reason]) for path, each in skipped.items() if reason in each]
         ranked = sorted(files, key=lambda file: (-file[1], file[0]))
+        words = reason.replace("_", " ")
         for path, count in ranked[:_NAMED]:
-            message = f"{count} of what this session file holds gave nothing: {reason}."
+            message = f"Left out of this session file: {count} ({words})."
             yield Finding(reason, severity, message, path, count, way_out)
         others = ranked[_NAMED:]
         if others:
             count = sum(each for _, each in others)
-            message = (
-                f"{count} of what {len(others)} more session files hold gave nothing: {reason}."
-            )
+            message = f"Left out of {len(others)} more session files: {count} ({words})."
             yield Finding(reason, severity, message, None, count, way_out)
