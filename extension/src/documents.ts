@@ -72,7 +72,13 @@ export class Documents
       vscode.workspace.registerTextDocumentContentProvider(STATE_SCHEME, this),
       vscode.languages.registerDocumentLinkProvider({ scheme: SCHEME }, this),
       vscode.languages.registerCodeLensProvider({ scheme: SCHEME }, this),
-      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.answer(uri, false)),
+      // A change of the language closes a document and opens it again.
+      vscode.workspace.onDidCloseTextDocument((closed) => {
+        setTimeout(
+          () => closed.isClosed && this.#isShut(closed.uri) && this.answer(closed.uri, false),
+          500,
+        );
+      }),
       // The editor itself opens what a link leads to.
       vscode.workspace.onDidOpenTextDocument((document) => wrap(document).catch(() => {})),
       feed.onDidChange((changes) => this.#refresh(changes)),
@@ -136,6 +142,10 @@ export class Documents
       this.#lenses.fire();
       question.answer(agreed);
     }
+  }
+
+  #isShut(uri: vscode.Uri): boolean {
+    return vscode.workspace.textDocuments.every((each) => each.uri.toString() !== uri.toString());
   }
 
   provideCodeLenses({ uri }: vscode.TextDocument): vscode.CodeLens[] {

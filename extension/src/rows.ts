@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import { Newest } from "./model/status.ts";
-import { type Appearance, harmless } from "./model/text.ts";
+import { type Appearance, harmless, SVG } from "./model/text.ts";
 import { errorText } from "./requests.ts";
 
 /** A tree view that loads its rows on demand; an older answer never replaces a newer one. */
@@ -91,6 +91,6 @@ function ring(eighths: number, colour: string): vscode.Uri {
     `<circle cx="8" cy="8" r="${radius}" fill="none" stroke="${stroke}" stroke-width="2.5" ` +
     `stroke-dasharray="${length} ${round}" transform="rotate(-90 8 8)"/>`;
   const parts = circle("#80808059", round) + circle(colour, (round * eighths) / 8);
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">${parts}</svg>`;
+  const svg = `<svg xmlns="${SVG}" viewBox="0 0 16 16">${parts}</svg>`;
   return vscode.Uri.parse(`data:image/svg+xml;base64,${Buffer.from(svg).toString("base64")}`);
 }

@@ -72,7 +72,7 @@ async function showActions(session: SessionSummary): Promise<void> {
   const items = [
     action("Resume in Terminal", "terminal", "resumeSession"),
     action("Compact Session…", "fold", "compactSession"),
-    action("Search Sessions…", "search", "search"),
+    action("Search in Sessions…", "search", "searchInSessions"),
     action("Add Note…", "add", "addNote"),
     action("Show Checkpoint", "target", "checkpoint.focus"),
   ];
@@ -97,7 +97,7 @@ async function rename({ server }: App, { sessionId, title }: SessionSummary): Pr
 
 async function askForSearch(filter: Filter): Promise<Filter | undefined> {
   const search = await vscode.window.showInputBox({
-    title: "Search Sessions",
+    title: "Find Session by Name",
     prompt: "In name, last message, folder and id. Leave it empty to see all.",
     value: filter.search,
   });

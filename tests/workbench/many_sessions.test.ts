@@ -53,7 +53,7 @@ test("the first of 5,000 sessions show sooner on a warm index than the workbench
   });
 
   await step(t, "a search finds the oldest of all", async () => {
-    await workbench.command("Codex Checkpoints: Search Sessions…");
+    await workbench.command("Codex Checkpoints: Find Session by Name…");
     await page.locator(".quick-input-widget:visible input").first().fill(`errand ${MANY}`);
     await page.keyboard.press("Enter");
     await shows(row(new RegExp(`^Errand ${MANY}\\., `)));

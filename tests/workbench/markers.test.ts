@@ -116,11 +116,13 @@ test("turns are marked and compared, and the mark is renamed and removed", async
     await file("pinned file shop.py").waitFor({ state: "detached" });
   });
 
-  await step(t, "it is removed once the person is sure", async () => {
+  await step(t, "it is removed at once, and comes back by Undo", async () => {
     await workbench.menu(row("marker before testing"), "Remove Marker…");
-    await page.getByRole("button", { name: "Remove", exact: true }).click();
     await row("marker before testing").waitFor({ state: "detached" });
     await session.and(page.locator(":not([aria-expanded])")).waitFor();
+    const toast = page.locator(".notification-toast").filter({ hasText: "removed." });
+    await toast.getByRole("button", { name: "Undo" }).click();
+    await shows(session.and(page.locator("[aria-expanded]")));
   });
 });
 
@@ -197,8 +199,8 @@ test("source and branch lead to each other, and a branch is deleted", async (t) 
   await step(t, "a branch stands below its source, and leads to its own row", async () => {
     await twist(row(/^Make the shop faster/));
     await row("Branch: Try a cache").click();
-    await shows(row(/^(Fork: )?Try a cache, /).and(selected));
-    await twist(row(/^(Fork: )?Try a cache, /));
+    await shows(row(/^Compacted: Try a cache, /).and(selected));
+    await twist(row(/^Compacted: Try a cache, /));
     await shows(row("Source: Make the shop faster"));
     await pictures(workbench, "branches");
   });
@@ -210,13 +212,13 @@ test("source and branch lead to each other, and a branch is deleted", async (t) 
   });
 
   await step(t, "the way back leads to the source", async () => {
-    await workbench.menu(row(/^(Fork: )?Try a cache, /), "Go to the Source");
+    await workbench.menu(row(/^Compacted: Try a cache, /), "Go to the Source");
     await shows(row(/^Make the shop faster/).and(selected));
     await shows(workbench.checkpoint.getByRole("treeitem", { name: "Plan, 0 of 1 done" }));
   });
 
   await step(t, "a source that is gone is said to be", async () => {
-    await workbench.menu(row(/^(Fork: )?An orphan, /), "Go to the Source");
+    await workbench.menu(row(/^Compacted: An orphan, /), "Go to the Source");
     await notice("This session is no longer there.").waitFor();
     await workbench.command("Notifications: Clear All Notifications");
   });
@@ -226,15 +228,15 @@ test("source and branch lead to each other, and a branch is deleted", async (t) 
     await choice("this session").waitFor();
     await workbench.screenshot("lineage");
     await choice("Try a cache").click();
-    await shows(row(/^(Fork: )?Try a cache, /).and(selected));
+    await shows(row(/^Compacted: Try a cache, /).and(selected));
   });
 
   await step(t, "a branch is deleted once the person is sure", async () => {
-    await workbench.menu(row(/^(Fork: )?Try a cache, /), "Delete Session Branch…");
+    await workbench.menu(row(/^Compacted: Try a cache, /), "Delete Session Branch…");
     await page.getByRole("button", { name: "Delete", exact: true }).click();
     // It has a turn of the person's own, so that is asked about too.
     await page.getByRole("button", { name: "Delete All", exact: true }).click();
-    await row(/^(Fork: )?Try a cache, /).waitFor({ state: "detached" });
+    await row(/^Compacted: Try a cache, /).waitFor({ state: "detached" });
     await row("Branch: Try a cache").waitFor({ state: "detached" });
   });
 });

@@ -28,7 +28,7 @@ test("a session is named, put away and taken out again from its menu", async (t)
     const input = page.locator(".quick-input-widget:visible input[type=text]").first();
     await input.fill("Login, the \u202enasty one");
     await page.keyboard.press("Enter");
-    await workbench.command("Codex Checkpoints: Search Sessions…");
+    await workbench.command("Codex Checkpoints: Find Session by Name…");
     await input.fill("nasty one");
     await page.keyboard.press("Enter");
     await shows(row("Login, the nasty one"));

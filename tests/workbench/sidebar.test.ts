@@ -76,7 +76,7 @@ test("rows keep their names and show age and meter; what is done can be undone",
       await workbench.status.getByText("Codex 45%").waitFor();
       await workbench.status.click();
       const picker = page.locator(".quick-input-widget:visible");
-      for (const name of ["Resume in Terminal", "Compact Session…", "Search Sessions…"]) {
+      for (const name of ["Resume in Terminal", "Compact Session…", "Search in Sessions…"]) {
         await picker.locator(".monaco-list-row").filter({ hasText: name }).waitFor();
       }
       await workbench.screenshot("status bar menu");

@@ -9,7 +9,16 @@ import type {
   Window,
 } from "../protocol.ts";
 import { occasion } from "./checkpoint.ts";
-import { type Appearance, age, counted, dotted, listed, plain, tokenCount, utcTime } from "./text.ts";
+import {
+  type Appearance,
+  age,
+  counted,
+  dotted,
+  listed,
+  plain,
+  tokenCount,
+  utcTime,
+} from "./text.ts";
 
 /** The figures in one line: `200,716 → ~2,140 tokens · 3 kept · 1 cut · 12 left out`. */
 export function figures(done: Compacted): string {

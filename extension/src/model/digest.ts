@@ -96,8 +96,9 @@ interface Memory {
 
 /** What is said once of facts that the rules of this version made suspect. */
 export function suspectText(count: number): string {
-  const facts = counted(count, "1 fact is suspect now", `${count} facts are suspect now`);
-  return `${facts}: the file that is the evidence changed since. An earlier version did not look at it.`;
+  const one = "1 fact that was valid in an earlier version is suspect now";
+  const many = `${count} facts that were valid in an earlier version are suspect now`;
+  return `${counted(count, one, many)}: the file that is the evidence changed since.`;
 }
 
 /** Tells once on a machine where an older version ran; a new user is told nothing. */

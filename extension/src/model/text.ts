@@ -2,6 +2,9 @@
 
 import type { SessionSummary } from "../protocol.ts";
 
+/** The name of the markup of pictures; nothing is loaded from there. */
+export const SVG = "http://www.w3.org/2000/svg";
+
 /** A row: what it shows and what a screen reader reads. All texts are plain. */
 export interface Appearance {
   readonly label: string;

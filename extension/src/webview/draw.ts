@@ -3,7 +3,7 @@
 import type { FromPage, ToPage, Trouble } from "../model/pages.ts";
 import { REMEDIES } from "../model/refusals.ts";
 import { shareOf, sizeText } from "../model/restore.ts";
-import { localTime, plain, utcTime } from "../model/text.ts";
+import { localTime, plain, SVG, utcTime } from "../model/text.ts";
 
 export type Child = Node | string | null;
 
@@ -38,7 +38,7 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   attributes: Readonly<Record<string, string>> = {},
   ...children: readonly Child[]
 ): SVGElementTagNameMap[K] {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  const made = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) {
     made.setAttribute(name, value);
   }

@@ -378,7 +378,7 @@ class SessionPage {
   }
 }
 
-/** A name beside a height of the picture; as HTML its contrast can be measured. */
+/** A name beside a height of the picture; as an element of the page its contrast can be measured. */
 function nameAt(text: string, place: number): HTMLElement {
   const made = el("span", { class: "name" }, text);
   made.style.top = `${place}px`;
