@@ -362,13 +362,15 @@ function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode
   };
   const isDay = group.cwd !== null;
   const parts = isDay ? byDay(shown, Date.now()) : byFolder(shown);
-  return [...parts].map(([name, some], place) => ({
+  // The editor keeps the folding of an id, as above.
+  const isOpen = isDay || group.isOpen;
+  return [...parts].map(([name, some]) => ({
     kind: "fold",
-    id: `part/${group.id}/${name}`,
+    id: `part/${group.id}/${isOpen}/${name}`,
     label: isDay ? name : folderName(name) || "No folder",
     description: isDay ? "" : name,
     icon: isDay ? "calendar" : "folder",
-    isOpen: isDay || (group.id === "here" && place === 0),
+    isOpen,
     children: some.map(rowOf),
   }));
 }

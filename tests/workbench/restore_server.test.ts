@@ -176,7 +176,7 @@ test("a page of a restore says when its session goes, and when it is there again
     renameSync(here, away);
     await trouble.waitFor();
     await workbench.screenshot("restore preview, the session is gone");
-    assert.match((await trouble.textContent()) ?? "", /^This session is no longer here\.$/);
+    assert.match((await trouble.textContent()) ?? "", /^This session is no longer there\.$/);
     await becomes(() => restore.isDisabled(), true);
     await front.getByRole("radio", { name: HARD }).check();
     await front.getByRole("button", { name: "Try Again" }).click();
