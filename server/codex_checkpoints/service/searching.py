@@ -74,7 +74,9 @@ class Search:
             raise misfit(problem)
         self._sessions = sessions
         self._kind = kind
-        path = text.strip().replace("\\", "/").removeprefix("./")
+        path = text.strip().replace("\\", "/").removeprefix("./").rstrip("/")
+        if kind == "file" and not path:
+            raise misfit("text: must name a file")
         self._needle = Needle.of(path if kind == "file" else text)
         name = Needle.of(path.rsplit("/", 1)[-1]) if kind == "file" else self._needle
         self._bytes = ByteSearch(name.pieces, folded=name.folded)
@@ -104,13 +106,16 @@ class Search:
 
     def scanning(self, rows: Sequence[Row]) -> Callable[[], list[Row]]:
         """Return what finds, on any thread, the sessions whose bytes hold the text."""
-        files = [(row, [row.path, *self._older(row)]) for row in rows]
+        below = self._sessions.catalogue.chains.below
+        files = [
+            (row, [row.path, *(each.path for each in below(row) if self._is_own(each, row))])
+            for row in rows
+        ]
         return lambda: [row for row, paths in files if any(map(self._is_in, paths))]
 
-    def _older(self, row: Row) -> list[str]:
-        """Return the older files of a session itself."""
-        below = self._sessions.catalogue.chains.below(row)
-        return [each.path for each in below if each.session_id == row.session_id]
+    def _is_own(self, base: Row, row: Row) -> bool:
+        """Return whether the lines of a base are searched with a session that builds on it."""
+        return base.session_id == row.session_id or base.session_id not in self._searched
 
     def _is_in(self, path: str) -> bool:
         found = False
@@ -139,9 +144,7 @@ class Search:
         places = {each.rollout_id: each.path for each in below}
         # The base of all comes first.
         others = {
-            place
-            for place, each in enumerate(reversed(below), 1)
-            if each.session_id != row.session_id
+            place for place, each in enumerate(reversed(below), 1) if not self._is_own(each, row)
         }
         ours = {each.session_id for each in (row, *below) if each.originator == OURS}
         seeds = {each: catalogue.seeds(each) for each in ours}
@@ -221,7 +224,7 @@ def _problem(text: str, kind: str | None) -> str | None:
     """Return what is wrong with the params of a search, None where nothing is."""
     if kind is not None and kind not in KINDS:
         return f"kind: must be one of {', '.join(KINDS)}"
-    if not text.strip():
+    if not one_line(text):
         return "text: must not be empty"
     if "\n" in text or "\r" in text:
         return "text: must be one line"
