@@ -287,6 +287,71 @@ print(sorted(heavy & set(sys.modules)), code, file=sys.stderr)
     assert len(json.loads(done.stdout)) == 1
 
 
+LOADED = """
+import sys
+from codex_checkpoints import __main__ as command
+try:
+    command.main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+SLOW_TO_LOAD = {
+    *("asyncio", "attr", "cattrs", "concurrent.futures", "logging", "lsprotocol", "pygls"),
+    *("subprocess", "watchdog"),
+}
+OF_THE_SERVICE = {"orjson", "re", "sqlite3", "codex_checkpoints.assembly"}
+FOR_FEW = {
+    *("core.compaction", "core.digest", "core.history", "core.losses", "core.portable"),
+    *("core.restore", "presentation", "service.compaction", "service.connect", "service.kept"),
+    *("service.portable", "service.recovery", "service.restore", "service.summaries"),
+}
+
+
+def loaded_by(home: Home, *arguments: str) -> set[str]:
+    """Return the modules that a command loads."""
+    words = [sys.executable, "-c", LOADED, *arguments]
+    done = run_alone(home, *words)
+    assert done.returncode == 0, said(done)
+    return set(done.stderr.decode().split())
+
+
+def test_the_version_is_printed_without_a_parser_or_the_service(home: Home) -> None:
+    assert loaded_by(home, "--version") & (SLOW_TO_LOAD | OF_THE_SERVICE | {"argparse"}) == set()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["sessions", "--help"]])
+def test_help_loads_no_service(home: Home, arguments: list[str]) -> None:
+    loaded = loaded_by(home, *arguments)
+
+    assert loaded & (SLOW_TO_LOAD | OF_THE_SERVICE - {"re"}) == set()
+
+
+@pytest.mark.parametrize("command", ["show", "view"])
+def test_a_view_loads_nothing_that_only_other_commands_need(home: Home, command: str) -> None:
+    loaded = loaded_by(home, command, thread(1))
+
+    assert "codex_checkpoints.core.checkpoint.replay" in loaded
+    assert loaded & SLOW_TO_LOAD == set()
+    ours = {name.removeprefix("codex_checkpoints.") for name in loaded}
+    allowed = {"core.compaction", "core.compaction.ids"}  # the ids of new records
+    others = {
+        name
+        for name in ours - allowed
+        if any(f"{name}.".startswith(f"{each}.") for each in FOR_FEW)
+    }
+    assert others == set()
+
+
+def test_the_language_server_begins_without_its_operations(home: Home) -> None:
+    program = "import sys, codex_checkpoints.server; print(*sys.modules, file=sys.stderr)"
+    loaded = set(run_alone(home, sys.executable, "-c", program).stderr.decode().split())
+
+    assert "codex_checkpoints.protocol" in loaded
+    assert "watchdog" not in loaded
+    ours = {name for name in loaded if name.startswith("codex_checkpoints.operations.")}
+    assert ours == {"codex_checkpoints.operations.services"}
+
+
 # --- show and view -------------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ import contextlib
 import operator
 import os
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -151,7 +152,7 @@ class Index:
                 work(self._connection)
 
     def _read_rows(self) -> dict[str, Row]:
-        found = self._connection.execute("SELECT * FROM rollouts").fetchall()
+        found = self._connection.execute("SELECT * FROM rollouts")
         return {values[0]: _row(values) for values in found}
 
     def _replace(self, error: sqlite3.Error) -> None:
@@ -229,10 +230,17 @@ def _is_ours(connection: sqlite3.Connection) -> bool:
 
 
 def _row(values: tuple[Any, ...]) -> Row:
-    path, thread_id, rollout_id, archived, compressed, *look = values[:8]
+    # What many rows say alike is kept once.
+    path, thread_id, rollout_id, archived, compressed, *look, session_id, cwd = map(
+        _once, values[:10]
+    )
     # SQLite knows no booleans.
     where = Rollout(path, thread_id, rollout_id, bool(archived), bool(compressed), (*look,))
-    return Row(where, *values[8:])
+    return Row(where, session_id, cwd, *map(_once, values[10:]))
+
+
+def _once(value: Any) -> Any:  # noqa: ANN401 - of any column
+    return sys.intern(value) if type(value) is str else value
 
 
 def _values(row: Row) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ import functools
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
@@ -47,8 +48,9 @@ def parse_name(name: str) -> RolloutName | None:
     match = _NAME.fullmatch(name)
     if match is None:
         return None
-    thread_id = match[1].lower()
-    return RolloutName(thread_id, (match[2] or thread_id).lower(), match[3] is not None)
+    thread_id = sys.intern(match[1].lower())  # the rows say the same, thousands of times
+    rollout_id = sys.intern((match[2] or thread_id).lower())
+    return RolloutName(thread_id, rollout_id, match[3] is not None)
 
 
 def is_compressed(path: str) -> bool:
@@ -167,7 +169,7 @@ def find(path: str, *, archived: bool) -> Rollout | None:
         return None
     if not stat.S_ISREG(look.st_mode):
         return None
-    where = (path, name.thread_id, name.rollout_id)
+    where = (sys.intern(path), name.thread_id, name.rollout_id)
     return Rollout(*where, archived, name.compressed, look_of(look))
 
 
