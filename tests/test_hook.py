@@ -755,10 +755,13 @@ def test_a_session_that_is_resumed_as_it_was_left_is_given_the_digest_that_was_k
     assert first is not None
     ((path, text),) = kept(home)
 
+    # Between two calls Codex writes lines that are of no digest.
+    grow(home, r.tokens(1000), r.record("world_state", {"full": False}))
+
     done = alone(home, SERVED_AND_SEEN)
 
     assert json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"] == first
-    assert first.endswith(f"\n\n{json.loads(text)['digest']}")
+    assert first.endswith(f"\n\n{json.loads(text)['answer']['digest']}")
     assert path == str(home.path())
     assert b"codex_checkpoints.core.digest.composing" not in done.stderr.split()
     assert made_anew(home) == first
@@ -780,12 +783,26 @@ def gone_on(home: Home) -> None:
     grow(home, r.turn(r.user("Dry it.")))
 
 
+def unfinished(home: Home) -> None:
+    with home.path().open("ab") as file:
+        file.write(more(r.user("Dry it."), thread=SESSION, ordinal=900).rstrip(b"\n"))
+
+
+def written_anew(home: Home) -> None:
+    lines = home.path().read_bytes().replace(b"b.py", b"c.py")
+    home.path().write_bytes(lines)
+
+
 def compacted_again(home: Home) -> None:
     grow(home, r.compacted("Dried.", [{"type": "other"}]))
 
 
 @pytest.mark.parametrize(
-    "change", [pinned, other_files_ignored, a_smaller_budget, gone_on, compacted_again]
+    "change",
+    [
+        *(pinned, other_files_ignored, a_smaller_budget, gone_on, unfinished, written_anew),
+        compacted_again,
+    ],
 )
 def test_a_kept_digest_counts_only_where_all_that_it_is_made_of_is_the_same(
     home: Home, change: Callable[[Home], None]

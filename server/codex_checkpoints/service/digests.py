@@ -184,12 +184,22 @@ class Digests:
         before = None if whole else gathered.replaced_below
         return digest_v1(gathered, self.terms(row, budget, beside, before)).text
 
+    def reach(self, row: Row) -> int | None:
+        """Return to which size of its file `injected` reads from the same place on, None: to any.
+
+        Without a compaction in the file it reads the last bytes, and so from elsewhere each time.
+        """
+        place = self._last_compaction(row)
+        return row.rollout.size if place is None else place + _FAR
+
     def _near(self, row: Row) -> int:
         """Return how many bytes of the end of a file to read: from before its last compaction."""
+        place = self._last_compaction(row)
+        return _NEAR if place is None else row.rollout.size - place + _NEAR
+
+    def _last_compaction(self, row: Row) -> int | None:
         reader, size = self._sessions.catalogue.reader, row.rollout.size
-        least = max(0, size - _FAR)
-        place = last_line_with(reader, row.path, size, (COMPACTION,), least)
-        return _NEAR if place is None else size - place + _NEAR
+        return last_line_with(reader, row.path, size, (COMPACTION,), max(0, size - _FAR))
 
     def terms(
         self, row: Row, budget: int, beside: Collection[str] = (), before: int | None = None

@@ -119,8 +119,9 @@ class Hooking:
         from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - as above
 
         said = ["\n".join(texts(item)) for item in window.items if item.get("role") == "user"]
-        digest = Digests(self._sessions).injected(row, setting, said, whole=whole)
-        return Answer(digest, window.window_id)
+        digests = Digests(self._sessions)
+        digest = digests.injected(row, setting, said, whole=whole)
+        return Answer(digest, window.window_id, digests.reach(row))
 
     def _before(self, call: Call, row: Row) -> Given:
         """Store the checkpoint, and mark the last turn that has ended."""
