@@ -92,6 +92,9 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.onDidChangeConfiguration((event) => {
       // The trace setting is read at each request.
       const isOfTheLog = event.affectsConfiguration(`${SECTION}.trace`);
+      if (event.affectsConfiguration(`${SECTION}.codexHome`)) {
+        following.forget();
+      }
       if (event.affectsConfiguration(SECTION) && !isOfTheLog) {
         void server.restart();
       }

@@ -51,6 +51,13 @@ export class Following implements vscode.Disposable {
     this.look(null);
   }
 
+  /** Begin anew, as with sessions of another home: what is not there was not deleted. */
+  forget(): void {
+    this.#chosen = null;
+    this.#gone = null;
+    this.#current = null;
+  }
+
   /** Look again; calls during a look become one further look. */
   look(changes: Changes): void {
     if (this.#looking !== null) {

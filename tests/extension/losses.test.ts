@@ -54,7 +54,7 @@ const MUCH = loss({
 });
 
 test("beside a window stands how much was lost, read again, and whether it goes in circles", () => {
-  assert.equal(lossWords(MUCH), "3 lost · 3 read again · going round in circles");
+  assert.equal(lossWords(MUCH), "3 lost · 3 read again · reading the same files again");
   assert.equal(lossWords(loss({})), "");
 });
 
@@ -128,7 +128,10 @@ test("a window row tells of its losses, and a loop is a warning", () => {
   };
   const row = windowRow(window, MUCH, NOW);
 
-  assert.match(row.description, /^9 → 1 tokens · 3 lost · 3 read again · going round in circles/);
+  assert.match(
+    row.description,
+    /^9 → 1 tokens · 3 lost · 3 read again · reading the same files again/,
+  );
   assert.match(row.spoken, /3 lost/);
   assert.equal(row.colour, "list.warningForeground");
   assert.match(row.tooltip, /Codex received a checkpoint in it: 2026-11-20T11:01:00\.000Z/);

@@ -112,7 +112,7 @@ test("what is not known yet is not shown", () => {
 
 test("a row says that the work goes on in another session", () => {
   const row = sessionRow(session({ continuedBy: "another" }), NOW);
-  assert.match(row.spoken, /, goes on in a compacted session, /);
+  assert.match(row.spoken, /, continued in a compacted session, /);
 });
 
 test("a row without a title shows the task, and without both says so", () => {

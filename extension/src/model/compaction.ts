@@ -161,7 +161,7 @@ export function lossWords(loss: Loss): string {
   return dotted(
     count === null ? "losses not known" : count === 0 ? "" : `${count} lost`,
     loss.rereadsUnchanged === 0 ? "" : `${loss.rereadsUnchanged} read again`,
-    loss.loop ? "going round in circles" : "",
+    loss.loop ? "reading the same files again" : "",
   );
 }
 

@@ -42,7 +42,7 @@ function statesOf(session: SessionSummary): string[] {
     session.archived ? "archived" : "",
     session.parentSession === null ? "" : "subagent",
     isBranch(session) || session.madeBy !== null ? madeWords(session.madeBy ?? "fork", null) : "",
-    session.continuedBy === null ? "" : "goes on in a compacted session",
+    session.continuedBy === null ? "" : "continued in a compacted session",
     suspect > 0 ? counted(suspect, "1 suspect fact", `${suspect} suspect facts`) : "",
   ].filter((word) => word !== "");
 }
