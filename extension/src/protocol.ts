@@ -572,6 +572,37 @@ export interface SessionTimeline {
   readonly merged: number;
 }
 
+/** A session, one of its turns by id or number, and how many items of it to leave out. */
+export interface TranscriptParams {
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly offset: number;
+}
+
+/**
+ * A record of a turn: the beginning of its text, redacted, and how long all of it is.
+ *
+ * `kind` is `user`, `assistant`, `call`, `output`, `patch` or `summary`; `about` is the command
+ * that an output is of; `exitCode` is how it ended, null where the output does not tell.
+ */
+export interface TranscriptItem {
+  readonly ref: string;
+  readonly kind: string;
+  readonly text: string;
+  readonly total: number;
+  readonly about: string;
+  readonly exitCode: number | null;
+  readonly at: string | null;
+}
+
+/** A turn with its items from `offset` on; `nextOffset` is null where no more follow. */
+export interface TurnTranscript {
+  readonly turnId: string;
+  readonly turn: number | null;
+  readonly items: readonly TranscriptItem[];
+  readonly nextOffset: number | null;
+}
+
 /** Two turns by id or number; null is the current state, `toSessionId` that of the second. */
 export interface DiffParams {
   readonly sessionId: string;
@@ -1582,6 +1613,10 @@ export const LossesRequest = new RequestType<SessionParams, LossList, Refused>(
 
 export const TimelineRequest = new RequestType<SessionParams, SessionTimeline, Refused>(
   "checkpoints/timeline",
+);
+
+export const TranscriptRequest = new RequestType<TranscriptParams, TurnTranscript, Refused>(
+  "checkpoints/transcript",
 );
 
 export const DiffRequest = new RequestType<DiffParams, Difference, Refused>("checkpoints/diff");

@@ -30,6 +30,7 @@ import {
   type SessionSummary,
   ShowRequest,
   TimelineRequest,
+  TranscriptRequest,
 } from "./protocol.ts";
 import { errorText } from "./requests.ts";
 
@@ -170,6 +171,8 @@ class SessionPage {
       switch (message.kind) {
         case "record":
           return await documents.openRecord(session, message.ref, vscode.ViewColumn.Beside);
+        case "conversation":
+          return await this.#converse(message);
         case "turn":
           return await onTurn(this.#app, session, message.turnId, message.action);
         case "losses":
@@ -201,6 +204,12 @@ class SessionPage {
         this.page.complain(errorText(error), true);
       }
     }
+  }
+
+  async #converse({ turnId, offset }: { turnId: string; offset: number }): Promise<void> {
+    const asked = { sessionId: this.#sessionId, turnId, offset };
+    const part = await this.#app.server.request(TranscriptRequest, asked);
+    this.page.send({ kind: "conversation", offset, part });
   }
 
   #show(view: SessionView, isNewest: () => boolean): void {

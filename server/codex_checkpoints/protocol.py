@@ -107,6 +107,7 @@ METHODS = (
     _method("outline", "histories.outline", ""),
     _method("losses", "histories.losses", ""),
     _method("timeline", "histories.timeline", _READING),
+    _method("transcript", "histories.transcript", _READING),
     _method("diff", "histories.diff", ""),
     _method("mark", "marking.mark"),
     _method("marks", "marking.marks"),

@@ -7,7 +7,9 @@ import {
   heightOf,
   type PageRow,
   pageRows,
+  patchLines,
   sessionPageState,
+  spoken,
   spokenTurn,
   turnName,
   turnText,
@@ -87,6 +89,46 @@ test("a turn without a report stays as full as the one before", () => {
   const path = areaPath(rows, 100, { left: 0, top: 0, width: 20, height: 100 });
 
   assert.equal(path, "M0,100 L0,50 10,50 10,50 20,50 20,100 Z");
+});
+
+test("a command stands with its output and exit code, and a patch without its answer", () => {
+  const item = { at: null, exitCode: null, about: "", total: 4 };
+  const asked = [
+    { ...item, ref: "#1", kind: "user", text: "Fix it" },
+    { ...item, ref: "#2", kind: "call", text: "make check" },
+    {
+      ...item,
+      ref: "#3",
+      kind: "output",
+      about: "make check",
+      exitCode: 2,
+      text: "1 of",
+      total: 9000,
+    },
+    { ...item, ref: "#4", kind: "patch", text: "*** Begin Patch" },
+    { ...item, ref: "#5", kind: "output", about: "*** Begin Patch", text: "Success." },
+    { ...item, ref: "#6", kind: "call", text: "sleep 9" },
+  ];
+
+  assert.deepEqual(
+    spoken(asked).map(({ ref, kind, text, about, hasFailed }) => [
+      ref,
+      kind,
+      text,
+      about,
+      hasFailed,
+    ]),
+    [
+      ["#1", "user", "Fix it", "", false],
+      ["#3", "command", "make check", "exit code 2 · the first part of 9,000 characters", true],
+      ["#4", "patch", "*** Begin Patch", "", false],
+      ["#6", "command", "sleep 9", "", false],
+    ],
+  );
+  assert.deepEqual(
+    patchLines("@@\n-a\n+b\n c").map(({ kind }) => kind),
+    ["head", "goes", "comes", ""],
+  );
 });
 
 test("a page keeps its turn, and says what is to be done with one in known words", () => {

@@ -78,6 +78,20 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
     await front.getByText(/^Turn 1: Make the shop faster/).waitFor();
   });
 
+  await step(t, "the conversation of the chosen turn stands below, with exit codes", async () => {
+    await slider.focus();
+    await page.keyboard.press("Home");
+    for (let at = 1; at < 6; at++) {
+      await page.keyboard.press("ArrowRight");
+    }
+    const steps = front.locator(".steps > li");
+    await steps.filter({ hasText: "Step 6: make the price list faster" }).waitFor();
+    await steps.filter({ hasText: "make check" }).getByText("exit code 1").waitFor();
+    await steps.filter({ hasText: "Done." }).waitFor();
+    await isForEverybody(workbench, "conversation");
+    await page.keyboard.press("End");
+  });
+
   await step(t, "its table says the same in words", async () => {
     await front.getByRole("heading", { name: "All turns" }).click();
     const rows = front.getByRole("table", { name: "All turns" }).getByRole("row");

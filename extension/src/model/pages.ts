@@ -10,7 +10,7 @@ import {
   readMode,
   readOptions,
 } from "./restore.ts";
-import { readAction, type SessionView, type TurnAction } from "./sessionPage.ts";
+import { type Conversation, readAction, type SessionView, type TurnAction } from "./sessionPage.ts";
 
 /** An error with the buttons that mend it; `again` means that the page shows nothing current. */
 export interface Trouble {
@@ -20,13 +20,14 @@ export interface Trouble {
   readonly remedies: readonly Remedy[];
 }
 
-export type ToPage = Preview | Details | CompactionView | SessionView | Trouble;
+export type ToPage = Preview | Details | CompactionView | SessionView | Conversation | Trouble;
 
 /** A message of a page: `ready` when it takes messages, `options` to keep for its next load. */
 export type FromPage =
   | { readonly kind: "ready" | "again" | "cancel" | "resume" | "compare" | "compact" }
   | { readonly kind: "diff" | "copy" | "losses" }
   | { readonly kind: "turn"; readonly turnId: string; readonly action: TurnAction }
+  | { readonly kind: "conversation"; readonly turnId: string; readonly offset: number }
   | { readonly kind: "options" | "preview" | "restore"; readonly options: RestoreOptions }
   | { readonly kind: "budget"; readonly budget: number | null }
   | { readonly kind: "record"; readonly ref: string }
@@ -37,7 +38,18 @@ export type FromPage =
 /** Read a message of a page; null if it is not valid. */
 export function fromPage(value: unknown): FromPage | null {
   const given = Object(value) as Record<string, unknown>;
-  const { kind, options, sessionId, mode, budget, ref, turnId, action: asked, remedy } = given;
+  const {
+    kind,
+    options,
+    sessionId,
+    mode,
+    budget,
+    ref,
+    turnId,
+    action: asked,
+    remedy,
+    offset,
+  } = given;
   switch (kind) {
     case "ready":
     case "again":
@@ -61,6 +73,10 @@ export function fromPage(value: unknown): FromPage | null {
       const action = readAction(asked);
       return typeof turnId === "string" && action !== null ? { kind, turnId, action } : null;
     }
+    case "conversation":
+      return typeof turnId === "string" && Number.isInteger(offset)
+        ? { kind, turnId, offset: Number(offset) }
+        : null;
     case "goTo":
       return typeof sessionId === "string" ? { kind, sessionId } : null;
     case "another":

@@ -1,6 +1,13 @@
 /** The session page: how a session went, as a picture and in words (PAG-1, PAG-2). */
 
-import type { SessionDigest, TimelineEvent, TimelineTurn, TurnEntry } from "../protocol.ts";
+import type {
+  SessionDigest,
+  TimelineEvent,
+  TimelineTurn,
+  TranscriptItem,
+  TurnEntry,
+  TurnTranscript,
+} from "../protocol.ts";
 import type { CheckpointNode } from "./checkpoint.ts";
 import type { LineageRow } from "./lineage.ts";
 import { counted, cut, dotted, listed, plain, tokenCount } from "./text.ts";
@@ -41,6 +48,68 @@ export interface PageRow extends Omit<TimelineTurn, "turnId"> {
 }
 
 export type PageEvent = TimelineEvent & { readonly name: string };
+
+/** A part of what was said and done in a turn. */
+export interface Conversation {
+  readonly kind: "conversation";
+  readonly offset: number;
+  readonly part: TurnTranscript;
+}
+
+/** One step of a conversation; a command stands with its output. */
+export interface Spoken {
+  readonly ref: string;
+  readonly kind: "user" | "assistant" | "summary" | "command" | "patch";
+  /** What was said, or the command. */
+  readonly text: string;
+  /** What a command printed; empty for anything else. */
+  readonly printed: string;
+  /** How it ended, and what is left out, in words. */
+  readonly about: string;
+  readonly hasFailed: boolean;
+}
+
+/** The steps of a conversation in order; the call of an output that is there is left out. */
+export function spoken(items: readonly TranscriptItem[]): readonly Spoken[] {
+  const answered = new Set(items.map(({ about }) => about));
+  return items.flatMap((item): readonly Spoken[] => {
+    const { ref, kind, text, total, about, exitCode } = item;
+    const isCut = [...text].length < total;
+    const left = isCut ? `the first part of ${total.toLocaleString("en-US")} characters` : "";
+    const step = { ref, text, printed: "", about: left, hasFailed: false };
+    switch (kind) {
+      case "user":
+      case "assistant":
+      case "summary":
+      case "patch":
+        return [{ ...step, kind }];
+      case "call":
+        return answered.has(text) ? [] : [{ ...step, kind: "command" }];
+      default: {
+        if (isPatch(about)) {
+          return []; // it only says that the patch above was applied
+        }
+        const code = exitCode === null ? "" : `exit code ${exitCode}`;
+        const words = { text: about || "Output", printed: text, about: dotted(code, left) };
+        return [{ ...step, ...words, kind: "command", hasFailed: (exitCode ?? 0) !== 0 }];
+      }
+    }
+  });
+}
+
+function isPatch(about: string): boolean {
+  return about.includes("*** Begin Patch");
+}
+
+/** The lines of a patch, each with whether it comes, goes, or heads a file. */
+export function patchLines(text: string): readonly { text: string; kind: string }[] {
+  return text.split("\n").map((line) => {
+    const kind = /^\*\*\*|^@@/.test(line) ? "head" : (KINDS[line.charAt(0)] ?? "");
+    return { text: line, kind };
+  });
+}
+
+const KINDS: Readonly<Record<string, string>> = { "+": "comes", "-": "goes" };
 
 export type TurnAction = "mark" | "restore" | "compare" | "more";
 

@@ -4,14 +4,18 @@ import { digestParts } from "../model/compactionPage.ts";
 import type { Trouble } from "../model/pages.ts";
 import {
   areaPath,
+  type Conversation,
   eventsOf,
   type Frame,
   heightOf,
   near,
   type PageRow,
+  patchLines,
   type SessionPageState,
   type SessionView,
+  type Spoken,
   sessionPageState,
+  spoken,
   spokenTurn,
   type TurnAction,
   turnName,
@@ -32,11 +36,14 @@ import {
   time,
   troubleBox,
 } from "./draw.ts";
-import { partRows } from "./quotes.ts";
+import { link, partRows } from "./quotes.ts";
 
 /** Pixels: the room for names at the left of the picture and beside it, and its parts downwards. */
 const [LEFT, RIGHT, TOP, HEIGHT] = [64, 10, 22, 150];
 const FLOOR = TOP + HEIGHT;
+/** The pause in moving after which the conversation of a turn is asked for. */
+const REST_MS = 150;
+
 /** Pixels of a row of the lineage, and of the room for the dot at its beginning. */
 const [ROW, DOT] = [28, 6];
 const [EDITS, CHECKS, BOTTOM] = [FLOOR + 14, FLOOR + 30, FLOOR + 42];
@@ -50,6 +57,15 @@ class SessionPage {
   readonly #slider = el("input", { id: "turn", type: "range", min: "1", step: "1" });
   readonly #pointed = el("p", { class: "quiet pointed", aria: { hidden: "true" } });
   readonly #turn = el("section", { class: "turn", aria: { label: "The chosen turn" } });
+  readonly #steps = el("ol", { class: "steps" });
+  readonly #more = button("Show More", { class: "second" }, () => this.#ask(this.#next ?? 0));
+  readonly #conversation = el(
+    "details",
+    { id: "conversation" },
+    el("summary", {}, el("h2", {}, "Conversation")),
+    this.#steps,
+    this.#more,
+  );
   readonly #kept = el("div");
   readonly #lineage = el("section", { class: "block lineage" });
   readonly #lines = el("div", { class: "lines", aria: { hidden: "true" } });
@@ -59,6 +75,10 @@ class SessionPage {
   #state: SessionPageState;
   #drawn = "";
   #tree = "";
+  /** The row whose conversation is shown, as it was then, and where more of it begins. */
+  #told = "";
+  #next: number | null = null;
+  #asking: number | undefined;
 
   constructor(view: SessionView) {
     this.#view = view;
@@ -73,6 +93,8 @@ class SessionPage {
     });
     this.#chart.addEventListener("mousemove", (event) => this.#point(at(event)));
     this.#chart.addEventListener("mouseleave", () => this.#point(null));
+    this.#conversation.open = true;
+    this.#conversation.addEventListener("toggle", () => this.#converse());
     this.#table.addEventListener("toggle", () => this.#showTable());
     new ResizeObserver(() => this.#draw()).observe(this.#chart);
     new ResizeObserver(() => this.#drawLineage()).observe(this.#lines);
@@ -96,6 +118,7 @@ class SessionPage {
         this.#pointed,
       ),
       this.#turn,
+      this.#conversation,
       this.#kept,
       this.#lineage,
       this.#digest,
@@ -168,6 +191,38 @@ class SessionPage {
     this.#draw();
     this.#point(null);
     keepingFocus(() => fill(this.#turn, ...this.#turnParts(row)));
+    this.#converse();
+  }
+
+  /** Ask for the conversation of the chosen turn, when the choice has rested. */
+  #converse(): void {
+    const row = this.#view.rows[this.#chosen];
+    const wanted = row === undefined ? "" : JSON.stringify(row);
+    if (wanted === this.#told || !this.#conversation.open) {
+      return;
+    }
+    this.#told = wanted;
+    window.clearTimeout(this.#asking);
+    this.#asking = window.setTimeout(() => this.#ask(0), REST_MS);
+  }
+
+  #ask(offset: number): void {
+    const row = this.#view.rows[this.#chosen];
+    if (row !== undefined) {
+      send({ kind: "conversation", turnId: row.turnId, offset });
+    }
+  }
+
+  /** Show a part of a conversation, unless another turn was chosen meanwhile. */
+  tell({ offset, part }: Conversation): void {
+    if (part.turnId !== this.#view.rows[this.#chosen]?.turnId) {
+      return;
+    }
+    const steps = spoken(part.items).map(stepRow);
+    const before = offset === 0 ? [] : [...this.#steps.children];
+    keepingFocus(() => fill(this.#steps, ...before, ...steps));
+    this.#next = part.nextOffset;
+    this.#more.hidden = part.nextOffset === null;
   }
 
   #turnParts(row: PageRow | undefined): readonly Child[] {
@@ -385,6 +440,53 @@ function nameAt(text: string, place: number): HTMLElement {
   return made;
 }
 
+/** A step of a conversation: what was said, or a command with its output folded. */
+function stepRow({ ref, kind, text, printed, about, hasFailed }: Spoken): HTMLElement {
+  const head = el(
+    "div",
+    { class: "who" },
+    el("span", {}, WHO[kind]),
+    link(ref, ref),
+    el("span", { class: hasFailed ? "failed" : "about" }, about),
+  );
+  if (kind === "patch") {
+    const lines = patchLines(text).map((line) =>
+      el("div", { class: `piece ${line.kind}` }, line.text === "" ? " " : line.text),
+    );
+    return el("li", { class: `step ${kind}` }, head, el("div", { class: "text" }, ...lines));
+  }
+  if (kind !== "command") {
+    return el(
+      "li",
+      { class: `step ${kind}` },
+      head,
+      el("div", { class: "words" }, ...linesOf(text)),
+    );
+  }
+  const command = el("code", {}, text);
+  const folded = el("summary", {}, command);
+  const body =
+    printed.trim() === ""
+      ? command
+      : el("details", {}, folded, el("div", { class: "text" }, ...linesOf(printed)));
+  return el("li", { class: `step ${kind}` }, head, body);
+}
+
+const WHO: Readonly<Record<Spoken["kind"], string>> = {
+  user: "You",
+  assistant: "Codex",
+  summary: "Summary of a compaction",
+  command: "Ran",
+  patch: "Changed",
+};
+
+function linesOf(text: string): readonly HTMLElement[] {
+  return text
+    .replace(/\n$/, "")
+    .split("\n")
+    .map((line) => el("div", {}, line === "" ? " " : line));
+}
+
 function noDigest(digest: SessionView["digest"]): string {
   if (digest === null) {
     return "Reading the session…";
@@ -449,6 +551,8 @@ listen((message) => {
       shown.show(message);
     }
     drawn = news;
+  } else if (message.kind === "conversation") {
+    shown?.tell(message);
   } else if (message.kind === "trouble") {
     drawn = "";
     if (shown === null) {

@@ -19,6 +19,8 @@ from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.summaries import Receipt
 from codex_checkpoints.service.timelines import SessionTimeline, TimelineEvent
 from codex_checkpoints.service.timelines import timeline as timeline_of
+from codex_checkpoints.service.transcripts import TranscriptItem, TurnTranscript
+from codex_checkpoints.service.transcripts import transcript as transcript_of
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 
@@ -28,6 +30,7 @@ __all__ = [
     "SessionTimeline",
     "TimelineEvent",
     "TimelineTurn",
+    "TranscriptItem",
 ]  # for doors
 
 
@@ -130,6 +133,15 @@ class DiffParams:
 
 
 @frozen
+class TranscriptParams:
+    """A session, one of its turns by id or number, and how many items of it to leave out."""
+
+    session_id: str
+    turn_id: str
+    offset: int = 0
+
+
+@frozen
 class Difference:
     """What changed between the ends of two turns.
 
@@ -192,6 +204,11 @@ def outline(services: Services, params: SessionParams) -> Outline:
 def timeline(services: Services, params: SessionParams) -> SessionTimeline:
     """Return the turns of a session and its events, at most 400 rows."""
     return timeline_of(services.sessions, params.session_id)
+
+
+def transcript(services: Services, params: TranscriptParams) -> TurnTranscript:
+    """Return what was said and done in a turn, at most 200 items at a time."""
+    return transcript_of(services.sessions, params.session_id, params.turn_id, params.offset)
 
 
 def losses(services: Services, params: SessionParams) -> LossList:

@@ -283,10 +283,10 @@ class Digests:
     def _read(self, row: Row, until: int | None, last: int | None) -> tuple[Replay, Gathered]:
         replay = Replay()
         gathering = Gathering(replay, row.session_id)
-        self._pass_over(row, replay, until, last)
+        self.read_over(row, replay, until, last)
         return replay, gathering.gathered()
 
-    def _pass_over(self, row: Row, replay: Replay, until: int | None, last: int | None) -> None:
+    def read_over(self, row: Row, replay: Replay, until: int | None, last: int | None) -> None:
         """Read a session with a replay, up to a position and a `seq`."""
         catalogue = self._sessions.catalogue
         replay.until = replay.until if until is None else until
@@ -426,7 +426,7 @@ class Digests:
             read.add(at.session_id)
             replay = Replay()
             recall = Recall(replay, is_named, part or partial(shown, ignored=ignored), most)
-            self._pass_over(at, replay, None, last)
+            self.read_over(at, replay, None, last)
             counted = enumerate(recall.turns.counting(), 1)
             gone = {turn.turn_id for turn in recall.turns.turns if turn.rolled_back}
             entries = [each for each in recall.entries if rolled_back or each.turn_id not in gone]

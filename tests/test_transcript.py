@@ -1,0 +1,76 @@
+"""The conversation of one turn: its records in order, whole turns and no others, redacted."""
+
+import pytest
+
+import rollouts as r
+from codex_checkpoints.service.transcripts import MOST_ITEMS, TurnTranscript, transcript
+from homes import Home, refusal, thread
+
+SECRET = "ghp_" + "a1B2" * 9
+WORK = (
+    r.turn(
+        r.user("Fix the login"),
+        r.assistant("I look."),
+        r.shell(f"TOKEN={SECRET} pytest -q", "1 failed", exit_code=1, status="failed"),
+        r.patch(update="auth.py"),
+        r.assistant("Fixed."),
+    ),
+    r.turn(r.user("Thanks"), r.assistant("You are welcome.")),
+)
+
+
+def read(home: Home, turn: str, offset: int = 0) -> TurnTranscript:
+    with home.house() as house:
+        return transcript(house.sessions, thread(1), turn, offset)
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_a_turn_is_told_in_order_each_record_once(home: Home, form: r.Form):
+    home.put(r.rollout(r.session(form), *WORK))
+
+    found = read(home, "1")
+
+    assert (found.turn, found.turn_id, found.next_offset) == (1, "t1", None)
+    assert [each.kind for each in found.items] == [
+        *("user", "assistant", "call", "output", "patch", "output", "assistant"),
+    ]
+    texts = [each.text for each in found.items]
+    assert (texts[0], texts[-1]) == ("Fix the login", "Fixed.")
+    assert [each.text for each in read(home, "t2").items] == ["Thanks", "You are welcome."]
+
+
+def test_an_output_has_its_command_and_how_it_ended_and_no_secret(home: Home):
+    home.put(r.rollout(r.session("legacy"), *WORK))
+
+    output = next(each for each in read(home, "1").items if each.kind == "output")
+
+    assert (output.exit_code, output.text) == (1, "1 failed")
+    assert output.about.endswith("pytest -q")
+    assert SECRET not in repr(read(home, "1"))
+
+
+def test_a_long_turn_comes_in_parts(home: Home):
+    said = (r.assistant(f"Step {number}") for number in range(MOST_ITEMS + 5))
+    home.put(r.rollout(r.session(), r.turn(r.user("Go"), *said)))
+
+    first = read(home, "1")
+    rest = read(home, "1", MOST_ITEMS)
+
+    assert first.next_offset == MOST_ITEMS
+    assert (len(first.items), len(rest.items), rest.next_offset) == (MOST_ITEMS, 6, None)
+    assert rest.items[-1].text == f"Step {MOST_ITEMS + 4}"
+
+
+def test_a_turn_that_is_not_there_is_refused(home: Home):
+    home.put(r.rollout(r.session(), *WORK))
+
+    assert refusal(lambda: read(home, "9")).code == "unknown_turn"
+    assert refusal(lambda: read(home, "1", -1)).code == "invalid_payload"
+
+
+def test_what_stands_before_a_turn_changes_nothing(home: Home):
+    before = (r.turn(r.user(f"{n}"), r.shell("make", "ok")) for n in range(5))
+    home.put(r.rollout(r.session(), *before, *WORK))
+
+    assert [each.text for each in read(home, "7").items] == ["Thanks", "You are welcome."]
+    assert read(home, "6").items[0].text == "Fix the login"
