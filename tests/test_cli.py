@@ -288,7 +288,8 @@ print(sorted(heavy & set(sys.modules)), code, file=sys.stderr)
 
 
 LOADED = """
-import sys
+import os, sys
+os._exit = sys.exit
 from codex_checkpoints import __main__ as command
 try:
     command.main()

@@ -5,7 +5,14 @@ Codex waits for `mcp` and `hook`, so these are loaded alone.  So is the answer t
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import os
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def main() -> int:
@@ -31,9 +38,21 @@ def _run() -> int:
         from codex_checkpoints import hook
 
         return hook.main(sys.argv[2:])
+    gc.set_threshold(50_000, 20, 20)  # most commands end before there is much to collect
     from codex_checkpoints import cli
 
-    return cli.main()
+    code = cli.main()
+    if sys.argv[1:2] not in [["serve"], ["watch"]]:
+        _leave(code)
+    return code
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process: an orderly shutdown takes a tenth of the time of a command."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
