@@ -366,7 +366,7 @@ def test_times_of_another_zone_are_ordered_as_what_they_are(home: Home):
     home.put(chat("between", 3), 3)
 
     assert titles(home) == ["late", "between", "early"]
-    assert [item.updated_at[11:] for item in listed(home)] == [
+    assert [item.updated_at and item.updated_at[11:] for item in listed(home)] == [
         "15:00:04.000Z",
         "10:00:04.000Z",
         "05:00:04.000Z",

@@ -126,7 +126,9 @@ export class Following implements vscode.Disposable {
       ),
     );
     const all = lists.flatMap((list) => list.items);
-    return lists.length === 1 ? all : all.sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
+    return lists.length === 1
+      ? all
+      : all.sort((a, b) => ((a.updatedAt ?? "") < (b.updatedAt ?? "") ? 1 : -1));
   }
 
   async #find(id: string, here: readonly SessionSummary[]): Promise<SessionSummary | null> {

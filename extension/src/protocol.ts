@@ -1206,6 +1206,7 @@ export interface RestoreDetails {
  * Which sessions to list: those in or below `cwd`, and not in or below `outside`.
  *
  * `search` looks in title, task, folder and id; `cursor` is the `nextCursor` of the last answer.
+ * `read` reads every session whole first, which takes long; else what is not known is null.
  */
 export interface SessionsParams {
   readonly cwd: string | null;
@@ -1214,6 +1215,7 @@ export interface SessionsParams {
   readonly search: string | null;
   readonly limit: number | null;
   readonly cursor: string | null;
+  readonly read: boolean;
   readonly workDoneToken: number | string | null;
 }
 
@@ -1225,7 +1227,7 @@ export interface Git {
 }
 
 /**
- * One session in a list.
+ * One session in a list; what is null is not known before the session was read whole.
  *
  * `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
  * compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
@@ -1239,28 +1241,28 @@ export interface SessionSummary {
   readonly cwd: string | null;
   readonly title: string | null;
   readonly task: string | null;
-  readonly updatedAt: string;
+  readonly updatedAt: string | null;
   readonly cliVersion: string | null;
   readonly model: string | null;
   readonly contextTokens: number | null;
-  readonly contextTokensSource: string;
+  readonly contextTokensSource: string | null;
   readonly contextWindow: number | null;
-  readonly windows: number;
-  readonly compactions: number;
-  readonly suspectFacts: number;
+  readonly windows: number | null;
+  readonly compactions: number | null;
+  readonly suspectFacts: number | null;
   readonly live: boolean;
   readonly archived: boolean;
   readonly forkedFrom: string | null;
   readonly parentSession: string | null;
   readonly continuedBy: string | null;
-  readonly turns: number;
-  readonly seq: number;
+  readonly turns: number | null;
+  readonly seq: number | null;
   readonly named: boolean;
   readonly markers: number;
   readonly branches: number;
   readonly madeBy: string | null;
-  readonly nearlyFull: boolean;
-  readonly overWindow: boolean;
+  readonly nearlyFull: boolean | null;
+  readonly overWindow: boolean | null;
   readonly git: Git | null;
   readonly offer: Offer | null;
 }

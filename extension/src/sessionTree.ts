@@ -32,6 +32,7 @@ import {
   LossesRequest,
   type Marker,
   MarksRequest,
+  SessionRequest,
   type SessionSummary,
   SessionsRequest,
   type Window,
@@ -232,13 +233,24 @@ export class SessionTree extends Tree<SessionNode> {
   }
 
   /** Source, markers, branches, subagents and windows of a session. */
-  async #belowSession(row: SessionRow): Promise<SessionNode[]> {
+  async #belowSession(shown: SessionRow): Promise<SessionNode[]> {
+    const row = await this.#readWhole(shown);
     const [markers, { source, branches }, windows] = await Promise.all([
       this.#markers(row),
       this.#branches(row),
       this.#windows(row),
     ]);
     return [...source, ...markers, ...branches, ...row.children, ...windows];
+  }
+
+  /** The row with all that there is to know; of most sessions only the ends were read before. */
+  async #readWhole(row: SessionRow): Promise<SessionRow> {
+    const { sessionId, seq } = row.session;
+    if (seq !== null) {
+      return row;
+    }
+    const { summary } = await this.server.request(SessionRequest, { sessionId });
+    return { ...row, session: summary };
   }
 
   async #markers({ group, session }: SessionRow): Promise<SessionNode[]> {

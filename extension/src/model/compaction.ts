@@ -237,7 +237,10 @@ function rereadLines(loss: Loss): string[] {
 type AskLosses = (sessionId: string) => Promise<readonly Loss[] | null>;
 
 export class KnownLosses {
-  readonly #known = new Map<string, { readonly seq: number; readonly items: readonly Loss[] }>();
+  readonly #known = new Map<
+    string,
+    { readonly seq: number | null; readonly items: readonly Loss[] }
+  >();
   readonly #asking = new Set<string>();
   readonly #ask: AskLosses;
   readonly #found: () => void;
@@ -256,7 +259,7 @@ export class KnownLosses {
     return known?.items ?? [];
   }
 
-  async #look(sessionId: string, seq: number): Promise<void> {
+  async #look(sessionId: string, seq: number | null): Promise<void> {
     this.#asking.add(sessionId);
     const items = await this.#ask(sessionId);
     this.#asking.delete(sessionId);
@@ -283,8 +286,10 @@ export class Hints {
 
   /** Whether a hint is due: at most one a window, also when the offer goes away in a running turn. */
   isDue({ sessionId, windows, offer, updatedAt }: SessionSummary): boolean {
-    const isShown = windows <= (this.#shown.get(sessionId) ?? 0);
-    if (offer === null || isShown || Date.parse(updatedAt) < this.#since) {
+    if (windows === null || offer === null) {
+      return false;
+    }
+    if (windows <= (this.#shown.get(sessionId) ?? 0) || Date.parse(updatedAt ?? "") < this.#since) {
       return false;
     }
     this.#shown.set(sessionId, windows);

@@ -77,9 +77,10 @@ export function isBranch(session: SessionSummary): boolean {
   return session.forkedFrom !== null && session.parentSession === null;
 }
 
+/** Whether there is something below it; of one that was not read yet, unfolding it tells. */
 export function hasBelow(session: SessionSummary): boolean {
   const { markers, branches, compactions } = session;
-  return markers > 0 || branches > 0 || (compactions ?? 0) > 0 || isBranch(session);
+  return markers > 0 || branches > 0 || compactions !== 0 || isBranch(session);
 }
 
 /** The context value of its row, for the menu conditions in package.json. */
@@ -133,7 +134,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export function byDay(sessions: readonly SessionSummary[], now: number) {
   const midnight = new Date(now).setHours(0, 0, 0, 0);
   return grouped(sessions, ({ updatedAt }) => {
-    const days = Math.ceil((midnight - Date.parse(updatedAt)) / DAY_MS);
+    const days = Math.ceil((midnight - Date.parse(updatedAt ?? "")) / DAY_MS);
     return days <= 0 ? "Today" : days === 1 ? "Yesterday" : days < 7 ? "This Week" : "Older";
   });
 }
@@ -261,7 +262,7 @@ export function isWanted(session: SessionSummary, filter: Filter): boolean {
 
 export function sessionsParams(some: Partial<SessionsParams>): SessionsParams {
   const all = { archived: false, search: null, limit: null, cursor: null, workDoneToken: null };
-  return { cwd: null, outside: [], ...all, ...some };
+  return { cwd: null, outside: [], read: false, ...all, ...some };
 }
 
 /** Request pages until `wanted` sessions pass `keep`; `more` tells whether there are further ones. */

@@ -32,8 +32,8 @@ export function cut(text: string, most: number): string {
 }
 
 /** The time since a stamp in one short word; empty for an invalid stamp. */
-export function age(stamp: string, now: number): string {
-  const minutes = Math.floor((now - Date.parse(stamp)) / 60_000);
+export function age(stamp: string | null, now: number): string {
+  const minutes = Math.floor((now - Date.parse(stamp ?? "")) / 60_000);
   if (Number.isNaN(minutes)) {
     return "";
   }
@@ -50,7 +50,7 @@ export function age(stamp: string, now: number): string {
 }
 
 /** The same as a phrase: `2m ago`, `now`. */
-export function ago(stamp: string, now: number): string {
+export function ago(stamp: string | null, now: number): string {
   const since = age(stamp, now);
   return since === "" || since === "now" ? since : `${since} ago`;
 }

@@ -88,7 +88,7 @@ def refresh_for_session(services: Terminal, options: argparse.Namespace) -> None
     """
     services.look_around()
     row = services.sessions.find(options.session_id)
-    if row.history_mode is None and not row.turns:
+    if row.history_mode is None and row.turns == 0:
         output.say(f"{row.path}: neither the head of a session nor a turn; is it a session file?")
 
 

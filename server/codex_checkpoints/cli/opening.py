@@ -14,8 +14,8 @@ from codex_checkpoints.cli import output
 from codex_checkpoints.operations.services import Services
 
 if TYPE_CHECKING:
-    from codex_checkpoints.presentation.terminal import Bar
     from codex_checkpoints.service.reading.catalogue import Progress
+    from codex_checkpoints.service.sessions import Report
 
 
 class Terminal(Services):
@@ -43,25 +43,34 @@ class Terminal(Services):
         place = self.where.codex_home
         if not os.path.isdir(place):
             output.say(f"there is no folder {place}")
-        bar = _bar() if sys.stderr.isatty() else None
-
-        def report(progress: Progress) -> bool:
-            if bar is not None:
-                bar.show(progress)
-            return True
-
-        try:
+        with _bar() as report:
             self.sessions.refresh(report)
-        finally:
-            if bar is not None:
-                bar.clear()
         assembly.settle_prepared(self.sessions)
 
+    def read_all(self) -> None:
+        """Read every session whole, with a progress bar on a terminal."""
+        with _bar() as report:
+            self.sessions.read_all(report)
 
-def _bar() -> Bar:
+
+@contextlib.contextmanager
+def _bar() -> Generator[Report | None]:
+    """Draw the progress that a block reports, on a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
     from codex_checkpoints.presentation.terminal import Bar
 
-    return Bar(sys.stderr, output.width(sys.stderr))
+    bar = Bar(sys.stderr, output.width(sys.stderr))
+
+    def report(progress: Progress) -> bool:
+        bar.show(progress)
+        return True
+
+    try:
+        yield report
+    finally:
+        bar.clear()
 
 
 @contextlib.contextmanager

@@ -54,6 +54,7 @@ def add(commands: Commands) -> None:
         flag("--archived", "the archived ones instead"),
         value("--search", "TEXT", "in title, task, folder and id"),
         value("--limit", "N", "at most so many", type=positive),
+        flag("--read", "read every session whole first, so that nothing is unknown"),
     )
     commands.add("sessions", "list the sessions, newest first", _sessions, *chosen, JSON)
     add = partial(commands.add, before=refresh_for_session)

@@ -69,6 +69,10 @@ class Services:
         """Return whether the operation is cancelled and can still be stopped."""
         return False
 
+    def read_all(self) -> None:
+        """Read every session whole."""
+        self.sessions.read_all()
+
     def commit(self) -> None:
         """Make the operation uncancellable; raises `Cancelled` if it is cancelled already."""
 

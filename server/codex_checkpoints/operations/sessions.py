@@ -22,6 +22,7 @@ class SessionsParams:
     """Which sessions to list: those in or below `cwd`, and not in or below `outside`.
 
     `search` looks in title, task, folder and id; `cursor` is the `nextCursor` of the last answer.
+    `read` reads every session whole first, which takes long; else what is not known is null.
     """
 
     cwd: str | None = None
@@ -30,6 +31,7 @@ class SessionsParams:
     search: str | None = None
     limit: int | None = None
     cursor: str | None = None
+    read: bool = False
     work_done_token: int | str | None = None
 
 
@@ -69,6 +71,8 @@ def listed(services: Services, params: SessionsParams) -> SessionList:
     """Return a page of the list."""
     if params.cursor is None:
         services.look_again()
+    if params.read:
+        services.read_all()
     return services.sessions.summaries.page(filled(ThreadQuery, params))
 
 

@@ -32,7 +32,7 @@ def session_lines(page: sessions.SessionList, screen: Screen, now: float) -> lis
         age = _age(item.updated_at, now)
         head = f"{age:>5}  {_meter(item):>5}  {folder}{plain(item.session_id)[:13]}  "
         marks = " ●" if item.live else ""
-        marks += f" !{item.suspect_facts}" if item.suspect_facts > 0 else ""
+        marks += f" !{item.suspect_facts}" if item.suspect_facts else ""
         marks += "" if item.parent_session is None else " (subagent)"
         label = plain(item.title or item.task or "(no message yet)")
         label = screen.behind(head + marks, label)
@@ -121,7 +121,9 @@ def change_line(session_id: str, words: str, reason: str, screen: Screen) -> str
     return f"{screen.tinted(DIM, head)}  {plain(words)}"
 
 
-def _age(stamp: str, now: float) -> str:
+def _age(stamp: str | None, now: float) -> str:
+    if stamp is None:
+        return "-"
     try:
         seconds = max(0.0, now - datetime.fromisoformat(stamp).timestamp())
     except (ValueError, OverflowError):

@@ -184,7 +184,8 @@ class App:
             async with self._calling(assembled.sessions, pace, title, token) as work, turn:
                 return await _in_steps(run, work.do, work.wait)
         finally:
-            for session_ids, reason in request.changes:
+            completed = assembled.sessions.catalogue.take_completed()
+            for session_ids, reason in (*request.changes, (tuple(sorted(completed)), "rollout")):
                 self._notify(session_ids, reason)
             if request.has_shown:
                 self._wake.set()  # there may be folders to watch

@@ -124,7 +124,7 @@ def _of_codex(connection: Connection, rows: Iterable[Row]) -> Iterator[Finding]:
         message = "There is no Codex CLI on the PATH, and no Codex has called us yet."
         way_out = "Install Codex, or start it where this program is connected."
         yield Finding("codex_not_found", "info", message, None, 1, way_out)
-    newest = sorted(rows, key=lambda row: row.updated_at or "", reverse=True)[:_RECENT]
+    newest = sorted(rows, key=lambda row: row.at, reverse=True)[:_RECENT]
     old = [row for row in newest if has_hooks(row.cli_version) is False]
     if old:
         versions = ", ".join(sorted({row.cli_version or "" for row in old}))
@@ -243,8 +243,9 @@ class Diagnosis:
 def diagnose(
     sessions: Sessions, problems: tuple[str, ...] = (), connection: Examined | None = None
 ) -> Diagnosis:
-    """Check folders, index and sessions; `problems` are those of the settings."""
+    """Check folders, index and sessions, all read whole; `problems` are those of the settings."""
     catalogue = sessions.catalogue
+    sessions.read_all()  # the ends of a file do not tell what was skipped in it
     rows = tuple(catalogue.rows().values())
     skipped = {row.path: skipped_of(row) for row in rows if row.skipped}
     config, settings = os.path.join(sessions.records.state_dir, "config.toml"), sessions.settings

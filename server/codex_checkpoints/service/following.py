@@ -137,6 +137,7 @@ class Follower:
         """Update the checkpoints of the followed sessions, after a first refresh."""
         self._lives_changed()
         changed = self._keep(self._followed())
+        changed |= self.sessions.catalogue.take_completed()
         self.sessions.take_unreported()
         self._choose_folders()
         return _changed(changed, "rollout")
@@ -288,7 +289,7 @@ class Follower:
         if self._newest[0] is not current:
             active = (row for row in current.values() if not row.archived)
             count = self.sessions.settings.followed_sessions
-            newest = heapq.nlargest(count, active, key=lambda row: row.updated_at or "")
+            newest = heapq.nlargest(count, active, key=lambda row: row.at)
             self._newest = current, newest
         followed = {row.session_id: row for row in self._newest[1]}
         followed |= {row.session_id: row for row in self._current([*self._live, *self._attended])}

@@ -226,7 +226,13 @@ class Sessions:
     def take_unreported(self) -> set[str]:
         """Return, once, the sessions that any refresh found changed or that were changed here."""
         unreported, self._unreported = self._unreported | self.threads.take_changed(), set()
-        return unreported
+        return unreported | self.catalogue.take_completed()
+
+    def read_all(self, report: Report | None = None) -> None:
+        """Read every session whole of which only the ends were read; stops as `refresh` does."""
+        for progress in self.catalogue.read_whole():
+            if report is not None and not report(progress):
+                raise Cancelled
 
     def detail(self, session: str) -> SessionDetail:
         """Return one session with its turns."""
@@ -339,5 +345,6 @@ class Sessions:
         """Return the row and the file of a session, read to its end; refuses as `find`."""
         row = self.find(session)
         if row.path in self.catalogue.rows():
-            return row, self.catalogue.open(row)
+            opened = self.catalogue.open(row)
+            return self.catalogue.now(row), opened
         return row, self.catalogue.read(row)

@@ -40,7 +40,7 @@ class Git:
 
 @frozen
 class SessionSummary:
-    """One session in a list.
+    """One session in a list; what is null is not known before the session was read whole.
 
     `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
     compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
@@ -54,28 +54,28 @@ class SessionSummary:
     cwd: str | None
     title: str | None
     task: str | None
-    updated_at: str
+    updated_at: str | None
     cli_version: str | None
     model: str | None
     context_tokens: int | None
-    context_tokens_source: str
+    context_tokens_source: str | None
     context_window: int | None
-    windows: int
-    compactions: int
-    suspect_facts: int
+    windows: int | None
+    compactions: int | None
+    suspect_facts: int | None
     live: bool
     archived: bool
     forked_from: str | None
     parent_session: str | None
     continued_by: str | None
-    turns: int
-    seq: int
+    turns: int | None
+    seq: int | None
     named: bool
     markers: int
     branches: int
     made_by: str | None
-    nearly_full: bool
-    over_window: bool
+    nearly_full: bool | None
+    over_window: bool | None
     git: Git | None
     offer: Offer | None
 
@@ -196,9 +196,12 @@ class Summaries:
         session_id, named = row.session_id, self._named()
         continued_by = self._compactions.continued_by(session_id) if session_id in noted else None
         source = "reported" if row.context_source == "reported" else "estimated"
-        state = offering.Between(not row.turn_open, row.context_tokens, source, row.context_window)
+        ended = row.turn_open is False
+        state = offering.Between(ended, row.context_tokens, source, row.context_window)
+        # A session of which only the ends were read may have used tokens, and a window.
+        told = row.context_source is not None and not (row.is_glance and row.context_window is None)
         offer = None
-        if not row.archived and not continued_by:  # by reported tokens alone (JUN-28)
+        if told and not row.archived and not continued_by:  # by reported tokens alone (JUN-28)
             offer = offering.offer(self._settings.compaction_offer, state, named)
         below = (base.session_id for base in self._catalogue.chains.below(row))
         return SessionSummary(
@@ -207,11 +210,11 @@ class Summaries:
             cwd=row.cwd,
             title=title_of(row, name),
             task=row.task,
-            updated_at=row.updated_at or "",
+            updated_at=row.updated_at,
             cli_version=row.cli_version,
             model=row.model,
             context_tokens=row.context_tokens,
-            context_tokens_source=row.context_source or "estimated",
+            context_tokens_source=row.context_source,
             context_window=offering.window(row.context_window, named),
             windows=row.windows,
             compactions=row.compactions,
@@ -227,8 +230,8 @@ class Summaries:
             markers=self._marker_count(session_id),
             branches=branches.get(session_id, 0),
             made_by=self._made_by(row),
-            nearly_full=offering.is_nearly_full(state, named),
-            over_window=state.is_impossible,
+            nearly_full=offering.is_nearly_full(state, named) if told else None,
+            over_window=state.is_impossible if told else None,
             git=Git(*orjson.loads(row.git)) if row.git else None,
             offer=offer,
         )
@@ -242,7 +245,9 @@ class Summaries:
         sources = map(source_of, self._catalogue.current().values())
         return Counter(source for source in sources if source is not None)
 
-    def _suspect(self, row: Row) -> int:
+    def _suspect(self, row: Row) -> int | None:
+        if row.is_glance:
+            return None
         try:
             opened = self._catalogue.open(row)
             checkpoint = self._projections.current(opened)

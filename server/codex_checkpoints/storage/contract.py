@@ -11,7 +11,8 @@ tests/threads/test_contract.py tests both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Protocol
@@ -180,7 +181,9 @@ class Row:
     `updated_at` the time of the last record, UTC; `recorded_name` a name in the history; `scratch`
     marks a session that was made only for a summary; `turn_open` a last turn without an end; `git`
     is JSON: the commit, branch and URL of the repository; `problems` and `skipped` are for
-    `doctor`; `error` is the reason why it is unreadable.
+    `doctor`; `error` is the reason why it is unreadable.  What is None in the row of a rollout that
+    was not read whole (`is_glance`) is not known: `windows`, `compactions`, `turns` and `seq`
+    always, and other fields where its ends do not tell (rules, "Lists").
     """
 
     rollout: Rollout
@@ -197,11 +200,11 @@ class Row:
     context_tokens: int | None = None
     context_source: str | None = None
     context_window: int | None = None
-    windows: int = 1
-    compactions: int = 0
-    turns: int = 0
-    turn_open: bool = False
-    seq: int = -1
+    windows: int | None = None
+    compactions: int | None = None
+    turns: int | None = None
+    turn_open: bool | None = None
+    seq: int | None = None
     forked_from: str | None = None
     parent_session: str | None = None
     base_rollout: str | None = None
@@ -210,6 +213,16 @@ class Row:
     problems: str = ""
     skipped: str = ""
     error: str | None = None
+
+    @property
+    def is_glance(self) -> bool:
+        """Return whether only the ends of the rollout were read."""
+        return self.seq is None and self.error is None
+
+    @property
+    def at(self) -> str:
+        """Return the time that sorts it: of the last record, else of the last change."""
+        return self.updated_at or moment(self.rollout.mtime_ns)
 
     @property
     def path(self) -> str:
@@ -278,6 +291,14 @@ def in_text(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
+def moment(time_ns: int) -> str:
+    """Return as `in_text` what a system gives in nanoseconds; 1970 for what is no time."""
+    try:
+        return in_text(datetime.fromtimestamp(time_ns / 1e9, UTC))
+    except (ValueError, OverflowError, OSError):
+        return in_text(datetime.fromtimestamp(0, UTC))
+
+
 def is_windows_path(path: str) -> bool:
     """Return whether a path begins as one of Windows does."""
     return path[1:3] in {":\\", ":/"} or path.startswith("\\\\")
@@ -323,6 +344,10 @@ Feed = Callable[[bytes], int]
 """Take a chunk, return how many bytes of it were consumed; the rest is offered again."""
 
 
+Ends = tuple[Iterator[bytes], Iterator[bytes]]
+"""Pieces of a rollout from its beginning on, and pieces from its end backwards."""
+
+
 class RolloutReader(Protocol):
     """The bytes of rollouts, from any offset on; offsets are those of the plain text.
 
@@ -358,6 +383,10 @@ class RolloutReader(Protocol):
 
     def first_line(self, path: str) -> bytes:
         """Return the first line that is not blank; of a very long one (4 MiB) the beginning."""
+        ...
+
+    def ends(self, path: str) -> AbstractContextManager[Ends]:
+        """Open a rollout for a look at its ends: up to 1 MiB and 4 MiB of them."""
         ...
 
 

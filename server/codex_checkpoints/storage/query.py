@@ -122,7 +122,7 @@ def _plain(path: str) -> str:
 
 
 def _stamp(row: Row) -> str:
-    return row.updated_at or ""
+    return row.at
 
 
 def _comes_after(row: Row, stamp: str, thread_id: str) -> bool:

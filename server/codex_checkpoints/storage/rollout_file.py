@@ -11,17 +11,29 @@ import os
 import stat
 import sys
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from typing import Protocol
 
 from codex_checkpoints.core.rollout.reader import CHUNK
 from codex_checkpoints.storage import tree
-from codex_checkpoints.storage.contract import Feed, Identity, Mark, Reading, UnreadableSource
+from codex_checkpoints.storage.contract import (
+    Ends,
+    Feed,
+    Identity,
+    Mark,
+    Reading,
+    UnreadableSource,
+)
 from codex_checkpoints.storage.file_lock import open_flags
 
 _PROOF = 4096
 _LONGEST_FIRST_LINE = 1 << 22
+_FRONT, _BACK = 1 << 20, 1 << 22
+"""How much is given of the two ends; longer lines would be read without their blobs."""
+_FIRST_FRONT, _FIRST_BACK = 1 << 15, 3 << 14
+_READ_THROUGH = 1 << 28
 _WINDOW_LOG = 25  # a compressed file may ask for 32 MiB of memory, no more
 # Whatever lies there instead of a file must not block us; `_opened` then refuses it.
 _FLAGS = os.O_RDONLY | open_flags("BINARY", "NONBLOCK")
@@ -49,6 +61,20 @@ class ChunkReader(ABC):
         self, path: str, offset: int, feed: Feed, limit: int | None = None
     ) -> tuple[int, bytes]:
         return _fed(self.chunks(path, offset, limit), offset, feed)
+
+    @contextlib.contextmanager
+    def ends(self, path: str) -> Generator[Ends]:
+        yield self.chunks(path, 0, _FRONT), self._last(path)
+
+    def _last(self, path: str) -> Iterator[bytes]:
+        """Yield the last bytes of what must be read through; nothing where that is too long."""
+        size, last = 0, deque[bytes](maxlen=_BACK // CHUNK)
+        for data in self.chunks(path, 0, None):
+            last.append(data)
+            size += len(data)
+            if size > _READ_THROUGH:
+                return
+        yield from reversed(last)
 
     def piece(self, path: str, start: int, longest: int) -> bytes | None:
         parts: list[bytes] = []
@@ -97,6 +123,15 @@ class FileReader(ChunkReader):
             offset, rest = _fed(_portions(partial(os.read, file), start, None), start, feed)
             return Reading(_mark(file, offset, inode), rest)
 
+    @contextlib.contextmanager
+    def ends(self, path: str) -> Generator[Ends]:
+        if tree.is_compressed(path):
+            with super().ends(path) as ends:
+                yield ends
+            return
+        with _opened(path) as (file, look):
+            yield _front(file), _back(file, look.st_size)
+
     def mark_at(self, path: str, offset: int, inode: int) -> Mark:
         if tree.is_compressed(path):
             return Mark(offset, inode, "", "")
@@ -114,6 +149,29 @@ class FileReader(ChunkReader):
                 while skipped < offset and (data := plain.read(min(CHUNK, offset - skipped))):
                     skipped += len(data)
                 yield from _portions(plain.read, offset, limit)
+
+
+def _front(file: int) -> Iterator[bytes]:
+    offset, size = 0, _FIRST_FRONT
+    while offset < _FRONT:
+        os.lseek(file, offset, os.SEEK_SET)
+        data = os.read(file, min(size, _FRONT - offset))
+        if not data:
+            return
+        yield data
+        offset, size = offset + len(data), 2 * size
+
+
+def _back(file: int, end: int) -> Iterator[bytes]:
+    farthest, size = max(0, end - _BACK), _FIRST_BACK
+    while end > farthest:
+        start = max(farthest, end - size)
+        os.lseek(file, start, os.SEEK_SET)
+        data = os.read(file, end - start)
+        if len(data) < end - start:
+            return  # it is being cut off
+        yield data
+        end, size = start, 2 * size
 
 
 def _mark(file: int, offset: int, inode: int) -> Mark:

@@ -168,7 +168,7 @@ def _message(state: State, item: items.UserMessage, line: Line) -> None:
     state.worked_at = line.position
     if item.in_history:
         if state.base is None:
-            state.base = _folder_in(item)
+            state.base = folder_in(item)
     elif not (state.typed or state.paginated):
         # From here on events mark typed messages; those of the history no longer count.
         state.typed = True
@@ -190,7 +190,7 @@ def _message(state: State, item: items.UserMessage, line: Line) -> None:
         turn.said = LastMessage(text, ref, line.seq, state.next_order())
 
 
-def _folder_in(item: items.UserMessage) -> str | None:
+def folder_in(item: items.UserMessage) -> str | None:
     """Return the folder of a session whose head has none (ROL-16)."""
     import re  # noqa: PLC0415 - for the oldest files alone
 

@@ -45,21 +45,25 @@ def redact(text: str) -> str:
 
 def secrets(text: str) -> list[tuple[int, int]]:
     """Return where the secrets of a text begin and end, in order."""
-    lower = text.lower()
-    for hint in _HINTS:
-        if hint in lower:
-            break
-    else:
+    rules = _hinted(text)
+    if not rules:
         return []
     pieces = list(_between_marks(text))
     found: list[tuple[int, int]] = []
     while True:
         # An early rule may find a secret only after a later rule has cut out its neighbour.
         known = len(found)
-        for rule in RULES:
+        for rule in rules:
             pieces = [part for piece in pieces for part in _without_secrets(piece, rule, found)]
         if len(found) == known:
             return sorted(found)
+
+
+def _hinted(text: str) -> list[Rule]:
+    """Return the rules of which a hint stands in a text; no other one finds anything there."""
+    lower = text.lower()
+    hints = {hint for hint in _HINTS if hint in lower}
+    return [rule for rule in RULES if not hints.isdisjoint(rule.hints)] if hints else []
 
 
 def find_secret(text: str) -> str | None:
@@ -377,6 +381,8 @@ _LONE = re.compile(r"[\ud800-\udfff]")
 
 def one_line(text: str) -> str:
     """Replace each run of control characters by one space, and trim the ends (DSC-52)."""
+    if text.isprintable():  # neither of the two is
+        return text.strip()
     return _LONE.sub("\ufffd", _RUN.sub(" ", text)).strip()
 
 
@@ -384,8 +390,9 @@ def cut(text: str, limit: int) -> str:
     """Shorten to `limit` code points; the last one is `…` if the text was longer (DSC-51)."""
     if limit < 1:
         return ""
+    text = text if len(text) <= limit else text[: limit - 1] + "…"
     # Half a surrogate pair cannot be written as UTF-8.
-    return _LONE.sub("\ufffd", text if len(text) <= limit else text[: limit - 1] + "…")
+    return text if text.isprintable() else _LONE.sub("\ufffd", text)
 
 
 def value(text: str, limit: int) -> str:

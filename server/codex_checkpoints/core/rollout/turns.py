@@ -105,10 +105,10 @@ class Turns:
     def user_message(
         self, turn_id: str | None, position: int, seq: int, stamp: str | None = None
     ) -> Turn:
-        """Return the turn of a user message; open one if there is none."""
+        """Return the turn of a user message; open one if there is none, or none that counts."""
         named = turn_id if turn_id is not None else self.task if self.task_open else None
         place = self._places.get(named) if named is not None else self.nameless
-        if place is not None:
+        if place is not None and not self.turns[place].rolled_back:
             return self.turns[place]
         in_task = named is not None or self.task_open
         turn = Turn(named or f"turn-{seq}", position, seq, in_task, stamp=stamp)

@@ -85,6 +85,7 @@ def check(sessions: Sessions, session: str) -> Ready:
     Refuses as `Sessions.find`, and `conflict` for a session that Codex would not resume.
     """
     sessions.catalogue.look([sessions.own(session).path])
+    sessions.open(session)
     source = sessions.summary(session)
     for name in sessions.ignored_variables():
         logs.warn(__name__, "%s", left_aside(name))

@@ -135,6 +135,7 @@ class Sources:
             catalogue.look([row.path])
             row = catalogue.current().get(row.session_id, row)
             opened = catalogue.open(row)
+            row = catalogue.now(row)
         broken = [each for each in opened.problems if each.code != "base_short"]
         if broken:
             message = f"session {row.session_id} builds on a rollout that is not there"

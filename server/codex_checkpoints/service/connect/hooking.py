@@ -98,6 +98,7 @@ class Hooking:
 
     def _bundle(self, call: Call, row: Row, source: str) -> Given:
         shown = self._sessions.view(row.session_id)
+        row = self._sessions.catalogue.now(row)
         view, checkpoint = shown.text, shown.of.checkpoint
         if not is_due(source, checkpoint, view, ()):
             return self._receipt(call, row, None, None, checkpoint.seq)

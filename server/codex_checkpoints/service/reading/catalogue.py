@@ -7,23 +7,29 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache, partial
+from typing import Any
 
 import orjson
 
 from codex_checkpoints import logs
 from codex_checkpoints.codex import SCRATCH
+from codex_checkpoints.core.checkpoint.glance import Cut, Glance, glance
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, no_seed
 from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.rollout.items import SessionMeta, Tokens
 from codex_checkpoints.service.reading.chains import Chains
 from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.session_file import (
     ByteSink,
     SessionFile,
+    bases_below,
+    bytes_between,
     is_between_turns,
     open_session,
 )
@@ -35,18 +41,19 @@ from codex_checkpoints.storage.contract import (
     Row,
     ThreadStore,
     UnreadableSource,
+    in_text,
+    moment,
 )
 from codex_checkpoints.values import evolve, frozen
 
 
 def row_of(rollout: Rollout, session: SessionFile) -> Row:
-    """Return the row of a session."""
+    """Return the row of a session that was read whole."""
     replay = session.now()
     state = replay.state
     task = replay.task()
     head = session.head
     tokens = None if state.tokens_stale or state.tokens is None else state.tokens
-    reported = tokens is not None and tokens.input != 0
     return Row(
         rollout=rollout,
         session_id=session.session_id,
@@ -54,27 +61,65 @@ def row_of(rollout: Rollout, session: SessionFile) -> Row:
         recorded_name=state.name,
         first_text=state.first_text,
         task=None if task is None else task.text,
-        updated_at=_utc(replay.scale.stamp or (head and head.timestamp), rollout.mtime_ns),
-        cli_version=head and head.cli_version,
-        originator=head and head.originator,
-        history_mode=None if head is None else "paginated" if head.paginated else "legacy",
+        updated_at=_updated(replay.scale.stamp or (head and head.timestamp), rollout),
         model=state.model,
         context_tokens=None if tokens is None else tokens.total,
-        context_source="reported" if reported else "estimated",
+        context_source=_source(tokens),
         context_window=state.window,
         windows=state.compactions + 1,
         compactions=state.compactions,
         turns=sum(1 for _ in state.turns.counting()),
         turn_open=not is_between_turns(state),
         seq=replay.seq,
-        forked_from=head and head.forked_from,
-        parent_session=head and head.parent_session,
-        base_rollout=head.base.rollout_id if head is not None and head.base else None,
-        scratch=head is not None and head.thread_source == SCRATCH,
-        git=_json(head and head.git and [each and value(each, 200) for each in head.git]),
         problems=_json([f"{each.code}:{each.rollout_id}" for each in session.problems]),
         skipped=_json(_skipped(session)),
+        **_of_head(head),
     )
+
+
+def _row_by(rollout: Rollout, session_id: str, found: Glance) -> Row:
+    """Return the row of a session of which the ends were read."""
+    tokens = found.tokens
+    return Row(
+        rollout=rollout,
+        session_id=session_id,
+        cwd=found.cwd,
+        recorded_name=found.name,
+        first_text=found.first_text,
+        task=found.task,
+        updated_at=None if found.stamp is None else _updated(found.stamp, rollout),
+        model=found.model,
+        context_tokens=None if tokens is None else tokens.total,
+        context_source=_source(tokens) if found.tokens_known else None,
+        context_window=found.window,
+        turn_open=found.turn_open,
+        **_of_head(found.head),
+    )
+
+
+def _of_head(head: SessionMeta | None) -> dict[str, Any]:
+    """Return the fields of a row that the head tells."""
+    if head is None:
+        return {}
+    return {
+        "cli_version": head.cli_version,
+        "originator": head.originator,
+        "history_mode": "paginated" if head.paginated else "legacy",
+        "forked_from": head.forked_from,
+        "parent_session": head.parent_session,
+        "base_rollout": head.base.rollout_id if head.base else None,
+        "scratch": head.thread_source == SCRATCH,
+        "git": _json(head.git and [each and _short(each) for each in head.git]),
+    }
+
+
+@lru_cache(1 << 12)  # most sessions are of few repositories
+def _short(text: str) -> str:
+    return value(text, 200)
+
+
+def _source(tokens: Tokens | None) -> str:
+    return "reported" if tokens is not None and tokens.input != 0 else "estimated"
 
 
 def problems_of(row: Row) -> tuple[str, ...]:
@@ -111,24 +156,15 @@ def unreadable_row(rollout: Rollout, reason: str) -> Row:
 def utc(stamp: str) -> str | None:
     """Return a time as UTC with milliseconds and `Z`; None for what is no time."""
     try:
-        return _iso(datetime.fromisoformat(stamp))
+        when = datetime.fromisoformat(stamp)
+        return in_text(when.replace(tzinfo=UTC) if when.tzinfo is None else when)
     except (ValueError, OverflowError):
         return None
 
 
-def _utc(stamp: str | None, mtime_ns: int) -> str:
+def _updated(stamp: str | None, rollout: Rollout) -> str:
     recorded = None if stamp is None else utc(stamp)
-    if recorded is not None:
-        return recorded
-    try:
-        return _iso(datetime.fromtimestamp(mtime_ns / 1e9, UTC))
-    except (ValueError, OverflowError, OSError):
-        return _iso(datetime.fromtimestamp(0, UTC))
-
-
-def _iso(when: datetime) -> str:
-    when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
-    return when.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    return recorded or moment(rollout.mtime_ns)
 
 
 _KEPT = 32
@@ -199,6 +235,9 @@ class Readers:
 Listen = Callable[[Rollout], ByteSink | None]
 """Return who gets the bytes of a rollout that is about to be read from its beginning."""
 
+_SMALL = 1 << 15
+"""A file of no more bytes is read whole at once, which takes no longer than a look at its ends."""
+_FROM_A_BASE = 1 << 18
 _SLICE_BYTES = 1 << 25
 _SLICE_FILES = 250
 
@@ -225,6 +264,7 @@ class Catalogue:
         self._readers = Readers(store, self.reader, seeds)
         self.chains = Chains(store)
         self._listener_of: Listen = lambda _file: None
+        self._completed: deque[str] = deque()
 
     @property
     def place(self) -> str:
@@ -338,7 +378,38 @@ class Catalogue:
         with reading_file(row.path):
             if session is None or not session.moves_on():
                 session = self._opened(row.path, self._listener_of(row.rollout))
+        known = self.rows().get(row.path)
+        if known is not None and known.is_glance:
+            whole = row_of(known.rollout, session)
+            self._put([whole])
+            self._completed += {known.session_id, whole.session_id}
         return session
+
+    def now(self, row: Row) -> Row:
+        """Return the row of the same rollout as of the last look, which may know more."""
+        return self.rows().get(row.path, row)
+
+    def take_completed(self) -> set[str]:
+        """Return, once, the sessions whose rows know more since they were read whole.
+
+        Any thread may ask.
+        """
+        completed: set[str] = set()
+        with contextlib.suppress(IndexError):
+            while True:
+                completed.add(self._completed.popleft())
+        return completed
+
+    def read_whole(self) -> Iterator[Progress]:
+        """Read every session whole of which only the ends were read, in slices as `refresh`."""
+        rows = [row for row in self.rows().values() if row.is_glance]
+        of_bytes = sum(row.rollout.size for row in rows)
+        size = 0
+        for done, row in enumerate(rows, 1):
+            with contextlib.suppress(Refusal):  # the next look reports that
+                self._readers.pass_by(self.lend(row))
+            size += row.rollout.size
+            yield Progress(done, len(rows), size, of_bytes, frozenset({row.session_id}))
 
     def read(self, row: Row, until: int | None = None) -> SessionFile:
         """Read a session afresh, to its end or up to the line at position `until`."""
@@ -409,11 +480,15 @@ class Catalogue:
         self.store.remember(row.path, unseen.look, None)
 
     def _read(self, file: Rollout) -> Row:
-        known, also = file.path in self.rows(), None
+        old, also = self.rows().get(file.path), None
         reader = self._readers.take(file.path)
         try:
-            if reader is None and known:
+            if reader is None and old is not None:
                 reader = self._readers.resume(file.path)
+            if reader is None and (old is None or old.seq is None):
+                row = self._glanced_at(file)
+                if row is not None:
+                    return row
             if reader is None or not reader.moves_on():
                 also = self._listener_of(file)
                 reader = self._opened(file.path, also)
@@ -425,11 +500,33 @@ class Catalogue:
         except Exception as error:  # noqa: BLE001 - a defect about one file, not the end for all
             logs.error(__name__, "%s: %s", file.path, type(error).__name__)
             return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
-        if known or also is not None:
+        if old is not None or also is not None:
             self._readers.keep(reader)
         else:
             self._readers.pass_by(reader)
         return row
+
+    def _glanced_at(self, file: Rollout) -> Row | None:
+        """Return a row by the ends of a rollout; None for one that is better read whole."""
+        if file.size <= _SMALL and b'"history_base"' not in self.reader.first_line(file.path):
+            return None
+        with self.reader.ends(file.path) as (front, back):
+            found = glance(front, back, partial(self._beginning_of, file))
+        if found is None:
+            return None
+        return _row_by(file, found.head.session_id or file.thread_id, found)
+
+    def _beginning_of(self, file: Rollout, head: SessionMeta) -> Cut:
+        """Return the beginning of the oldest file that one builds on, nothing if one is missing."""
+        chain, problems = bases_below(self.reader, file.path, self.chains.locate)
+        if not chain or problems:
+            return b"", None
+        path, cut = chain[-1]
+        below, end = (cut.end_ordinal, None) if head.paginated else (None, cut.end_offset)
+        try:
+            return bytes_between(self.reader, path, 0, end, _FROM_A_BASE), below
+        except UnreadableSource:
+            return b"", None
 
     def _opened(self, path: str, also: ByteSink | None) -> SessionFile:
         return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, also=also)

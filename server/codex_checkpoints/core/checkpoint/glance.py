@@ -1,0 +1,352 @@
+"""What the beginning and the end of a session file tell, without the rest (rules, "Lists").
+
+A fact is what reading the whole file gives, or None.  What stands between the two ends is not seen,
+so three things are taken for granted, since Codex does no other: each turn has an id of its own, a
+file of bare lines stays one, and a name that only the middle of an older file holds stands in
+Codex's list of names as well.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import filterfalse
+from typing import NamedTuple
+
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.reducer import folder_in, words_of
+from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.rollout import contextual, items
+from codex_checkpoints.core.rollout.fields import is_object, load, text_of, whole_of
+from codex_checkpoints.core.rollout.parsing import BOM, item_of, record_of
+from codex_checkpoints.core.rollout.reader import PASSED_OVER_FROM
+from codex_checkpoints.core.rollout.turns import Turns
+from codex_checkpoints.values import Factory, define
+
+
+@functools.cache
+def _quiet(*, tokens: bool = True, model: bool = True) -> re.Pattern[bytes]:
+    """Return what matches the beginning of a line, as Codex writes it, that tells nothing.
+
+    Nearly all lines do.  With `tokens` and `model` those are left out that tell these.
+    """
+    records = rb'response_item"|world_state"|token_usage_record"'
+    records += rb'|turn_context"' if model else b""
+    events = rb'agent_[a-z_]*"|exec_command_end"|mcp_tool_call_end"|patch_apply_end"'
+    events += rb'|web_search_end"|view_image_tool_call"'
+    events += rb'|token_count"' if tokens else b""
+    ids = rb'"thread_id":"[^"\\]{0,64}","turn_id":"[^"\\]{0,64}"'
+    events += rb'|item_completed",%s,"item":\{"type":"(?!UserMessage")[A-Za-z]+"' % ids
+    return re.compile(
+        rb'\{"timestamp":"[^"\\]{0,64}",(?:"ordinal":[0-9]{1,15},)?"type":"'
+        rb'(?:%s|event_msg","payload":\{"type":"(?:%s))' % (records, events)
+    )
+
+
+_IN_FRONT = 1 << 14
+"""In front of a prompt its task begins, mostly within so many bytes."""
+
+_FARTHEST = 1 << 20
+"""No more pieces are taken when so many bytes were read at the end, and a line among them."""
+
+
+@define
+class Glance:
+    """The facts that the ends of a file tell.
+
+    `tokens` are None though `tokens_known` where a compaction stands behind the last report.
+    """
+
+    head: items.SessionMeta
+    cwd: str | None = None
+    first_text: str | None = None
+    stamp: str | None = None
+    name: str | None = None
+    task: str | None = None
+    model: str | None = None
+    tokens: items.Tokens | None = None
+    tokens_known: bool = False
+    window: int | None = None
+    turn_open: bool | None = None
+
+
+Cut = tuple[bytes, int | None]
+"""Bytes of a file that ends at a cut, and the ordinal there; None for a cut at a byte."""
+
+
+class _Seen(NamedTuple):
+    """What a line gives, its ordinal and time, and whether it has no envelope."""
+
+    item: items.Item
+    ordinal: int | None
+    stamp: str | None
+    bare: bool
+
+
+def glance(
+    front: Iterable[bytes],
+    back: Iterable[bytes],
+    base: Callable[[items.SessionMeta], Cut] = lambda _head: (b"", None),
+) -> Glance | None:
+    """Return what a file tells; None where only all of it does, as it does not begin with a head.
+
+    `front` are pieces of the file from its beginning on, `back` pieces from its end backwards.
+    Each is read as far as needed; they may overlap, and neither need reach the other end.  `base`
+    returns the beginning of the oldest file that one with this head builds on, up to its cut.
+    """
+    lines = _forwards(front)
+    first = _seen(next(lines, b"").removeprefix(BOM), first=True)
+    if first is None or not isinstance(first.item, items.SessionMeta):
+        return None
+    head = first.item
+    if head.inherited_below is not None and not head.paginated and first.ordinal is None:
+        return None  # ordinals tell where the lines of a subagent begin
+    found = Glance(head, head.cwd)
+    beginning = _Beginning(found, -1 if first.ordinal is None else first.ordinal)
+    if head.base is not None:
+        data, beginning.below = base(head)
+        lines = _forwards((data,))
+        next(lines, None)  # its head
+        beginning.top = -1
+    beginning.read(lines)
+    _End(found, beginning).read(back)
+    return found
+
+
+def _seen(raw: bytes, *, first: bool = False, paginated: bool = False) -> _Seen | None:
+    """Return what a line holds; None if it is no JSON object."""
+    record = load(raw.removesuffix(b"\r"))
+    if not is_object(record):
+        return None
+    kind, payload, bare = record_of(record, first=first)
+    # The other one of the two repeats it (ROL-14).
+    repeated = "user_message" if paginated else "item_completed"
+    item = "quiet" if payload.get("type") == repeated else item_of(kind, payload, bare=bare)
+    return _Seen(item, whole_of(record.get("ordinal")), text_of(record.get("timestamp")), bare)
+
+
+def _message(item: items.UserMessage, head: items.SessionMeta) -> items.UserMessage | None:
+    """Return a message that the user wrote; those of the history count in bare files alone."""
+    if item.in_history != head.bare:
+        return None
+    by_person = contextual.is_human if item.in_history else contextual.is_typed
+    return item if by_person(item.texts) else None
+
+
+@define
+class _Beginning:
+    """The lines up to the first prompt.
+
+    `typed`: events mark messages from here on.  `naming` is the task that only names a session of
+    ours, `named` whether it is over; None where the second line, which tells, was not seen.
+    `below` is the ordinal at which a file that this one builds on is cut.
+    """
+
+    found: Glance
+    top: int
+    typed: bool = False
+    naming: str | None = None
+    named: bool | None = None
+    below: int | None = None
+
+    def read(self, lines: Iterator[bytes]) -> None:
+        """Read the lines behind the head."""
+        head = self.found.head
+        own_from = -1 if head.inherited_below is None else head.inherited_below
+        passes_over = own_from < 0 and head.cwd is not None and not (head.bare or head.base)
+        quiet = _quiet()
+        for raw in lines:
+            is_quiet = passes_over and quiet.match(raw) is not None
+            seen = None if is_quiet else _seen(raw, paginated=head.paginated)
+            if self.named is None:
+                self.named = seen is None or seen.item != "compacted"
+            if seen is None:
+                continue
+            if self.below is not None and (seen.ordinal or 0) >= self.below:
+                return
+            self.top = max(self.top, -1 if seen.ordinal is None else seen.ordinal)
+            if self.top >= own_from:
+                self._take(seen.item)
+            if self.found.first_text is not None and self.named:
+                return
+
+    def _take(self, item: items.Item) -> None:
+        found = self.found
+        match item:
+            case items.TaskStarted(turn_id=turn_id) if not self.named and self.naming is None:
+                self.naming = turn_id or ""
+            case items.TaskEnded(turn_id=turn_id) if not self.named and self.naming is not None:
+                self.named = turn_id in {None, self.naming}
+            case items.UserMessage():
+                if not item.in_history:
+                    self.typed = True
+                elif found.cwd is None and not (self.typed or found.head.paginated):
+                    found.cwd = folder_in(item)
+                message = _message(item, found.head)
+                if message is not None and found.first_text is None:
+                    found.first_text = words_of(message, MAX_VALUE_CHARS) or None
+            case _:
+                pass
+
+
+@define
+class _End:
+    """The lines from the last one backwards, up to the last prompt and what stands before it.
+
+    `task_known` and `open_known` also say that a fact cannot be told; `events` are those of turns,
+    the newest first.
+    """
+
+    found: Glance
+    before: _Beginning
+    task_known: bool = False
+    open_known: bool = False
+    name_known: bool = False
+    is_bare: bool = False
+    prompt: bytes = b""
+    events: list[items.Item] = Factory(list[items.Item])
+
+    def read(self, pieces: Iterable[bytes]) -> None:
+        """Read the file backwards."""
+        found, head, first_text = self.found, self.found.head, self.found.first_text
+        if head.bare:
+            found.first_text = None  # until it is sure that no event marks the messages
+            self.open_known = True
+        if not self.before.named:
+            self.task_known = self.open_known = True  # a message may be the name of the session
+        far, rest = 0, b""
+        for piece in pieces:
+            data = piece + rest
+            rest, *lines = data.split(b"\n")
+            far += len(piece)
+            newest_first = reversed(lines)
+            if not all(map(self._read, newest_first if head.bare else self._telling(newest_first))):
+                break
+            if lines and (far >= _FARTHEST or (self.task_known and self._is_behind(data))):
+                break
+        if head.bare and self.is_bare:
+            found.first_text = first_text
+            found.stamp = found.stamp or head.timestamp
+
+    def _is_behind(self, data: bytes) -> bool:
+        """Return whether enough of what stands in front of the last prompt was read."""
+        behind, self.prompt = self.prompt, b""
+        return not behind or data.rfind(behind) > _IN_FRONT
+
+    def _telling(self, newest_first: Iterator[bytes]) -> Iterator[bytes]:
+        """Leave out lines that tell nothing, or only what is known."""
+        found, known = self.found, (False, False)
+        quiet = _quiet(tokens=False, model=False)
+        for raw in newest_first:
+            if found.stamp is None or not quiet.match(raw):
+                yield raw
+                # Without a window older reports, and the beginnings of tasks, may tell it.
+                tokens = found.tokens_known and found.window is not None
+                now = tokens, found.model is not None
+                if now != known:
+                    quiet, known = _quiet(tokens=now[0], model=now[1]), now
+            if all(known):
+                break
+        yield from filterfalse(quiet.match, newest_first)
+
+    def _read(self, raw: bytes) -> bool:
+        """Read a line; return False where no other one tells more."""
+        found, head = self.found, self.found.head
+        seen = _seen(raw, paginated=head.paginated)
+        if seen is None:
+            return len(raw) < PASSED_OVER_FROM  # a reader passes it over, and then it counts
+        if head.bare:
+            self.is_bare = seen.bare
+            if not seen.bare:
+                return False
+        found.stamp = found.stamp or seen.stamp
+        was_known = self.task_known
+        if not self._take(seen):
+            return False
+        self.prompt = raw if self.task_known and not was_known else self.prompt
+        return not (self.task_known and self.open_known and found.tokens_known and found.model)
+
+    def _take(self, seen: _Seen) -> bool:
+        """Take a line; return False where what stands before it tells nothing for certain."""
+        found, item = self.found, seen.item
+        if isinstance(item, items.TurnContext):
+            found.model = item.model if found.model is None else found.model
+            return True
+        own_from = found.head.inherited_below
+        if own_from is not None and (seen.ordinal is None or seen.ordinal < own_from):
+            return isinstance(item, str) and item != "compacted"
+        match item:
+            case "compacted":
+                found.tokens_known = True
+            case items.Tokens():
+                if not found.tokens_known:
+                    found.tokens, found.tokens_known = item, True
+                found.window = item.window if found.window is None else found.window
+            case items.Named(name=name) if not self.name_known:
+                found.name = None if name is None else value(name, MAX_VALUE_CHARS)
+                self.name_known = True
+            case items.RolledBack(turns=turns) if turns > 0:
+                self.task_known = True
+                self.events.append(item)
+            case items.UserMessage():
+                self._take_message(item)
+            case items.TaskStarted(turn_id=turn_id):
+                found.window = item.window if found.window is None else found.window
+                return self._take_task(item, turn_id)
+            case items.TaskEnded(turn_id=turn_id):
+                return self._take_task(item, turn_id)
+            case _:
+                pass
+        return True
+
+    def _take_message(self, item: items.UserMessage) -> None:
+        message = _message(item, self.found.head)
+        if message is None:
+            return
+        self.events.append(message)
+        if not self.task_known:
+            self.found.task = words_of(message, MAX_VALUE_CHARS) or None
+            self.task_known = self.found.task is not None
+
+    def _take_task(self, item: items.TaskStarted | items.TaskEnded, turn_id: str | None) -> bool:
+        """Take a task; what stands before that which names the session is no turn."""
+        naming = self.before.naming
+        if naming is not None and turn_id in {None, naming}:
+            return False
+        self.events.append(item)
+        if isinstance(item, items.TaskStarted) and not self.open_known:
+            self._judge()
+        return True
+
+    def _judge(self) -> None:
+        """Tell from the events of the newest tasks whether the last turn is open, if they do."""
+        turns = Turns()
+        begun = {each.turn_id for each in self.events if isinstance(each, items.TaskStarted)}
+        for each in reversed(self.events):
+            match each:
+                case items.TaskStarted(turn_id=turn_id):
+                    turns.task_started(turn_id)
+                case items.TaskEnded(turn_id=turn_id, aborted=aborted):
+                    turns.task_ended(turn_id, 0, 0, aborted=aborted)
+                case items.UserMessage(turn_id=turn_id):
+                    if turn_id is not None and turn_id not in begun:
+                        self.open_known = True  # its turn may be an earlier one
+                        return
+                    turns.user_message(turn_id, 0, len(turns.turns))
+                case _:
+                    pass
+        if turns.task_open:
+            self.open_known = self.found.turn_open = True
+        elif turns.turns:
+            last = turns.turns[-1]
+            self.open_known = True
+            self.found.turn_open = last.ended is None if last.in_task else None
+
+
+def _forwards(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the whole lines that are not blank, from the beginning on."""
+    rest = b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from (line for line in lines if line.strip())
