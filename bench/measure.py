@@ -38,7 +38,8 @@ if os.path.exists("/proc/self/io"):
         read = int(told.readline().split()[1])
 _, status, usage = os.wait4(child, 0)
 took = took or time.perf_counter() - began
-cost = [took, usage.ru_maxrss, os.waitstatus_to_exitcode(status), read]
+worked = usage.ru_utime + usage.ru_stime
+cost = [took, usage.ru_maxrss, os.waitstatus_to_exitcode(status), read, worked]
 os.write(int(sys.argv[1]), json.dumps(cost).encode())
 """
 
@@ -49,12 +50,16 @@ class Wrong(Exception):
 
 @frozen
 class Cost:
-    """What a process took, and what it said; `read` are the bytes it read, where that is told."""
+    """What a process took, and what it said; `read` are the bytes it read, where that is told.
+
+    `worked` is its processor time in seconds, None where it was not measured.
+    """
 
     seconds: float
     peak_mb: float
     said: bytes
     read: int | None = None
+    worked: float | None = None
 
 
 @frozen
@@ -90,11 +95,11 @@ def run(
         )
         os.close(writing)
         answer = told.read()
-    seconds, peak, code, read = json.loads(answer) if answer else (0.0, 0, -1, None)
+    seconds, peak, code, read, worked = json.loads(answer) if answer else (0.0, 0, -1, None, 0.0)
     if code != 0:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise Wrong(f"{' '.join(command[1:4])} ended with {code}: {''.join(last)}")
-    return Cost(seconds, _mb(peak), done.stdout, read)
+    return Cost(seconds, _mb(peak), done.stdout, read, worked)
 
 
 def product(command: str, home: str, state: str, *more: str) -> tuple[str, ...]:
@@ -109,14 +114,21 @@ def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in ours}
 
 
-def compare(runs: int, ours: Callable[[], Cost], theirs: Callable[[], Cost]) -> Ratio:
-    """Run two things in turn; a machine that is busy is so for both."""
+def compare(
+    runs: int, ours: Callable[[], Cost], theirs: Callable[[], Cost], *, worked: bool = False
+) -> Ratio:
+    """Run two things in turn; a machine that is busy is so for both.
+
+    They are compared by the time that passed, or by the processor time that they `worked`.
+    """
     ratios: list[float] = []
     peak, read = 0.0, 0
     for number in range(runs):
         first, second = (ours, theirs) if number % 2 else (theirs, ours)
         costs = {first: first(), second: second()}
-        ratios.append(costs[ours].seconds / costs[theirs].seconds)
+        one, other = costs[ours], costs[theirs]
+        took = (one.worked, other.worked) if worked else (one.seconds, other.seconds)
+        ratios.append((took[0] or 0.0) / (took[1] or 1.0))
         peak, read = max(peak, costs[ours].peak_mb), max(read, costs[ours].read or 0)
     return Ratio(median(ratios), min(ratios), max(ratios), peak, read)
 

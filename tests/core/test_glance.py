@@ -10,7 +10,7 @@ import rollouts as r
 from codex_checkpoints.core.checkpoint.glance import Glance, glance
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.service.reading.session_file import is_between_turns
-from generated import SPELLINGS, damaged, hostile_lines, sessions
+from generated import SPELLINGS, Spelling, damaged, hostile_lines, sessions
 
 FACTS = ("cwd", "first_text", "stamp", "name", "task", "model", "window", "turn_open")
 
@@ -57,6 +57,8 @@ def taken_for_granted(data: bytes, front: int, back: int) -> set[str]:
     """Return the facts that a file tells otherwise which Codex does not write."""
     middle, end = data[front : max(front, len(data) - back)], data[len(data) - back :]
     facts: set[str] = set()
+    if b'"payload"' not in data.partition(b"\n")[0] and b'"payload"' in data:
+        facts = {*FACTS}  # bare, and not throughout
     if b"thread_name_updated" in middle or b"thread_name" in middle:
         facts.add("name")
     ids = re.compile(rb'"turn_id": ?"(t[0-9]*)"')
@@ -65,11 +67,15 @@ def taken_for_granted(data: bytes, front: int, back: int) -> set[str]:
     return facts
 
 
-FILES = st.one_of(
+def spelled(data: bytes, spelling: Spelling) -> bytes:
+    return spelling(data)
+
+
+FILES: st.SearchStrategy[bytes] = st.one_of(
     sessions(),
     damaged(),
     hostile_lines(),
-    st.builds(lambda data, spell: spell(data), sessions(), st.sampled_from([*SPELLINGS.values()])),
+    st.builds(spelled, sessions(), st.sampled_from([*SPELLINGS.values()])),
 )
 SIZES = st.one_of(st.integers(0, 6000), st.just(1 << 20))
 

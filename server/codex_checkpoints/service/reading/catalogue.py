@@ -508,7 +508,8 @@ class Catalogue:
 
     def _glanced_at(self, file: Rollout) -> Row | None:
         """Return a row by the ends of a rollout; None for one that is better read whole."""
-        if file.size <= _SMALL and b'"history_base"' not in self.reader.first_line(file.path):
+        is_small = file.size <= _SMALL and not file.compressed
+        if is_small and b'"history_base"' not in self.reader.first_line(file.path):
             return None
         with self.reader.ends(file.path) as (front, back):
             found = glance(front, back, partial(self._beginning_of, file))

@@ -1,0 +1,245 @@
+"""Lists by a glance: a row by the two ends of a file, until the session is read whole."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import asdict
+
+from codex_checkpoints.assembly import Assembly
+from codex_checkpoints.service.doctor import diagnose
+from codex_checkpoints.service.following import Follower
+from codex_checkpoints.service.reading.session_file import SessionFile
+from codex_checkpoints.service.summaries import SessionSummary
+from homes import Home, chat, go_on, thread
+from reading import compressed
+from rollouts import (
+    Step,
+    compacted,
+    complete,
+    raw,
+    rollback,
+    rollout,
+    session,
+    shell,
+    started,
+    tokens,
+    turn,
+    user,
+)
+
+UNREAD = ("windows", "compactions", "turns", "seq")
+
+
+def long(
+    *last: Step,
+    number: int = 1,
+    form: Any = "paginated",  # noqa: ANN401 - one of the forms
+    **head: Any,  # noqa: ANN401 - fields of a head
+) -> bytes:
+    work = (turn(user(f"step {n}"), shell("ls", "x" * 3000), tokens(100 + n)) for n in range(40))
+    return rollout(session(form, thread=thread(number), **head), *work, *last)
+
+
+def rows(house: Assembly) -> dict[str, SessionSummary]:
+    house.sessions.refresh()
+    return {each.session_id: each for each in house.sessions.summaries.page().items}
+
+
+def add_huge_line(path: Path) -> None:
+    """Add a prompt with a hole in it that would take long to read."""
+    with path.open("r+b") as file:
+        file.seek(0, os.SEEK_END)
+        file.write(b'{"timestamp":"2026-11-20T10:00:02.000Z","type":"event_msg","payload":{"m":"')
+        file.seek(20 << 30, os.SEEK_CUR)
+        file.write(b'"}}\n')
+    if os.stat(path).st_blocks * 512 > 1 << 20:
+        pytest.skip("files have no holes here")
+
+
+def row(home: Home, number: int = 1) -> SessionSummary:
+    with home.house() as house:
+        return rows(house)[thread(number)]
+
+
+def read(home: Home, number: int = 1) -> SessionSummary:
+    with home.house() as house:
+        house.sessions.refresh()
+        house.sessions.read_all()
+        return rows(house)[thread(number)]
+
+
+def assert_exact(glance: SessionSummary, whole: SessionSummary, *unknown: str) -> None:
+    """Check that all is equal but what is not known."""
+    told, all_of_it = asdict(glance), asdict(whole)
+    for name in (*UNREAD, *unknown):
+        assert told.pop(name) is None, name
+        assert all_of_it.pop(name) is not None, name
+    assert told == all_of_it
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_the_ends_of_a_file_make_its_row(home: Home, form: str):
+    home.put(long(form=form))
+
+    glance = row(home)
+
+    assert (glance.title, glance.task, glance.context_tokens) == ("step 0", "step 39", 139)
+    assert_exact(glance, read(home))
+
+
+def test_a_compressed_file_is_glanced_at_as_well(home: Home):
+    home.put(compressed(long()), form=".jsonl.zst")
+
+    assert_exact(row(home), read(home))
+
+
+def test_a_fork_has_the_first_words_of_its_base(home: Home):
+    home.put(long(number=1), 1)
+    base = {"thread_id": thread(1), "end_ordinal_exclusive": 100, "end_byte_offset": 1}
+    home.put(long(number=2, history_base=base, forked_from_id=thread(1)), 2)
+
+    assert row(home, 2).title == "step 0"
+    assert_exact(row(home, 2), read(home, 2))
+
+
+def test_a_fork_that_was_cut_before_the_first_words_has_its_own(home: Home):
+    home.put(long(number=1), 1)
+    base = {"thread_id": thread(1), "end_ordinal_exclusive": 1, "end_byte_offset": 1}
+    home.put(rollout(session(thread=thread(2), history_base=base), turn(user("mine"))), 2)
+
+    assert row(home, 2).title is None
+    assert read(home, 2).title == "mine"
+
+
+def test_what_a_rollback_at_the_end_takes_away_is_not_known(home: Home):
+    home.put(long(rollback(1), form="legacy"))
+
+    assert_exact(row(home), read(home), "task")
+
+
+def test_a_compaction_at_the_end_leaves_no_tokens(home: Home):
+    home.put(long(compacted("so far")))
+
+    assert row(home).context_tokens is None
+    assert_exact(row(home), read(home))
+
+
+def test_damage_at_the_end_is_passed_over(home: Home):
+    home.put(long(raw(b'{"timestamp":"2027-01-01T00:00:00.000Z","type":"event_msg","pay\n')))
+
+    assert_exact(row(home), read(home))
+
+
+def test_a_turn_that_runs_is_open(home: Home):
+    home.config("contextWindowTokens = 100\n")
+    home.put(long(complete(), started(), user("more")))
+
+    assert row(home).offer is None
+    assert_exact(row(home), read(home))
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        lambda house: house.sessions.show(thread(1)),
+        lambda house: house.sessions.detail(thread(1)),
+        lambda house: house.sessions.read_all(),
+        lambda house: Follower(house.sessions).begin(),
+        lambda house: diagnose(house.sessions),
+    ],
+    ids=["show", "detail", "read", "follow", "doctor"],
+)
+def test_what_is_read_whole_is_kept_in_the_index(
+    home: Home,
+    monkeypatch: pytest.MonkeyPatch,
+    reads: Callable[[Assembly], object],
+):
+    home.put(long())
+    with home.house() as house:
+        assert rows(house)[thread(1)].turns is None
+        reads(house)
+        assert rows(house)[thread(1)].turns == 40
+
+    monkeypatch.setattr(SessionFile, "moves_on", lambda _session: 1 / 0)
+    assert row(home).turns == 40
+
+
+def test_a_file_that_goes_on_is_glanced_at_again(home: Home):
+    path = home.put(long())
+    with home.house() as house:
+        assert rows(house)[thread(1)].task == "step 39"
+        go_on(path, thread(1), turn(user("one more")))
+        now = rows(house)[thread(1)]
+    assert (now.task, now.turns) == ("one more", None)
+
+
+def test_a_small_file_is_read_whole_at_once(home: Home):
+    home.put(chat("hello"))
+
+    assert row(home).turns == 1
+
+
+def test_a_list_reads_the_ends_of_a_file_alone(home: Home):
+    """A hole in the middle would take long to read."""
+    path = home.put(long())
+    end = path.read_bytes()[-9000:]
+    size = 40 << 30
+    with path.open("r+b") as file:
+        file.truncate(9000)
+        file.seek(size)
+        file.write(b"\n" + end)
+    if os.stat(path).st_blocks * 512 > 1 << 20:
+        pytest.skip("files have no holes here")
+
+    assert row(home).task == "step 39"
+
+
+def test_neither_a_huge_prompt_nor_an_end_without_one_is_read_whole(home: Home):
+    path = home.put(rollout(session(), started()))
+    add_huge_line(path)
+
+    glance = row(home)
+
+    assert (glance.title, glance.task, glance.updated_at) == (None, None, None)
+
+
+def test_a_row_whose_time_is_not_known_is_sorted_by_that_of_its_file(home: Home):
+    old, huge = home.put(chat("old"), 1), home.put(rollout(session(thread=thread(2)), started()), 2)
+    add_huge_line(huge)
+    os.utime(huge, (2e9, 2e9))
+
+    with home.house() as house:
+        assert [*rows(house)] == [thread(2), thread(1)]
+    assert old.exists()
+
+
+def test_facts_count_as_suspect_once_the_session_is_read(home: Home):
+    home.put(long())
+    home.remember([{"revoke": {"kind": "fact", "id": "k"}, "seq": 1, "turnId": None, "at": None}])
+
+    assert row(home).suspect_facts is None
+    assert read(home).suspect_facts == 0
+
+
+def test_sessions_read_prints_what_the_list_leaves_out(home: Home):
+    home.put(long())
+
+    first = json.loads(home.run("sessions", "--json").stdout)
+    whole = json.loads(home.run("sessions", "--json", "--read").stdout)
+
+    assert [first[0][name] for name in ("windows", "compactions", "turns", "seq")] == [None] * 4
+    assert [whole[0][name] for name in ("windows", "compactions", "turns")] == [1, 0, 40]
+    assert first[0].keys() == whole[0].keys()
+
+
+def test_a_list_for_people_shows_nothing_where_a_value_is_not_known(home: Home):
+    home.put(long())
+
+    printed = home.run("sessions").stdout.decode()
+
+    assert "None" not in printed
+    assert "step 0" in printed
