@@ -205,7 +205,8 @@ def _sessions(options: argparse.Namespace, services: Terminal) -> int:
         is_filtered = options.search or options.cwd or options.archived
         none = texts.no_sessions(services.where.codex_home)
         output.say(texts.no_session_fits() if is_filtered else none)
-    return report(options, record, texts.session_lines(record, screen(options), time.time()))
+    lines = [] if options.json else texts.session_lines(record, screen(options), time.time())
+    return report(options, record, lines)
 
 
 def _show(options: argparse.Namespace, services: Terminal) -> int:

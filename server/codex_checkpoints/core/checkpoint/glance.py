@@ -253,7 +253,7 @@ class _End:
     def _read(self, raw: bytes) -> bool:
         """Read a line; return False where no other one tells more."""
         found, head = self.found, self.found.head
-        seen = _seen(raw, paginated=head.paginated)
+        seen = _seen(raw, paginated=head.paginated) if raw else None
         if seen is None:
             return len(raw) < PASSED_OVER_FROM  # a reader passes it over, and then it counts
         if head.bare:

@@ -21,6 +21,8 @@ class Rule:
     hints: tuple[str, ...]
     source: str
     flags: re.RegexFlag
+    needs: str = ""
+    """A pattern that is quick to find, and without which the rule finds nothing."""
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -31,6 +33,9 @@ class Rule:
 @cache
 def _compiled(source: str, flags: re.RegexFlag) -> re.Pattern[str]:
     return re.compile(source, flags)
+
+
+_NO_FLAG = re.RegexFlag(0)
 
 
 def redact(text: str) -> str:
@@ -63,7 +68,8 @@ def _hinted(text: str) -> list[Rule]:
     """Return the rules of which a hint stands in a text; no other one finds anything there."""
     lower = text.lower()
     hints = {hint for hint in _HINTS if hint in lower}
-    return [rule for rule in RULES if not hints.isdisjoint(rule.hints)] if hints else []
+    hinted = (rule for rule in RULES if not hints.isdisjoint(rule.hints)) if hints else ()
+    return [rule for rule in hinted if _compiled(rule.needs, _NO_FLAG).search(text)]
 
 
 def find_secret(text: str) -> str | None:
@@ -149,8 +155,14 @@ _RANDOM = r"""
 """After the prefix there is a piece that is no word: `sk-…` also begins CSS classes."""
 
 
-def _rule(name: str, hints: tuple[str, ...], pattern: str, flags: re.RegexFlag = _ANY_CASE) -> Rule:
-    return Rule(name, hints, pattern, flags | re.VERBOSE)
+def _rule(
+    name: str,
+    hints: tuple[str, ...],
+    pattern: str,
+    flags: re.RegexFlag = _ANY_CASE,
+    needs: str = "",
+) -> Rule:
+    return Rule(name, hints, pattern, flags | re.VERBOSE, needs)
 
 
 def _key(name: str, hints: tuple[str, ...], pattern: str) -> Rule:
@@ -231,6 +243,7 @@ RULES = (
         {_NAME} {_BECOMES} (?P<quote> {_QUOTE} )? {_PLAUSIBLE}
         (?P<secret> (?(quote) {_QUOTED} | {_NOT_CODE} {_NOT_A_NUMBER} {_TELLING} {_BARE} ) )
         """,
+        needs="[=:]",
     ),
     _rule(  # `API_KEY=…` in capitals without spaces, as shells write it: 6 characters or more
         "environment",
@@ -239,6 +252,7 @@ RULES = (
         (?-i: PASSWORD | PASSWD | PASSPHRASE | _PASS | PWD | SECRET | TOKEN | [A-Z]_?KEY )
         = {_PLAUSIBLE} {_NOT_CODE} {_NOT_A_CONSTANT} (?P<secret> {_BARE} )
         """,
+        needs="=",
     ),
     _rule(  # `--token …`, `--password=…`: 6 characters or more, after a space not only letters
         "option",
@@ -249,6 +263,7 @@ RULES = (
         (?P<secret> (?(quote) {_QUOTED}
                       | {_NOT_CODE} {_NOT_A_CONSTANT} (?(equals) | {_TELLING} ) {_BARE} ) )
         """,
+        needs="--",
     ),
     _rule(  # user and password of `scheme://user:password@host`; scheme and host stay
         "url_password",
@@ -312,6 +327,7 @@ RULES = (
         (?<![a-z0-9+/_.-]) (?P<secret> (?= [a-z]{0,31}? [0-9] ) (?= [^a-z]{0,31}? [a-z] )
                                    [a-z0-9+/_]{32,128}+ =*+ ) (?![a-z0-9.(/-])
         """,
+        needs="[A-Za-z0-9+/_]{32}",
     ),
     _key("openai_or_anthropic", ("sk-",), rf"sk- {_RANDOM} {_BLOB}{{16,}}+"),
     _key(

@@ -11,13 +11,12 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from codex_checkpoints import logs
 from codex_checkpoints.codex import SCRATCH
-from codex_checkpoints.core.checkpoint.glance import Cut, Glance, glance
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, no_seed
@@ -45,6 +44,9 @@ from codex_checkpoints.storage.contract import (
     moment,
 )
 from codex_checkpoints.values import evolve, frozen
+
+if TYPE_CHECKING:
+    from codex_checkpoints.core.checkpoint.glance import Cut, Glance
 
 
 def row_of(rollout: Rollout, session: SessionFile) -> Row:
@@ -511,6 +513,8 @@ class Catalogue:
         is_small = file.size <= _SMALL and not file.compressed
         if is_small and b'"history_base"' not in self.reader.first_line(file.path):
             return None
+        from codex_checkpoints.core.checkpoint.glance import glance  # noqa: PLC0415 - hooks look
+
         with self.reader.ends(file.path) as (front, back):
             found = glance(front, back, partial(self._beginning_of, file))
         if found is None:
