@@ -168,6 +168,14 @@ def test_what_is_read_whole_is_kept_in_the_index(
     assert row(home).turns == 40
 
 
+def test_a_list_from_the_index_is_the_list_that_was_made(home: Home):
+    home.config("contextWindowTokens = 100\n")
+    home.put(long())
+
+    assert row(home).offer is not None
+    assert row(home) == row(home)
+
+
 def test_a_file_that_goes_on_is_glanced_at_again(home: Home):
     path = home.put(long())
     with home.house() as house:

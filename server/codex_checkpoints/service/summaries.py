@@ -196,7 +196,7 @@ class Summaries:
         session_id, named = row.session_id, self._named()
         continued_by = self._compactions.continued_by(session_id) if session_id in noted else None
         source = "reported" if row.context_source == "reported" else "estimated"
-        ended = row.turn_open is False
+        ended = row.turn_open is not None and not row.turn_open
         state = offering.Between(ended, row.context_tokens, source, row.context_window)
         # A session of which only the ends were read may have used tokens, and a window.
         told = row.context_source is not None and not (row.is_glance and row.context_window is None)
