@@ -80,7 +80,7 @@ def main() -> None:
     print(f"a call of the hook, against python -c pass; {options.runs} runs")
     for size in options.sizes:
         with tempfile.TemporaryDirectory() as folder:
-            measure(_session(folder, size), size, options.runs)
+            measure(session_of(folder, size), size, options.runs)
 
 
 def measure(session: Session, size: int, runs: int) -> None:
@@ -98,7 +98,8 @@ def measure(session: Session, size: int, runs: int) -> None:
         _print(words, runs, lambda event=event, source=source: session.warm(event, source))
 
 
-def _session(folder: str, size: int) -> Session:
+def session_of(folder: str, size: int) -> Session:
+    """Make a session of so many MB, in a home below a folder."""
     home = os.path.join(folder, "home")
     (truth,) = make_tree(
         home,
