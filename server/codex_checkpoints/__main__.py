@@ -41,7 +41,10 @@ def _run() -> int:
     gc.set_threshold(50_000, 20, 20)  # most commands end before there is much to collect
     from codex_checkpoints import cli
 
-    code = cli.main()
+    try:
+        code = cli.main()
+    except SystemExit as end:  # help, or wrong usage
+        code = end.code if isinstance(end.code, int) else 0
     if sys.argv[1:2] not in [["serve"], ["watch"]]:
         _leave(code)
     return code
