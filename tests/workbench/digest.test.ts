@@ -36,7 +36,7 @@ test("a digest opens from its session, and each anchor leads to its record", asy
   write(lab);
   const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 900 } });
   const { page } = workbench;
-  const row = workbench.sessions.getByRole("treeitem", { name: /^Make the shop faster/ });
+  const row = workbench.sessions.getByRole("treeitem", { name: /^Make the price list faster/ });
   const digest = workbench.editor("codex-checkpoints://digest");
   const record = workbench.editor("codex-checkpoints://recalled");
   await workbench.showCheckpoints();

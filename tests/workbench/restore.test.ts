@@ -73,7 +73,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
         (await slider.getAttribute("aria-valuetext")) ?? "",
         /^\d+ tokens, \d+ of \d+ items$/,
       );
-      await front.getByRole("status").getByText("let the next one in").waitFor();
+      await front.getByRole("status").getByText("add the next one").waitFor();
       await workbench.screenshot("restore preview, a small budget");
       await button("One More Line").click();
       await heading("Left out to stay within the budget (2)").waitFor();

@@ -81,7 +81,7 @@ test("nobody is kept out of the pages of a restore", async (t) => {
           "Budget in tokens",
           "One More Line",
           "Your last messages",
-          "Tokens of a digest",
+          "Digest, in tokens",
           "Reason",
           "Restore",
           "Cancel",
