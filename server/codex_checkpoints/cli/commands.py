@@ -40,8 +40,21 @@ Lines = Callable[[Any, "Screen"], Iterable[str]]
 _NO_COMMAND = "argument COMMAND: invalid choice: "
 
 
+class _Format(argparse.HelpFormatter):
+    """The format of help, as wide as the terminal; argparse itself would load `shutil` for that."""
+
+    def __init__(self, prog: str) -> None:
+        chosen = os.environ.get("COLUMNS", "")
+        columns = int(chosen) if chosen.isdecimal() else 0
+        super().__init__(prog, width=(columns or output.width() or 80) - 2)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors name the problem and where help is, without a list of choices."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - as argparse has them
+        super().__init__(**options)
+        self.formatter_class = _Format
 
     def error(self, message: str) -> NoReturn:
         """Print the problem in one sentence; exit with the code of wrong usage."""
