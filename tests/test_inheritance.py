@@ -245,6 +245,7 @@ def test_a_list_counts_the_suspect_facts_that_were_inherited(home: Home):
     home.remember([updates.fact("rests", seq=3, turn="t1", on={"gone.py": updates.V1})])
 
     with home.house() as house:
+        house.sessions.read_all()
         assert [each.suspect_facts for each in house.sessions.summaries.page().items] == [1, 1]
 
 

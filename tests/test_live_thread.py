@@ -455,15 +455,10 @@ def test_a_session_of_several_rollouts_is_put_away_with_all_of_them(home: Home):
     home.put(on_top(1), segment=2)
     with home.house() as house:
         sessions = house.sessions
-        before = sessions.catalogue.current()[thread_of(1)]
+        for archive in (True, False):
+            moved(sessions, thread_of(1), archive=archive)
 
-        away = moved(sessions, thread_of(1), archive=True)
-
-        row = sessions.catalogue.current()[thread_of(1)]
-        assert (row.problems, row.seq) == ("", before.seq)
-        back = moved(sessions, thread_of(1), archive=False)
-        assert [(each.task, each.turns, each.archived) for each in (away, back)] == [
-            ("one", 1, True),
-            ("one", 1, False),
-        ]
+            told = sessions.detail(thread_of(1)).summary
+            assert (told.task, told.turns, told.archived) == ("one", 1, archive)
+            assert sessions.catalogue.current()[thread_of(1)].problems == ""
         assert len(sessions.catalogue.rows()) == 2

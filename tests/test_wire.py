@@ -89,6 +89,7 @@ def test_every_field_is_sent_even_where_it_has_its_default():
         "search": None,
         "limit": None,
         "cursor": None,
+        "read": False,
         "workDoneToken": None,
     }
 

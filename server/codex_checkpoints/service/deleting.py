@@ -41,7 +41,7 @@ class Deleting:
         own = own_turns(sessions, row)
         if own and not force:
             message = f"session {row.session_id} has turns of your own: {own}"
-            hint = "Archived, the session is put away and keeps them."
+            hint = f"`codex-checkpoints archive {row.session_id}` puts it away with them."
             facts = {"sessionId": row.session_id, "ownTurns": own, "hint": hint, "canForce": True}
             raise Refusal("has_own_turns", message, facts)
         operation = operation_of(sessions.settings, self._new_id(), row.session_id, None)
