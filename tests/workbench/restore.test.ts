@@ -191,7 +191,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
     await picker.locator(".monaco-list-row").first().getByText(LABEL).waitFor();
     await picker.locator(".monaco-list-row").first().click();
     await front.getByText("Context not reset").waitFor();
-    await front.getByText("nothing; the context went along").waitFor();
+    await front.getByText("Nothing. The context was kept.").waitFor();
     await workbench.screenshot("restore details, soft");
     await button(HARD).click();
     await heading(`Restore “${LABEL}”`).waitFor();

@@ -241,6 +241,10 @@ export class Workbench {
     const input = open.locator('input[placeholder^="Type the name of a command"]');
     const row = open.locator(".monaco-list-row").filter({ hasText: title }).first();
     await again(async (timeout) => {
+      // What an open list offers is as of its opening, and the command may not have applied then.
+      if (await open.isVisible()) {
+        await this.page.keyboard.press("Escape");
+      }
       await this.page.keyboard.press("F1");
       await input.fill(`>${title}`, { timeout });
       await row.click({ timeout });
