@@ -364,7 +364,7 @@ def test_a_person_reads_the_hits_below_their_session(home: Home) -> None:
     assert done[1].startswith("  t2 #")
     assert done[1].endswith("  command  python cave.py sesame")
     assert len(done) == 3
-    assert b"No session holds it" in home.run("search", "frankincense").stderr
+    assert b"Nothing found." in home.run("search", "frankincense").stderr
 
 
 def test_a_client_gets_the_hits_in_parts_and_then_an_answer_without_them(home: Home) -> None:

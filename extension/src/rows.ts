@@ -6,7 +6,12 @@ import { Newest } from "./model/status.ts";
 import { type Appearance, harmless, SVG } from "./model/text.ts";
 import { errorText } from "./requests.ts";
 
-/** A tree view that loads its rows on demand; an older answer never replaces a newer one. */
+/**
+ * A tree view that loads its rows on demand; an older answer never replaces a newer one.
+ *
+ * To draw it again the rows are loaded first, with those below unfolded ones: while the editor waits
+ * for rows it knows none, and what is clicked then would come without its row.
+ */
 export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.Disposable {
   readonly #emitter = new vscode.EventEmitter<undefined>();
   readonly onDidChangeTreeData = this.#emitter.event;
@@ -14,10 +19,20 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
   protected readonly server: Server;
   protected readonly subscriptions: vscode.Disposable[] = [];
   readonly #requests = new Newest();
+  readonly #redraws = new Newest();
+  readonly #unfolded = new Set<string>();
+  /** Rows that were loaded to draw the tree again, by the id of the row above. */
+  #loaded = new Map<string, readonly Row[]>();
 
   constructor(id: string, server: Server) {
     this.server = server;
     this.view = vscode.window.createTreeView(id, { treeDataProvider: this });
+    this.subscriptions.push(
+      this.view.onDidCollapseElement(({ element }) => {
+        this.#unfolded.delete(this.#idOf(element));
+        this.#loaded.delete(this.#idOf(element));
+      }),
+    );
   }
 
   abstract getTreeItem(row: Row): vscode.TreeItem;
@@ -31,10 +46,40 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
   }
 
   protected redraw(): void {
-    this.#emitter.fire(undefined);
+    void this.#redraw();
+  }
+
+  async #redraw(): Promise<void> {
+    const isNewest = this.#redraws.begin();
+    const loaded = new Map<string, readonly Row[]>();
+    await this.#loadBelow(undefined, loaded);
+    if (isNewest()) {
+      this.#loaded = loaded;
+      this.#emitter.fire(undefined);
+    }
+  }
+
+  async #loadBelow(row: Row | undefined, loaded: Map<string, readonly Row[]>): Promise<void> {
+    const rows = await this.load(row);
+    loaded.set(this.#idOf(row), rows);
+    const unfolded = rows.filter((each) => this.#unfolded.has(this.#idOf(each)));
+    await Promise.all(unfolded.map((each) => this.#loadBelow(each, loaded)));
+  }
+
+  /** What names a row for the editor; empty for what is above the top rows. */
+  #idOf(row: Row | undefined): string {
+    return row === undefined ? "" : (this.getTreeItem(row).id ?? "");
   }
 
   async getChildren(row?: Row): Promise<Row[]> {
+    const id = this.#idOf(row);
+    const loaded = this.#loaded.get(id);
+    this.#loaded.delete(id);
+    this.#unfolded.add(id);
+    return loaded === undefined ? this.load(row) : [...loaded];
+  }
+
+  protected async load(row?: Row): Promise<Row[]> {
     const known = row === undefined ? null : this.known(row);
     if (known !== null) {
       return [...known];

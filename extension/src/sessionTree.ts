@@ -101,9 +101,9 @@ export class SessionTree extends Tree<SessionNode> {
   async reveal(sessionId: string, focus = true): Promise<boolean> {
     if (!this.#shown.has(sessionId)) {
       // A new session may not be loaded yet.
-      const roots = await this.getChildren();
+      const roots = await this.load();
       const groups = roots.filter((node) => node.kind === "group" && node.isOpen);
-      await Promise.all(groups.map((group) => this.getChildren(group)));
+      await Promise.all(groups.map((group) => this.load(group)));
     }
     const row = this.#shown.get(sessionId);
     if (row !== undefined) {
@@ -120,11 +120,11 @@ export class SessionTree extends Tree<SessionNode> {
     return sessionItem(node);
   }
 
-  override async getChildren(node?: SessionNode): Promise<SessionNode[]> {
+  protected override async load(node?: SessionNode): Promise<SessionNode[]> {
     if (node === undefined) {
       this.#shown.clear();
     }
-    const children = await super.getChildren(node);
+    const children = await super.load(node);
     this.#note(children, node);
     return children;
   }

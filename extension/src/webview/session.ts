@@ -491,7 +491,7 @@ function noDigest(digest: SessionView["digest"]): string {
   if (digest === null) {
     return "Reading the session…";
   }
-  return digest.budget === 0 ? "The digest is switched off." : "Nothing to tell yet.";
+  return digest.budget === 0 ? "The digest is switched off." : "Nothing to quote yet.";
 }
 
 function legend({ rows, window, trigger, merged }: SessionView): string {

@@ -182,7 +182,7 @@ def _search(options: argparse.Namespace, services: Terminal) -> int:
     if options.json:
         output.write(b"\n]\n" if count else b"[]\n")
     elif not count:
-        output.say(texts.nothing_found())
+        output.say(texts.nothing_found(options.text))
     if answer.more:
         output.say(texts.more_hits(count))
     return DONE

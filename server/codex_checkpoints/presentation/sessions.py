@@ -63,9 +63,10 @@ def hit_lines(hits: Sequence[digests.Hit], screen: Screen) -> list[str]:
     return lines
 
 
-def nothing_found() -> str:
-    """Return that no line was found."""
-    return "No session holds it; with a capital in the text, case counts."
+def nothing_found(text: str) -> str:
+    """Return that no line holds a text, and why that may be."""
+    exactly = " The text has a capital, so case counts." if text != text.lower() else ""
+    return f"Nothing found.{exactly}"
 
 
 def more_hits(count: int) -> str:
