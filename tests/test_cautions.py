@@ -45,7 +45,10 @@ def test_a_hook_of_the_users_in_codexs_configuration_is_not_asked_and_the_previe
     said = home.run("compact", thread(1), "--dry-run").stdout.decode()
 
     assert warned(home) == ["own_hooks"]
-    assert "Your hook is not asked: Codex calls what its configuration has for PreCompact" in said
+    assert (
+        "Your PreCompact hook does not run: Codex runs such hooks only before its own compactions."
+        in said
+    )
     assert not ran.exists()
 
 

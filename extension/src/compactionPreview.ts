@@ -4,12 +4,16 @@ import * as vscode from "vscode";
 import type { App } from "./app.ts";
 import { answering, awake } from "./client.ts";
 import { compact } from "./compaction.ts";
-import { type CompactionView, compactionState } from "./model/compactionPage.ts";
+import {
+  type CompactionState,
+  type CompactionView,
+  compactionState,
+} from "./model/compactionPage.ts";
 import { historyText } from "./model/documents.ts";
 import type { FromPage } from "./model/pages.ts";
 import { whyDown } from "./model/status.ts";
 import { cut, subject, tokenCount } from "./model/text.ts";
-import { openPanel, Page, pagesAt } from "./panel.ts";
+import { Page, pagesAt, SessionTabs } from "./panel.ts";
 import {
   type Compacted,
   CompactPreviewRequest,
@@ -23,46 +27,14 @@ const TYPE = "codexCheckpoints.compactionPreview";
 /** A session that Codex writes is read again when it has rested. */
 const RESTED_MS = 1000;
 
+export type Previewed = Pick<CompactionState, "sessionId" | "budget">;
+
 /** The previews of this window, one for a session. */
-export class CompactionPreviews implements vscode.Disposable {
-  readonly #app: App;
-  readonly #folder: vscode.Uri;
-  readonly #open = new Map<string, CompactionPreview>();
-  readonly #serializer: vscode.Disposable;
-
-  constructor(app: App, extension: vscode.Uri) {
-    this.#app = app;
-    this.#folder = pagesAt(extension);
-    this.#serializer = vscode.window.registerWebviewPanelSerializer(TYPE, {
-      deserializeWebviewPanel: async (panel, kept: unknown) => {
-        const state = compactionState(kept);
-        if (state === null || this.#open.has(state.sessionId)) {
-          panel.dispose();
-        } else {
-          this.#openIn(panel, state.sessionId, state.budget);
-        }
-      },
-    });
-  }
-
-  async open({ sessionId }: SessionSummary): Promise<void> {
-    const open = this.#open.get(sessionId);
-    if (open === undefined) {
-      this.#openIn(openPanel(TYPE, "Compact"), sessionId, null);
-    } else {
-      open.page.panel.reveal();
-    }
-  }
-
-  dispose(): void {
-    this.#serializer.dispose();
-  }
-
-  #openIn(panel: vscode.WebviewPanel, sessionId: string, budget: number | null): void {
-    const gone = () => this.#open.delete(sessionId);
-    const made = new CompactionPreview(this.#app, this.#folder, panel, sessionId, budget, gone);
-    this.#open.set(sessionId, made);
-  }
+export function compactionPreviews(app: App, extension: vscode.Uri): SessionTabs<Previewed> {
+  const folder = pagesAt(extension);
+  return new SessionTabs<Previewed>(TYPE, compactionState, (panel, { sessionId, budget }, gone) => {
+    return new CompactionPreview(app, folder, panel, sessionId, budget, gone).page;
+  });
 }
 
 class CompactionPreview {

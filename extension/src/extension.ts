@@ -4,7 +4,7 @@ import { branchCommands } from "./branches.ts";
 import { CheckpointTree, checkpointCommands } from "./checkpointTree.ts";
 import { Server } from "./client.ts";
 import { compactionCommands, offerCompaction } from "./compaction.ts";
-import { CompactionPreviews } from "./compactionPreview.ts";
+import { compactionPreviews } from "./compactionPreview.ts";
 import { ConnectionTree, connectionCommands, warnWhenLost } from "./connection.ts";
 import { digestCommands, upgradeNotices } from "./digest.ts";
 import { Documents } from "./documents.ts";
@@ -16,7 +16,7 @@ import { pinCommands } from "./pins.ts";
 import { packCommands } from "./portable.ts";
 import { Restores, restoreCommands } from "./restoring.ts";
 import { searchCommands } from "./searching.ts";
-import { SessionPages, sessionPageCommands } from "./sessionPage.ts";
+import { sessionPageCommands, sessionPages } from "./sessionPage.ts";
 import { sessionCommands } from "./sessions.ts";
 import { SessionTree } from "./sessionTree.ts";
 import { openSettings, SECTION, setContext } from "./settings.ts";
@@ -40,8 +40,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const connections = new ConnectionTree(server);
   const tellOfUpgrade = upgradeNotices(server, context.globalState);
   const restores = new Restores(app, context.extensionUri);
-  const previews = new CompactionPreviews(app, context.extensionUri);
-  const pages = new SessionPages(app, context.extensionUri);
+  const previews = compactionPreviews(app, context.extensionUri);
+  const pages = sessionPages(app, context.extensionUri);
   context.subscriptions.push(
     connections,
     feed,
@@ -63,7 +63,9 @@ export function activate(context: vscode.ExtensionContext): void {
       ...markerCommands(app),
       ...branchCommands(app),
       ...pinCommands(app),
-      ...compactionCommands(app, (session) => previews.open(session)),
+      ...compactionCommands(app, async ({ sessionId }) =>
+        previews.open("Compact", { sessionId, budget: null }),
+      ),
       ...digestCommands(app),
       ...restoreCommands(restores),
       ...packCommands(app),

@@ -78,6 +78,54 @@ export class Page implements vscode.Disposable {
   }
 }
 
+/** The tabs of one kind, one for a session; they come back when the window is loaded again. */
+export class SessionTabs<State extends { readonly sessionId: string }>
+  implements vscode.Disposable
+{
+  readonly #type: string;
+  readonly #make: (panel: vscode.WebviewPanel, state: State, gone: () => void) => Page;
+  readonly #open = new Map<string, Page>();
+  readonly #serializer: vscode.Disposable;
+
+  constructor(
+    type: string,
+    read: (kept: unknown) => State | null,
+    make: (panel: vscode.WebviewPanel, state: State, gone: () => void) => Page,
+  ) {
+    this.#type = type;
+    this.#make = make;
+    this.#serializer = vscode.window.registerWebviewPanelSerializer(type, {
+      deserializeWebviewPanel: async (panel, kept: unknown) => {
+        const state = read(kept);
+        if (state === null || this.#open.has(state.sessionId)) {
+          panel.dispose();
+        } else {
+          this.#openIn(panel, state);
+        }
+      },
+    });
+  }
+
+  /** Show the tab of a session; open one if there is none. */
+  open(title: string, state: State): void {
+    const open = this.#open.get(state.sessionId);
+    if (open === undefined) {
+      this.#openIn(openPanel(this.#type, title), state);
+    } else {
+      open.panel.reveal();
+    }
+  }
+
+  dispose(): void {
+    this.#serializer.dispose();
+  }
+
+  #openIn(panel: vscode.WebviewPanel, state: State): void {
+    const gone = () => this.#open.delete(state.sessionId);
+    this.#open.set(state.sessionId, this.#make(panel, state, gone));
+  }
+}
+
 export function openPanel(viewType: string, title: string): vscode.WebviewPanel {
   const column = vscode.ViewColumn.Active;
   return vscode.window.createWebviewPanel(viewType, harmless(title), column, {});

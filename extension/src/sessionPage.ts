@@ -14,12 +14,13 @@ import {
   eventName,
   keptLists,
   pageRows,
+  type SessionPageState,
   type SessionView,
   sessionPageState,
 } from "./model/sessionPage.ts";
 import { Newest, whyDown } from "./model/status.ts";
 import { cut, dotted, folderName, plain, subject } from "./model/text.ts";
-import { openPanel, Page, pagesAt } from "./panel.ts";
+import { Page, pagesAt, SessionTabs } from "./panel.ts";
 import {
   BranchesRequest,
   DigestRequest,
@@ -40,50 +41,19 @@ const TYPE = "codexCheckpoints.sessionPage";
 const PAUSE_MS = 300;
 
 /** The session pages of this window, one for a session. */
-export class SessionPages implements vscode.Disposable {
-  readonly #app: App;
-  readonly #folder: vscode.Uri;
-  readonly #open = new Map<string, SessionPage>();
-  readonly #serializer: vscode.Disposable;
-
-  constructor(app: App, extension: vscode.Uri) {
-    this.#app = app;
-    this.#folder = pagesAt(extension);
-    this.#serializer = vscode.window.registerWebviewPanelSerializer(TYPE, {
-      deserializeWebviewPanel: async (panel, kept: unknown) => {
-        const state = sessionPageState(kept);
-        if (state === null || this.#open.has(state.sessionId)) {
-          panel.dispose();
-        } else {
-          this.#openIn(panel, state.sessionId);
-        }
-      },
-    });
-  }
-
-  open(session: SessionSummary): void {
-    const { sessionId } = session;
-    const open = this.#open.get(sessionId);
-    if (open === undefined) {
-      this.#openIn(openPanel(TYPE, cut(subject(session), 40)), sessionId);
-    } else {
-      open.page.panel.reveal();
-    }
-  }
-
-  dispose(): void {
-    this.#serializer.dispose();
-  }
-
-  #openIn(panel: vscode.WebviewPanel, sessionId: string): void {
-    const gone = () => this.#open.delete(sessionId);
-    this.#open.set(sessionId, new SessionPage(this.#app, this.#folder, panel, sessionId, gone));
-  }
+export function sessionPages(app: App, extension: vscode.Uri): SessionTabs<SessionPageState> {
+  const folder = pagesAt(extension);
+  return new SessionTabs(TYPE, sessionPageState, (panel, { sessionId }, gone) => {
+    return new SessionPage(app, folder, panel, sessionId, gone).page;
+  });
 }
 
-export function sessionPageCommands(app: App, pages: SessionPages): Commands {
+export function sessionPageCommands(app: App, pages: SessionTabs<SessionPageState>): Commands {
   return {
-    openSessionPage: onSession(app, async (session) => pages.open(session)),
+    openSessionPage: onSession(app, async (session) => {
+      const { sessionId } = session;
+      pages.open(cut(subject(session), 40), { sessionId, turn: null });
+    }),
   };
 }
 

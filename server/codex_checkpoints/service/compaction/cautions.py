@@ -32,12 +32,12 @@ def cautions(
 ) -> Iterator[CompactionWarning]:
     """Yield what is to be said of this compaction."""
     if count := _own_hooks(sessions.catalogue.place):
-        which = "Your hook is" if count == 1 else f"Your {count} hooks are"
-        message = f"{which} not asked: Codex calls what its configuration has for {_EVENT} before"
-        yield CompactionWarning("own_hooks", count, f"{message} its own compactions alone.")
+        which = "hook does" if count == 1 else "hooks do"
+        why = "Codex runs such hooks only before its own compactions."
+        yield CompactionWarning("own_hooks", count, f"Your {_EVENT} {which} not run: {why}")
     if into == "in-place" and _is_compacted_again(sessions, source):
-        message = "This Codex may compact the session again with its model when it resumes it: its"
-        end = "rule for that changed since. Compacted into a new session (--into new) it does not."
+        message = "Codex may compact this session again, with a model call, when it is resumed:"
+        end = "its rules have changed since. In a new session it does not."
         yield CompactionWarning("compacted_again", 1, f"{message} {end}")
 
 
