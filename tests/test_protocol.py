@@ -1,5 +1,6 @@
 """The language server as any client sees it: the real process, JSON-RPC over its pipes."""
 
+import asyncio
 import json
 import os
 import signal
@@ -9,12 +10,15 @@ from collections.abc import Generator
 from hashlib import sha256
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.protocol import METHODS
+from codex_checkpoints.server.app import next_look
+from codex_checkpoints.service.following import Follower
 from homes import SERVER, Home, chat, eventually, more, summary, thread
 from peer import WAIT, Peer
 from rollouts import (
@@ -562,6 +566,24 @@ def test_the_end_of_input_ends_the_process(own: Home, begun: bool, last: bytes):
         peer.process.stdin.close()
         assert peer.process.wait(WAIT) == 0
         assert last or peer.log == []
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_a_follower_that_is_cancelled_as_a_change_wakes_it_ends(steps: int):
+    async def story() -> None:
+        wake = asyncio.Event()
+        looking = asyncio.create_task(
+            next_look(wake, cast("Follower", SimpleNamespace(patience=60)))
+        )
+        await asyncio.sleep(0)
+        wake.set()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        looking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await looking
+
+    asyncio.run(story())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")

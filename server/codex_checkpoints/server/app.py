@@ -317,24 +317,14 @@ class App:
                     changes = await self._work(follower.reconcile)
                     missed = False
                 else:
-                    changes = await self._work(await self._next_look(follower))
+                    changes = await self._work(await next_look(wake, follower))
                 await self._notify_all(changes)
             except Cancelled:
                 return
             except Exception as error:  # noqa: BLE001 - a defect of one look, not the end of all
                 logger.error("follow: %s", type(error).__name__)  # noqa: TRY400 - no traceback a round
                 missed = True
-                await self._next_look(follower)
-
-    async def _next_look(self, follower: Follower) -> Callable[[], list[following.Changed]]:
-        """Wait for a mark or the time limit; return how to look for changes."""
-        try:
-            await asyncio.wait_for(self._wake.wait(), follower.patience)
-        except TimeoutError:
-            return follower.unmarked
-        await asyncio.sleep(following.DEBOUNCE_SECONDS)
-        self._wake.clear()
-        return follower.drain
+                await next_look(wake, follower)
 
     async def _notify_all(self, changes: list[following.Changed]) -> None:
         for change in changes:
@@ -342,6 +332,22 @@ class App:
         if self._follower is not None:
             for each in await self._work(self._follower.take_strayed):
                 self._server.protocol.notify("checkpoints/strayed", each)
+
+
+async def next_look(
+    wake: asyncio.Event, follower: Follower
+) -> Callable[[], list[following.Changed]]:
+    """Wait for a mark or the time limit; return how to look for changes."""
+    try:
+        # Not `wait_for`: in Python 3.11 it loses a cancellation that comes with a mark, and the
+        # process would outlive its client.
+        async with asyncio.timeout(follower.patience):
+            await wake.wait()
+    except TimeoutError:
+        return follower.unmarked
+    await asyncio.sleep(following.DEBOUNCE_SECONDS)
+    wake.clear()
+    return follower.drain
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:
