@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import filterfalse
 from typing import NamedTuple
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
@@ -26,22 +25,25 @@ from codex_checkpoints.values import Factory, define
 
 
 @functools.cache
-def _quiet(*, tokens: bool = True, model: bool = True) -> re.Pattern[bytes]:
-    """Return what matches the beginning of a line, as Codex writes it, that tells nothing.
+def _patterns(
+    known: tuple[bool, bool] = (True, True),
+) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Return what matches a line, as Codex writes it, that tells nothing, and what finds others.
 
-    Nearly all lines do.  With `tokens` and `model` those are left out that tell these.
+    Nearly all lines tell nothing.  Where the tokens or the model are `known`, so do those that tell
+    only these.  What finds others begins at the end of the line in front; its group is the line.
     """
+    tokens, model = known
     records = rb'response_item"|world_state"|token_usage_record"'
     records += rb'|turn_context"' if model else b""
     events = rb'agent_[a-z_]*"|exec_command_end"|mcp_tool_call_end"|patch_apply_end"'
     events += rb'|web_search_end"|view_image_tool_call"'
     events += rb'|token_count"' if tokens else b""
-    ids = rb'"thread_id":"[^"\\]{0,64}","turn_id":"[^"\\]{0,64}"'
+    ids = rb'"thread_id":"[^"\\\n]{0,64}","turn_id":"[^"\\\n]{0,64}"'
     events += rb'|item_completed",%s,"item":\{"type":"(?!UserMessage")[A-Za-z]+"' % ids
-    return re.compile(
-        rb'\{"timestamp":"[^"\\]{0,64}",(?:"ordinal":[0-9]{1,15},)?"type":"'
-        rb'(?:%s|event_msg","payload":\{"type":"(?:%s))' % (records, events)
-    )
+    quiet = rb'\{"timestamp":"[^"\\\n]{0,64}",(?:"ordinal":[0-9]{1,15},)?"type":"'
+    quiet += rb'(?:%s|event_msg","payload":\{"type":"(?:%s))' % (records, events)
+    return re.compile(quiet), re.compile(rb"\n(?!%s)([^\n]*)" % quiet)
 
 
 _IN_FRONT = 1 << 14
@@ -155,7 +157,7 @@ class _Beginning:
         head = self.found.head
         own_from = -1 if head.inherited_below is None else head.inherited_below
         passes_over = own_from < 0 and head.cwd is not None and not (head.bare or head.base)
-        quiet = _quiet()
+        quiet, _ = _patterns()
         for raw in lines:
             is_quiet = passes_over and quiet.match(raw) is not None
             seen = None if is_quiet else _seen(raw, paginated=head.paginated)
@@ -195,7 +197,8 @@ class _End:
     """The lines from the last one backwards, up to the last prompt and what stands before it.
 
     `task_known` and `open_known` also say that a fact cannot be told; `events` are those of turns,
-    the newest first.
+    the newest first.  `at` is where in its piece the line at hand begins, `prompt` where the last
+    prompt does, until the piece was read.
     """
 
     found: Glance
@@ -204,7 +207,8 @@ class _End:
     open_known: bool = False
     name_known: bool = False
     is_bare: bool = False
-    prompt: bytes = b""
+    at: int = 0
+    prompt: int | None = None
     events: list[items.Item] = Factory(list[items.Item])
 
     def read(self, pieces: Iterable[bytes]) -> None:
@@ -217,38 +221,50 @@ class _End:
             self.task_known = self.open_known = True  # a message may be the name of the session
         far, rest = 0, b""
         for piece in pieces:
-            data = piece + rest
-            rest, *lines = data.split(b"\n")
             far += len(piece)
-            newest_first = reversed(lines)
-            if not all(map(self._read, newest_first if head.bare else self._telling(newest_first))):
+            first = piece.find(b"\n")
+            if first < 0:
+                rest = piece + rest
+                continue
+            if not all(map(self._read, self._lines(piece, rest))):
                 break
-            if lines and (far >= _FARTHEST or (self.task_known and self._is_behind(data))):
+            if far >= _FARTHEST or (self.task_known and self._is_behind()):
                 break
+            rest = piece[:first]
         if head.bare and self.is_bare:
             found.first_text = first_text
             found.stamp = found.stamp or head.timestamp
 
-    def _is_behind(self, data: bytes) -> bool:
+    def _is_behind(self) -> bool:
         """Return whether enough of what stands in front of the last prompt was read."""
-        behind, self.prompt = self.prompt, b""
-        return not behind or data.rfind(behind) > _IN_FRONT
+        prompt, self.prompt = self.prompt, None
+        return prompt is None or prompt > _IN_FRONT
 
-    def _telling(self, newest_first: Iterator[bytes]) -> Iterator[bytes]:
-        """Leave out lines that tell nothing, or only what is known."""
-        found, known = self.found, (False, False)
-        quiet = _quiet(tokens=False, model=False)
-        for raw in newest_first:
-            if found.stamp is None or not quiet.match(raw):
+    def _lines(self, piece: bytes, rest: bytes) -> Iterator[bytes]:
+        """Yield the lines that begin in a piece, the newest first; `rest` follows the piece.
+
+        Lines that tell nothing, or only what is known, are left out.
+        """
+        found, end = self.found, len(piece)
+        while (at := piece.rfind(b"\n", 0, end)) >= 0:
+            quiet, telling = _patterns(self._known())
+            if not (rest or found.stamp is None or found.head.bare):
+                for line in reversed([*telling.finditer(piece, 0, end)]):
+                    if not _patterns(self._known())[0].match(line[1]):
+                        self.at = line.start()
+                        yield line[1]
+                return
+            raw = piece[at + 1 : end] + rest
+            if found.stamp is None or found.head.bare or not quiet.match(raw):
+                self.at = at
                 yield raw
-                # Without a window older reports, and the beginnings of tasks, may tell it.
-                tokens = found.tokens_known and found.window is not None
-                now = tokens, found.model is not None
-                if now != known:
-                    quiet, known = _quiet(tokens=now[0], model=now[1]), now
-            if all(known):
-                break
-        yield from filterfalse(quiet.match, newest_first)
+            end, rest = at, b""
+
+    def _known(self) -> tuple[bool, bool]:
+        """Return whether no line in front tells more of the tokens, or of the model."""
+        # Without a window older reports, and the beginnings of tasks, may tell it.
+        found = self.found
+        return found.tokens_known and found.window is not None, found.model is not None
 
     def _read(self, raw: bytes) -> bool:
         """Read a line; return False where no other one tells more."""
@@ -264,7 +280,7 @@ class _End:
         was_known = self.task_known
         if not self._take(seen):
             return False
-        self.prompt = raw if self.task_known and not was_known else self.prompt
+        self.prompt = self.at if self.task_known and not was_known else self.prompt
         return not (self.task_known and self.open_known and found.tokens_known and found.model)
 
     def _take(self, seen: _Seen) -> bool:
