@@ -1247,7 +1247,7 @@ def test_a_window_that_an_undo_opened_says_so(here: Here) -> None:
     assert "  manual  undo  " in here("losses", thread(1)).stdout.decode()
 
 
-def test_a_compaction_says_what_its_size_leaves_out_that_windows_counts(
+def test_a_compaction_says_the_size_that_windows_say_and_what_of_it_stays(
     home: Home, here: Here
 ) -> None:
     head = session(thread=thread(1), base_instructions={"text": "be kind " * 1000})
@@ -1256,9 +1256,11 @@ def test_a_compaction_says_what_its_size_leaves_out_that_windows_counts(
     words = here("compact", thread(1), "--into", "in-place").stdout.decode()
     after = json.loads(here("windows", thread(1), "--json").stdout)[-1]["tokensAfter"]
 
-    (told,) = re.findall(r"a replacement of ([0-9,]+) \(estimated\)", words)
-    assert int(told.replace(",", "")) + 2000 == after
-    assert "; base instructions come on top\n" in words
+    sizes = r"(.+) tokens in use \(reported\) → (.+) \(estimated\), at most .+ stay: (.+)\n"
+    (told,) = re.findall(sizes, words)
+    before, size, beside = (int(each.replace(",", "")) for each in told)
+    assert (before, size) == (90_000, after)
+    assert 2000 < beside < size
 
 
 def test_a_defect_is_told_by_its_kind_and_its_place_and_never_by_its_words(

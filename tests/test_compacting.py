@@ -21,6 +21,7 @@ from codex_checkpoints.core.checkpoint.canonical import from_bytes
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.compaction.records import Installed, Into, Undone, digest_of, record_of
+from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.service.compaction.compacting import Compacting
@@ -358,7 +359,40 @@ def test_a_window_of_before_a_report_tells_what_was_estimated_for_it(sessions: S
     ]
     _, compacted, undone = windows
     assert undone.tokens_before == compacted.tokens_after
-    assert (undone.tokens_after or 0) > (compacted.tokens_after or 0)
+    assert undone.tokens_after == compacted.tokens_before
+
+
+@pytest.mark.parametrize("reported", [None, 90, 9_150, 19_150, 250_000, 270_000])
+@pytest.mark.parametrize("into", ["new", "in-place"])
+def test_all_places_tell_the_tokens_of_a_compaction_by_one_measure(
+    home: Home, into: Into, reported: int | None
+) -> None:
+    usage = [] if reported is None else [r.tokens(reported, window=258_400)]
+    head = r.session(base_instructions={"text": "Be plain. " * 400})
+    home.put(r.rollout(head, r.turn(r.user("Fix the login."), r.assistant(WORK * 9), *usage)))
+    with home.house() as house:
+        sessions = house.sessions
+
+        def listed(session_id: str) -> int | None:
+            sessions.refresh()
+            rows = sessions.summaries.page().items
+            return next(each.context_tokens for each in rows if each.session_id == session_id)
+
+        before = listed(thread(1))
+        preview = compacting(sessions).preview(asked(into))
+        done = compacting(sessions).compact(asked(into))
+        made, report = str(done.session_id), done.built.report
+        newest = Histories(sessions).windows(made)[-1]
+        assert preview.built.report == report
+        assert reported in {before, None, 270_000}
+        assert before in {report.before.tokens, None, 270_000}
+        assert (newest.tokens_before, newest.tokens_after) == (report.before.tokens, report.after)
+        assert listed(made) == Histories(sessions).history(made).context.tokens == report.after
+        assert report.after == of_items(done.built.items) + report.beside <= report.bound
+        assert report.beside == {None: 1000, 90: 0, 270_000: 1000}.get(reported, report.beside)
+
+        Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
+        assert listed(thread(1)) == (before if into == "new" else report.before.tokens)
 
 
 @pytest.mark.parametrize("later", [[], ["user", "assistant"]], ids=["nothing", "a turn"])

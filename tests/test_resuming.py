@@ -304,7 +304,7 @@ def test_as_json_a_compaction_that_is_due_is_told_of_and_not_made(due: Home):
         assert told[key] == would[key]
     assert (ready["sessionId"], ready["resume"]) == (thread(1), f"codex resume {thread(1)}")
     assert (ready["offer"]["tokens"], ready["notCompacted"]) == (6_000, None)
-    assert f"the replacement has {would['tokensAfter']:,}" in ready["notice"]
+    assert f"it would be compacted to {would['tokensAfter']:,}" in ready["notice"]
 
 
 def test_printed_alone_a_command_changes_nothing_and_a_line_says_what_is_due(due: Home):

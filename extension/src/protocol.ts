@@ -117,8 +117,9 @@ export interface CompactionContents {
  * A compaction that was done, or a preview (`compactionId` is null), which has `contents`.
  *
  * `sessionId` is the one to resume, `replacement` what Codex sends in place of the history.
- * `tokensReplaced` is our estimate of that history, `tokensAfter` that of the replacement, at most
- * `bound`, `digestTokens` that of its digest; all without base instructions.
+ * `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
+ * of each is beside the history: instructions, tools and standing context.  `digestTokens` is
+ * the size of the digest.
  */
 export interface Compacted {
   readonly compactionId: string | null;
@@ -132,9 +133,9 @@ export interface Compacted {
   readonly replacement: readonly Readonly<Record<string, unknown>>[];
   readonly tokensBefore: number;
   readonly tokensBeforeSource: string;
-  readonly tokensReplaced: number;
   readonly tokensAfter: number;
   readonly tokensAfterSource: string;
+  readonly tokensBeside: number;
   readonly bound: number;
   readonly digestTokens: number;
   readonly contextWindow: number | null;

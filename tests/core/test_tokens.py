@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from codex_checkpoints.core.history.tokens import (
     Context,
+    Figure,
     Thresholds,
     WindowSize,
     approximate_tokens,
@@ -60,14 +61,24 @@ def test_the_last_report_counts_and_else_the_history_is_estimated(
 def test_the_base_instructions_are_estimated_with_the_history():
     found = history(rollout(session(base_instructions={"text": "x" * 41}), turn(user("a"))))
 
-    assert found.context == Context(20 + 11, "estimated", flagged=False, window=None)
+    assert found.context == Context(31, "estimated", False, None, history=20, beside=11)
 
 
 def test_more_than_the_window_holds_is_flagged():
     usage = Tokens(total=300_000, input=299_000, window=258_400)
 
-    assert context(usage, None, stale=False).flagged
-    assert not context(usage, 5, stale=True).flagged
+    assert context(usage, 5, 2, stale=False).flagged
+    assert not context(usage, 5, 2, stale=True).flagged
+    assert context(usage, 5, 2, stale=False).usable == Figure(7, "estimated")
+
+
+@pytest.mark.parametrize(("total", "beside"), [(19_150, 16_754), (2396, 0), (2000, 0)])
+def test_beside_the_history_stands_what_a_report_holds_beyond_our_estimate_of_it(
+    total: int, beside: int
+):
+    found = context(Tokens(total=total, input=1, window=258_400), 2396, 1300, stale=False)
+
+    assert (found.beside, found.usable) == (beside, Figure(total, "reported"))
 
 
 # --- estimates -----------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ function compacted(some: Partial<Compacted> = {}): Compacted {
     replacement: [],
     tokensBefore: 200_716,
     tokensBeforeSource: "reported",
-    tokensReplaced: 190_000,
+    tokensBeside: 1200,
     tokensAfter: 2140,
     tokensAfterSource: "estimated",
     bound: 21_000,

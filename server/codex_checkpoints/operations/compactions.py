@@ -59,8 +59,9 @@ class Compacted:
     """A compaction that was done, or a preview (`compactionId` is null), which has `contents`.
 
     `sessionId` is the one to resume, `replacement` what Codex sends in place of the history.
-    `tokensReplaced` is our estimate of that history, `tokensAfter` that of the replacement, at most
-    `bound`, `digestTokens` that of its digest; all without base instructions.
+    `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
+    of each is beside the history: instructions, tools and standing context.  `digestTokens` is
+    the size of the digest.
     """
 
     compaction_id: str | None
@@ -74,9 +75,9 @@ class Compacted:
     replacement: tuple[dict[str, Any], ...]
     tokens_before: int
     tokens_before_source: str
-    tokens_replaced: int
     tokens_after: int
     tokens_after_source: str
+    tokens_beside: int
     bound: int
     digest_tokens: int
     context_window: int | None
@@ -233,9 +234,9 @@ def _compacted(done: request.Compacted) -> Compacted:
         replacement=tuple(dict(item) for item in done.built.items),
         tokens_before=report.before.tokens,
         tokens_before_source=report.before.source,
-        tokens_replaced=report.replaced,
         tokens_after=report.after,
         tokens_after_source="estimated",
+        tokens_beside=report.beside,
         bound=report.bound,
         digest_tokens=done.built.digest.tokens,
         context_window=done.window,

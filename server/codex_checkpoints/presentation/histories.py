@@ -183,7 +183,7 @@ def compaction_lines(done: compactions.Compacted, screen: Screen) -> list[str]:
     before = f"{done.tokens_before:,} tokens in use ({done.tokens_before_source})"
     after = f"{done.tokens_after:,} ({done.tokens_after_source}), at most {done.bound:,}"
     lines = [
-        f"{before} → a replacement of {after}; base instructions come on top",
+        f"{before} → {after}; instructions and tools stay: {done.tokens_beside:,}",
         f"kept {len(done.kept)}, cut {len(done.truncated)}, dropped {len(done.dropped)}"
         + (f" ({dropped})" if dropped else ""),
         f"standing context: {done.standing_context}",

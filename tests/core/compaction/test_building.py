@@ -5,9 +5,9 @@ import pytest
 
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.compaction.building import Declined, Figure, Replacement, Terms, build
+from codex_checkpoints.core.compaction.building import Declined, Replacement, Terms, build
 from codex_checkpoints.core.compaction.handoff import handoff
-from codex_checkpoints.core.history.tokens import of_item, of_items
+from codex_checkpoints.core.history.tokens import Figure, of_item, of_items
 from compactions import (
     CHECKPOINT,
     EMPTY,
@@ -113,9 +113,21 @@ def test_sizes_are_told_for_both_sides() -> None:
     found = built(SESSION, Terms(placement="manual", before=Figure(70_000, "reported")))
 
     assert found.report.before == Figure(70_000, "reported")
-    assert found.report.replaced == of_items(SESSION)
     assert found.report.after == of_items(found.items) <= found.report.bound
     assert built(SESSION).report.before == Figure(of_items(SESSION), "estimated")
+
+
+def test_what_stands_beside_the_history_is_in_every_size_up_to_the_target() -> None:
+    bare, size = built(SESSION).report, of_items(SESSION)
+
+    report = built(SESSION, Terms(placement="manual", beside=9_000)).report
+    assert report.before == Figure(size + 9_000, "estimated")
+    assert (report.after, report.bound) == (bare.after + 9_000, bare.bound + 9_000)
+    assert report.beside == 9_000
+
+    target = bare.after + 5_000
+    report = built(SESSION, Terms(placement="manual", beside=9_000, target=target)).report
+    assert (report.after, report.bound, report.beside) == (target, target, 5_000)
 
 
 def test_the_oldest_messages_are_dropped_one_by_one_until_the_target_is_met() -> None:

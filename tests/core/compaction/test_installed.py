@@ -111,7 +111,7 @@ def test_without_an_earlier_report_the_sums_begin_at_zero(last: Json | None) -> 
     assert (info["total_token_usage"], info["model_context_window"]) == (ZERO, None)
     report = item_of("event_msg", payload, bare=False)
     assert isinstance(report, Tokens)
-    found = context(report, None, stale=False)
+    found = context(report, 0, 0, stale=False)
     assert (found.tokens, found.source) == (5, "estimated")
 
 

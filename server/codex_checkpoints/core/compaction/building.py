@@ -26,7 +26,7 @@ from codex_checkpoints.core.compaction.kinds import (
 from codex_checkpoints.core.digest.composing import LEAST_TOKENS, Digest
 from codex_checkpoints.core.history.items import texts, user_message
 from codex_checkpoints.core.history.tokens import (
-    Source,
+    Figure,
     approximate_tokens,
     cut_text,
     of_item,
@@ -146,14 +146,6 @@ Reason = Literal[
 
 
 @frozen
-class Figure:
-    """A number of tokens, and whether the service reported it or we estimated it (JUN-28)."""
-
-    tokens: int
-    source: Source
-
-
-@frozen
 class Piece:
     """One item of the replaced history: its author, time and line, and what became of it.
 
@@ -176,13 +168,13 @@ class Piece:
 class Report:
     """Both sides of a compaction: sizes, counts by kind, and every item of the old side.
 
-    Decisions go by `before`; `replaced` is our estimate of the same history and, like `after`, does
-    not count base instructions and fresh context.  `bound` was stated in advance.
+    `before`, `after` and `bound`, which was stated in advance, count all that is in use; `beside`
+    is what both sides have beside their items (rules, "Tokens").
     """
 
     before: Figure
-    replaced: int
     after: int
+    beside: int
     bound: int
     kinds_before: Mapping[Kind, int]
     kinds_after: Mapping[Kind, int]
@@ -339,24 +331,31 @@ def _middle_marker(text: str) -> tuple[int, int] | None:
 class Terms:
     """What a caller asks for, and what it knows of the session.
 
-    `placement` is one of `Placement`; any other text is refused (CKP-6).  `before` is the reported
-    size of the context.  Below `trigger` nothing is done; the replacement fits into `target`
-    (JUN-19).  `digest` makes the digest beside these messages of the user, for a context of so many
-    tokens.  `waived` are refusals that the user overrides: `not_smaller`, `turn_not_complete`.
+    `placement` is one of `Placement`; any other text is refused (CKP-6).  `before` is the size of
+    the context, `beside` the part of it beside the history.  Below `trigger` nothing is done; the
+    replacement fits into `target` (JUN-19).  `digest` makes the digest beside these messages of
+    the user, for a context of so many tokens.  `waived` are refusals that the user overrides:
+    `not_smaller`, `turn_not_complete`.
     """
 
     placement: str
     turn_ended: bool = True
     budget: int = RETAINED_TOKENS
     before: Figure | None = None
+    beside: int = 0
     trigger: int | None = None
     target: int | None = None
     digest: Callable[[Sequence[str], int], Digest] | None = None
     waived: frozenset[Reason] = frozenset()
 
     def size_of(self, items: Iterable[Json]) -> Figure:
-        """Return the reported size of the context, else our estimate of these items."""
-        return self.before or Figure(of_items(items), "estimated")
+        """Return the size of the context, else our estimate with these items as its history."""
+        return self.before or Figure(of_items(items) + self.beside, "estimated")
+
+    def within(self, tokens: int) -> int:
+        """Return the size of the context with so many tokens of history, at most the target."""
+        whole = tokens + self.beside
+        return whole if self.target is None else min(whole, self.target)
 
 
 @frozen
@@ -450,13 +449,15 @@ def reported(  # noqa: PLR0913, PLR0917 - both sides, and what became of each it
     pieces: tuple[Piece, ...],
 ) -> Replacement | Declined:
     """Return a replacement with its report, or that it is not smaller than the history."""
-    replaced, after = of_items(past.item for past in history), of_items(items)
-    if after >= replaced and "not_smaller" not in terms.waived:
-        return Declined("not_smaller", {"before": replaced, "after": after})
+    before = terms.size_of(past.item for past in history)
+    replaced, size = of_items(past.item for past in history), of_items(items)
+    after = terms.within(size)
+    if size >= replaced and "not_smaller" not in terms.waived:
+        return Declined("not_smaller", {"before": before.tokens, "after": after})
     report = Report(
-        before=terms.before or Figure(replaced, "estimated"),
-        replaced=replaced,
+        before=before,
         after=after,
+        beside=after - size,
         bound=bound,
         kinds_before=counted([past.kind for past in history]),
         kinds_after=counted([kind_of(item) for item in items]),
@@ -471,14 +472,13 @@ def _whole_texts(kept: Sequence[Retained]) -> list[str]:
 
 
 def _bound_of(selection: Selection, last: Json, terms: Terms, unused: int) -> int:
-    """Return the most tokens a replacement can have, before it is built (DSC-56).
+    """Return the most tokens in use with a replacement, before it is built (DSC-56).
 
-    The sum of the handoff, what its digest left `unused`, the budget for the user's messages and
-    their JSON, up to the target.
+    The sum of the handoff, what its digest left `unused`, the budget for the user's messages,
+    their JSON and what stands beside, up to the target.
     """
     around = sum(of_item(each.item) - each.tokens for each in selection.retained)
-    bound = of_item(last) + unused + terms.budget + around
-    return bound if terms.target is None else min(bound, terms.target)
+    return terms.within(of_item(last) + unused + terms.budget + around)
 
 
 def not_now(terms: Terms, before: Figure) -> Declined | None:
@@ -580,7 +580,7 @@ def adopt(
         piece(place, past, "kept" if place in origins else "replaced")
         for place, past in enumerate(history)
     )
-    return reported(history, terms, items, origins, limit, pieces)
+    return reported(history, terms, items, origins, terms.within(limit), pieces)
 
 
 def _origins(history: Sequence[Past], items: Sequence[Json]) -> tuple[int | None, ...]:

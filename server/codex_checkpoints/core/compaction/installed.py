@@ -94,8 +94,8 @@ def in_place(
 ) -> tuple[RecordLine, RecordLine]:
     """Return the two lines for a session: the replacement, then its size.
 
-    `chain` ends with the new window.  `after` is our estimate of the next request, base
-    instructions included; `last_token_count` is the payload of the newest `token_count` of the
+    `chain` ends with the new window.  `after` are the tokens in use from now on (rules,
+    "Tokens"); `last_token_count` is the payload of the newest `token_count` of the
     file.
     """
     return compacted(items, chain), token_count(after, last_token_count)

@@ -15,14 +15,13 @@ import orjson
 from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.building import (
-    Figure,
     Placement,
     Replacement,
     Report,
     counted,
 )
 from codex_checkpoints.core.compaction.kinds import AUTHORS, Author, Kind, Past, kind_of
-from codex_checkpoints.core.history.tokens import of_item
+from codex_checkpoints.core.history.tokens import Figure, of_item
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json, is_object
 from codex_checkpoints.values import evolve, frozen
@@ -79,7 +78,7 @@ class Counts:
 
 @frozen
 class Sizes:
-    """Tokens on both sides, each with its source; `bound` was stated before (DSC-56)."""
+    """Tokens in use on both sides, with their sources; `bound` was stated before (DSC-56)."""
 
     before: Figure
     after: Figure

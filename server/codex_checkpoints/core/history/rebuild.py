@@ -254,12 +254,12 @@ class Window:
 def history_of(outline: Outline, rebuild: Rebuild) -> History:
     """Join the results of both passes."""
     items, choice = rebuild.result(), rebuild.choice
-    estimate = tokens.of_items(items) + outline.instructions
+    size = tokens.of_items(items)
     return History(
         items=items,
         reconstructed=rebuild.reconstructed,
         chain=choice.chain,
-        context=tokens.context(outline.usage, estimate, stale=outline.stale),
+        context=tokens.context(outline.usage, size, outline.instructions, stale=outline.stale),
         baseline=choice.baseline,
     )
 

@@ -31,25 +31,48 @@ UNKNOWN_OUTPUT = 128_000
 
 
 @frozen
-class Context:
-    """The tokens in use, None where not known; `flagged` values decide nothing."""
+class Figure:
+    """A number of tokens, and whether the service reported it or we estimated it (JUN-28)."""
 
-    tokens: int | None
+    tokens: int
+    source: Source
+
+
+@frozen
+class Context:
+    """The tokens in use; a `flagged` report is more than the window holds and decides nothing.
+
+    `history` is our estimate of the history, `beside` what stands beside it: instructions, tools
+    and standing context (rules, "Tokens").
+    """
+
+    tokens: int
     source: Source
     flagged: bool
     window: int | None
+    history: int
+    beside: int
+
+    @property
+    def usable(self) -> Figure:
+        """Return the tokens in use, estimated where the report is impossible."""
+        if self.flagged:
+            return Figure(self.history + self.beside, "estimated")
+        return Figure(self.tokens, self.source)
 
 
-def context(usage: Tokens | None, estimate: int | None, *, stale: bool) -> Context:
+def context(usage: Tokens | None, history: int, instructions: int, *, stale: bool) -> Context:
     """Return the tokens in use: the newest report, else the estimate (JUN-28, CKP-28, CKP-29).
 
-    `stale`: a window was opened after the report.
+    `history` and `instructions` are our estimates; `stale`: a window was opened after the report.
     """
     window = None if usage is None else usage.window
     if usage is None or stale or usage.total == 0:
-        return Context(estimate, "estimated", flagged=False, window=window)
+        whole = history + instructions
+        return Context(whole, "estimated", False, window, history, instructions)  # noqa: FBT003
     source: Source = "estimated" if usage.is_estimate else "reported"
-    return Context(usage.total, source, usage.is_impossible, window)
+    beside = instructions if usage.is_impossible else max(0, usage.total - history)
+    return Context(usage.total, source, usage.is_impossible, window, history, beside)
 
 
 _PICTURE = re.compile(r"data:image/[^;,]*;base64,")

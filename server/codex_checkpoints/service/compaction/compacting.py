@@ -15,7 +15,6 @@ from codex_checkpoints import logs
 from codex_checkpoints.codex.app_server import nobody
 from codex_checkpoints.core.compaction.building import (
     Declined,
-    Figure,
     Placement,
     Reason,
     Replacement,
@@ -48,6 +47,7 @@ from codex_checkpoints.core.compaction.records import (
 )
 from codex_checkpoints.core.digest.composing import Digest, digest_v1
 from codex_checkpoints.core.digest.records import Gathered
+from codex_checkpoints.core.history.tokens import Figure
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.restore.markers import MarkerSet, lines_of, marker_set_of
 from codex_checkpoints.service.compaction.cautions import cautions
@@ -374,7 +374,6 @@ class Compacting:
 
     def _terms(self, request: Request, source: CompactionSource) -> Terms:
         settings, context = self._sessions.settings, source.traced.history.context
-        usable = context.tokens is not None and not context.flagged
         waived: set[Reason] = {"not_smaller"} if request.force else set()
         if request.force and not source.live:
             waived.add("turn_not_complete")  # nobody goes on with it: it was cut off
@@ -385,7 +384,8 @@ class Compacting:
             placement=request.placement,
             turn_ended=source.ended,
             budget=settings.retained_tokens,
-            before=Figure(context.tokens or 0, context.source) if usable else None,
+            before=context.usable,
+            beside=context.beside,
             target=budget(source.window, self._sessions.named).target,
             waived=frozenset(waived),
         )
@@ -477,8 +477,9 @@ class Compacting:
             (session_id, first, second),
         )
         # By this a list knows how full the session is before Codex has ever sent it (CKP-28).
-        weight = plan.built.report.after + source.traced.instructions
-        fields = token_count(weight, {"info": {"model_context_window": source.window}})
+        fields = token_count(
+            plan.built.report.after, {"info": {"model_context_window": source.window}}
+        )
         return session_id, made.chain, NewThread(made.meta, items_of((*made.lines, fields)))
 
     def _hook_call(self, event: str) -> HookCall:
@@ -494,7 +495,8 @@ def _in_place(plan: CompactionPlan, asked: Asked) -> _Change:
     _, window_id, _, _, turn_id, _ = asked.ids
     source = plan.source
     chain = opened_after(source.traced.history.chain, window_id)
-    lines = behind(source, plan.built.items, chain, turn_id, moment(asked.at))
+    built, at = plan.built, moment(asked.at)
+    lines = behind(source, built.items, built.report.after, chain, turn_id, at)
     return source.session_id, chain, lines
 
 

@@ -24,6 +24,7 @@ from codex_checkpoints.core.compaction.records import (
     to_value,
     unsettled,
 )
+from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.restore.events import event_of
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
@@ -301,7 +302,10 @@ class Undoing:
         at = self._outside.moment()
         window_id, turn_id = self._outside.new_ids(at, 2)
         chain = opened_after(source.traced.history.chain, window_id)
-        lines = behind(source, items, chain, turn_id, moment(at))
+        # The number of before, and what was added since.
+        added = of_items(source.traced.history.items[len(record.items) :])
+        size = record.sizes.before.tokens + added
+        lines = behind(source, items, size, chain, turn_id, moment(at))
         undone = _undone_record(record, at, chain)
         self._sessions.pace.commit()
         with self._changing(record, undone, source.last_turn) as held:

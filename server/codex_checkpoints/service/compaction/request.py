@@ -15,7 +15,6 @@ from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.compaction.building import (
     STANDING_CONTEXT,
     Declined,
-    Figure,
     Fitted,
     Placement,
     Reason,
@@ -33,7 +32,7 @@ from codex_checkpoints.core.compaction.records import (
     Windows,
     digest_of,
 )
-from codex_checkpoints.core.history.tokens import of_item, of_items
+from codex_checkpoints.core.history.tokens import Figure, of_item, of_items
 from codex_checkpoints.core.rollout.fields import Json, is_object, text_of
 from codex_checkpoints.service.compaction.source import CompactionSource
 from codex_checkpoints.service.history import Histories
@@ -201,16 +200,13 @@ def excerpt_of(
     session. A compressed session gives an excerpt too: Codex would unpack its file for a fork.
     """
     history, context = source.traced.history.items, source.traced.history.context
-    beside = source.traced.instructions or BASE_TOKENS
-    if context.source == "reported" and not context.flagged:
-        beside = max(beside, (context.tokens or 0) - of_items(history))
-    room -= beside
-    if of_items(history) <= room:
+    room -= max(source.traced.instructions or BASE_TOKENS, context.beside)
+    if context.history <= room:
         rows = (source.row, *sessions.catalogue.chains.below(source.row))
         if not any(each.rollout.compressed for each in rows):
             return None
     items = [item for item in history if kind_of(item) not in _COMES_ANEW]
-    anew = max(CONTEXT_TOKENS, of_items(history) - of_items(items))
+    anew = max(CONTEXT_TOKENS, context.history - of_items(items))
     match handed_over(items, max(0, room - anew), of_item):
         case TooLarge() as too_large:
             return too_large

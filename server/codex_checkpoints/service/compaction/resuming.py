@@ -9,7 +9,7 @@ from __future__ import annotations
 from codex_checkpoints import logs
 from codex_checkpoints.core.compaction import offering
 from codex_checkpoints.core.compaction.offering import Between, Offer
-from codex_checkpoints.core.history.tokens import Source, of_items
+from codex_checkpoints.core.history.tokens import Source
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Compacted, Request
 from codex_checkpoints.service.history import Histories
@@ -60,7 +60,7 @@ class Ready:
             return f"{full}, and nothing was compacted: {self.declined.message}."
         if self.compacted is not None:
             after = self.compacted.built.report.after
-            return f"{full}; it would be compacted before going on: the replacement has {after:,}."
+            return f"{full}; it would be compacted to {after:,} before going on."
         open_there = " (it is open in Codex)" if self.source.live else ""
         return f"{full}; from {offer.trigger:,} on a compaction is worth it{open_there}."
 
@@ -115,13 +115,13 @@ def _counted(sessions: Sessions, source: SessionSummary) -> Offer | None:
     state = Between(not row.turn_open, row.context_tokens, reported, row.context_window)
     if source.continued_by is not None or not state.is_impossible:
         return None
-    items = Histories(sessions).history(source.session_id).items
-    counted = evolve(state, tokens=of_items(items), source="estimated")
+    used = Histories(sessions).history(source.session_id).context.usable
+    counted = evolve(state, tokens=used.tokens, source=used.source)
     return offering.offer(sessions.settings.compaction_offer, counted, sessions.named)
 
 
 def _sentence(done: Compacted) -> str:
     """Return the sentence about an automatic compaction (CKP-13)."""
     report = done.built.report
-    sizes = f"{report.before.tokens:,} tokens were in use, the replacement has {report.after:,}"
-    return f"Compacted before going on: {sizes}. The session of before stays as it was."
+    sizes = f"{report.before.tokens:,} → {report.after:,} tokens"
+    return f"Compacted before going on: {sizes}. The original session is unchanged."

@@ -27,7 +27,6 @@ from codex_checkpoints.core.compaction.records import (
 )
 from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.history.survey import Compaction
-from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.turns import Turn
@@ -267,15 +266,21 @@ def items_of(lines: tuple[RecordLine, ...]) -> tuple[Item, ...]:
     return tuple(Item(line.type, line.payload) for line in lines)
 
 
-def behind(
-    source: CompactionSource, items: Sequence[Json], chain: Chain, turn_id: str, at: Moment
+def behind(  # noqa: PLR0913, PLR0917 - the history, its size, its window, and its task
+    source: CompactionSource,
+    items: Sequence[Json],
+    size: int,
+    chain: Chain,
+    turn_id: str,
+    at: Moment,
 ) -> tuple[Item, ...]:
     """Return the lines to append so that these items become the history of a session.
 
-    `turn_id` is a new one, for lines that need a task. Refuses `conflict` where no such lines work.
+    `size` are the tokens in use from then on, `turn_id` a new one for lines that need a task.
+    Refuses `conflict` where no such lines work.
     """
     traced = source.traced
-    lines = in_place(items, chain, of_items(items) + traced.instructions, traced.last_report)
+    lines = in_place(items, chain, size, traced.last_report)
     forms = lines, in_task(lines, turn_id, source.window, at)
     form = effective(traced.outline, forms, items)
     if form is None:
@@ -288,4 +293,4 @@ def behind(
 
 def check_behind(source: CompactionSource, items: Sequence[Json]) -> None:
     """Check that a session can get these items as its history; refuses as `behind`."""
-    behind(source, items, opened_after(source.traced.history.chain, ""), "", Moment("", 0))
+    behind(source, items, 0, opened_after(source.traced.history.chain, ""), "", Moment("", 0))
