@@ -162,6 +162,7 @@ def _reading(ask: Callable[..., Json], shop: str) -> None:
     for method in ("windows", "outline", "losses", "timeline"):
         ask(method, sessionId=ORDERS)
     ask("transcript", sessionId=ORDERS, turnId="1")
+    ask("changes", sessionId=LOGIN, texts=True)
     ask("diff", sessionId=ORDERS, fromTurnId="1", toTurnId="2")
     ask("resume", sessionId=SLOW)
 

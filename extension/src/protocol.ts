@@ -604,6 +604,64 @@ export interface TurnTranscript {
   readonly nextOffset: number | null;
 }
 
+/**
+ * Some turns of a session, by id or number: `turnId` alone is that turn.
+ *
+ * With `afterTurnId` it is all turns behind that one, up to `turnId` or to now; with neither the
+ * whole session.  `uri` asks for one file alone, even if it was only read.  With `texts` the
+ * answer has texts and patches; `basis` is a text that the file may have had before the session,
+ * as git has it, or at some time in it.
+ */
+export interface ChangesParams {
+  readonly sessionId: string;
+  readonly turnId: string | null;
+  readonly afterTurnId: string | null;
+  readonly uri: string | null;
+  readonly texts: boolean;
+  readonly basis: string | null;
+}
+
+/**
+ * One change of a file: its turn and its record, and the rows of its hunks, redacted.
+ *
+ * `text` is null where no patch tells what was changed.
+ */
+export interface FilePatch {
+  readonly ref: string;
+  readonly turn: number | null;
+  readonly text: string | null;
+}
+
+/**
+ * What the turns did to a file.
+ *
+ * `kind` is `created`, `changed`, `deleted`, `moved` or `read`; `added` and `removed` count lines,
+ * as far as patches tell; `turns` are the numbers of those that changed it.  `seenIn` is the turn
+ * in which the session read or changed it last, and `now` what lies there compared with that:
+ * `same`, `changed`, `gone` or `unknown`.  `before` and `after` are its whole text before the
+ * first of these changes and when the turns had ended; null where no hash proves it, where it
+ * holds a secret, and without `texts`.
+ */
+export interface FileChange {
+  readonly uri: string;
+  readonly kind: string;
+  readonly movedFrom: string | null;
+  readonly added: number;
+  readonly removed: number;
+  readonly turns: readonly number[];
+  readonly seenIn: number | null;
+  readonly now: string;
+  readonly before: string | null;
+  readonly after: string | null;
+  readonly patches: readonly FilePatch[];
+}
+
+/** The files that were changed, in the order of their names; `left` more are not listed. */
+export interface FileChanges {
+  readonly files: readonly FileChange[];
+  readonly left: number;
+}
+
 /** Two turns by id or number; null is the current state, `toSessionId` that of the second. */
 export interface DiffParams {
   readonly sessionId: string;
@@ -1351,10 +1409,17 @@ export interface Text {
   readonly text: string;
 }
 
-/** A checkpoint, and the uris of files in it that are not what the session saw. */
+/**
+ * A checkpoint, and the uris of files in it that are not what the session saw.
+ *
+ * `edited` are those of files that the session itself changed; `seenIn` has, by uri, the number of
+ * the turn in which it read or changed a file last.
+ */
 export interface CheckpointText {
   readonly text: string;
   readonly changed: readonly string[];
+  readonly edited: readonly string[];
+  readonly seenIn: Readonly<Record<string, number>>;
 }
 
 /** A view, and the caps it was made with. */
@@ -1620,6 +1685,10 @@ export const TimelineRequest = new RequestType<SessionParams, SessionTimeline, R
 
 export const TranscriptRequest = new RequestType<TranscriptParams, TurnTranscript, Refused>(
   "checkpoints/transcript",
+);
+
+export const ChangesRequest = new RequestType<ChangesParams, FileChanges, Refused>(
+  "checkpoints/changes",
 );
 
 export const DiffRequest = new RequestType<DiffParams, Difference, Refused>("checkpoints/diff");

@@ -56,6 +56,11 @@ def add(commands: Commands) -> None:
     picture = value("--svg", "FILE", "write a picture of it to this file", type=os.path.abspath)
     about = "show how a session went, turn by turn: context, calls, files, failed checks"
     add("timeline", about, _timeline, picture, ANY_SESSION, JSON)
+    path = value("uri", "PATH", "show the patches of this file", nargs="?")
+    only = value("--turn", "TURN", f"only this turn: {A_TURN}", dest="turn_id")
+    behind = value("--after", "TURN", "only the turns behind this one", dest="after_turn_id")
+    about = "list the files that a session changed, and which changed since"
+    add("changes", about, _changes, ANY_SESSION, path, only, behind, JSON)
     add("losses", "list what each compaction of a session lost", _losses, ANY_SESSION, JSON)
 
 
@@ -129,6 +134,11 @@ def _losses(options: argparse.Namespace, services: Terminal) -> int:
     undone = Histories(services.sessions).undone(options.session_id)
     lines = partial(texts.loss_lines, undone=undone)
     return answer(options, services, "histories.losses", lines)
+
+
+def _changes(options: argparse.Namespace, services: Terminal) -> int:
+    options.texts = options.uri is not None
+    return answer(options, services, "histories.changes", texts.change_lines)
 
 
 def _timeline(options: argparse.Namespace, services: Terminal) -> int:

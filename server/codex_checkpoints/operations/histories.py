@@ -11,6 +11,8 @@ from codex_checkpoints.core.losses.watched import LostCommand, LostFile, LostTex
 from codex_checkpoints.core.restore.summary import difference
 from codex_checkpoints.core.timeline import TimelineTurn
 from codex_checkpoints.operations.services import Services, SessionParams
+from codex_checkpoints.service.changes import ChangesParams, FileChange, FileChanges, FilePatch
+from codex_checkpoints.service.changes import changes as changes_of
 from codex_checkpoints.service.connect.receipts import by_window, received
 from codex_checkpoints.service.differences import outline as outlined
 from codex_checkpoints.service.differences import state_at
@@ -25,6 +27,10 @@ from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 
 __all__ = [
+    "ChangesParams",
+    "FileChange",
+    "FileChanges",
+    "FilePatch",
     "Outline",
     "Reread",
     "SessionTimeline",
@@ -209,6 +215,11 @@ def timeline(services: Services, params: SessionParams) -> SessionTimeline:
 def transcript(services: Services, params: TranscriptParams) -> TurnTranscript:
     """Return what was said and done in a turn, at most 200 items at a time."""
     return transcript_of(services.sessions, params.session_id, params.turn_id, params.offset)
+
+
+def changes(services: Services, params: ChangesParams) -> FileChanges:
+    """Return what some turns of a session changed in files."""
+    return changes_of(services.sessions, params)
 
 
 def losses(services: Services, params: SessionParams) -> LossList:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any
 
 from codex_checkpoints.core.checkpoint.records import Caps as EffectiveCaps
@@ -28,10 +29,16 @@ class ViewParams:
 
 @frozen
 class CheckpointText:
-    """A checkpoint, and the uris of files in it that are not what the session saw."""
+    """A checkpoint, and the uris of files in it that are not what the session saw.
+
+    `edited` are those of files that the session itself changed; `seenIn` has, by uri, the number of
+    the turn in which it read or changed a file last.
+    """
 
     text: str
     changed: tuple[str, ...]
+    edited: tuple[str, ...]
+    seen_in: dict[str, int]
 
 
 @frozen
@@ -48,9 +55,15 @@ def show(services: Services, params: ShowParams) -> CheckpointText:
     if shown.changed:
         services.changed((shown.session_id,), "rollout")
     services.shown(shown.session_id)
-    artifacts = shown.checkpoint.artifacts.values()
-    changed = tuple(sorted(each.uri for each in artifacts if each.is_changed))
-    return CheckpointText(shown.data.decode(), changed)
+    files = [each for each in shown.checkpoint.artifacts.values() if each.kind == "file"]
+    changed = tuple(sorted(each.uri for each in files if each.is_changed))
+    state = services.sessions.open(params.session_id)[1].now().state
+    known, opened = state.observations.files(), [turn.opened_seq for turn in state.turns.counting()]
+    edits = {uri: each.edited for uri, each in known.items()}
+    edited = (each.uri for each in files if 0 <= edits.get(each.uri, -1) <= shown.checkpoint.seq)
+    turns = {each.uri: bisect_right(opened, each.last_observed_seq) for each in files}
+    seen_in = {uri: turn for uri, turn in turns.items() if turn}
+    return CheckpointText(shown.data.decode(), changed, tuple(sorted(edited)), seen_in)
 
 
 def view(services: Services, params: ViewParams) -> ViewText:

@@ -97,6 +97,33 @@ def outline_lines(outline: histories.Outline, screen: Screen) -> list[str]:
     return lines or ["No turns yet."]
 
 
+_STANDING = {"same": "as the session left it", "gone": "no longer there", "unknown": ""}
+
+
+def change_lines(changes: histories.FileChanges, screen: Screen) -> list[str]:
+    """Return one line a file: what was done to it, in which turns, and whether it changed since.
+
+    Below it stand its patches, where they were asked for.
+    """
+    lines: list[str] = []
+    for each in changes.files:
+        what = each.kind if each.moved_from is None else f"moved from {each.moved_from}"
+        counts = f" +{each.added} -{each.removed}" if each.added or each.removed else ""
+        turns = ", ".join(map(str, each.turns))
+        of_turns = f"turn{'s' if len(each.turns) > 1 else ''} {turns}" if turns else ""
+        seen = "the session saw it" if each.seen_in is None else f"turn {each.seen_in}"
+        now = _STANDING.get(each.now, f"changed since {seen}")
+        about = "  ".join(filter(None, (f"{what}{counts}", of_turns, now)))
+        lines += screen.folded(plain(each.uri), plain(about))
+        for patch in each.patches:
+            turn = "" if patch.turn is None else f"turn {patch.turn}  "
+            lines += ["", screen.tinted(DIM, plain(f"{turn}{patch.ref}"))]
+            rows = ["(changed without a patch)"] if patch.text is None else patch.text.split("\n")
+            lines += map(plain, rows)
+    lines += [f"and {changes.left} more"] if changes.left else []
+    return lines or ["No file was changed."]
+
+
 def _number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 

@@ -19,7 +19,7 @@ from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
 from codex_checkpoints.core.checkpoint.text import redact, secrets
 from codex_checkpoints.core.digest.ignoring import PATCHED
 from codex_checkpoints.core.digest.outcomes import seconds_of, telling_lines
-from codex_checkpoints.core.digest.patches import counts_of
+from codex_checkpoints.core.digest.patches import Counts, hunks_of
 from codex_checkpoints.core.digest.records import (
     Answer,
     Carried,
@@ -430,7 +430,7 @@ class Gathering(Fold):
                 session = object_of(item.arguments).get("session_id")
                 script = self._running.get(str(session), (None, ""))[0]
         changed = [each for each in seen if each.kind == "file" and each.action in EDITS]
-        counts = counts_of(item, line) if changed else {}
+        hunks = hunks_of(item, line) if changed else {}
         moved: str | None = None
         for each in changed:
             uri = name_of(each, observed.place)[0]
@@ -445,7 +445,8 @@ class Gathering(Fold):
                 trail = Trail(where, onto=onto)
             elif onto is None:
                 trail.onto = None
-            trail.take(where, each.action, counts.get(each.name))
+            rows = hunks.get(each.name)
+            trail.take(where, each.action, None if rows is None else Counts.of(rows))
             if each.action == "move":
                 # The two ends of a move stand one behind the other.
                 trail.moved_from, moved = moved, None if moved else uri

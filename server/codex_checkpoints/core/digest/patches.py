@@ -1,8 +1,9 @@
-"""Counts what patches did to a file, and finds the names that their hunks give."""
+"""The hunks that patches have for a file: their rows, counts, and the names that they give."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from codex_checkpoints.core.rollout import patch
 from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of, texts_of
@@ -33,6 +34,14 @@ class Counts:
     removed: int = 0
     names: dict[str, None] = Factory(dict[str, None])
 
+    @classmethod
+    def of(cls, rows: Iterable[str]) -> Counts:
+        """Count the rows of some hunks."""
+        found = cls()
+        for row in rows:
+            found.line(row)
+        return found
+
     def line(self, line: str) -> None:
         """Take one line of a hunk."""
         if line.startswith("@@"):
@@ -46,9 +55,9 @@ class Counts:
             self.names[found[1][:_NAME]] = None
 
 
-def counts_of(item: object, line: Line) -> dict[str, Counts]:
-    """Return what a call did to each file, by the path as the call has it."""
-    counts: dict[str, Counts] = {}
+def hunks_of(item: object, line: Line) -> dict[str, list[str]]:
+    """Return the rows of the hunks that a call has for each file, by the path as it has it."""
+    found: dict[str, list[str]] = {}
     if isinstance(item, FilesChanged):
         payload = object_of(line.payload.get("item")) or line.payload
         for path, each in object_of(payload.get("changes")).items():
@@ -58,22 +67,20 @@ def counts_of(item: object, line: Line) -> dict[str, Counts]:
             diff = text_of(change.get("unified_diff")) or "".join(
                 f"{sign}{row}\n" for row in content.splitlines()
             )
-            counts[path] = found = Counts()
             begin = 0 if content else max(0, diff.find("@@"))  # what stands in front is a heading
-            for row in diff[begin:].split("\n"):
-                found.line(row)
+            found[path] = diff[begin:].removesuffix("\n").split("\n") if diff else []
     elif isinstance(item, ToolCall | CommandRun):
-        current: Counts | None = None
+        current: list[str] | None = None
         text = patch_in({"": list(item.argv)} if isinstance(item, CommandRun) else item.arguments)
         for row in text.split("\n"):
             header = _HEADER.match(row)
             if header is not None:
-                current = counts.setdefault(header[1].strip(), Counts())
+                current = found.setdefault(header[1].strip(), [])
             elif row.startswith("*** End Patch"):
                 current = None
             elif current is not None and not row.startswith("***"):
-                current.line(row)
-    return counts
+                current.append(row)
+    return found
 
 
 def patch_in(arguments: object) -> str:

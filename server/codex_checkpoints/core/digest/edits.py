@@ -1,0 +1,232 @@
+"""What a session did to files, one touch after the other, and the texts that files had in between.
+
+A text counts as that of a file only where a hash proves it: the session file holds it whole, or the
+patches of the session lead, without a gap, from a text that is known to a hash that is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
+from codex_checkpoints.core.digest.patches import hunks_of
+from codex_checkpoints.core.rollout import outcome, tools
+from codex_checkpoints.core.rollout.fields import content_hash, text_of
+from codex_checkpoints.core.rollout.items import EDITS, Action, CommandRun, ToolCall
+from codex_checkpoints.core.rollout.parsing import turn_id_of
+from codex_checkpoints.core.rollout.reader import Fold, Line
+from codex_checkpoints.values import frozen
+
+_PLACE = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_TRIES = 1000
+"""At so many places a hunk without line numbers is tried."""
+
+
+@frozen
+class Touch:
+    """A session read or changed a file in the record `seq`, at the line `position`.
+
+    `hunks` are the rows of a patch, None where the change was made in another way.  `text` is the
+    whole text after it and `hash` its hash, where the record holds it.  `moved_from` is the uri
+    that the file had before.
+    """
+
+    position: int
+    seq: int
+    turn_id: str | None
+    action: Action
+    hunks: tuple[str, ...] | None = None
+    text: str | None = None
+    hash: str | None = None
+    moved_from: str | None = None
+
+    @property
+    def edits(self) -> bool:
+        """Return whether it changed the file."""
+        return self.action in EDITS
+
+
+class Edits(Fold):
+    """Collects the touches of each file by its uri, in order."""
+
+    def __init__(self, replay: Replay) -> None:
+        """Follow a replay that has read nothing yet."""
+        self.replay = replay
+        self.files: dict[str, list[Touch]] = {}
+        self._observed: list[Observation] = []
+        replay.state.observers.append(self._observed.append)
+        replay.folds.append(self)
+
+    def take(self, line: Line) -> None:
+        """Take what was observed with a line."""
+        observed, state = self._observed[:], self.replay.state
+        self._observed.clear()
+        if line.seq < state.own_from or state.naming not in NAMED:
+            return
+        for each in observed:
+            self._observe(each, line)
+
+    def _observe(self, observed: Observation, line: Line) -> None:
+        item, seen = observed.item, observed.seen()
+        of_call = item.turn_id if isinstance(item, ToolCall) else None
+        named = of_call or turn_id_of(line.payload) or text_of(line.payload.get("turn_id"))
+        turn = self.replay.state.turns.at(named)
+        turn_id = None if turn is None else turn.turn_id
+        files = [each for each in seen if each.kind == "file"]
+        changes = not observed.shortened and any(each.action in EDITS for each in files)
+        hunks = hunks_of(item, line) if changes else {}
+        first: tuple[str, list[str] | None] | None = None
+        for each in files:
+            depends = each.only_if is not None and each.only_if[0] != "no folder"
+            uri = None if depends else name_of(each, observed.place)[0]
+            if uri is None:
+                continue
+            rows, text, proof, start = hunks.get(each.name), None, each.hash, None
+            if each.action == "move":
+                # The two ends of a move stand one behind the other; its hunks are with the first.
+                if first is None:
+                    first, rows = (uri, rows), None
+                else:
+                    (start, rows), first = first, None
+            elif each.action == "add" and rows is not None:
+                text = "".join(f"{row[1:]}\n" for row in rows)
+            elif each.action == "read" and changes is False and tools.are_one_cat(seen):
+                text, proof = _printed(observed)
+            proof = proof if text is not None and content_hash(text) == proof else None
+            self.files.setdefault(uri, []).append(
+                Touch(
+                    line.position,
+                    line.seq,
+                    turn_id,
+                    each.action,
+                    None if rows is None else tuple(rows),
+                    None if proof is None else text,
+                    proof,
+                    start,
+                )
+            )
+
+
+def _printed(observed: Observation) -> tuple[str | None, str | None]:
+    """Return the text of a file that a call printed, and its hash if that is all of it."""
+    if isinstance(observed.item, CommandRun):
+        found = outcome.outcome_of(observed.item)
+        return found.printed, outcome.printed_whole(found)
+    return outcome.outcome_in(observed.texts).printed, outcome.answered_whole(observed.texts)
+
+
+def texts_of(
+    touches: Sequence[Touch],
+    known: Sequence[str | None],
+    now: str | None = None,
+    before: str | None = None,
+) -> dict[int, str]:
+    """Return the text of a file after each touch by its index, -1 for before the first one.
+
+    `known` are the hashes that were seen right after the touches.  `now` is the text of the file as
+    it is, `before` one that it may have had before the session.  What no hash proves is left out.
+    """
+    last = len(touches) - 1
+    hashes = {at: each.hash or known[at] for at, each in enumerate(touches)}
+    sure = {at: found for at, found in hashes.items() if found is not None}
+    hashes = dict(sure)
+    claims = {at: each.text for at, each in enumerate(touches) if each.text is not None}
+    for text, end in ((now, last), (before, -1)):
+        if text is not None and (found := content_hash(text)) is not None:
+            hashes.setdefault(end, found)
+            claims |= {at: text for at, value in hashes.items() if value == found}
+    proved = {at: text for at, text in claims.items() if at in sure}
+    for at, text in claims.items():
+        for steps in (range(at + 1, last + 1), range(at, -1, -1)):
+            way = {at: text}
+            for place, found in _along(touches, text, steps, back=steps.step < 0):
+                way[place] = found
+                if place in hashes:
+                    if hashes[place] != content_hash(found):
+                        break
+                    proved |= way
+                if place in claims:
+                    break
+    return proved
+
+
+def _along(
+    touches: Sequence[Touch], text: str, steps: range, *, back: bool
+) -> Iterator[tuple[int, str]]:
+    """Yield the texts after the touches of some indexes, or with `back` before each of them."""
+    for at in steps:
+        touch = touches[at]
+        if touch.edits:
+            patched = touch.action == "update" and touch.hunks is not None
+            found = applied(text, touch.hunks or (), back=back) if patched else None
+            if found is None:
+                return
+            text = found
+        yield (at - 1 if back else at), text
+
+
+def applied(text: str, rows: Sequence[str], *, back: bool = False) -> str | None:
+    """Return a text with the hunks of a patch, or without them; None where they do not fit.
+
+    With line numbers each stands where they say, else at the first place behind the last one.
+    """
+    lines = _lines(text)
+    done: list[str] = []
+    at = 0
+    for head, old, new in _hunks(rows):
+        taken, given = (new, old) if back else (old, new)
+        number = _PLACE.match(head)
+        if number is not None:
+            start, count = (number[3], number[4]) if back else (number[1], number[2])
+            place = int(start) - (count != "0")
+        else:
+            place = _find(lines, taken, at, head.removeprefix("@@").strip())
+        if place < at or lines[place : place + len(taken)] != taken:
+            return None
+        done += lines[at:place] + given
+        at = place + len(taken)
+    return "".join(done + lines[at:])
+
+
+def _lines(text: str) -> list[str]:
+    rows = text.split("\n")
+    return [f"{row}\n" for row in rows[:-1]] + ([rows[-1]] if rows[-1] else [])
+
+
+def _find(lines: list[str], wanted: list[str], start: int, heading: str) -> int:
+    """Return where some lines stand behind a place and a heading, -1 where they do not."""
+    if heading:
+        named = (at for at in range(start, len(lines)) if lines[at].strip() == heading)
+        start = next(named, start - 1) + 1
+    if not wanted:
+        return len(lines)
+    size = len(wanted)
+    begins = (at for at in range(start, len(lines) - size + 1) if lines[at] == wanted[0])
+    return next((at for at in islice(begins, _TRIES) if lines[at : at + size] == wanted), -1)
+
+
+def _hunks(rows: Sequence[str]) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield the heading of each hunk, its lines before and its lines after."""
+    head, old, new = "", list[str](), list[str]()
+    last = ""
+    for row in rows:
+        if row.startswith("@@"):
+            if old or new:
+                yield head, old, new
+            head, old, new = row, [], []
+        elif row.startswith("\\"):  # the line above has no end
+            for side, signs in ((old, " -"), (new, " +")):
+                if last in signs and side:
+                    side[-1] = side[-1].removesuffix("\n")
+        else:
+            last = row[:1] or " "
+            line = f"{row[1:]}\n"
+            if last != "+":
+                old.append(line)
+            if last != "-":
+                new.append(line)
+    if old or new:
+        yield head, old, new

@@ -1,0 +1,238 @@
+"""What a session changed in files: by turn, with its patches and with texts that are proved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.state import SeenHashes
+from codex_checkpoints.core.checkpoint.text import redact
+from codex_checkpoints.core.digest.edits import Edits, Touch, texts_of
+from codex_checkpoints.core.digest.ignoring import Ignoring
+from codex_checkpoints.core.digest.outcomes import plain
+from codex_checkpoints.core.digest.patches import Counts
+from codex_checkpoints.core.rollout.fields import content_hash
+from codex_checkpoints.core.rollout.paths import uri_of
+from codex_checkpoints.service.digests import Digests
+from codex_checkpoints.service.reading.session_file import end_of, find_turn
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.values import frozen
+
+MOST_FILES = 500
+"""Files of one answer."""
+
+MOST_TEXT = 1 << 20
+"""Code points of a text of a file, and of its patches; a longer one is not given."""
+
+MOST_TEXTS = 1 << 23
+"""The same for all of an answer."""
+
+Kind = Literal["created", "changed", "deleted", "moved", "read"]
+Standing = Literal["same", "changed", "gone", "unknown"]
+
+
+@frozen
+class ChangesParams:
+    """Some turns of a session, by id or number: `turnId` alone is that turn.
+
+    With `afterTurnId` it is all turns behind that one, up to `turnId` or to now; with neither the
+    whole session.  `uri` asks for one file alone, even if it was only read.  With `texts` the
+    answer has texts and patches; `basis` is a text that the file may have had before the session,
+    as git has it, or at some time in it.
+    """
+
+    session_id: str
+    turn_id: str | None = None
+    after_turn_id: str | None = None
+    uri: str | None = None
+    texts: bool = False
+    basis: str | None = None
+
+
+@frozen
+class FilePatch:
+    """One change of a file: its turn and its record, and the rows of its hunks, redacted.
+
+    `text` is null where no patch tells what was changed.
+    """
+
+    ref: str
+    turn: int | None
+    text: str | None
+
+
+@frozen
+class FileChange:
+    """What the turns did to a file.
+
+    `kind` is `created`, `changed`, `deleted`, `moved` or `read`; `added` and `removed` count lines,
+    as far as patches tell; `turns` are the numbers of those that changed it.  `seenIn` is the turn
+    in which the session read or changed it last, and `now` what lies there compared with that:
+    `same`, `changed`, `gone` or `unknown`.  `before` and `after` are its whole text before the
+    first of these changes and when the turns had ended; null where no hash proves it, where it
+    holds a secret, and without `texts`.
+    """
+
+    uri: str
+    kind: Kind
+    moved_from: str | None
+    added: int
+    removed: int
+    turns: tuple[int, ...]
+    seen_in: int | None
+    now: Standing
+    before: str | None
+    after: str | None
+    patches: tuple[FilePatch, ...]
+
+
+@frozen
+class FileChanges:
+    """The files that were changed, in the order of their names; `left` more are not listed."""
+
+    files: tuple[FileChange, ...]
+    left: int
+
+
+def changes(sessions: Sessions, params: ChangesParams) -> FileChanges:
+    """Return what some turns of a session changed in files.
+
+    Refuses as `Sessions.find`, `unknown_turn`, `unreadable_source`.
+    """
+    row, opened = sessions.open(params.session_id)
+    replay = Replay()
+    edits = Edits(replay)
+    Digests(sessions).read_over(row, replay, None, None)
+    begin, end = _range(opened.now(), params, row.session_id)
+    named = None
+    if params.uri is not None:
+        found = uri_of(params.uri, folder=None, turn_folder=None, base=replay.state.base)
+        named = params.uri if found is None else found.uri
+    touched = {
+        uri: touches
+        for uri, touches in sorted(edits.files.items())
+        if uri == named
+        or (named is None and any(begin < each.position <= end and each.edits for each in touches))
+    }
+    shown = dict(list(touched.items())[:MOST_FILES])
+    looks = sessions.workspace.looks(replay.state.base, shown)
+    ignored = Ignoring(sessions.settings.at(row.cwd).digest_ignore)
+    counted = enumerate(replay.state.turns.counting(), 1)
+    one = _One(
+        {turn.turn_id: number for number, turn in counted}, sessions.projections.seen_of(opened)
+    )
+    room, files = MOST_TEXTS, list[FileChange]()
+    for uri, touches in shown.items():
+        texts: dict[int, str] = {}
+        quotes = params.texts and not ignored.path(uri)
+        if quotes:
+            data = sessions.workspace.content(replay.state.base, uri)
+            texts = texts_of(touches, one.hashes(uri, touches), _text(data), params.basis)
+        found = one.change(uri, touches, (begin, end), texts, looks, quotes=quotes)
+        size = sum(len(each or "") for each in (found.before, found.after))
+        size += sum(len(each.text or "") for each in found.patches)
+        room -= size
+        if room < 0:
+            found = one.change(uri, touches, (begin, end), {}, looks, quotes=False)
+            room += size
+        files.append(found)
+    return FileChanges(tuple(files), len(touched) - len(shown))
+
+
+def _range(replay: Replay, params: ChangesParams, session_id: str) -> tuple[int, int]:
+    """Return the position of the line before the first one that counts, and of the last one."""
+    turns = replay.state.turns.turns
+    begin, end, behind = 0, replay.scale.lines, replay.scale.lines
+    if params.turn_id is not None:
+        turn = find_turn(replay, params.turn_id, session_id)
+        begin, end = turn.opened - 1, end_of(turn, turns) or behind
+    if params.after_turn_id is not None:
+        begin = end_of(find_turn(replay, params.after_turn_id, session_id), turns) or behind
+    return begin, end
+
+
+def _text(data: bytes | None) -> str | None:
+    try:
+        return None if data is None or len(data) > MOST_TEXT else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+@frozen
+class _One:
+    """What is needed to tell of each file: the numbers of turns by id, and the seen hashes."""
+
+    numbers: Mapping[str | None, int]
+    seen: SeenHashes
+
+    def hashes(self, uri: str, touches: Sequence[Touch]) -> list[str | None]:
+        """Return the hash of a file that was seen after each touch."""
+        return [self.seen.get((uri, each.seq)) or each.hash for each in touches]
+
+    def change(  # noqa: PLR0913 - each tells something of its own
+        self,
+        uri: str,
+        touches: Sequence[Touch],
+        between: tuple[int, int],
+        texts: Mapping[int, str],
+        looks: Mapping[str, str | None],
+        *,
+        quotes: bool,
+    ) -> FileChange:
+        """Return what some turns did to a file."""
+        begin, end = between
+        places = [at for at, each in enumerate(touches) if begin < each.position <= end]
+        edited = [at for at in places if touches[at].edits]
+        made = [touches[at] for at in edited]
+        last = next((at for at in reversed(range(len(touches))) if touches[at].position <= end), -1)
+        created = bool(made) and made[0].action == "add"
+        gone = bool(made) and made[-1].action == "delete"
+        moved = next((each.moved_from for each in made if each.moved_from is not None), None)
+        first = (edited[0] if edited else last + 1) - 1
+        was_none = created and (first < 0 or touches[first].action == "delete")
+        before = "" if was_none else texts.get(first)
+        after = "" if gone else texts.get(last)
+        counts = Counts.of(row for each in made for row in each.hunks or ())
+        kind: Kind = "changed" if made else "read"
+        kind = "deleted" if gone else "created" if created else kind
+        kind = "moved" if kind == "changed" and made[-1].action == "move" else kind
+        turns = (self.numbers.get(each.turn_id) for each in made)
+        return FileChange(
+            uri,
+            kind,
+            moved,
+            counts.added,
+            counts.removed,
+            tuple(dict.fromkeys(each for each in turns if each is not None)),
+            self.numbers.get(touches[-1].turn_id),
+            self._standing(uri, touches, texts, looks),
+            _shown(before) if quotes else None,
+            _shown(after) if quotes else None,
+            tuple(map(self._patch, made)) if quotes else (),
+        )
+
+    def _patch(self, touch: Touch) -> FilePatch:
+        text = None if touch.hunks is None else redact(plain("\n".join(touch.hunks)))
+        text = None if text is None or len(text) > MOST_TEXT else text
+        return FilePatch(f"#{touch.seq}", self.numbers.get(touch.turn_id), text)
+
+    def _standing(
+        self,
+        uri: str,
+        touches: Sequence[Touch],
+        texts: Mapping[int, str],
+        looks: Mapping[str, str | None],
+    ) -> Standing:
+        now = looks.get(uri, "")
+        then = self.hashes(uri, touches)[-1] or content_hash(texts.get(len(touches) - 1))
+        if now is None:
+            return "same" if touches[-1].action == "delete" else "gone"
+        if then is None or now.partition(":")[0] != then.partition(":")[0]:
+            return "unknown"
+        return "same" if now == then else "changed"
+
+
+def _shown(text: str | None) -> str | None:
+    """Return a text that may be shown: none that is too long or holds a secret."""
+    return None if text is None or len(text) > MOST_TEXT or redact(text) != text else text
