@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+import pytest
+
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
 from codex_checkpoints.core.checkpoint.records import Checkpoint, Limits
 from codex_checkpoints.core.checkpoint.replay import Replay
@@ -30,6 +32,19 @@ class Beside(Protocol):
 
 
 F = TypeVar("F", bound=Beside)
+
+
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the bytes of session files that are taken in from now on."""
+    counted: list[int] = []
+    plain = Replay.feed
+
+    def feed(self: Replay, data: bytes) -> int:
+        counted.append(len(data))
+        return plain(self, data)
+
+    monkeypatch.setattr(Replay, "feed", feed)
+    return counted
 
 
 def read(data: bytes, *, pieces: Sequence[int] = ()) -> Replay:

@@ -1,12 +1,19 @@
 """`timeline` as users meet it: its JSON, the lines at a terminal, the picture, and going on."""
 
+import sqlite3
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import rollouts as r
 from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.service.timelines import timeline
+from codex_checkpoints.service.timelines import SessionTimeline, timeline
 from homes import Home, more, thread
+from reading import reads
 
 SUMMARY = r.compacted("m", [user_message(["Fix the login"])])
 WORK = (
@@ -96,20 +103,123 @@ def test_a_file_that_is_no_picture_is_never_replaced(home: Home, tmp_path: Path)
     assert file.read_text() == "mine"
 
 
-def test_a_session_that_grows_is_only_read_on(home: Home):
+def grow(path: Path) -> int:
+    """Append a turn; return how many bytes it takes."""
+    steps = r.turn(r.user("More"), r.shell("make", "Error 1", exit_code=2), name="t9")
+    data = more(steps, thread=thread(1), ordinal=path.read_bytes().count(b"\n"))
+    with path.open("ab") as file:
+        file.write(data)
+    return len(data)
+
+
+def told(home: Home) -> SessionTimeline:
+    with home.house() as house:
+        return timeline(house.sessions, thread(1))
+
+
+def anew(home: Home) -> SessionTimeline:
+    """Return the timeline where nothing was kept."""
+    (home.state / "index.sqlite").unlink()
+    return told(home)
+
+
+def test_a_session_that_grows_is_only_read_on(home: Home, monkeypatch: pytest.MonkeyPatch):
     path = home.put(DATA)
     with home.house() as house:
         before = timeline(house.sessions, thread(1))
-        kept = list(house.sessions.timelines.values())
-        with path.open("ab") as file:
-            steps = r.turn(r.user("More"), name="t9")
-            file.write(more(steps, thread=thread(1), ordinal=DATA.count(b"\n")))
         house.sessions.refresh()
+        counted = reads(monkeypatch)
+        added = grow(path)
 
         after = timeline(house.sessions, thread(1))
 
-        assert list(house.sessions.timelines.values()) == kept
+        assert sum(counted) <= added + 10_000
     assert after.turns[: len(before.turns)] == before.turns
     assert [row.turn_id for row in after.turns[len(before.turns) :]] == ["t9"]
+    assert told(home) == after
+
+
+@pytest.fixture
+def large(home: Home) -> Path:
+    """A session of more than a megabyte, of which the timeline was asked for once."""
+    steps = [r.shell(f"make step-{number}", "o" * 3000) for number in range(450)]
+    path = home.put(r.rollout(r.session(), *WORK, r.turn(r.user("Build it"), *steps)))
+    told(home)
+    return path
+
+
+def test_another_process_only_reads_what_was_added_to_a_large_session(
+    home: Home, large: Path, monkeypatch: pytest.MonkeyPatch
+):
+    added = grow(large)
     with home.house() as house:
-        assert timeline(house.sessions, thread(1)) == after
+        house.sessions.refresh()
+        counted = reads(monkeypatch)
+
+        found = timeline(house.sessions, thread(1))
+
+        assert sum(counted) <= added + 10_000
+    assert found == anew(home)
+
+
+def reverted(_home: Home, path: Path) -> None:
+    """Cut the last turn off, as Codex does when a turn is taken back."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[: len(lines) // 2]))
+
+
+def replaced(_home: Home, path: Path) -> None:
+    data = path.read_bytes().replace(b"make step-", b"make part-")
+    path.with_suffix(".new").write_bytes(data)
+    path.with_suffix(".new").replace(path)
+
+
+def written_over(_home: Home, path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"Again", b"Other").replace(b"pytest", b"cat a "))
+
+
+def damaged(home: Home, _path: Path) -> None:
+    with closing(sqlite3.connect(home.state / "index.sqlite")) as index:
+        query = "UPDATE states SET state = replace(CAST(state AS TEXT), ?, ?) WHERE fold = ?"
+        assert index.execute(query, ("tallies", "allies", "timeline")).rowcount == 1
+        index.commit()
+
+
+def of_another_build(home: Home, _path: Path) -> None:
+    with closing(sqlite3.connect(home.state / "index.sqlite")) as index:
+        index.execute("PRAGMA user_version = 7")
+        index.commit()
+
+
+@pytest.mark.parametrize("change", [reverted, replaced, written_over, damaged, of_another_build])
+def test_a_kept_timeline_counts_only_for_the_file_that_it_was_made_of(
+    home: Home, large: Path, change: Callable[[Home, Path], None]
+):
+    change(home, large)
+
+    found = told(home)
+
+    assert found == anew(home)
+    assert found.turns
+
+
+def test_a_timeline_of_a_fork_is_made_anew_when_its_base_has_changed(home: Home):
+    failed: dict[str, Any] = {"exit_code": 1, "status": "failed"}
+    base = r.rollout(r.session(), r.turn(r.user("Build it"), r.shell("make all", "No.", **failed)))
+    below = home.put(base)
+    head = r.session(thread=thread(2), history_base=r.based_on(thread(1), base.count(b"\n"), 0))
+    own = [r.shell(f"make part-{number}", "o" * 3000) for number in range(450)]
+    home.put(r.rollout(head, r.turn(r.user("Go on"), *own, name="own")), 2)
+    with home.house() as house:
+        before = timeline(house.sessions, thread(2))
+    below.with_suffix(".new").write_bytes(base.replace(b"make all", b"cat a.py"))
+    below.with_suffix(".new").replace(below)
+
+    with home.house() as house:
+        after = timeline(house.sessions, thread(2))
+
+    (home.state / "index.sqlite").unlink()
+    with home.house() as house:
+        assert timeline(house.sessions, thread(2)) == after
+    assert [row.checks_failed for row in before.turns] == [1, 0]
+    assert [row.checks_failed for row in after.turns] == [0, 0]

@@ -1,14 +1,19 @@
 """The rows of a timeline: what counts for a turn, in each form of a session file."""
 
+from pathlib import Path
+
+import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import rollouts as r
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.timeline import Timeline, TimelineTurn, merged
+from generated import damaged, sessions
 from reading import read_with
 
+GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*/rollout.jsonl"))
 FORMS: list[r.Form] = ["paginated", "legacy"]
 
 
@@ -89,6 +94,64 @@ def test_read_in_pieces_or_whole_a_timeline_is_the_same():
 
     assert len(whole) == 5
     assert all(timeline(data, step).turns() == whole for step in (1, 7, 999))
+
+
+def at_every_line(data: bytes) -> None:
+    """Save and load after each line, and hold what was told so far against one reading."""
+    followed = Timeline(Replay())
+    for end in [at + 1 for at, byte in enumerate(data) if byte == ord("\n")]:
+        followed.replay.feed(data[followed.replay.scale.offset : end])
+        followed.replay.drop_unfinished()
+        assert asked_of(followed) == asked_of(timeline(data[:end]))
+        saved = followed.save()
+        if saved is not None:
+            loaded = Timeline.load(orjson.loads(orjson.dumps(saved)))
+            assert loaded is not None
+            followed = loaded
+
+
+def asked_of(found: Timeline) -> object:
+    return found.turns(), found.windows(), found.replay.seq
+
+
+@given(data=st.one_of(sessions(), damaged()))
+@example(
+    r.rollout(
+        r.session(),
+        r.turn(r.user("a"), r.patch(update="a.py"), r.tokens(100)),
+        r.turn(r.user("b"), r.assistant("Summed up."), r.compacted("Summed up.")),
+        r.rollback(1),
+        r.turn(r.user("c"), r.patch(update="a.py")),
+    )
+)
+def test_a_timeline_that_is_saved_after_any_line_goes_on_as_if_it_was_read_at_once(data: bytes):
+    at_every_line(data)
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.parent.name)
+def test_the_timelines_of_the_stories_go_on_from_any_line(path: Path):
+    at_every_line(path.read_bytes())
+
+
+@pytest.mark.parametrize("saved", [None, [], {}, "x", {"version": 1}])
+def test_what_is_no_saved_timeline_is_none(saved: object):
+    assert Timeline.load(saved) is None
+
+
+def test_a_timeline_of_another_version_is_none():
+    data = orjson.dumps(timeline(r.rollout(r.session(), r.turn(r.user("a")))).save())
+    older = data.replace(b'"version":1', b'"version":0', 1)
+
+    assert older != data
+    assert Timeline.load(orjson.loads(data)) is not None
+    assert Timeline.load(orjson.loads(older)) is None
+
+
+def test_a_saved_timeline_has_no_words_of_the_session():
+    words = "Sesame opens the door."
+    data = r.rollout(r.session(), r.turn(r.user("a"), r.assistant(words), r.compacted(words)))
+
+    assert b"Sesame" not in orjson.dumps(timeline(data).save())
 
 
 @given(st.integers(0, 300), st.integers(1, 40))

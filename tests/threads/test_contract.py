@@ -427,12 +427,29 @@ def test_a_name_in_the_patch_goes_before_one_in_the_history(shop: Shop):
 def test_what_a_reader_wants_to_find_again_is_there_until_it_is_forgotten(shop: Shop):
     rollout = shop.store.create_thread(new(1), AT)
     shop.store.update_thread_metadata([(thread(1), Patch(row=told(rollout)))])
-    assert shop.store.recall(rollout.path) is None
+    assert shop.store.recall(rollout.path, "one") is None
 
-    shop.store.remember(rollout.path, rollout.look, {"place": [1, "ü", None]})
-    assert shop.reopened().recall(rollout.path) == {"place": [1, "ü", None]}
+    shop.store.remember(rollout.path, "one", {"place": [1, "ü", None]})
+    shop.store.remember(rollout.path, "other", {"place": 2})
+    assert shop.reopened().recall(rollout.path, "one") == {"place": [1, "ü", None]}
+    shop.store.forget(fold="one")
+    assert shop.store.recall(rollout.path, "one") is None
+    assert shop.store.recall(rollout.path, "other") == {"place": 2}
     shop.store.update_thread_metadata([(thread(1), Patch(row=None, of=rollout.path))])
-    assert shop.store.recall(rollout.path) is None
+    assert shop.store.recall(rollout.path, "other") is None
+
+
+def test_what_was_remembered_of_one_rollout_can_be_forgotten(shop: Shop):
+    rollout, other = (shop.store.create_thread(new(number), AT) for number in (1, 2))
+    for each in (rollout, other):
+        shop.store.remember(each.path, "one", 1)
+        shop.store.remember(each.path, "other", 2)
+
+    shop.store.forget(path=rollout.path)
+
+    folds = ("one", "other")
+    assert [shop.store.recall(rollout.path, fold) for fold in folds] == [None, None]
+    assert [shop.store.recall(other.path, fold) for fold in folds] == [1, 2]
 
 
 # --- lists ---------------------------------------------------------------------------------------

@@ -12,10 +12,10 @@ import pytest
 from attrs import evolve
 
 from codex_checkpoints.assembly import Assembly
-from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.storage.contract import Rollout, Row
 from codex_checkpoints.storage.index import VERSION, Index
 from homes import WAIT, Home, chat, more, thread, without_rights
+from reading import reads
 from rollouts import rollout, session, shell, turn, user
 
 
@@ -58,19 +58,6 @@ def rows(home: Home) -> dict[str, Row]:
 EXPECTED = [f"task {number}" for number in range(1, 6)]
 
 
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Count the bytes of session files that are taken in from now on."""
-    counted: list[int] = []
-    plain = Replay.feed
-
-    def feed(self: Replay, data: bytes) -> int:
-        counted.append(len(data))
-        return plain(self, data)
-
-    monkeypatch.setattr(Replay, "feed", feed)
-    return counted
-
-
 # --- rows ----------------------------------------------------------------------------------------
 
 
@@ -92,14 +79,14 @@ def test_a_row_put_again_replaces_the_old_one_and_one_removed_is_gone_with_its_s
 ) -> None:
     with contextlib.closing(Index(str(tmp_path / "index.sqlite"))) as index:
         index.put([row(1), row(2)])
-        index.put_state("/s/1", (1, 2, 3), {"place": 1})
-        index.put_state("/s/2", (1, 2, 3), {"place": 2})
+        index.put_state("/s/1", "checkpoint", {"place": 1})
+        index.put_state("/s/2", "checkpoint", {"place": 2})
 
         index.put([row(2, task="later")], ["/s/1", "/s/never"])
 
         assert index.rows() == {"/s/2": row(2, task="later")}
-        assert index.state("/s/1") is None
-        assert index.state("/s/2") == {"place": 2}
+        assert index.state("/s/1", "checkpoint") is None
+        assert index.state("/s/2", "checkpoint") == {"place": 2}
 
 
 def test_only_the_owner_may_look_into_the_folder(tmp_path: Path) -> None:
@@ -133,7 +120,7 @@ def test_a_database_that_is_damaged_inside_is_replaced(home: Home) -> None:
         "DROP TABLE rollouts",
         "ALTER TABLE rollouts ADD COLUMN later",
         "ALTER TABLE rollouts RENAME COLUMN task TO aim",
-        "ALTER TABLE states DROP COLUMN inode",
+        "ALTER TABLE states DROP COLUMN state",
     ],
 )
 def test_what_another_version_wrote_is_made_anew(home: Home, change: str) -> None:

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, get_args
 
+from codex_checkpoints.core.checkpoint.canonical import state_codec
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
+from codex_checkpoints.core.codec import Codec, Form
 from codex_checkpoints.core.history.choice import choose
 from codex_checkpoints.core.history.rebuild import Window, windows_of
-from codex_checkpoints.core.history.survey import Survey
+from codex_checkpoints.core.history.survey import Mark, Survey, SurveyState
 from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.items import EDITS, CommandRun, Tokens, ToolCall
 from codex_checkpoints.core.rollout.looking import only_looks
 from codex_checkpoints.core.rollout.outcome import outcome_in, outcome_of
 from codex_checkpoints.core.rollout.parsing import turn_id_of
-from codex_checkpoints.core.rollout.reader import Fold, Line
+from codex_checkpoints.core.rollout.reader import Fold, Line, Place
 from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, Turn
 from codex_checkpoints.values import Factory, define, evolve, frozen
 
 MOST_ROWS = 400
 """With more turns a row stands for several."""
+
+SAVED = 1
+"""The version of what `Timeline.save` returns."""
 
 _CALLS: Final = frozenset(
     {
@@ -65,20 +70,79 @@ class _Tally:
     newest: str | None = None
     error: bool = False
     calls: int = 0
-    files: set[str] = Factory(set[str])
+    files: dict[str, None] = Factory(dict[str, None])
     failed: int = 0
+
+
+@frozen
+class _Saved:
+    version: int
+    replay: object
+    survey: SurveyState
+    tallies: dict[str, _Tally]
+
+
+_MARKS: Final[Mapping[str, type[Mark]]] = {kind.__name__: kind for kind in get_args(Mark)}
+
+
+def _read_place(value: object) -> Place:
+    return Place(*state_codec.read(value, tuple[int, int]))
+
+
+_PLACE: Final = Form(list, _read_place)
+_of_marks = Codec(names=str, fill="nothing", own={Place: _PLACE})
+
+
+def _write_mark(mark: Mark) -> object:
+    return [type(mark).__name__, _of_marks.write(mark)]
+
+
+def _read_mark(value: object) -> Mark:
+    name, mark = _of_marks.read(value, tuple[str, object])
+    return _of_marks.read(mark, _MARKS[name])
+
+
+_MARK: Final = Form(_write_mark, _read_mark)
+_codec = Codec(
+    names=str,
+    fill="nothing",
+    own={Place: _PLACE, Mark: _MARK, **dict.fromkeys(get_args(Mark), _MARK)},
+)
 
 
 class Timeline(Fold):
     """Counts what each turn did, beside a replay."""
 
-    def __init__(self, replay: Replay) -> None:
+    def __init__(
+        self,
+        replay: Replay,
+        survey: SurveyState | None = None,
+        tallies: dict[str, _Tally] | None = None,
+    ) -> None:
+        """Begin before the first line, or where a saved timeline ends."""
         self.replay = replay
-        self._survey = Survey(replay)
-        self._tallies: dict[str, _Tally] = {}
+        self._survey = Survey(replay, state=survey)
+        self._tallies = {} if tallies is None else tallies
         self._observed: list[Observation] = []
         replay.state.observers.append(self._note)
         replay.folds.append(self)
+
+    def save(self) -> object | None:
+        """Return everything as JSON values; as `Replay.save`."""
+        replay = self.replay.save()
+        if replay is None:
+            return None
+        return _codec.write(_Saved(SAVED, replay, self._survey.state, self._tallies))
+
+    @classmethod
+    def load(cls, value: object) -> Timeline | None:
+        """Return the timeline that `save` stored; None if it is damaged or of another version."""
+        try:
+            kept = _codec.read(value, _Saved)
+        except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
+            return None
+        replay = Replay.load(kept.replay) if kept.version == SAVED else None
+        return None if replay is None else cls(replay, kept.survey, kept.tallies)
 
     def take(self, line: Line) -> None:
         """Count what a line tells of its turn."""
@@ -148,7 +212,8 @@ class Timeline(Fold):
             return
         tally = self._of(turn)
         edited = (each for each in seen if each.kind == "file" and each.action in EDITS)
-        tally.files.update(uri for each in edited if (uri := name_of(each, observed.place)[0]))
+        uris = (name_of(each, observed.place)[0] for each in edited)
+        tally.files.update({uri: None for uri in uris if uri})
         script = next((each.name for each in seen if each.is_command), None)
         if script is None:
             return

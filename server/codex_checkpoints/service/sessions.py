@@ -145,8 +145,6 @@ class Sessions:
         self.projections = Projections(catalogue, records, self.workspace)
         self.previewed: object = None
         """What the last preview of a compaction read, for the next one of the same session."""
-        self.timelines: dict[str, object] = {}
-        """What the newest timelines read, by path, to read only on."""
         self._is_referred_to = is_referred_to
         self._archive = archive
         self._unreported: set[str] = set()

@@ -14,7 +14,7 @@ from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.core.timeline import Timeline, TimelineTurn, merged
 from codex_checkpoints.service.lineages import leaving
 from codex_checkpoints.service.reading.catalogue import utc
-from codex_checkpoints.service.reading.session_file import SessionFile, open_session
+from codex_checkpoints.service.reading.session_file import Followed
 from codex_checkpoints.service.refusal import Refusal, keeping
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import durable
@@ -26,10 +26,6 @@ MOST_EVENTS = 1024
 """The newest so many events are kept."""
 
 _LARGEST_PICTURE = 1 << 22
-
-_KEPT = 4
-"""So many sessions are only read on when their timeline is asked for again."""
-
 
 EventKind = Literal["compaction", "marker", "branch"]
 
@@ -73,19 +69,28 @@ def timeline(sessions: Sessions, session: str) -> SessionTimeline:
 
 
 def _read(sessions: Sessions, row: Row) -> Timeline:
-    """Return the timeline of a session as it is now; one of the last few is only read on."""
-    kept = sessions.timelines.pop(row.path, None)
-    if not isinstance(kept, SessionFile) or not kept.moves_on():
-        catalogue, replay = sessions.catalogue, Replay()
-        Timeline(replay)
-        locate = catalogue.chains.locate
-        kept = open_session(
-            catalogue.reader, row.path, locate, replay=replay, seeds=catalogue.seeds
-        )
-    sessions.timelines[row.path] = kept
-    while len(sessions.timelines) > _KEPT:
-        del sessions.timelines[next(iter(sessions.timelines))]
-    return next(fold for fold in kept.now().folds if isinstance(fold, Timeline))
+    """Return the timeline of a session as it is now; one that was read before is only read on."""
+    return _of(sessions.catalogue.follow(row, _TIMELINE).now())
+
+
+def _of(replay: Replay) -> Timeline:
+    return next(fold for fold in replay.folds if isinstance(fold, Timeline))
+
+
+def _new() -> Replay:
+    return Timeline(Replay()).replay
+
+
+def _save(replay: Replay) -> object | None:
+    return _of(replay).save()
+
+
+def _load(value: object) -> Replay | None:
+    found = Timeline.load(value)
+    return None if found is None else found.replay
+
+
+_TIMELINE = Followed("timeline", _new, _save, _load)
 
 
 def _events(sessions: Sessions, row: Row, found: Timeline) -> Iterator[TimelineEvent]:

@@ -490,22 +490,18 @@ class ThreadStore(Protocol):
         `KeptHereAlone`.
         """
 
-    def recall(self, path: str) -> object:
-        """Return what `remember` was given about a rollout, or None."""
+    def recall(self, path: str, fold: str) -> object:
+        """Return what `remember` was given about a rollout and a fold over it, or None."""
         ...
 
-    def remember(self, path: str, look: Look, state: object) -> None:
-        """Keep the state of a reader of a rollout, JSON values; it may be lost at any time."""
+    def remember(self, path: str, fold: str, state: object) -> None:
+        """Keep the state of a fold over a rollout, JSON values, until that is gone.
 
-    def kept_digest(self, path: str, made_of: str) -> str | None:
-        """Return the text that `keep_digest` was given last about a rollout, made of the same."""
-        ...
+        It may be lost at any time.
+        """
 
-    def keep_digest(self, path: str, made_of: str, text: str) -> None:
-        """Keep a text with quotes of a rollout, until that is gone; it may be lost at any time."""
-
-    def drop_digests(self) -> None:
-        """Keep no such text of any rollout."""
+    def forget(self, *, path: str = "", fold: str = "") -> None:
+        """Keep no state of a rollout, or none of a fold."""
 
     # lifecycle
 

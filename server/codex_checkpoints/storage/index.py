@@ -1,10 +1,9 @@
 """The index: what readers found in the session files, in SQLite.  It is a cache.
 
-One row a file answers every list; a second table holds the states of large files, so that a reader
-need not begin at their first byte; a third the digest that a hook gave last of a session.  A
-database that is absent, old or damaged is made anew; one that is locked or read-only is kept in
-memory, and `fallback` holds the reason.  Several processes may use it at once (WAL); a lost race
-costs a second look at a file.
+One row a file answers every list; a second table holds what folds keep of it, so that a reader need
+not begin at its first byte.  A database that is absent, old or damaged is made anew; one that is
+locked or read-only is kept in memory, and `fallback` holds the reason.  Several processes may use
+it at once (WAL); a lost race costs a second look at a file.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
 from codex_checkpoints import logs
-from codex_checkpoints.storage.contract import Look, Rollout, Row
+from codex_checkpoints.storage.contract import Rollout, Row
 from codex_checkpoints.values import fields
 
-VERSION = 7
+VERSION = 8
 _BUSY_SECONDS = 5.0
 _PAUSE = 0.01
 
@@ -37,13 +36,11 @@ _COLUMNS = (
 _OWN = operator.attrgetter(*_COLUMNS[8:])
 _TABLES = {
     "rollouts": f"({', '.join(_COLUMNS)}, PRIMARY KEY (path)) WITHOUT ROWID",
-    "states": "(path PRIMARY KEY, size, mtime_ns, inode, state)",
-    "digests": "(path PRIMARY KEY, made_of, text)",
+    "states": "(path, fold, state, PRIMARY KEY (path, fold)) WITHOUT ROWID",
 }
 _SHAPE = {
     "rollouts": _COLUMNS,
-    "states": ("path", "size", "mtime_ns", "inode", "state"),
-    "digests": ("path", "made_of", "text"),
+    "states": ("path", "fold", "state"),
 }
 _PUT = f"INSERT OR REPLACE INTO rollouts VALUES ({', '.join('?' * len(_COLUMNS))})"
 
@@ -92,44 +89,32 @@ class Index:
             if paths:
                 database.executemany("DELETE FROM rollouts WHERE path = ?", paths)
                 database.executemany("DELETE FROM states WHERE path = ?", paths)
-                database.executemany("DELETE FROM digests WHERE path = ?", paths)
             database.executemany(_PUT, values)
 
         self._write(write)
 
-    def state(self, path: str) -> object:
-        """Return the saved state of a file as JSON values, or None."""
+    def state(self, path: str, fold: str) -> object:
+        """Return the saved state of a fold over a file as JSON values, or None."""
         with contextlib.suppress(sqlite3.Error, orjson.JSONDecodeError):
-            query = "SELECT state FROM states WHERE path = ?"
-            found = self._connection.execute(query, (path,)).fetchone()
+            query = "SELECT state FROM states WHERE path = ? AND fold = ?"
+            found = self._connection.execute(query, (path, fold)).fetchone()
             return None if found is None else orjson.loads(found[0])
         return None
 
-    def put_state(self, path: str, look: Look, state: object) -> None:
-        """Save the state of a file."""
-        put = "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)"
-        values = (path, *look, orjson.dumps(state))
+    def put_state(self, path: str, fold: str, state: object) -> None:
+        """Save the state of a fold over a file."""
+        put = "INSERT OR REPLACE INTO states VALUES (?, ?, ?)"
+        values = (path, fold, orjson.dumps(state))
         self._write(lambda database: database.execute(put, values))
 
-    def digest(self, path: str, made_of: str) -> str | None:
-        """Return the text that was kept of a file, None if it was made of anything else."""
+    def drop_states(self, column: Literal["path", "fold"], value: str) -> None:
+        """Keep no state of a file, or of a fold over any file."""
+        having = f"FROM states WHERE {column} = ?"
         with contextlib.suppress(sqlite3.Error):
-            query = "SELECT text FROM digests WHERE path = ? AND made_of = ?"
-            found = self._connection.execute(query, (path, made_of)).fetchone()
-            return found[0] if found is not None and isinstance(found[0], str) else None
-        return None
-
-    def put_digest(self, path: str, made_of: str, text: str) -> None:
-        """Keep the text of a file."""
-        put = "INSERT OR REPLACE INTO digests VALUES (?, ?, ?)"
-        self._write(lambda database: database.execute(put, (path, made_of, text)))
-
-    def drop_digests(self) -> None:
-        """Keep no text of any file."""
-        with contextlib.suppress(sqlite3.Error):
-            if self._connection.execute("SELECT 1 FROM digests LIMIT 1").fetchone() is None:
+            found = self._connection.execute(f"SELECT 1 {having} LIMIT 1", (value,)).fetchone()
+            if found is None:
                 return
-        self._write(lambda database: database.execute("DELETE FROM digests"))
+        self._write(lambda database: database.execute(f"DELETE {having}", (value,)))
 
     def close(self) -> None:
         """Let go of the database."""

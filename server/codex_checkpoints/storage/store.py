@@ -151,20 +151,14 @@ class RolloutStore(ABC, Generic[Lock]):
             rows |= {row.path: row for row in found}
             self._current = self._ordered = None
 
-    def recall(self, path: str) -> object:
-        return self._index.state(path)
+    def recall(self, path: str, fold: str) -> object:
+        return self._index.state(path, fold)
 
-    def remember(self, path: str, look: Look, state: object) -> None:
-        self._index.put_state(path, look, state)
+    def remember(self, path: str, fold: str, state: object) -> None:
+        self._index.put_state(path, fold, state)
 
-    def kept_digest(self, path: str, made_of: str) -> str | None:
-        return self._index.digest(path, made_of)
-
-    def keep_digest(self, path: str, made_of: str, text: str) -> None:
-        self._index.put_digest(path, made_of, text)
-
-    def drop_digests(self) -> None:
-        self._index.drop_digests()
+    def forget(self, *, path: str = "", fold: str = "") -> None:
+        self._index.drop_states("path", path) if path else self._index.drop_states("fold", fold)
 
     def archive_thread(self, thread_id: str) -> Rollout:
         return self._move(thread_id, archived=True)

@@ -26,12 +26,12 @@ from codex_checkpoints.core.rollout.items import RolledBack, TaskEnded, TaskStar
 from codex_checkpoints.core.rollout.ours import is_ours
 from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import Factory, define, frozen
 
 Strategy = Literal["checkpoint", "codex", "local", "remote", "fresh"]
 
 ANSWER_END = 512
-"""How many characters of the end of a message are kept to compare it."""
+"""How many characters of the end of a message are compared."""
 
 
 @frozen
@@ -53,7 +53,6 @@ class Compaction:
     replacement: bool
     size: int | None
     strategy: Strategy | None
-    message_end: str
 
 
 def read_compaction(line: Line, index: int) -> Compaction | None:
@@ -77,7 +76,6 @@ def read_compaction(line: Line, index: int) -> Compaction | None:
         replacement=replacement is not None,
         size=None if replacement is None else tokens.of_items(replacement),
         strategy=_strategy(replacement, message),
-        message_end=message[-ANSWER_END:],
     )
 
 
@@ -98,6 +96,16 @@ def _strategy(replacement: Sequence[Item] | None, message: str) -> Strategy | No
 Trigger = Literal["manual", "pre_turn", "mid_turn"]
 
 
+_NO_ANSWER = (0, "")
+
+
+def _end_of(text: str) -> tuple[int, str]:
+    """Return the length of the end of a message, and its digest, which may be stored."""
+    end = text[-ANSWER_END:]
+    digest = hashlib.sha256(end.encode(errors="surrogatepass")).hexdigest()
+    return (len(end), digest) if end else _NO_ANSWER
+
+
 @define
 class Opening:
     """How a window was opened; None where no record has the value."""
@@ -107,25 +115,27 @@ class Opening:
     after: int | None = None
 
 
+@define
 class Openings:
     """Follow the tasks of a session, and keep how each window was opened."""
 
-    def __init__(self) -> None:
-        self.all: list[Opening] = []
-        self._in_task = False
-        self._prompted = False
-        self._items = 0
-        self._answer = ""
-        self._waits = False  # the trigger of the newest window is not known yet
-        self._fresh = False  # no item stands behind the newest window yet
-        self._used: int | None = None
-        self._used_before_item: int | None = None
-        self._reported = False
+    all: list[Opening] = Factory(list[Opening])
+    _in_task: bool = False
+    _prompted: bool = False
+    _items: int = 0
+    _answer: tuple[int, str] = _NO_ANSWER
+    _waits: bool = False
+    """Whether the trigger of the newest window is not known yet."""
+    _fresh: bool = False
+    """Whether no item stands behind the newest window yet."""
+    _used: int | None = None
+    _used_before_item: int | None = None
+    _reported: bool = False
 
     def began(self) -> None:
         """Note that a task began."""
         self.ended()
-        self._in_task, self._prompted, self._items, self._answer = True, False, 0, ""
+        self._in_task, self._prompted, self._items, self._answer = True, False, 0, _NO_ANSWER
 
     def ended(self) -> None:
         """Note that a task ended; without a prompt its compaction was manual."""
@@ -137,10 +147,10 @@ class Openings:
         self._settle("pre_turn")
         self._prompted = True
 
-    def item(self, answer: str | None, *, by_model: bool) -> None:
-        """Note an item of the history; `answer` is the end of a message of the model."""
+    def item(self, answer: str, *, by_model: bool) -> None:
+        """Note an item of the history; `answer` is a message of the model, else empty."""
         self._items += by_model
-        self._answer = answer or ""
+        self._answer = _end_of(answer)
         self._fresh = self._reported = False
         self._used_before_item = self._used
 
@@ -155,10 +165,11 @@ class Openings:
         if self._fresh and usage.is_estimate and self.all[-1].after is None:
             self.all[-1].after = usage.total
 
-    def compacted(self, compaction: Compaction) -> None:
-        """Note a record that opens a window."""
+    def compacted(self, compaction: Compaction, message: str) -> None:
+        """Note a record that opens a window, with its message."""
         # The summary that the model wrote for it counts neither as work nor as use of the window.
-        summed_up = bool(self._answer) and compaction.message_end.endswith(self._answer)
+        size = self._answer[0]
+        summed_up = size > 0 and self._answer == _end_of(message[-size:])
         opening = Opening(before=self._used_before_item if summed_up else self._used)
         if compaction.strategy == "checkpoint":
             opening.trigger = "manual"
@@ -169,7 +180,7 @@ class Openings:
         self.all.append(opening)
         # The old usage is void (CKP-28); the next report counts, even an estimate.
         self._used = self._used_before_item = None
-        self._reported, self._answer = False, ""
+        self._reported, self._answer = False, _NO_ANSWER
         self._fresh, self._waits = True, self._in_task and opening.trigger is None
 
     def _settle(self, trigger: Trigger) -> None:
@@ -271,11 +282,35 @@ class Outline:
     said: tuple[Said, ...] = ()
 
 
+@frozen
+class SurveyState:
+    """What a survey has after some lines, without the payloads that it keeps for others."""
+
+    marks: list[Mark]
+    said: list[Said]
+    openings: Openings
+    start: Place
+    opened: tuple[int, str | None] | None
+    window_id: str | None
+    instructions: int
+    usage: Tokens | None
+    stale: bool
+    file: int
+
+
 class Survey:
     """The fold over a session's lines, its bases first, that collects the `Outline`."""
 
-    def __init__(self, reader: Reader | None = None, cut: Place | None = None) -> None:
-        """Use a reader of its own or join one; `in_front` stops at the `cut`."""
+    def __init__(
+        self,
+        reader: Reader | None = None,
+        cut: Place | None = None,
+        state: SurveyState | None = None,
+    ) -> None:
+        """Use a reader of its own or join one; `in_front` stops at the `cut`.
+
+        With a `state` it goes on from there, and has none of the payloads of before.
+        """
         self.reader = Reader() if reader is None else reader
         self.reader.folds.append(self)
         self.head: Json = {}
@@ -284,14 +319,13 @@ class Survey:
         """The payload of the newest `token_count`."""
         self.last_settings: Json | None = None
         """The payload of the newest `turn_context`: model, effort, approvals."""
-        self._marks: list[Mark] = []
-        self._said: list[Said] = []
-        self._openings = Openings()
-        self._start = Place(0, 0)
-        self._opened: tuple[int, str | None] | None = None
-        self._usage: Tokens | None = None
-        self._stale = False
-        self._file = -1
+        state = state or SurveyState(
+            [], [], Openings(), Place(0, 0), None, None, 0, None, stale=False, file=-1
+        )
+        self._marks, self._said, self._openings = state.marks, state.said, state.openings
+        self._start, self._opened, self._file = state.start, state.opened, state.file
+        self._window_id, self._instructions = state.window_id, state.instructions
+        self._usage, self._stale = state.usage, state.stale
         self._cut = cut
         self._in_front: Outline | None = None
 
@@ -305,18 +339,33 @@ class Survey:
         """Return the newest mark."""
         return self._marks[-1] if self._marks else None
 
+    @property
+    def state(self) -> SurveyState:
+        """Return the state, which the next line changes."""
+        return SurveyState(
+            self._marks,
+            self._said,
+            self._openings,
+            self._start,
+            self._opened,
+            self._window_id,
+            self._instructions,
+            self._usage,
+            self._stale,
+            self._file,
+        )
+
     def outline(self) -> Outline:
         """Return the outline so far."""
-        text = text_of(object_of(self.head.get("base_instructions")).get("text")) or ""
         seq, stamp = self._opened or (self.reader.scale.seq, None)
         return Outline(
             marks=tuple(self._marks),
             openings=tuple(self._openings.all),
             start=self._start,
-            window_id=first_window(self.head),
+            window_id=self._window_id,
             opened_seq=seq,
             opened_at=stamp or None,
-            instructions=tokens.approximate_tokens(text),
+            instructions=self._instructions,
             usage=self._usage,
             stale=self._stale,
             seq=self.reader.scale.seq,
@@ -367,6 +416,9 @@ class Survey:
     def _session_meta(self, line: Line, *, first: bool) -> None:
         if first:
             self.head = line.payload  # the head of the file, not that of its base
+            text = text_of(object_of(self.head.get("base_instructions")).get("text")) or ""
+            self._instructions = tokens.approximate_tokens(text)
+            self._window_id = first_window(self.head)
         elif line.payload.get("history_mode") == "paginated" and self._marks:
             # Codex reads such a file from its end back to the nearest head.
             self._marks.clear()
@@ -384,11 +436,11 @@ class Survey:
         else:
             self._added(turn=line.tag == "agent_message")
         by_model = line.tag not in _NOT_THE_MODELS and line.inner in {"assistant", None}
-        answer = None
+        answer = ""
         if by_model and line.tag == "message":
             parts = list_of(line.payload.get("content"))
             found = (text_of(object_of(part).get("text")) for part in parts)
-            answer = "".join(text for text in found if text is not None)[-ANSWER_END:]
+            answer = "".join(text for text in found if text is not None)
         self._openings.item(answer, by_model=by_model)
 
     def _added(self, *, turn: bool) -> None:
@@ -429,7 +481,7 @@ class Survey:
         compaction = read_compaction(line, len(self._openings.all))
         if compaction is not None:
             self._marks.append(compaction)
-            self._openings.compacted(compaction)
+            self._openings.compacted(compaction, text_of(line.payload.get("message")) or "")
             self._stale = True
 
 

@@ -25,6 +25,9 @@ from codex_checkpoints.values import frozen
 RULES = 1
 """The version of how a digest is made; one of another version is made anew."""
 
+FOLD = "digest"
+"""The name under which it is kept."""
+
 LONGEST = 1 << 18
 """Bytes; a longer answer is not kept."""
 
@@ -50,8 +53,9 @@ class Answer:
 
 @frozen
 class _Kept:
-    """An answer, and where the file ended then."""
+    """An answer, a hash of all else that it is made of, and where the file ended then."""
 
+    made_of: str
     answer: Answer
     mark: Mark
 
@@ -68,19 +72,19 @@ def kept_answer(
     """
     store, opened = sessions.catalogue.store, sessions.catalogue.open(row)
     if not (sessions.settings.digest_tokens or sessions.settings.hook_digest_tokens):
-        store.drop_digests()
+        store.forget(fold=FOLD)
         return make()
     reads_others = row.base_rollout is not None or opened.replay.state.seed is not None
     if reads_others or opened.tail or row.rollout.compressed:
         return make()
     made_of = _made_of(sessions, row, shown, source)
-    kept = _codec.read_or_none(load((store.kept_digest(row.path, made_of) or "").encode()), _Kept)
-    if kept is not None and _still_counts(kept, opened):
+    kept = _codec.read_or_none(store.recall(row.path, FOLD), _Kept)
+    if kept is not None and kept.made_of == made_of and _still_counts(kept, opened):
         return kept.answer
     made = make()
-    data = orjson.dumps(_codec.write(_Kept(made, opened.mark)))
-    if len(data) <= LONGEST:
-        store.keep_digest(row.path, made_of, data.decode())
+    data = _codec.write(_Kept(made_of, made, opened.mark))
+    if len(orjson.dumps(data)) <= LONGEST:
+        store.remember(row.path, FOLD, data)
     return made
 
 

@@ -25,7 +25,9 @@ from codex_checkpoints.core.rollout.items import SessionMeta, Tokens
 from codex_checkpoints.service.reading.chains import Chains
 from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.session_file import (
+    CHECKPOINT,
     ByteSink,
+    Followed,
     SessionFile,
     bases_below,
     bytes_between,
@@ -170,6 +172,8 @@ def _updated(stamp: str | None, rollout: Rollout) -> str:
 
 
 _KEPT = 32
+_FEW = 4
+"""So many sessions are kept of those that another fold read."""
 _SAVED_FROM = 1 << 20
 """The state of a file in use is saved from this size on, and again after as many new bytes."""
 _SAVED_AT_ONCE = 1 << 24
@@ -179,10 +183,20 @@ _SAVED_AT_ONCE = 1 << 24
 class Readers:
     """The sessions of one store that were read lately, each where its reader stands."""
 
-    def __init__(self, store: ThreadStore, reader: RolloutReader, seeds: Seeds) -> None:
+    def __init__(
+        self,
+        store: ThreadStore,
+        reader: RolloutReader,
+        seeds: Seeds,
+        by: Followed = CHECKPOINT,
+        most: int = _KEPT,
+    ) -> None:
+        """Keep at most so many sessions, read `by` the same fold."""
         self._store = store
         self._reader = reader
         self._seeds = seeds
+        self._by = by
+        self._most = most
         self._kept: OrderedDict[str, SessionFile] = OrderedDict()
         self._saved_at: dict[str, int] = {}
 
@@ -192,10 +206,10 @@ class Readers:
 
     def resume(self, path: str) -> SessionFile | None:
         """Return a saved reader, None without one of this version."""
-        saved = self._store.recall(path)
+        saved = self._store.recall(path, self._by.fold)
         if saved is None:
             return None
-        session = SessionFile.load(self._reader, path, saved, self._seeds)
+        session = SessionFile.load(self._reader, path, saved, self._seeds, self._by)
         if session is not None:
             self._saved_at[path] = session.mark.offset
         return session
@@ -205,7 +219,7 @@ class Readers:
         self._kept[session.path] = session
         self._kept.move_to_end(session.path)
         self._save(session)
-        while len(self._kept) > _KEPT:
+        while len(self._kept) > self._most:
             _, old = self._kept.popitem(last=False)
             self._save(old)
 
@@ -231,7 +245,7 @@ class Readers:
         state = session.save()
         if state is not None:
             self._saved_at[session.path] = offset
-            self._store.remember(session.path, (offset, 0, session.mark.inode), state)
+            self._store.remember(session.path, self._by.fold, state)
 
 
 Listen = Callable[[Rollout], ByteSink | None]
@@ -264,6 +278,8 @@ class Catalogue:
         self.seeds = seeds
         self.reader = PacedReader(store.reader)
         self._readers = Readers(store, self.reader, seeds)
+        self._others: dict[str, Readers] = {}
+        """The readers of other folds, by the name of the fold."""
         self.chains = Chains(store)
         self._listener_of: Listen = lambda _file: None
         self._completed: deque[str] = deque()
@@ -387,6 +403,18 @@ class Catalogue:
             self._completed += {known.session_id, whole.session_id}
         return session
 
+    def follow(self, row: Row, by: Followed) -> SessionFile:
+        """Return the session as it is now, read by another fold, which only reads on; as `open`."""
+        readers = self._others.get(by.fold)
+        if readers is None:
+            readers = self._others[by.fold] = Readers(self.store, self.reader, self.seeds, by, _FEW)
+        session = readers.take(row.path) or readers.resume(row.path)
+        with reading_file(row.path):
+            if session is None or not session.moves_on():
+                session = self._opened(row.path, None, by)
+        readers.keep(session)
+        return session
+
     def now(self, row: Row) -> Row:
         """Return the row of the same rollout as of the last look, which may know more."""
         return self.rows().get(row.path, row)
@@ -431,7 +459,8 @@ class Catalogue:
 
     def close(self) -> None:
         """Save large sessions, and close the store."""
-        self._readers.save_all()
+        for readers in (self._readers, *self._others.values()):
+            readers.save_all()
         self.store.close()
 
     def _compared(
@@ -470,16 +499,20 @@ class Catalogue:
         gone = [self.rows()[path] for path in paths]
         self._update([(row.session_id, Patch(row=None, of=row.path)) for row in gone])
         for row in gone:
-            self._readers.let_go(row.path)
+            self._let_go(row.path)
         self.chains.forget(gone)
 
     def _doubt(self, row: Row) -> None:
         """Have an unchanged rollout read again at the next look."""
-        self._readers.let_go(row.path)
+        self._let_go(row.path)
         size, _, identity = row.rollout.look
         unseen = evolve(row.rollout, look=(size, -1, identity))
         self._update([(row.session_id, Patch(row=evolve(row, rollout=unseen)))])
-        self.store.remember(row.path, unseen.look, None)
+        self.store.forget(path=row.path)
+
+    def _let_go(self, path: str) -> None:
+        for readers in (self._readers, *self._others.values()):
+            readers.let_go(path)
 
     def _read(self, file: Rollout) -> Row:
         old, also = self.rows().get(file.path), None
@@ -533,8 +566,9 @@ class Catalogue:
         except UnreadableSource:
             return b"", None
 
-    def _opened(self, path: str, also: ByteSink | None) -> SessionFile:
-        return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, also=also)
+    def _opened(self, path: str, also: ByteSink | None, by: Followed = CHECKPOINT) -> SessionFile:
+        locate = self.chains.locate
+        return open_session(self.reader, path, locate, seeds=self.seeds, by=by, also=also)
 
 
 def title_of(row: Row, name: str | None) -> str | None:

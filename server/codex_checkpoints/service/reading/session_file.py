@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from codex_checkpoints.core.checkpoint.canonical import state_codec
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
@@ -27,6 +28,23 @@ Locate = Callable[[str], str | None]
 
 ByteSink = Callable[[bytes], object]
 """Take the bytes of a session's own file as they are read, each once and in order."""
+
+
+class Followed(NamedTuple):
+    """What reads a session file, and how its state is saved between lines and loaded again.
+
+    `fold` names it in the store.  `save` returns JSON values, None while they must not be kept;
+    `load` returns None for what is damaged or of another version.
+    """
+
+    fold: str
+    new: Callable[[], Replay]
+    save: Callable[[Replay], object | None]
+    load: Callable[[object], Replay | None]
+
+
+CHECKPOINT = Followed("checkpoint", Replay, Replay.save, Replay.load)
+"""What a checkpoint is made of."""
 
 _LONGEST_CHAIN = 1024
 _OURS = "codex-checkpoints"
@@ -51,6 +69,7 @@ class SessionFile:
     problems: tuple[Problem, ...]
     tail: bytes = b""
     seeds: Seeds = no_seed
+    by: Followed = CHECKPOINT
     copied: dict[str, int] = Factory(dict[str, int])
     """How many lines of the file at a path an older fork has copied."""
 
@@ -94,7 +113,7 @@ class SessionFile:
 
     def save(self) -> dict[str, object] | None:
         """Return the place and the state as JSON values, None while they must not be kept."""
-        replay = self.replay.save()
+        replay = self.by.save(self.replay)
         if replay is None:
             return None
         return {
@@ -105,17 +124,22 @@ class SessionFile:
 
     @classmethod
     def load(
-        cls, reader: RolloutReader, path: str, value: object, seeds: Seeds = no_seed
+        cls,
+        reader: RolloutReader,
+        path: str,
+        value: object,
+        seeds: Seeds = no_seed,
+        by: Followed = CHECKPOINT,
     ) -> SessionFile | None:
         """Load what `save` returned; None where it is damaged or of another version."""
         try:
             saved = state_codec.read(value, _Saved)
         except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
             return None
-        replay = Replay.load(saved.replay)
+        replay = by.load(saved.replay)
         if replay is None:
             return None
-        return cls(reader, path, replay, saved.mark, saved.problems, seeds=seeds)
+        return cls(reader, path, replay, saved.mark, saved.problems, seeds=seeds, by=by)
 
     def stand(self, reading: Reading) -> None:
         """Move to the place that was reached, where whole lines end."""
@@ -146,6 +170,7 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
     *,
     replay: Replay | None = None,
     seeds: Seeds = no_seed,
+    by: Followed = CHECKPOINT,
     also: ByteSink | None = None,
 ) -> SessionFile:
     """Read a session from its beginning, with a replay that has read nothing yet.
@@ -153,8 +178,8 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
     `seeds` returns what sessions of ours go on from; `also` is given the bytes of the file as they
     are consumed.  Raises `UnreadableSource` when the file itself cannot be read.
     """
-    replay = replay or Replay()
-    session = SessionFile(reader, path, replay, NOWHERE, (), seeds=seeds)
+    replay = replay or by.new()
+    session = SessionFile(reader, path, replay, NOWHERE, (), seeds=seeds, by=by)
     begun = False
 
     def feed(data: bytes) -> int:
