@@ -179,7 +179,12 @@ def test_session(client: Peer, home: Home):
 def test_show(client: Peer, home: Home):
     answer = client.call("checkpoints/show", {"sessionId": thread(1)})
 
-    assert answer == {"text": home.checkpoint().read_text(encoding="utf-8"), "changed": []}
+    assert answer == {
+        "text": home.checkpoint().read_text(encoding="utf-8"),
+        "changed": [],
+        "edited": ["auth.py"],
+        "seenIn": {"auth.py": 1},
+    }
     assert json.loads(answer["text"])["task"]["text"] == "go on"
     at = client.call("checkpoints/show", {"sessionId": thread(1), "turnId": "t1"})
     assert json.loads(at["text"])["task"]["text"] == f"why? {SECRET}"
