@@ -232,6 +232,7 @@ def test_the_edge_of_a_compaction_names_the_last_line_of_its_source(home: Home):
     assert link is not None
     assert link.cut.ordinal_exclusive == json.loads(lines[-1])["ordinal"] + 1
     assert link.cut.byte_offset == size
+    assert link.cut.after_turn == 1
 
 
 def test_the_edge_of_a_subagent_names_the_turn_that_it_was_called_in(home: Home):

@@ -692,12 +692,14 @@ export interface Difference {
 /**
  * How a session was made from its parent, with the exact cut if it is known.
  *
- * `kind` is `restore`, `compaction`, `revert`, `subagent`, `fork` or `import`.
+ * `kind` is `restore`, `compaction`, `revert`, `subagent`, `fork` or `import`.  `afterTurn` is
+ * the number of the parent's last turn before the cut, 0 for none.
  */
 export interface LineageLink {
   readonly parent: string;
   readonly kind: string;
   readonly at: string | null;
+  readonly afterTurn: number | null;
   readonly turnId: string | null;
   readonly ordinalExclusive: number | null;
   readonly byteOffset: number | null;

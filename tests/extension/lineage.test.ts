@@ -4,7 +4,7 @@ import { lineageRows } from "../../extension/src/model/lineage.ts";
 import type { LineageNode } from "../../extension/src/protocol.ts";
 
 function node(id: string, parent: string | null, at: string, to: string): LineageNode {
-  const cut = { turnId: "t1", ordinalExclusive: null, byteOffset: null };
+  const cut = { afterTurn: null, turnId: "t1", ordinalExclusive: null, byteOffset: null };
   const link = { kind: "fork", checkpointId: null, operationId: null, at, ...cut };
   const window = { number: 0, windowId: null, previousWindowId: null, openedAtSeq: 0 };
   return {

@@ -171,7 +171,7 @@ test("a branch is told from its source, which may be called the same", () => {
 const NODES: readonly LineageNode[] = [
   lineageNode("a", 0, null, { title: "Fix the login" }),
   lineageNode("b", 1, { parent: "a", kind: "restore", turnId: "t3", operationId: "o1" }),
-  lineageNode("c", 2, { parent: "b", kind: "fork", ordinalExclusive: 12, byteOffset: 4533 }),
+  lineageNode("c", 2, { parent: "b", kind: "fork", ordinalExclusive: 12, afterTurn: 1 }),
   lineageNode("d", 1, { parent: "a", kind: "revert" }, { title: null, available: false }),
 ];
 const LINEAGE: Lineage = { sessionId: "c", root: "a", nodes: NODES, circles: [{}], omitted: 2 };
@@ -188,7 +188,7 @@ test("a lineage reads as a tree, with what each edge is and its cut", () => {
     [
       "the original session",
       "restored from “Fix the login” · 2026-11-20 10:00:00 UTC",
-      "forked from “of b” · 2026-11-20 10:00:00 UTC",
+      "forked from “of b” after turn 1 · 2026-11-20 10:00:00 UTC",
       "rolled back from “Fix the login” · 2026-11-20 10:00:00 UTC",
     ],
   );
@@ -330,7 +330,7 @@ function lineageNode(
   some: Partial<LineageNode> = {},
 ): LineageNode {
   const at = "2026-11-20T10:00:00.000Z";
-  const cut = { turnId: null, ordinalExclusive: null, byteOffset: null };
+  const cut = { afterTurn: null, turnId: null, ordinalExclusive: null, byteOffset: null };
   const window = { number: 0, windowId: `w-${id}`, previousWindowId: null, openedAtSeq: 0 };
   return {
     id,

@@ -1,6 +1,6 @@
 /** Rows and texts about sources, branches and the lineage of a session. */
 
-import type { Branch, Lineage, LineageNode } from "../protocol.ts";
+import type { Branch, Lineage, LineageLink, LineageNode } from "../protocol.ts";
 import { type Appearance, age, cut, dotted, iconless, listed, plain, utcTime } from "./text.ts";
 
 export type End = "source" | "branch";
@@ -79,7 +79,8 @@ export function lineageText(lineage: Lineage): string {
     const lines = [
       titleOf(node.title, node.id),
       `  ${dotted(plain(node.id), node.id === lineage.sessionId ? "this session" : "", standingOf(node))}`,
-      `  ${dotted(edgeWords(node, titles), placeWords(node))}`,
+      `  ${edgeWords(node, titles)}`,
+      ...(node.link?.turnId ? [`  Turn: ${plain(node.link.turnId)}`] : []),
       ...(node.link?.operationId ? [`  Operation: ${plain(node.link.operationId)}`] : []),
       ...(node.link?.checkpointId ? [`  Marker: ${plain(node.link.checkpointId)}`] : []),
       ...windows.map((line) => `  ${line}`),
@@ -100,19 +101,22 @@ function edgeWords(node: LineageNode, titles: ReadonlyMap<string, string>): stri
   if (link === null) {
     return "the original session";
   }
+  const from = cut(titles.get(link.parent) ?? short(link.parent), 40);
   return dotted(
-    `${madeWords(link.kind, null)} from “${cut(titles.get(link.parent) ?? short(link.parent), 40)}”`,
+    `${madeWords(link.kind, null)} ${link.kind === "subagent" ? "of" : "from"} “${from}”${turnWords(link)}`,
     link.at === null ? "" : utcTime(plain(link.at)),
   );
 }
 
-/** Where that place is, for the text with all ids. */
-function placeWords({ link }: LineageNode): string {
-  return dotted(
-    link?.turnId ? `after turn ${plain(link.turnId)}` : "",
-    link?.ordinalExclusive ? `before record ${link.ordinalExclusive}` : "",
-    link?.byteOffset ? `at byte ${link.byteOffset}` : "",
-  );
+/** Behind which turn of its parent a session begins. */
+function turnWords({ kind, afterTurn }: LineageLink): string {
+  if (afterTurn === null) {
+    return "";
+  }
+  if (kind === "subagent") {
+    return ` in turn ${afterTurn}`;
+  }
+  return afterTurn === 0 ? " before turn 1" : ` after turn ${afterTurn}`;
 }
 
 function standingOf(session: { readonly available: boolean; readonly archived: boolean }): string {

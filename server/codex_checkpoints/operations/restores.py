@@ -197,12 +197,14 @@ class RestoreDetails:
 class LineageLink:
     """How a session was made from its parent, with the exact cut if it is known.
 
-    `kind` is `restore`, `compaction`, `revert`, `subagent`, `fork` or `import`.
+    `kind` is `restore`, `compaction`, `revert`, `subagent`, `fork` or `import`.  `afterTurn` is
+    the number of the parent's last turn before the cut, 0 for none.
     """
 
     parent: str
     kind: str
     at: str | None
+    after_turn: int | None
     turn_id: str | None
     ordinal_exclusive: int | None
     byte_offset: int | None

@@ -170,20 +170,39 @@ def detail_lines(details: restores.RestoreDetails, screen: Screen) -> list[str]:
     return [*map(plain, lines)]
 
 
+_MADE = {
+    "restore": "restored",
+    "compaction": "compacted",
+    "import": "imported",
+    "revert": "rolled back",
+    "subagent": "subagent",
+}
+
+
+def _made_words(link: restores.LineageLink) -> str:
+    """Return how a session was made, and behind which turn of its parent it begins."""
+    made, turn = _MADE.get(link.kind, "forked"), link.after_turn
+    if turn is None:
+        return made
+    if link.kind == "subagent":
+        return f"{made} of turn {turn}"
+    return f"{made} after turn {turn}" if turn else f"{made} before turn 1"
+
+
 def lineage_lines(tree: restores.Lineage, screen: Screen) -> list[str]:
     """Return the tree, a line for each session; the one that was asked about has an arrow."""
     lines: list[str] = []
     for node in tree.nodes:
-        kind = "" if node.link is None else f"{node.link.kind} "
+        made = "" if node.link is None else f"{_made_words(node.link)}  "
         mark = "→ " if node.id == tree.session_id else "  "
         title = (node.title or "(no name)") if node.available else "(not available)"
-        head = mark + "  " * node.depth + plain(kind)
+        head = mark + "  " * node.depth
         whole = f"{head}{plain(node.id)}  "
         if screen.width is None or columns(whole) + _TITLE < screen.width:
             head = whole
         else:
             head += f"{_short(plain(node.id), screen)}  "
-        lines.append(head + screen.behind(head, plain(title)))
+        lines.append(head + screen.behind(head, plain(made + title)))
     lines += [
         f"! a link of {plain(str(each.get('child')))} goes in a circle" for each in tree.circles
     ]

@@ -233,6 +233,7 @@ def _with_windows(
             continue
         try:
             windows = histories.windows(row.path)
+            link = _with_turn(sessions, node.link, current)
         except Refusal:
             yield node
             continue
@@ -240,7 +241,24 @@ def _with_windows(
             Window(each.number, each.window_id, each.previous_id, each.opened_seq, each.opened_at)
             for each in windows
         )
-        yield evolve(node, windows=tuple(shown))
+        yield evolve(node, link=link, windows=tuple(shown))
+
+
+def _with_turn(sessions: Sessions, link: Link | None, current: Mapping[str, Row]) -> Link | None:
+    """Return a link with the number of the turn behind which it leaves its parent."""
+    row = None if link is None else current.get(link.parent)
+    if link is None or row is None or link.cut == Cut():
+        return link
+    cut, replay = link.cut, sessions.open(row.path)[1].now()
+    turns = [*replay.state.turns.counting()]
+    number = None
+    if cut.ordinal_exclusive is not None:
+        end = cut.ordinal_exclusive + replay.scale.shift
+        number = sum(turn.opened_seq < end for turn in turns)
+    elif cut.turn_id is not None:
+        ids = [turn.turn_id for turn in turns]
+        number = ids.index(cut.turn_id) + 1 if cut.turn_id in ids else None
+    return evolve(link, cut=evolve(cut, after_turn=number))
 
 
 @frozen

@@ -21,8 +21,12 @@ _RANK: tuple[LinkKind, ...] = ("restore", "compaction", "revert", "subagent", "f
 
 @frozen
 class Cut:
-    """Where a child leaves its parent, in the terms of the parent; None where not known."""
+    """Where a child leaves its parent, in the terms of the parent; None where not known.
 
+    `after_turn` is the number of its last turn that began before, 0 for none.
+    """
+
+    after_turn: int | None = None
     turn_id: str | None = None
     ordinal_exclusive: int | None = None
     byte_offset: int | None = None
