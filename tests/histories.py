@@ -2,9 +2,15 @@
 
 from collections.abc import Sequence
 
-from codex_checkpoints.core.history.choice import choose
 from codex_checkpoints.core.history.items import Item
-from codex_checkpoints.core.history.rebuild import History, Rebuild, Window, history_of, windows_of
+from codex_checkpoints.core.history.rebuild import (
+    History,
+    Rebuild,
+    Window,
+    choose,
+    history_of,
+    windows_of,
+)
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.rollout.fields import list_of, object_of
 from codex_checkpoints.core.rollout.reader import CHUNK, Place, Reader

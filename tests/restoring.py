@@ -26,10 +26,10 @@ from codex_checkpoints.core.restore.references import (
     Drift,
     FileReference,
     Missing,
+    ModeChange,
     References,
     SystemArtifact,
 )
-from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.core.rollout.outcome import Outcome
 

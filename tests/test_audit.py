@@ -12,7 +12,7 @@ import pytest
 from codex_checkpoints.core.audit import NOTHING, breaks, digest_of, is_intact
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.storage import durable
-from codex_checkpoints.storage.audit import Audit
+from codex_checkpoints.storage.records import Audit
 
 
 def add(folder: Path, *numbers: int) -> None:

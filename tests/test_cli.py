@@ -334,12 +334,7 @@ def test_a_view_loads_nothing_that_only_other_commands_need(home: Home, command:
     assert "codex_checkpoints.core.checkpoint.replay" in loaded
     assert loaded & SLOW_TO_LOAD == set()
     ours = {name.removeprefix("codex_checkpoints.") for name in loaded}
-    allowed = {"core.compaction", "core.compaction.ids"}  # the ids of new records
-    others = {
-        name
-        for name in ours - allowed
-        if any(f"{name}.".startswith(f"{each}.") for each in FOR_FEW)
-    }
+    others = {name for name in ours if any(f"{name}.".startswith(f"{each}.") for each in FOR_FEW)}
     assert others == set()
 
 

@@ -22,8 +22,7 @@ from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.portable.importing import Importing
-from codex_checkpoints.service.portable.packing import Packing
+from codex_checkpoints.service.portable import Importing, Packing
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.restore.planning import restore_options

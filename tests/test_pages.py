@@ -18,8 +18,8 @@ import ana
 import pages
 from codex_checkpoints import protocol, wire
 from codex_checkpoints.core.codec import camel
-from codex_checkpoints.protocol_records import RECORDS
 from codex_checkpoints.service.settings import Settings, read_settings
+from codex_checkpoints.typescript import RECORDS
 from homes import Home
 
 ROOT = Path(__file__).resolve().parents[1]

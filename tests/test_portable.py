@@ -17,15 +17,13 @@ from codex_checkpoints.core.restore.markers import Pin, pinned
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.operations.portable import exported
 from codex_checkpoints.service.notes import Notes
-from codex_checkpoints.service.portable.importing import Imported, Importing
-from codex_checkpoints.service.portable.packing import Packing
+from codex_checkpoints.service.portable import Imported, Importing, Packing
 from codex_checkpoints.service.recovery import recover
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.storage import records as stamps
-from codex_checkpoints.storage.audit import Audit
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.storage.records import IMPORTS, MARKERS, Records
+from codex_checkpoints.storage.records import IMPORTS, MARKERS, Audit, Records
 from homes import Home, chat, go_on, refusal, snapshot, thread
 from peer import Peer
 from rollouts import (

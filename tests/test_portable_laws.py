@@ -48,7 +48,7 @@ from codex_checkpoints.core.portable.reading import (
 from codex_checkpoints.core.restore.lineage import Cut, Link
 from codex_checkpoints.core.restore.markers import Marker, MarkerSet, Pin
 from codex_checkpoints.core.restore.records import Windows
-from codex_checkpoints.core.restore.trace import ModeChange
+from codex_checkpoints.core.restore.references import ModeChange
 
 HOME = "/home/ana"
 BASE = f"{HOME}/shop"

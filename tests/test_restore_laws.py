@@ -43,10 +43,8 @@ from codex_checkpoints.core.restore.pack import (
     pack_lines,
     state_pack,
 )
-from codex_checkpoints.core.restore.records import line_of, restore_in, transferred
-from codex_checkpoints.core.restore.references import references_of
-from codex_checkpoints.core.restore.summary import difference
-from codex_checkpoints.core.restore.trace import Trace
+from codex_checkpoints.core.restore.records import difference, line_of, restore_in, transferred
+from codex_checkpoints.core.restore.references import Trace, references_of
 from generated import damaged, hostile_lines, sessions
 from reading import read, read_with
 from restoring import CARRIED, MADE, SOURCE, carried, recorded, sections_in

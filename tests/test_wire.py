@@ -10,8 +10,8 @@ from codex_checkpoints.core.restore.pack import TurnSource
 from codex_checkpoints.operations.services import InitializationOptions
 from codex_checkpoints.operations.sessions import SessionsParams
 from codex_checkpoints.operations.views import ShowParams, ViewParams
-from codex_checkpoints.protocol_records import RECORDS
 from codex_checkpoints.service.doctor import Diagnosis, Finding
+from codex_checkpoints.typescript import RECORDS
 from codex_checkpoints.wire import BadParams
 
 

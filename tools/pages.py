@@ -27,7 +27,7 @@ import attrs
 
 from codex_checkpoints import cli, protocol
 from codex_checkpoints.operations.services import InitializationOptions
-from codex_checkpoints.protocol_records import RECORDS
+from codex_checkpoints.typescript import RECORDS
 
 ROOT = Path(__file__).resolve().parents[1]
 CLI = ROOT / "docs" / "cli.md"

@@ -15,7 +15,6 @@ from codex.scripted_model import Answer, Request, Usage, say, shell
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction.building import Replacement, Terms, build
-from codex_checkpoints.core.compaction.ids import uuid7
 from codex_checkpoints.core.compaction.installed import (
     Moment,
     Naming,
@@ -25,12 +24,12 @@ from codex_checkpoints.core.compaction.installed import (
     new_session,
 )
 from codex_checkpoints.core.compaction.kinds import Past
-from codex_checkpoints.core.history.choice import choose
-from codex_checkpoints.core.history.rebuild import History, Rebuild, history_of
+from codex_checkpoints.core.history.rebuild import History, Rebuild, choose, history_of
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.storage import locks, writer
 from codex_checkpoints.storage.contract import Item
 from codex_checkpoints.storage.lines import line_of
+from codex_checkpoints.storage.records import uuid7
 
 pytestmark = [
     pytest.mark.codex,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codex_checkpoints.core.restore.trace import Trace
+from codex_checkpoints.core.restore.references import Trace
 from reading import read_with
 from rollouts import (
     Form,

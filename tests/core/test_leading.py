@@ -2,7 +2,7 @@
 
 import pytest
 
-from codex_checkpoints.core.history.leading import before_task, leading
+from codex_checkpoints.core.restore.source_lines import before_task, leading
 from rollouts import (
     Step,
     assistant,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.rollout.members import payload_members
+from codex_checkpoints.core.restore.source_lines import payload_members
 
 TEXTS = st.text(st.sampled_from('a"\\{}[]:, \né') | st.characters(codec="utf-8"), max_size=8)
 NAMES = st.sampled_from(["payload", "window_id", ""]) | TEXTS

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_checkpoints.core.rollout.items import FileChange
-from codex_checkpoints.core.rollout.patch import files_of
+from codex_checkpoints.core.rollout.script import files_of
 from growth import takes_time_in_proportion
 
 HEADERS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")

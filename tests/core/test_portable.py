@@ -26,7 +26,7 @@ from codex_checkpoints.core.portable.pack import (
 from codex_checkpoints.core.portable.reading import BadPack, import_in, pack_in
 from codex_checkpoints.core.restore.lineage import Cut, Link
 from codex_checkpoints.core.restore.markers import Marker, MarkerSet
-from codex_checkpoints.core.restore.trace import ModeChange
+from codex_checkpoints.core.restore.references import ModeChange
 
 SOURCE = "01a1f865-0000-7000-8000-000000000001"
 AT = "2026-11-20T10:00:00.000Z"

@@ -10,7 +10,7 @@ from codex_checkpoints.core.checkpoint.canonical import from_bytes, to_bytes
 from codex_checkpoints.core.checkpoint.records import Artifact, Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.rollout.outcome import answered_whole
-from codex_checkpoints.core.rollout.patch import files_of
+from codex_checkpoints.core.rollout.script import files_of
 from reading import read, read_on
 from rollouts import (
     Form,

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints.core.history.window_ids import window_id_of
 from codex_checkpoints.core.history.windows import (
     Chain,
     Fragment,
@@ -14,6 +13,7 @@ from codex_checkpoints.core.history.windows import (
     render,
 )
 from codex_checkpoints.core.rollout.contextual import is_human
+from codex_checkpoints.core.rollout.fields import window_id_of
 from histories import history, windows
 from rollouts import (
     Form,

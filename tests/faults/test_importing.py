@@ -16,13 +16,13 @@ from rollouts import patch, rollout, session, turn, user
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
 
 IMPORT = """
-from codex_checkpoints.service.portable.importing import Importing
+from codex_checkpoints.service.portable import Importing
 
 def work(sessions, root, file):
     Importing(sessions, stamps.now, stamps.new_id).make(file, os.path.join(root, "user"))
 """
 EXPORT = """
-from codex_checkpoints.service.portable.packing import Packing
+from codex_checkpoints.service.portable import Packing
 
 def work(sessions, root, session):
     packing = Packing(sessions, [], stamps.now, stamps.new_id)

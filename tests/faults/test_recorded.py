@@ -36,8 +36,8 @@ from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.status import Surroundings
 from codex_checkpoints.service.deleting import Deleting
-from codex_checkpoints.service.portable.importing import Importing
-from codex_checkpoints.service.portable.packing import Packing
+from codex_checkpoints.service.portable import Importing
+from codex_checkpoints.service.portable import Packing
 from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restoring
 

@@ -28,7 +28,7 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
     Unsupported,
 )
-from codex_checkpoints.storage.query import age
+from codex_checkpoints.storage.store import age
 from stores import AT, STORES, Shop, memory, meta, new, said, thread, told
 
 MODES = ("legacy", "paginated")

@@ -666,7 +666,7 @@ def test_metadata_is_written_in_one_place():
             for path in package.rglob("*.py")
             if call in path.read_text(encoding="utf-8")
         }
-        assert users == ({home_of_it} if home_of_it else {"storage/durable.py", "storage/names.py"})
+        assert users == ({home_of_it} if home_of_it else {"storage/durable.py", "storage/local.py"})
 
 
 def test_what_was_derived_is_told_in_one_transaction_a_slice(

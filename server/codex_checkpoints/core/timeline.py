@@ -10,8 +10,7 @@ from codex_checkpoints.core.checkpoint.canonical import state_codec
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
 from codex_checkpoints.core.codec import Codec, Form
-from codex_checkpoints.core.history.choice import choose
-from codex_checkpoints.core.history.rebuild import Window, windows_of
+from codex_checkpoints.core.history.rebuild import Window, choose, windows_of
 from codex_checkpoints.core.history.survey import Mark, Survey, SurveyState
 from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.items import EDITS, CommandRun, Tokens, ToolCall

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from codex_checkpoints.core.compaction.outline import Outline
+from codex_checkpoints.core.compaction.offering import Outline
 from codex_checkpoints.core.history.windows import Chain as WindowChain
 from codex_checkpoints.core.losses import watched as losing
 from codex_checkpoints.core.losses.watched import LostCommand, LostFile, LostText, Reread
-from codex_checkpoints.core.restore.summary import difference
+from codex_checkpoints.core.restore.records import difference
 from codex_checkpoints.core.timeline import TimelineTurn
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.changes import ChangesParams, FileChange, FileChanges, FilePatch

@@ -10,8 +10,7 @@ from codex_checkpoints.core.portable.leaving import Left
 from codex_checkpoints.core.portable.pack import Pack
 from codex_checkpoints.core.portable.reading import Arrived, arrived, files_of
 from codex_checkpoints.operations.services import Services
-from codex_checkpoints.service.portable.importing import Importing
-from codex_checkpoints.service.portable.packing import Packed, Packing
+from codex_checkpoints.service.portable import Importing, Packed, Packing
 from codex_checkpoints.storage import records
 from codex_checkpoints.values import asdict, frozen
 

@@ -12,8 +12,8 @@ from codex_checkpoints.core.restore.lineage import Window as LineageWindow
 from codex_checkpoints.core.restore.pack import Deferred as DeferredItem
 from codex_checkpoints.core.restore.pack import Item as PackItem
 from codex_checkpoints.core.restore.pack import TurnSource
-from codex_checkpoints.core.restore.summary import caution_text, files_of
-from codex_checkpoints.core.restore.summary import summary_of as sentences_of
+from codex_checkpoints.core.restore.records import caution_text, files_of
+from codex_checkpoints.core.restore.records import summary_of as sentences_of
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service import lineages
 from codex_checkpoints.service.lineages import Branches

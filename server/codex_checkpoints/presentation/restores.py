@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from codex_checkpoints.core.restore.summary import counted
+from codex_checkpoints.core.restore.records import counted
 from codex_checkpoints.presentation.terminal import (
     AMBER,
     GREEN,

@@ -5,8 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.compaction.offering import outline_budget
-from codex_checkpoints.core.compaction.outline import Outline, OutlineTurn, outline_of
+from codex_checkpoints.core.compaction.offering import (
+    Outline,
+    OutlineTurn,
+    outline_budget,
+    outline_of,
+)
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.reading.session_file import find_turn
 from codex_checkpoints.service.sessions import Sessions

@@ -18,10 +18,10 @@ from codex_checkpoints.service.reading.catalogue import problems_of, skipped_of
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, left_aside, what_helps
-from codex_checkpoints.storage.audit import AUDIT
 from codex_checkpoints.storage.contract import Fault, Row
 from codex_checkpoints.storage.durable import StorageError, unreadable_in
 from codex_checkpoints.storage.records import (
+    AUDIT,
     COMPACTIONS,
     IMPORTS,
     MARKERS,

@@ -9,8 +9,15 @@ from __future__ import annotations
 from codex_checkpoints import logs
 from codex_checkpoints.core.compaction.installed import Retracing
 from codex_checkpoints.core.compaction.kinds import Past
-from codex_checkpoints.core.history.choice import Choice, choose
-from codex_checkpoints.core.history.rebuild import History, Rebuild, Window, history_of, windows_of
+from codex_checkpoints.core.history.rebuild import (
+    Choice,
+    History,
+    Rebuild,
+    Window,
+    choose,
+    history_of,
+    windows_of,
+)
 from codex_checkpoints.core.history.survey import Outline, Survey
 from codex_checkpoints.core.history.windows import Fragment
 from codex_checkpoints.core.rollout.fields import Json

@@ -11,8 +11,7 @@ from codex_checkpoints.service.compaction.installing import reopened as compacti
 from codex_checkpoints.service.compaction.installing import settle_prepared
 from codex_checkpoints.service.connect.connecting import reopened as connection
 from codex_checkpoints.service.deleting import reopened as deletion
-from codex_checkpoints.service.portable.importing import reopened as an_import
-from codex_checkpoints.service.portable.packing import reopened as export
+from codex_checkpoints.service.portable import reopened_export, reopened_import
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore.restoring import reopened as restore
 from codex_checkpoints.service.sessions import Sessions
@@ -26,11 +25,11 @@ def recover(sessions: Sessions, now: Callable[[], str]) -> int:
 
     def reopen(name: str, written: Json) -> Work | None:
         if "import" in written:
-            return an_import(sessions, now, name)
+            return reopened_import(sessions, now, name)
         if "compaction" in written:
             return compaction(sessions, written)
         if "export" in written:
-            return export(sessions, written)
+            return reopened_export(sessions, written)
         if "connect" in written:
             return connection(sessions.records, sessions.catalogue.place, written)
         if "delete" in written:

@@ -17,8 +17,7 @@ from codex_checkpoints.core.compaction.handoff import (
     trace_of,
 )
 from codex_checkpoints.core.history.items import Item
-from codex_checkpoints.core.history.window_ids import first_window
-from codex_checkpoints.core.rollout.fields import load, object_of
+from codex_checkpoints.core.rollout.fields import first_window, load, object_of
 from codex_checkpoints.core.rollout.parsing import BOM, record_of
 from codex_checkpoints.core.rollout.reader import CHUNK, Place
 from codex_checkpoints.service.reading.session_file import bases_below, bytes_between

@@ -8,20 +8,27 @@ methods do.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import re
+import stat
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+
+import orjson
 
 from codex_checkpoints import logs
-from codex_checkpoints.storage import locks, tree, writer
-from codex_checkpoints.storage import query as queries
+from codex_checkpoints.core.rollout.fields import is_object
+from codex_checkpoints.storage import durable, locks, tree, writer
 from codex_checkpoints.storage.contract import (
     Appended,
     Conflict,
     Copied,
     Fault,
     Item,
+    KeptHereAlone,
     Look,
     NewThread,
     Rollout,
@@ -31,12 +38,195 @@ from codex_checkpoints.storage.contract import (
     Touched,
     UnreadableSource,
     Unsupported,
+    in_text,
 )
 from codex_checkpoints.storage.index import Index, is_storable
 from codex_checkpoints.storage.lines import id_of, is_thread_id, lines_of
-from codex_checkpoints.storage.names import GivenNames
 from codex_checkpoints.storage.rollout_file import FileReader
-from codex_checkpoints.storage.store import RolloutStore, refuse_archived
+from codex_checkpoints.storage.store import RolloutStore, head, refuse_archived
+from codex_checkpoints.values import frozen
+
+T = TypeVar("T")
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+_THREAD_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
+
+
+@frozen
+class Given:
+    """What a thread was called, and when; an empty or missing text takes the name back."""
+
+    text: str | None
+    at: datetime
+
+
+class _Read(Generic[T]):
+    """What a file says, read again when it changed; `nothing` where it cannot be read."""
+
+    def __init__(self, path: str, read: Callable[[str], T], nothing: T) -> None:
+        self.path = path
+        self._read = read
+        self._nothing = self._found = nothing
+        self._look: tuple[int, int, int] | None = None
+
+    def now(self) -> T:
+        try:
+            look = _look_at(self.path)
+            if self._look != look:
+                self._found, self._look = self._read(self.path), look
+        except (OSError, durable.StorageError):
+            self._found, self._look = self._nothing, None
+        return self._found
+
+
+def _codex_names(path: str) -> Mapping[str, Given]:
+    """Return what Codex's list says; the last line of a thread counts."""
+    found: dict[str, Given] = {}
+    for line in durable.lines_in(path):
+        if is_object(line) and isinstance(thread_id := line.get("id"), str):
+            name = line.get("thread_name")
+            text = name if isinstance(name, str) else None
+            found[thread_id] = Given(text, _moment(line.get("updated_at")))
+    return found
+
+
+def _moment(text: object) -> datetime:
+    """Return the moment of a time stamp, in milliseconds; 1970 for what is no time."""
+    if isinstance(text, str):
+        with contextlib.suppress(ValueError, OverflowError):
+            when = datetime.fromisoformat(text)
+            when = when.replace(microsecond=when.microsecond // 1000 * 1000)
+            return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    return _LONG_AGO
+
+
+def _last_name(path: str) -> Given | None:
+    last: Given | None = None
+    for line in durable.lines_in(path):
+        if is_object(line) and isinstance(name := line.get("name", 0), str | None):
+            last = Given(name, _moment(line.get("at")))
+    return last
+
+
+class GivenNames:
+    """The names of the threads of one Codex home, and which of several counts (STO-5).
+
+    A name given through a patch is a line of `sessions/<thread>/metadata.jsonl` in the state
+    folder; the last line counts (STO-10, STO-11).  A later line of Codex's own
+    `session_index.jsonl` goes before it; a name that the history holds comes last.
+
+    Codex's list only grows.  A rename of a legacy thread adds one line, as Codex itself would, and
+    so does the name of a soft branch, by which `codex resume` finds it.  For a legacy thread Codex
+    0.169 goes by the list unless it has named the thread itself: then by its database, which we
+    never write, until that is made anew.
+    """
+
+    def __init__(self, codex_home: str, state_dir: str, clock: Callable[[], str]) -> None:
+        """`clock` returns the time at which a name is given: UTC, ISO 8601."""
+        self._folder = os.path.join(state_dir, "sessions")
+        self._ours: dict[str, _Read[Given | None]] = {}
+        self._codex = _Read(os.path.join(codex_home, "session_index.jsonl"), _codex_names, {})
+        self._clock = clock
+
+    def of(self, row: Row) -> str | None:
+        """Return the name of the thread of a row."""
+        return _name_of(row, self._own(row.session_id), self._codex.now().get(row.session_id))
+
+    def all(self) -> Callable[[Row], str | None]:
+        """Return the same for many: each file is looked at once, now."""
+        codex, ours = self._codex.now(), dict[str, Given | None]()
+        with contextlib.suppress(OSError):
+            ours = {thread_id: self._own(thread_id) for thread_id in os.listdir(self._folder)}
+        return lambda row: _name_of(row, ours.get(row.session_id), codex.get(row.session_id))
+
+    def give(self, thread_id: str, text: str | None, *, legacy: bool) -> None:
+        """Name a thread or take its name back, durable on return.
+
+        Codex keeps the name of a legacy thread in its list, where a line is added, and names of
+        others in its database, which is never written.  Raises `StorageFailed`, also where that
+        list cannot be written: then nothing is; and `KeptHereAlone` where only the list failed.
+        """
+        if legacy:
+            with _refusing(StorageFailed, "the name is not kept: session_index.jsonl"):
+                _check_list(self._codex.path)
+        at = self._next_moment(thread_id)
+        with _refusing(StorageFailed, "the name is not kept: metadata.jsonl"):
+            path = self._path(thread_id)
+            if path is None:
+                raise OSError(None, "this session id cannot name a folder")
+            _append(path, orjson.dumps({"at": at, "name": text}))
+        if legacy:
+            unseen = "the name is kept, but Codex does not see it: session_index.jsonl"
+            with _refusing(KeptHereAlone, unseen):
+                self._list(thread_id, text, at)
+
+    def list(self, thread_id: str, text: str) -> None:
+        """Name a thread in Codex's list alone; raises `StorageFailed`."""
+        with _refusing(StorageFailed, "the name is not kept: session_index.jsonl"):
+            self._list(thread_id, text, self._next_moment(thread_id))
+
+    def _next_moment(self, thread_id: str) -> str:
+        # Where clocks differ, or went back, the new name counts all the same.
+        now, before = _moment(self._clock()), self._codex.now().get(thread_id)
+        return in_text(now if before is None else max(now, before.at))
+
+    def _list(self, thread_id: str, text: str | None, at: str) -> None:
+        line = {"id": thread_id, "thread_name": text or "", "updated_at": at}
+        durable.append_line(self._codex.path, orjson.dumps(line))
+
+    def _own(self, thread_id: str) -> Given | None:
+        if thread_id not in self._ours:
+            if (path := self._path(thread_id)) is None:
+                return None
+            self._ours[thread_id] = _Read(path, _last_name, None)
+        return self._ours[thread_id].now()
+
+    def _path(self, thread_id: str) -> str | None:
+        if _THREAD_ID.fullmatch(thread_id) is None:
+            return None
+        return os.path.join(self._folder, thread_id, "metadata.jsonl")
+
+
+def _check_list(path: str) -> None:
+    """Raise `OSError` where no line could be appended to Codex's list; nothing is written."""
+    try:
+        os.close(durable.open_to_append(path))
+    except FileNotFoundError:
+        if not os.access(os.path.dirname(path), os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
+
+
+def _append(path: str, line: bytes) -> None:
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    try:
+        durable.append_line(path, line)
+    except FileNotFoundError:
+        # Another process has just removed the folder, since it was empty.
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        durable.append_line(path, line)
+
+
+@contextlib.contextmanager
+def _refusing(failure: type[StorageFailed], what: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        message = f"{what} cannot be written: {error.strerror or error}"
+        raise failure(message) from error
+
+
+def _name_of(row: Row, ours: Given | None, codex: Given | None) -> str | None:
+    if codex is not None and (ours is None or codex.at > ours.at):
+        return codex.text or None  # an empty name in Codex's own list clears it
+    return row.recorded_name if ours is None else ours.text
+
+
+def _look_at(path: str) -> tuple[int, int, int]:
+    """Return what is equal while a file is unchanged; raises `OSError` for what is no file."""
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 class LocalThreadStore(RolloutStore[locks.WriterLock]):
@@ -207,7 +397,7 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         """Return whether Codex keeps the thread's name in its list; others it keeps in SQLite."""
         if row.history_mode is not None:
             return row.history_mode == "legacy"
-        own = queries.head(self.reader, row.path)
+        own = head(self.reader, row.path)
         return own is not None and not own.paginated
 
 

@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from codex_checkpoints.storage import query as queries
 from codex_checkpoints.storage.contract import (
     Appended,
     Conflict,
@@ -32,7 +31,7 @@ from codex_checkpoints.storage.contract import (
 from codex_checkpoints.storage.index import Index
 from codex_checkpoints.storage.lines import End, end_of, id_of, lines_behind, lines_of
 from codex_checkpoints.storage.rollout_file import ChunkReader
-from codex_checkpoints.storage.store import RolloutStore, refuse_archived
+from codex_checkpoints.storage.store import RolloutStore, by_rollout_id, refuse_archived
 from codex_checkpoints.values import evolve
 
 PLACE = "memory:"
@@ -118,7 +117,7 @@ class InMemoryThreadStore(RolloutStore[None]):
         return True
 
     def places(self) -> Mapping[str, str]:
-        return queries.by_rollout_id(self.rollouts().values())
+        return by_rollout_id(self.rollouts().values())
 
     def look(self, paths: Iterable[str]) -> Mapping[str, Rollout | None]:
         now = self.rollouts()

@@ -13,13 +13,14 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
+import orjson
+
+from codex_checkpoints.core.audit import NOTHING, PREVIOUS, Head, digest_of, sealed
 from codex_checkpoints.core.checkpoint.canonical import BadCheckpoint, from_bytes
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.compaction.ids import RANDOM_BYTES, uuid7
-from codex_checkpoints.core.rollout.fields import object_of, text_of, whole_of
+from codex_checkpoints.core.rollout.fields import load, object_of, text_of, whole_of
 from codex_checkpoints.storage import durable
-from codex_checkpoints.storage.audit import Audit
 from codex_checkpoints.storage.contract import in_text
 from codex_checkpoints.storage.durable import (
     PATIENCE,
@@ -291,3 +292,95 @@ def new_ids(at: datetime, count: int) -> tuple[str, ...]:
 def new_id() -> str:
     """Return a UUID of version 7, for the present millisecond."""
     return uuid7(time.time_ns() // 1_000_000, os.urandom(RANDOM_BYTES))
+
+
+RANDOM_BYTES = 8
+"""What one id needs of a random source."""
+
+
+def uuid7(at_ms: int, random: bytes, place: int = 0) -> str:
+    """Return a UUID of version 7 for a time in ms since 1970 and eight random bytes (WIN-1).
+
+    Several of one millisecond are in the order of their `place`, 0 to 4095.
+    """
+    if len(random) != RANDOM_BYTES:
+        message = f"a UUID takes {RANDOM_BYTES} random bytes"
+        raise ValueError(message)
+    low = int.from_bytes(random) & (1 << 62) - 1
+    number = (at_ms & (1 << 48) - 1) << 80 | 7 << 76 | (place & 0xFFF) << 64 | 2 << 62 | low
+    text = f"{number:032x}"
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+AUDIT = "audit.jsonl"
+HEAD = "audit.head"
+_LARGEST_HEAD = 4096
+
+
+class Audit:
+    """`audit.jsonl`: the events of all operations, a chain (`core.audit`); `audit.head` is its end.
+
+    An event is recorded when its line is.  The head comes after it, so a crash between the two
+    leaves a head that is older than the file: the next line is chained to what stands there.  A
+    file that is no continuation of its head was changed by somebody; the next line is chained to
+    the head all the same, so that the break stays to be found.
+    """
+
+    def __init__(self, state_dir: str) -> None:
+        self._path = os.path.join(state_dir, AUDIT)
+        self._head = os.path.join(state_dir, HEAD)
+
+    def add(self, event: Mapping[str, object]) -> None:
+        """Append an event, sealed and chained, durable on return; raises `StorageError`.
+
+        Only what came behind the head is read.
+        """
+        with durable.locked(self._path) as file, durable.storage_errors():
+            end = self._end(file)
+            line = orjson.dumps(sealed({**event, PREVIOUS: end.last}))
+            durable.append(file, line + b"\n", os.path.dirname(self._path))
+            head = Head(end.lines + 1, digest_of(line), os.fstat(file).st_size)
+            with contextlib.suppress(OSError):  # the event is there; an older head is no fault
+                told = {"count": head.lines, "last": head.last, "size": head.size}
+                durable.replace(self._head, orjson.dumps(told) + b"\n")
+
+    def events(self) -> Iterator[object]:
+        """Yield the readable lines, the oldest first; raises `StorageError`."""
+        return durable.lines_in(self._path)
+
+    def head(self) -> Head | None:
+        """Return the head; None where there is none."""
+        try:
+            found = object_of(load(durable.read(self._head, _LARGEST_HEAD)))
+        except (OSError, durable.TooLarge):
+            return None
+        match found:
+            case {"count": int(count), "last": str(last), "size": int(size)}:
+                return Head(count, last, size)
+            case _:
+                return None
+
+    def lines(self) -> Iterator[tuple[object, str]]:
+        """Yield every line, `Unreadable` for what is none, and the digest of its bytes.
+
+        Raises `StorageError`.
+        """
+        for line in durable.raw_lines_in(self._path):
+            yield durable.value_of(line), digest_of((line or b"").removesuffix(b"\n"))
+
+    def _end(self, file: int) -> Head:
+        """Return the end of the locked file, or the head that it does not continue."""
+        head, size = self.head() or NOTHING, os.fstat(file).st_size
+        if size <= head.size:
+            return head
+        count, last = head.lines, head.last
+        with open(os.dup(file), "rb") as behind:
+            behind.seek(max(0, head.size - 1))
+            if head.size and behind.read(1) != b"\n":
+                return head
+            for line in behind:
+                event = object_of(durable.value_of(line))
+                if head.lines and event and event.get(PREVIOUS) != last:
+                    return head
+                count, last = count + 1, digest_of(line.removesuffix(b"\n"))
+        return Head(count, last, size)

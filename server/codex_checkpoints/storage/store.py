@@ -6,17 +6,22 @@ and what is refused is decided here.
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Generic, TypeVar
 
+import orjson
+
 from codex_checkpoints.core.rollout.fields import load, object_of
-from codex_checkpoints.storage import query as queries
+from codex_checkpoints.core.rollout.items import SessionMeta
+from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.storage.contract import (
     OURS,
     Appended,
+    BadQuery,
     Conflict,
     Copied,
     Item,
@@ -32,8 +37,144 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
     Unset,
     Unsupported,
+    is_windows_path,
 )
 from codex_checkpoints.storage.index import Index
+
+
+def current(rows: Iterable[Row]) -> dict[str, Row]:
+    """Return the row of the newest readable rollout of each thread, by thread id."""
+    newest: dict[str, Row] = {}
+    for row in rows:
+        if row.error is not None:
+            continue
+        other = newest.get(row.session_id)
+        if other is None or age(row.rollout) > age(other.rollout):
+            newest[row.session_id] = row
+    return newest
+
+
+def age(rollout: Rollout) -> tuple[bool, str, bool, bool, str]:
+    """Return the key that sorts the rollouts of a thread, the current one last."""
+    # Segments carry a UUIDv7; the thread's own id, which the first one carries, may be of any kind.
+    later = rollout.rollout_id != rollout.thread_id
+    return later, rollout.rollout_id, not rollout.archived, not rollout.compressed, rollout.path
+
+
+def by_rollout_id(rollouts: Iterable[Rollout]) -> dict[str, str]:
+    """Return the paths of rollouts by their ids; an active one goes before its archived twin."""
+    paths: dict[str, str] = {}
+    for rollout in rollouts:
+        if rollout.rollout_id not in paths or not rollout.archived:
+            paths[rollout.rollout_id] = rollout.path
+    return paths
+
+
+Named = tuple[str | None, str | None, str | None]
+"""The rollout that a session is based on, the thread it is a fork of, and its parent thread."""
+
+
+def is_referred_to(rollout: Rollout, others: Iterable[Named]) -> bool:
+    """Return whether one of others is based on a rollout, a fork of its thread or its subagent."""
+    return any(
+        base in {rollout.rollout_id, rollout.thread_id} or rollout.thread_id in {fork, parent}
+        for base, fork, parent in others
+    )
+
+
+def ordered(rows: Iterable[Row]) -> list[Row]:
+    """Return rows newest first, then by thread id."""
+    by_id = sorted(rows, key=lambda row: row.session_id)
+    return sorted(by_id, key=_stamp, reverse=True)  # a stable sort keeps the order of ids
+
+
+def page(
+    rows: Sequence[Row], query: ThreadQuery, name_of: Callable[[Row], str | None]
+) -> tuple[Sequence[Row], str | None]:
+    """Return the rows that fit a query, of rows in order, and the cursor of the next page.
+
+    A cursor names the last row of a page, so rows that come or go do not shift it.  Raises
+    `BadQuery`.
+    """
+    if query.limit is not None and query.limit < 0:
+        raise BadQuery("limit must not be negative", "limit")
+    if query.cursor is not None:
+        stamp, thread_id = _place_in_list(query.cursor)
+        rows = [row for row in rows if _comes_after(row, stamp, thread_id)]
+    rows = [row for row in rows if row.archived == query.archived]
+    # A scratch session is archived after its summary and hidden; one that is left is shown.
+    rows = [row for row in rows if not (row.scratch and row.archived)]
+    if query.cwd is not None:
+        below = _below(query.cwd)
+        rows = [row for row in rows if row.cwd is not None and below(row.cwd)]
+    if query.outside:
+        left_out = [_below(folder) for folder in query.outside]
+        rows = [row for row in rows if not any(below(row.cwd or "") for below in left_out)]
+    if query.search:
+        wanted = query.search.casefold()
+        rows = [row for row in rows if wanted in _searchable(row, name_of(row))]
+    shown = rows if query.limit is None else rows[: query.limit]
+    more = len(rows) > len(shown) and shown
+    return shown, _to_cursor([_stamp(shown[-1]), shown[-1].session_id]) if more else None
+
+
+def _searchable(row: Row, name: str | None) -> str:
+    texts = (name or row.first_text, row.task, row.cwd, row.session_id)
+    return "\n".join(text for text in texts if text).casefold()
+
+
+def _below(folder: str) -> Callable[[str], bool]:
+    """Return a test whether a path is this folder or lies below it."""
+    windows, above = is_windows_path(folder), _plain(folder)
+    inside = f"{above}/"
+
+    def test(path: str) -> bool:
+        if is_windows_path(path) != windows:
+            return False
+        plain = _plain(path)
+        return plain == above or plain.startswith(inside)
+
+    return test
+
+
+def _plain(path: str) -> str:
+    """Return a folder for comparison: without its last slash; one of Windows without case."""
+    if is_windows_path(path):
+        return path.replace("\\", "/").rstrip("/").casefold()
+    return path.rstrip("/")
+
+
+def _stamp(row: Row) -> str:
+    return row.at
+
+
+def _comes_after(row: Row, stamp: str, thread_id: str) -> bool:
+    """Return whether a row comes after this place: newest first, then by id."""
+    return _stamp(row) < stamp or (_stamp(row) == stamp and row.session_id > thread_id)
+
+
+def head(reader: RolloutReader, path: str) -> SessionMeta | None:
+    """Return the head of a rollout, None where its first line is none."""
+    return head_of(reader.first_line(path))
+
+
+def _to_cursor(place: object) -> str:
+    from base64 import urlsafe_b64encode  # noqa: PLC0415 - few read by pages
+
+    return urlsafe_b64encode(orjson.dumps(place)).decode()
+
+
+def _place_in_list(cursor: str) -> tuple[str, str]:
+    from base64 import urlsafe_b64decode  # noqa: PLC0415 - as above
+
+    with contextlib.suppress(ValueError):
+        match orjson.loads(urlsafe_b64decode(cursor.encode())):
+            case [str(stamp), str(thread_id)]:
+                return stamp, thread_id
+            case _:
+                pass
+    raise BadQuery("the cursor is not one of ours", "cursor")
+
 
 Lock = TypeVar("Lock")
 """The right to write to one thread."""
@@ -116,7 +257,7 @@ class RolloutStore(ABC, Generic[Lock]):
 
     def current(self) -> Mapping[str, Row]:
         if self._current is None:
-            self._current = queries.current(self.rows().values())
+            self._current = current(self.rows().values())
         return self._current
 
     def read_thread(self, thread_id: str) -> StoredThread:
@@ -125,9 +266,9 @@ class RolloutStore(ABC, Generic[Lock]):
 
     def list_threads(self, query: ThreadQuery) -> ThreadPage:
         if self._ordered is None:
-            self._ordered = queries.ordered(self.current().values())
+            self._ordered = ordered(self.current().values())
         name_of, live = self._names(), self.live_threads()
-        rows, cursor = queries.page(self._ordered, query, name_of)
+        rows, cursor = page(self._ordered, query, name_of)
         return ThreadPage(
             tuple(StoredThread(row, name_of(row), row.session_id in live) for row in rows), cursor
         )
@@ -171,10 +312,10 @@ class RolloutStore(ABC, Generic[Lock]):
             rollout, *later = self._present(thread_id)
             if later:
                 raise Conflict("the session has gone on in a later file")
-            made_by = queries.head(self.reader, rollout.path)
+            made_by = head(self.reader, rollout.path)
             if made_by is None or made_by.originator != OURS:
                 raise Conflict("only sessions that codex-checkpoints made are deleted")
-            if queries.is_referred_to(rollout, self._lineage(rollout.path)):
+            if is_referred_to(rollout, self._lineage(rollout.path)):
                 raise Conflict("another session builds on this one or works for it")
             self._remove(rollout, lock)
         self.update_thread_metadata([(thread_id, Patch(row=None, of=rollout.path))])
@@ -184,7 +325,7 @@ class RolloutStore(ABC, Generic[Lock]):
 
     def _present(self, thread_id: str) -> list[Rollout]:
         """Look for the rollouts of a thread, the current one last; raises `ThreadNotFound`."""
-        own = sorted(self._rollouts_of(thread_id), key=queries.age)
+        own = sorted(self._rollouts_of(thread_id), key=age)
         if not own:
             raise ThreadNotFound("there is no such session")
         return own
@@ -207,7 +348,7 @@ class RolloutStore(ABC, Generic[Lock]):
                     self._put(rollout, lock, archived=archived)
         return self._newest(thread_id)
 
-    def _lineage(self, without: str) -> Iterator[queries.Named]:
+    def _lineage(self, without: str) -> Iterator[Named]:
         """Yield of every other rollout what it names."""
         rows = self.rows()
         for path, file in self._all().items():
@@ -218,7 +359,7 @@ class RolloutStore(ABC, Generic[Lock]):
                 yield row.base_rollout, row.forked_from, row.parent_session
                 continue
             try:
-                own = queries.head(self.reader, path)
+                own = head(self.reader, path)
             except UnreadableSource as error:
                 raise Conflict("a session that cannot be read may build on this one") from error
             if own is not None:

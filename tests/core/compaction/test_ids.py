@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.compaction.ids import uuid7
+from codex_checkpoints.storage.records import uuid7
 
 NOW = 1_795_167_968_372
 EIGHT = st.binary(min_size=8, max_size=8)

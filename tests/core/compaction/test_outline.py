@@ -5,14 +5,15 @@ from itertools import pairwise
 import attrs
 import pytest
 
-from codex_checkpoints.core.compaction.offering import Named, outline_budget
-from codex_checkpoints.core.compaction.outline import (
+from codex_checkpoints.core.compaction.offering import (
     CHUNK_TURNS,
     MAX_CHUNKS,
     RECENT_TURNS,
     Chunk,
+    Named,
     Outline,
     OutlineTurn,
+    outline_budget,
     outline_of,
 )
 

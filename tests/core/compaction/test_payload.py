@@ -7,7 +7,7 @@ import pytest
 
 from codex_checkpoints.core.compaction.building import select
 from codex_checkpoints.core.compaction.kinds import plain_message
-from codex_checkpoints.core.rollout.payloads import LeftOut
+from codex_checkpoints.core.rollout.contextual import LeftOut
 from compactions import PNG, Item, image, pasts, user, with_parts
 from growth import takes_time_in_proportion
 

@@ -15,7 +15,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.core.restore.summary import difference
+from codex_checkpoints.core.restore.records import difference
 from restoring import EMPTY
 from updates import V1, V2
 

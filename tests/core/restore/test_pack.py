@@ -49,9 +49,9 @@ from codex_checkpoints.core.restore.references import (
     Drift,
     FileReference,
     Missing,
+    ModeChange,
     References,
 )
-from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.core.rollout.outcome import Outcome
 from codex_checkpoints.core.rollout.turns import Ended

@@ -2,6 +2,7 @@
 
 from codex_checkpoints.core.checkpoint.records import Artifact, ArtifactKind, Checkpoint, Plan
 from codex_checkpoints.core.restore.references import (
+    MAX_SPANS,
     Chunk,
     Drift,
     Fallback,
@@ -9,7 +10,9 @@ from codex_checkpoints.core.restore.references import (
     Missing,
     References,
     Region,
+    Span,
     SystemArtifact,
+    Traces,
     chunk_id,
     drift_of,
     missing_of,
@@ -18,7 +21,6 @@ from codex_checkpoints.core.restore.references import (
     spans_of,
     weak_hashes,
 )
-from codex_checkpoints.core.restore.trace import MAX_SPANS, Span, Traces
 from updates import UNKNOWN, V1, V2
 
 

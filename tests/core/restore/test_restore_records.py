@@ -32,12 +32,14 @@ from codex_checkpoints.core.restore.records import (
     Caution,
     Restore,
     WarningCode,
+    caution_text,
     figures_of,
     line_of,
     restore_in,
     restore_of,
     restores_in,
     seed_of,
+    summary_of,
     transferred,
 )
 from codex_checkpoints.core.restore.references import (
@@ -46,14 +48,10 @@ from codex_checkpoints.core.restore.references import (
     Fallback,
     FileReference,
     Missing,
+    ModeChange,
     References,
     SystemArtifact,
 )
-from codex_checkpoints.core.restore.summary import (
-    caution_text,
-    summary_of,
-)
-from codex_checkpoints.core.restore.trace import ModeChange
 from restoring import BRANCH, EMPTY, MADE, ORIGIN, RESTORED, SOURCE, carried, recorded
 from updates import V1, V2
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import rollouts as r
-from codex_checkpoints.core.restore.trace import ModeChange, Span, Trace
+from codex_checkpoints.core.restore.references import ModeChange, Span, Trace
 from reading import read_with, seq_of
 from rollouts import Form, Step
 

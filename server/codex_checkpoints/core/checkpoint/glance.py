@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
-from codex_checkpoints.core.checkpoint.reducer import folder_in, words_of
+from codex_checkpoints.core.checkpoint.replay import folder_in, words_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import contextual, items
 from codex_checkpoints.core.rollout.fields import is_object, load, text_of, whole_of

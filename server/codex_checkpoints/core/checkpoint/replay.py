@@ -17,6 +17,8 @@ from codex_checkpoints.core.checkpoint.canonical import state_codec
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
     FOLDER,
+    MAX_URI_CHARS,
+    MAX_VALUE_CHARS,
     Artifact,
     Checkpoint,
     Evidence,
@@ -25,18 +27,295 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.core.checkpoint.reducer import Reducer
 from codex_checkpoints.core.checkpoint.state import (
+    NAMED,
     NO_SEEN,
     FileObservation,
     Hashes,
+    Observation,
     SeenHashes,
     State,
 )
-from codex_checkpoints.core.checkpoint.text import find_secret
+from codex_checkpoints.core.checkpoint.text import find_secret, value
+from codex_checkpoints.core.rollout import items
 from codex_checkpoints.core.rollout.items import SessionMeta
-from codex_checkpoints.core.rollout.reader import Reader, Scale, is_whole
+from codex_checkpoints.core.rollout.parsing import (
+    EVENTS,
+    ITEMS,
+    LINES,
+    RESPONSES,
+    item_of,
+    signal_of,
+)
+from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Line, Reader, Scale, is_whole
+from codex_checkpoints.core.rollout.turns import LastMessage, Planned, Steps
 from codex_checkpoints.values import define
+
+_EVENTS_BESIDE_ITEMS = frozenset(
+    {
+        "user_message",
+        "patch_apply_end",
+        "exec_command_end",
+        "mcp_tool_call_end",
+        "view_image_tool_call",
+    }
+)
+"""Events that repeat the items of a paginated file (ROL-14)."""
+
+_PLAN = "update_plan"
+
+
+class Reducer:
+    """The fold that keeps the state of a session; `scale` is that of the reader.
+
+    1. The head is the first `session_meta`; later ones belong to other sessions (ROL-4).
+    2. The task is the last text that a person typed in a turn that counts.  Items and events mark
+       typed messages; if there are none, messages of the model's history that nobody injected
+       (DSC-29, DSC-30).
+    3. The plan is the last `update_plan` of a turn that counts.
+    4. An artifact comes from a call with a known outcome.  It stays when its turn is rolled back,
+       since the operation did happen (DSC-78).  The latest observation decides its kind.
+    5. The lines that a subagent inherited give none of these.
+    6. Files that we make have a `compacted` record in second place; their first task only names
+       the session.
+
+    In paginated files completed items count, in older ones events.  Messages of the history count
+    only where no events mark typed messages (ROL-14).
+    """
+
+    def __init__(self, state: State, scale: Scale) -> None:
+        self.item: items.Item = "quiet"
+        """What counts of the newest line."""
+        self._state = state
+        self._scale = scale
+
+    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
+        """Return `NOTED` for lines of which only the kind counts: most outputs and images."""
+        paginated = self._scale.paginated
+        match kind:
+            case "response_item" if tag is not None and tag in RESPONSES:
+                if paginated:
+                    wanted = tag == "function_call"  # it may be a plan
+                elif tag == "message":
+                    wanted = inner is None or (inner == "user" and not self._state.typed)
+                else:
+                    wanted = not isinstance(RESPONSES[tag], str)
+            case "response_item":
+                wanted = True
+            case "event_msg" if tag == "item_completed" and inner is not None and inner in ITEMS:
+                wanted = paginated and not isinstance(ITEMS[inner], str)
+            case "event_msg":
+                repeated = paginated and tag in _EVENTS_BESIDE_ITEMS
+                wanted = not (repeated or isinstance(EVENTS.get(tag or ""), str))
+            case _:
+                wanted = not isinstance(LINES.get(kind or ""), str)
+        return WORDS if wanted else NOTED
+
+    def take(self, line: Line) -> None:  # noqa: C901, PLR0912 - a case for each kind of item
+        """Take the next line."""
+        state = self._state
+        state.paginated = self._scale.paginated
+        wanted = self.wants(line.kind, line.tag, line.inner) != NOTED
+        if state.paginated and line.tag == "function_call":
+            wanted = line.payload.get("name") == _PLAN
+        if wanted:
+            item = item_of(line.kind, line.payload, bare=line.bare)
+        else:
+            item = signal_of(line.kind, line.tag, line.inner)
+        self.item = item
+        if isinstance(item, str):
+            self._signal(item, line)
+            return
+        if line.seq < state.own_from and not isinstance(item, items.TurnContext):
+            return
+        match item:
+            case items.ToolCall():
+                state.worked_at = line.position
+                _call(state, item, line)
+            case items.Tokens():
+                state.tokens, state.tokens_at = item, line.position
+                state.window = state.window if item.window is None else item.window
+            case items.ToolOutput():
+                _answer(state, item, line)
+            case items.CommandRun() | items.FilesChanged() | items.ToolRan() | items.FileViewed():
+                _result(state, item, line)
+            case items.UserMessage():
+                _message(state, item, line)
+            case items.TurnContext():
+                state.turn_folder = item.cwd or state.turn_folder
+                state.model = state.model if item.model is None else item.model
+            case items.TaskStarted():
+                _task_started(state, item)
+            case items.TaskEnded():
+                _task_ended(state, item, line)
+            case items.SessionMeta():
+                if state.head is None:
+                    state.begin(item)
+            case items.RolledBack(turns=turns):
+                state.turns.roll_back(turns)
+            case items.Named(name=name):
+                state.name = None if name is None else value(name, MAX_VALUE_CHARS)
+
+    def _signal(self, item: items.Signal, line: Line) -> None:
+        state = self._state
+        if item == "quiet":
+            return
+        if item == "unknown":
+            self._scale.count("unknown_type")
+        elif line.seq < state.own_from:
+            pass
+        elif item == "worked":
+            state.worked_at = line.position
+        elif item == "answered":
+            state.answered_at = line.position
+        else:
+            _compacted(state, line)
+
+
+def _task_started(state: State, item: items.TaskStarted) -> None:
+    state.window = state.window if item.window is None else item.window
+    if state.naming == "due":
+        state.naming = item.turn_id or ""
+        return
+    state.turns.task_started(item.turn_id)
+
+
+def _task_ended(state: State, item: items.TaskEnded, line: Line) -> None:
+    if state.naming not in NAMED and item.turn_id in {None, state.naming}:
+        state.naming = "done"
+        return
+    state.turns.task_ended(item.turn_id, line.position, line.seq, aborted=item.aborted)
+
+
+def _compacted(state: State, line: Line) -> None:
+    state.compactions += 1
+    state.compacted_at = line.position
+    if line.position == 2 and state.naming is None:  # noqa: PLR2004 - the second record
+        state.naming = "due"
+
+
+def _message(state: State, item: items.UserMessage, line: Line) -> None:
+    """Take a message if a person typed it."""
+    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
+
+    state.worked_at = line.position
+    if item.in_history:
+        if state.base is None:
+            state.base = folder_in(item)
+    elif not (state.typed or state.paginated):
+        # From here on events mark typed messages; those of the history no longer count.
+        state.typed = True
+        state.first_text = None
+        state.planned = _last_plan(state)
+        state.turns.forget()
+    by_person = contextual.is_human if item.in_history else contextual.is_typed
+    if not by_person(item.texts):
+        return
+    text = words_of(item, MAX_VALUE_CHARS)
+    if state.first_text is None:
+        state.first_text = text or None
+    if state.naming not in NAMED:
+        return
+    ref = ref_of(item, line)
+    turn = state.turns.user_message(item.turn_id, line.position, line.seq, line.stamp)
+    turn.messages.append(ref)
+    if text:
+        turn.said = LastMessage(text, ref, line.seq, state.next_order())
+
+
+def folder_in(item: items.UserMessage) -> str | None:
+    """Return the folder of a session whose head has none (ROL-16)."""
+    import re  # noqa: PLC0415 - for the oldest files alone
+
+    for text in item.texts:
+        if "<environment_context>" in text[:256]:
+            found = re.compile(r"<cwd>([^<]{1,4096})</cwd>").search(text, 0, 65_536)
+            if found is not None:
+                return found[1]
+    return None
+
+
+def _last_plan(state: State) -> Planned | None:
+    plans = [turn.planned for turn in state.turns.counting() if turn.planned is not None]
+    return plans[-1] if plans else state.planned
+
+
+def ref_of(item: items.UserMessage, line: Line) -> str:
+    """Return the reference of a message: its id, else its number."""
+    return f"seq:{line.seq}" if item.ref is None or len(item.ref) > MAX_URI_CHARS else item.ref
+
+
+def words_of(item: items.UserMessage, limit: int) -> str:
+    """Return the text that the person typed, as a value."""
+    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
+
+    parts = [part for part in item.texts if not contextual.is_image_wrapper(part)]
+    request = contextual.request_of("\n".join(parts))
+    return value(contextual.without_payloads(request, [])[0], limit)
+
+
+def _call(state: State, item: items.ToolCall, line: Line) -> None:
+    """Take a call: a plan counts at once, any other call when its outcome comes."""
+    from codex_checkpoints.core.rollout import tools  # noqa: PLC0415 - it loads many modules
+
+    waits = not state.paginated
+    if item.name == _PLAN and item.namespace is None:
+        _plan_call(state, tools.plan_of(item.arguments), item, line)
+        return
+    if waits and tools.is_script(item):
+        reading = tools.read_code(item)
+        state.unread_calls += reading.unread
+        for steps in reading.plans:
+            _plan_call(state, steps, item, line)
+        waits = bool(reading.expected)
+    if waits:
+        state.calls.wait(item, len(line.raw))
+
+
+def _plan_call(state: State, steps: Steps | None, call: items.ToolCall, line: Line) -> None:
+    if steps is None:
+        state.unread_calls += 1
+        return
+    kept = tuple((value(text, MAX_VALUE_CHARS), done) for text, done in steps)
+    planned = Planned(kept, call.call_id[:MAX_URI_CHARS], line.seq, state.next_order())
+    turn = state.turns.at(call.turn_id)
+    if turn is None:
+        state.planned = planned
+    else:
+        turn.planned = planned
+
+
+def _answer(state: State, item: items.ToolOutput, line: Line) -> None:
+    """Take the answer to a waiting call."""
+    from codex_checkpoints.core.rollout import tools  # noqa: PLC0415 - it loads many modules
+
+    state.worked_at = line.position
+    waiting = state.calls.waiting.get(item.call_id)
+    if waiting is None:
+        return
+    call, _ = waiting
+    done = any("Success." in text for text in item.texts)
+    if not done and tools.needs_success(call):
+        state.calls.end(item.call_id)  # not decided: an event may still report success
+        return
+    state.calls.decide(item.call_id)
+    _observe(state, call, line, item.texts)
+
+
+def _result(state: State, item: items.ToolResult, line: Line) -> None:
+    """Take the outcome of a call; in an older file its answer may have come before."""
+    if not state.paginated:
+        if item.call_id and item.call_id in state.calls.decided:
+            return
+        state.calls.decide(item.call_id)
+    _observe(state, item, line)
+
+
+def _observe(
+    state: State, item: items.ToolCall | items.ToolResult, line: Line, texts: tuple[str, ...] = ()
+) -> None:
+    place = line.seq, state.turn_folder, state.base
+    state.observe(Observation(place, item, texts, line.shortened, line.stamp))
 
 
 def task_of(state: State) -> Task | None:

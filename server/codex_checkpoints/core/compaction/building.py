@@ -32,9 +32,9 @@ from codex_checkpoints.core.history.tokens import (
     of_item,
     of_items,
 )
+from codex_checkpoints.core.rollout.contextual import LeftOut
 from codex_checkpoints.core.rollout.fields import Json, text_of, texts_of
 from codex_checkpoints.core.rollout.ours import is_ours
-from codex_checkpoints.core.rollout.payloads import LeftOut
 from codex_checkpoints.values import evolve, frozen
 
 

@@ -18,8 +18,7 @@ from codex_checkpoints.core.history.items import (
     texts,
     user_message,
 )
-from codex_checkpoints.core.history.window_ids import window_id_of
-from codex_checkpoints.core.rollout.fields import Json
+from codex_checkpoints.core.rollout.fields import Json, window_id_of
 from codex_checkpoints.core.rollout.ours import CHECKPOINT_LINE, DIGEST_LINE, HOW_TO_LINE, is_ours
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
 

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from codex_checkpoints.core.compaction.kinds import Past
-from codex_checkpoints.core.history.choice import Choice, choose
 from codex_checkpoints.core.history.items import Item, payloads_of
-from codex_checkpoints.core.history.rebuild import Rebuild, is_output
+from codex_checkpoints.core.history.rebuild import Choice, Rebuild, choose, is_output
 from codex_checkpoints.core.history.survey import Outline, Said, Survey, first_said
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, whole_of

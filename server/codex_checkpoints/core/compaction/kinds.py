@@ -12,20 +12,18 @@ from typing import Literal
 import orjson
 
 from codex_checkpoints.core.rollout.contextual import (
+    DATA_URL,
+    LeftOut,
     is_human,
     is_image_wrapper,
     is_summary,
+    payload_of,
     request_of,
+    without_payloads,
     wraps_request,
 )
 from codex_checkpoints.core.rollout.fields import Json, list_of, object_of, text_of, texts_of
 from codex_checkpoints.core.rollout.ours import is_ours
-from codex_checkpoints.core.rollout.payloads import (
-    DATA_URL,
-    LeftOut,
-    payload_of,
-    without_payloads,
-)
 from codex_checkpoints.values import frozen
 
 Kind = Literal[

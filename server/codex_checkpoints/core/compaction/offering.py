@@ -1,4 +1,4 @@
-"""When a compaction is offered: between two turns, once the window is too full.
+"""When a compaction is offered, between two turns, once the window is too full; and the outline.
 
 Both surfaces have the same rule (JUN-20): what a model is sent, by the window of that model, and
 the outline for people, by the window of the smaller one.  No text of a session and no tool can
@@ -7,10 +7,19 @@ cause an offer (JUN-22).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from codex_checkpoints.core.history.tokens import Source, WindowSize, thresholds, window_size
-from codex_checkpoints.values import frozen
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.text import cut, one_line
+from codex_checkpoints.core.history.tokens import (
+    Source,
+    WindowSize,
+    approximate_tokens,
+    thresholds,
+    window_size,
+)
+from codex_checkpoints.values import evolve, frozen
 
 OfferMode = Literal["off", "offer", "automatic"]
 """Never, as a hint, or before the work continues (JUN-36)."""
@@ -116,3 +125,80 @@ def offer(mode: OfferMode, session: Between, named: Named) -> Offer | None:
     return Offer(
         session.tokens, session.source, its.trigger, its.target, its.window, its.window_source
     )
+
+
+MAX_CHUNKS = 16
+RECENT_TURNS = 32
+CHUNK_TURNS = 32
+
+
+@frozen
+class OutlineTurn:
+    """A recent turn: its number from 1, its id, the window it began in, its first words."""
+
+    number: int
+    turn_id: str
+    window: int
+    text: str
+
+
+@frozen
+class Chunk:
+    """A stretch of older turns, and of the windows they began in; `text` is of its first turn."""
+
+    first: int
+    last: int
+    first_window: int
+    last_window: int
+    text: str
+
+
+@frozen
+class Outline:
+    """What people see of a session, bounded: at most 16 chunks, then the recent turns."""
+
+    chunks: tuple[Chunk, ...] = ()
+    recent: tuple[OutlineTurn, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """Return what its texts cost, as a history is counted."""
+        return sum(approximate_tokens(each.text) for each in (*self.chunks, *self.recent))
+
+
+def outline_of(turns: Iterable[OutlineTurn], budget: WindowBudget) -> Outline:
+    """Return the outline of a session within a budget; the newest turn always stands (JUN-27).
+
+    It is never sent to a model.  Beyond the bound the oldest chunks merge; where the texts reach
+    the trigger of its budget, they merge until they are within its target (JUN-20).
+    """
+    outline = Outline()
+    for turn in turns:
+        short = cut(one_line(turn.text), MAX_VALUE_CHARS)
+        recent = (*outline.recent, evolve(turn, text=short))
+        if len(recent) <= RECENT_TURNS + CHUNK_TURNS:
+            outline = evolve(outline, recent=recent)
+            continue
+        old, new = recent[:CHUNK_TURNS], recent[CHUNK_TURNS:]
+        outline = Outline(_bounded((*outline.chunks, _chunk(old)), MAX_CHUNKS), new)
+    if outline.tokens < budget.trigger:
+        return outline
+    while outline.tokens > budget.target and len(outline.chunks) > 1:
+        outline = evolve(outline, chunks=_bounded(outline.chunks, len(outline.chunks) - 1))
+    while outline.tokens > budget.target and len(outline.recent) > 1:
+        old, new = outline.recent[:1], outline.recent[1:]
+        outline = Outline(_bounded((*outline.chunks, _chunk(old)), 1), new)
+    return outline
+
+
+def _chunk(old: Sequence[OutlineTurn]) -> Chunk:
+    return Chunk(old[0].number, old[-1].number, old[0].window, old[-1].window, old[0].text)
+
+
+def _bounded(chunks: tuple[Chunk, ...], most: int) -> tuple[Chunk, ...]:
+    """Merge the two oldest where there are more than `most`."""
+    if len(chunks) <= most:
+        return chunks
+    first, second = chunks[:2]
+    merged = evolve(first, last=second.last, last_window=second.last_window)
+    return (merged, *chunks[2:])

@@ -30,7 +30,8 @@ from codex_checkpoints.core.digest.records import (
     Trail,
     Where,
 )
-from codex_checkpoints.core.rollout import contextual, patch, shell, tools
+from codex_checkpoints.core.rollout import contextual, shell, tools
+from codex_checkpoints.core.rollout.contextual import without_payloads
 from codex_checkpoints.core.rollout.fields import (
     Json,
     load,
@@ -51,8 +52,8 @@ from codex_checkpoints.core.rollout.looking import only_looks, program_of
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE, is_ours
 from codex_checkpoints.core.rollout.outcome import Outcome, outcome_in, outcome_of
 from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of
-from codex_checkpoints.core.rollout.payloads import without_payloads
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
+from codex_checkpoints.core.rollout.script import BEGIN
 from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, Turn, Turns
 from codex_checkpoints.values import Factory, define, evolve
 
@@ -351,7 +352,7 @@ class Gathering(Fold):
             label, about = self._running.get(session, (name, about))
         if name in _ASK_SUBAGENTS and (agent_id := text_of(_json(text).get("id"))):
             renew(self._callers, agent_id, self._where(line, turn_id_of(payload)).turn_id, MOST)
-        is_patch = patch.BEGIN in text
+        is_patch = BEGIN in text
         self._calls[call_id] = ("" if is_patch else label, about)
         _keep_newest(self._calls)
         if not text or name in _SILENT:

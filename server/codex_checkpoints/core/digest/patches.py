@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from codex_checkpoints.core.rollout import patch
 from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of, texts_of
 from codex_checkpoints.core.rollout.items import CommandRun, FilesChanged, ToolCall
 from codex_checkpoints.core.rollout.reader import Line
+from codex_checkpoints.core.rollout.script import BEGIN
 from codex_checkpoints.values import Factory, define
 
 _NAME = 60
@@ -89,6 +89,6 @@ def patch_in(arguments: object) -> str:
         return arguments
     for each in object_of(arguments).values():
         for text in texts_of(each) or [part for part in list_of(each) if isinstance(part, str)]:
-            if patch.BEGIN in text:
+            if BEGIN in text:
                 return text
     return ""

@@ -20,8 +20,14 @@ from codex_checkpoints.core.history.items import (
     texts,
 )
 from codex_checkpoints.core.history.speakers import begins_turn, is_prompt, is_summary
-from codex_checkpoints.core.history.window_ids import first_window, window_id_of
-from codex_checkpoints.core.rollout.fields import Json, list_of, object_of, text_of
+from codex_checkpoints.core.rollout.fields import (
+    Json,
+    first_window,
+    list_of,
+    object_of,
+    text_of,
+    window_id_of,
+)
 from codex_checkpoints.core.rollout.items import RolledBack, TaskEnded, TaskStarted, Tokens
 from codex_checkpoints.core.rollout.ours import is_ours
 from codex_checkpoints.core.rollout.parsing import item_of

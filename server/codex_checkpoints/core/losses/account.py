@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import one_line, redact
-from codex_checkpoints.core.history.choice import choose
 from codex_checkpoints.core.history.items import (
     Item,
     counts,
@@ -22,6 +21,7 @@ from codex_checkpoints.core.history.items import (
 )
 from codex_checkpoints.core.history.rebuild import (
     KEPT_TOKENS,
+    choose,
     kept_prompts,
     windows_of,
     without_last_turns,

@@ -49,7 +49,7 @@ from codex_checkpoints.core.portable.pack import (
 from codex_checkpoints.core.portable.reading import policies
 from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.markers import Marker, MarkerSet, label_of
-from codex_checkpoints.core.restore.trace import ModeChange
+from codex_checkpoints.core.restore.references import ModeChange
 from codex_checkpoints.core.rollout.fields import Json, is_list, is_object, list_of, object_of
 from codex_checkpoints.values import evolve, frozen
 

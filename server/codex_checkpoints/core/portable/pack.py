@@ -20,7 +20,7 @@ from codex_checkpoints.core.codec import Codec, Form
 from codex_checkpoints.core.restore.markers import Origin as MarkedBy
 from codex_checkpoints.core.restore.markers import Pin
 from codex_checkpoints.core.restore.pack import LinkKind
-from codex_checkpoints.core.restore.trace import ModeChange
+from codex_checkpoints.core.restore.references import ModeChange
 from codex_checkpoints.core.rollout.fields import is_object
 from codex_checkpoints.core.rollout.paths import absolute_of
 from codex_checkpoints.values import frozen

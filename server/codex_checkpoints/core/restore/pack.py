@@ -31,11 +31,11 @@ from codex_checkpoints.core.restore.references import (
     Drift,
     FileReference,
     Missing,
+    ModeChange,
     References,
     Region,
     regions_of,
 )
-from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.core.rollout.turns import Ended
 from codex_checkpoints.values import frozen

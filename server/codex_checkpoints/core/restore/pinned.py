@@ -9,7 +9,7 @@ from codex_checkpoints.core.digest.gathering import ends_of
 from codex_checkpoints.core.digest.recall import Entry
 from codex_checkpoints.core.restore.markers import AnyPin, Pin
 from codex_checkpoints.core.rollout import contextual
-from codex_checkpoints.core.rollout.payloads import without_payloads
+from codex_checkpoints.core.rollout.contextual import without_payloads
 
 
 def pinned_texts(

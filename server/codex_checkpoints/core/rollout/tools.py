@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from codex_checkpoints.core.rollout import patch, shell
+from codex_checkpoints.core.rollout import shell
 from codex_checkpoints.core.rollout.fields import (
     is_list,
     object_of,
@@ -32,7 +32,7 @@ from codex_checkpoints.core.rollout.items import (
 )
 from codex_checkpoints.core.rollout.looking import only_looks
 from codex_checkpoints.core.rollout.outcome import Outcome, outcome_in, outcome_of
-from codex_checkpoints.core.rollout.script import ShellReading, read_script
+from codex_checkpoints.core.rollout.script import BEGIN, ShellReading, files_of, read_script
 from codex_checkpoints.core.rollout.turns import Steps
 from codex_checkpoints.values import evolve, frozen
 
@@ -107,7 +107,7 @@ def needs_success(call: ToolCall) -> bool:
 def _holds_patch(arguments: object) -> bool:
     command = _first(arguments, "command", "cmd")
     words = command if is_list(command) else (command,)
-    return any(isinstance(word, str) and patch.BEGIN in word for word in words)
+    return any(isinstance(word, str) and BEGIN in word for word in words)
 
 
 def _expected_of(call: ToolCall) -> tuple[Expected, ...]:
@@ -208,7 +208,7 @@ def _done(command: Command, outcome: Outcome, *, is_applied: bool) -> tuple[Seen
     patched = [
         seen
         for text in (reading.patches if is_applied else ())
-        for seen in _changes(patch.files_of(text), command.call_id, within)
+        for seen in _changes(files_of(text), command.call_id, within)
     ]
     if reading.patches and reading.plain:
         return tuple(patched)
@@ -277,7 +277,7 @@ def _expected(call: ToolCall) -> tuple[Expected, ...]:
         text = arguments if isinstance(arguments, str) else _first(arguments, "input", "patch")
         if not isinstance(text, str):
             return ()
-        return (Expected(_changes(patch.files_of(text), call.call_id), needs_success=True),)
+        return (Expected(_changes(files_of(text), call.call_id), needs_success=True),)
     if server is None and name in _VIEWS:
         path = text_of(_first(arguments, _VIEWS[name]))
         if path is None or _in_home(path):

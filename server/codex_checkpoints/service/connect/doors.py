@@ -17,8 +17,7 @@ from codex_checkpoints.codex.config import Found
 from codex_checkpoints.codex.entries import Entries
 from codex_checkpoints.codex.program import Answer, SeenHook
 from codex_checkpoints.core.rollout.fields import is_object, text_of
-from codex_checkpoints.storage.audit import AUDIT
-from codex_checkpoints.storage.records import HOOK_FAILED, RECEIPTS
+from codex_checkpoints.storage.records import AUDIT, HOOK_FAILED, RECEIPTS
 from codex_checkpoints.values import evolve, frozen
 
 TOOLS = "mcp"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import posixpath
+import re
+from collections import ChainMap
 from collections.abc import Container, Iterable
 
 from codex_checkpoints import logs
@@ -10,17 +14,88 @@ from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint, Limits
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import SeenHashes
-from codex_checkpoints.core.checkpoint.straying import straying
+from codex_checkpoints.core.rollout.fields import renew
 from codex_checkpoints.service.reading.catalogue import Catalogue
-from codex_checkpoints.service.reading.chains import inherited
-from codex_checkpoints.service.reading.seen import SeenFiles
+from codex_checkpoints.service.reading.chains import Chains, bases_of, copies_of, inherited, time_of
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.storage.records import Look, Records, look_at
+from codex_checkpoints.storage.records import OBSERVED, Look, Records, look_at
 from codex_checkpoints.storage.workspace import Workspace
 from codex_checkpoints.values import frozen
+
+_REMEMBERED = 32
+_LATER_NS = 2_000_000_000
+"""A file that changed so much later than the record may have been changed by somebody else."""
+
+
+class SeenFiles:
+    """What files held right after sessions of a home observed them (rules, "Seen hashes").
+
+    It stands in `observed.jsonl`; whoever follows the sessions adds to it.
+    """
+
+    def __init__(self, chains: Chains, records: Records, workspace: Workspace) -> None:
+        self._chains = chains
+        self._records = records
+        self._workspace = workspace
+        self._known: dict[str, tuple[Look | None, SeenHashes]] = {}
+
+    def of(self, opened: SessionFile) -> SeenHashes:
+        """Return what was seen of the files of a session and of those it builds on."""
+        shift = opened.now().scale.shift
+        found: list[dict[tuple[str, int], str]] = []
+        locate = self._chains.locator(opened.path)
+        copies = copies_of(opened, locate, lambda thread: bool(self._lines(thread)))
+        for base in (*bases_of(opened, locate), *copies):
+            lines = self._lines(base.thread).items()
+            kept = ((uri, seq, seen) for (uri, seq), seen in lines if seq - shift < base.below)
+            found.append({(uri, seq + base.moved): seen for uri, seq, seen in kept})
+        return ChainMap(*reversed(found), dict(self._lines(opened.session_id)))
+
+    def look(self, opened: SessionFile) -> bool:
+        """Record the files that are as they were when they were observed last.
+
+        Return whether one has to be looked at again in a second.
+        """
+        replay, known = opened.now(), self.of(opened)
+        latest: dict[str, int] = {}
+        files = replay.state.observations.files()
+        for uri, each in files.items():
+            at = _ns(each.at) if (uri, each.seq) not in known else None
+            if at is not None and not _is_copied(opened, at):
+                latest[uri] = at + _LATER_NS
+        found, waiting = self._workspace.quiet(replay.state.base, latest)
+        if found:
+            with contextlib.suppress(StorageError):  # as the checkpoint, which tells it
+                seen = {(uri, files[uri].seq): value for uri, value in found.items()}
+                self._records.add_observed(opened.session_id, seen)
+        return waiting
+
+    def _lines(self, session_id: str) -> SeenHashes:
+        look = self._records.look(session_id, OBSERVED)
+        known = self._known.get(session_id)
+        if known is None or known[0] != look:
+            with contextlib.suppress(StorageError):
+                known = look, self._records.observed(session_id)
+            known = known or (look, {})
+        renew(self._known, session_id, known, _REMEMBERED)
+        return known[1]
+
+
+def _ns(stamp: str | None) -> int | None:
+    moment = time_of(stamp)
+    return None if moment is None else int(moment.timestamp() * 1000) * 1_000_000
+
+
+def _is_copied(opened: SessionFile, at: int) -> bool:
+    """Return whether a record may be a copy, with the time at which an older fork was made."""
+    head = opened.head
+    if head is None or head.forked_from is None or head.base is not None:
+        return False
+    made = _ns(head.timestamp)
+    return made is None or at <= made + _LATER_NS
 
 
 @frozen
@@ -195,3 +270,43 @@ class Guard:
         """Forget the sessions that are not followed any more."""
         for session in [each for each in self._before if each not in sessions]:
             del self._before[session]
+
+
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_COMMON = frozenset({"test", "tests"})
+
+
+def straying(before: Checkpoint, edited: Iterable[str]) -> tuple[str, ...]:
+    """Return the uris of edited files that are not related to the checkpoint before (DSC-68).
+
+    A file is related to it if one of these holds; without an open step and a recent artifact every
+    one is:
+
+    1. it is among the recent artifacts;
+    2. it is in the folder of a recent file, other than the top folder;
+    3. the task, an open plan step or a recent command names it: by its whole name, or by a word of
+       four letters or more of its name without the ending (`refresh` of `test_refresh.py`, not
+       `test`).
+    """
+    plan = before.plan
+    steps = [step.text for step in plan.steps if not plan.done.get(step.id)]
+    recent = set(before.recent_artifacts)
+    if not steps and not recent:
+        return ()
+    artifacts = [before.artifacts[uri] for uri in recent if uri in before.artifacts]
+    folders = {posixpath.dirname(each.uri) for each in artifacts if each.kind == "file"} - {"", "/"}
+    commands = [each.uri for each in artifacts if each.kind == "command"]
+    task = [] if before.task is None else [before.task.text]
+    text = "\n".join((*task, *steps, *commands)).casefold()
+    words = set(_WORD.findall(text)) - _COMMON
+
+    def is_related(uri: str) -> bool:
+        name = posixpath.basename(uri).casefold()
+        return (
+            uri in recent
+            or posixpath.dirname(uri) in folders
+            or re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
+            or not words.isdisjoint(_WORD.findall(posixpath.splitext(name)[0]))
+        )
+
+    return tuple(uri for uri in dict.fromkeys(edited) if not is_related(uri))

@@ -12,9 +12,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from codex_checkpoints.core.history.leading import before_task, leading
-from codex_checkpoints.core.restore.references import FallbackKind
-from codex_checkpoints.core.restore.trace import Trace
+from codex_checkpoints.core.restore.references import FallbackKind, Trace
+from codex_checkpoints.core.restore.source_lines import (
+    Member,
+    before_task,
+    leading,
+    payload_members,
+)
 from codex_checkpoints.core.rollout.fields import (
     Json,
     is_object,
@@ -24,7 +28,6 @@ from codex_checkpoints.core.rollout.fields import (
     whole_of,
 )
 from codex_checkpoints.core.rollout.items import HistoryBase, Unreadable
-from codex_checkpoints.core.rollout.members import Member, payload_members
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.reading.session_file import (
@@ -157,11 +160,6 @@ def unchanged(reader: RolloutReader, parts: Iterable[CopiedPart]) -> Iterator[It
     for part in parts:
         _Sealed(part).check(reader)
     yield from ()
-
-
-def begins_with_head(reader: RolloutReader, path: str) -> bool:
-    """Return whether the first line of a file is a head, which the branch replaces."""
-    return head_of(reader.first_line(path)) is not None
 
 
 CHANGED = "it has changed since it was looked at"

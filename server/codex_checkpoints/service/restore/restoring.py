@@ -28,6 +28,7 @@ from codex_checkpoints.core.restore.lineage import closes_a_circle, link_of
 from codex_checkpoints.core.restore.pack import PackLine, TurnSource, pack_lines
 from codex_checkpoints.core.restore.records import Restore, Windows, transferred
 from codex_checkpoints.core.rollout.fields import Json, object_of, whole_of
+from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.kept import (
     PreparedRestore,
@@ -39,10 +40,9 @@ from codex_checkpoints.service.kept import (
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.reading.session_file import fingerprint
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import Refusal, unreadable
 from codex_checkpoints.service.restore.copying import (
     WindowNames,
-    begins_with_head,
     copied_history,
     unchanged,
 )
@@ -53,7 +53,6 @@ from codex_checkpoints.service.restore.planning import (
     RestoreSource,
     asked_of,
     find_source,
-    unreadable,
 )
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import added, removed, undertaking
@@ -236,9 +235,10 @@ class Restoring:
         if plan.pack is not None or plan.head.get("history_mode") == "paginated":
             return 0
         try:
-            return not begins_with_head(self._sessions.catalogue.reader, plan.parts[0].path)
+            return head_of(self._sessions.catalogue.reader.first_line(plan.parts[0].path)) is None
         except UnreadableSource as error:
-            raise unreadable(plan.source.row, str(error)) from error
+            row = plan.source.row
+            raise unreadable(row.path, str(error), row.session_id) from error
 
     def _name(self, plan: RestorePlan) -> str:
         """Return the name of a hard branch: the label, then the title of the source.
@@ -261,7 +261,8 @@ def _of(plan: RestorePlan, lines: Iterator[Item | Copied]) -> Iterator[Item | Co
     try:
         yield from lines
     except UnreadableSource as error:
-        raise unreadable(plan.source.row, str(error)) from error
+        row = plan.source.row
+        raise unreadable(row.path, str(error), row.session_id) from error
 
 
 def _observed(plan: RestorePlan, shift: int, at: str) -> Iterator[dict[str, object]]:

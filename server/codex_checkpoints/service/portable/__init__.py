@@ -1,1 +1,0 @@
-"""Export a session as one file, and import it into another home."""
