@@ -1238,8 +1238,8 @@ def test_a_window_that_an_undo_opened_says_so(here: Here) -> None:
     lines = here("windows", thread(1)).stdout.decode().splitlines()
 
     assert [each["strategy"] for each in again[-2:]] == ["checkpoint", None]
-    assert re.search(r"  manual +undo  ", lines[-1])
-    assert "  manual  undo  " in here("losses", thread(1)).stdout.decode()
+    assert re.search(r"  asked for +undo  ", lines[-1])
+    assert "  asked for  undo  " in here("losses", thread(1)).stdout.decode()
 
 
 def test_a_compaction_says_the_size_that_windows_say_and_what_of_it_stays(

@@ -118,7 +118,7 @@ def test_for_people_a_window_is_a_line(home: Home):
     first, second = home.run("windows", thread(1)).stdout.decode().splitlines()
 
     assert first.split() == ["0", "2026-11-20T10:00:00.000Z", "-", "-", "-", "→", "-", "-"]
-    assert second.split()[2:] == ["mid_turn", "local", "800", "→", "-", "-"]
+    assert second.split()[2:] == ["during", "a", "turn", "Codex", "800", "→", "-", "-"]
 
 
 def test_a_fork_and_a_revert_begin_with_their_base(home: Home):

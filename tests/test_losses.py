@@ -98,7 +98,7 @@ def test_for_people_a_compaction_is_a_paragraph(home: Home):
     lines = home.run("losses", thread(1)).stdout.decode().splitlines()
 
     assert lines == [
-        "window 1  2026-11-20T10:00:16.000Z  mid_turn  -  3 of 4 lost",
+        "window 1  2026-11-20T10:00:16.000Z  during a turn  3 of 4 lost",
         "  kept  task       Fix the login",
         "  lost  open step  Write the test",
         "  lost  changed    auth.py  (update, c3)",
@@ -129,7 +129,7 @@ def test_for_people_it_says_what_nobody_can_tell_and_what_goes_in_circles(home: 
     named = "auth.py (2 times), b.py"
     assert lines[-2:] == [
         f"  since then: 3 file reads, 3 of unchanged files again (37 bytes): {named}",
-        "  ! again and again: auth.py, b.py",
+        "  ! the same files again and again: auth.py, b.py",
     ]
 
 
@@ -140,7 +140,7 @@ def test_for_people_there_may_be_nothing_to_say(home: Home):
     assert home.run("losses", thread(1)).stdout == b"No compactions yet.\n"
     assert home.json("losses", thread(1)) == []
     assert home.run("losses", thread(2)).stdout.decode().splitlines() == [
-        "window 1  2026-11-20T10:00:01.000Z  -  -  nothing was there to lose",
+        "window 1  2026-11-20T10:00:01.000Z  nothing was there to lose",
         "  since then: no file was read",
     ]
 

@@ -62,7 +62,7 @@ def window_lines(
     for each in windows.items:
         room = 24 if screen.width is None else 20
         head = f"{each.number:>3}  {screen.moment(each.opened_at):<{room}}"
-        how = plain(f"{each.trigger or '-':<9} {_maker(each, undone):<10}")
+        how = plain(f"{_WAYS.get(each.trigger, '-'):<13}  {_maker(each, undone):<10}")
         sizes = f"{_number(each.tokens_before):>9} → {_number(each.tokens_after):>9}"
         if screen.is_narrow:
             lines += [head, screen.cut(f"     {' '.join(f'{how} {sizes}'.split())}")]
@@ -78,9 +78,23 @@ def window_lines(
     return lines
 
 
+_WAYS: dict[str | None, str] = {
+    "manual": "asked for",
+    "pre_turn": "before a turn",
+    "mid_turn": "during a turn",
+}
+_MAKERS: dict[str | None, str] = {
+    "checkpoint": "checkpoint",
+    "codex": "summary",
+    "local": "Codex",
+    "remote": "provider",
+    "fresh": "empty",
+}
+
+
 def _maker(window: histories.Window | histories.Loss, undone: tuple[str, ...]) -> str:
     """Return who made what a window begins with; an undo has no strategy."""
-    return plain(window.strategy or ("undo" if window.window_id in undone else "-"))
+    return _MAKERS.get(window.strategy, "undo" if window.window_id in undone else "-")
 
 
 def outline_lines(outline: histories.Outline, screen: Screen) -> list[str]:
@@ -137,14 +151,15 @@ def loss_lines(losses: histories.LossList, screen: Screen, undone: tuple[str, ..
     """Return a paragraph a compaction: what it lost, what it kept, and what was read again."""
     lines: list[str] = []
     for each in losses.items:
-        number = "taken back" if each.number is None else f"window {each.number}"
-        how = f"{each.trigger or '-'}  {_maker(each, undone)}"
+        number = "rolled back" if each.number is None else f"window {each.number}"
         entries = [*_entries(each)]
         lost = [known for *_, known in entries]
         gone = f"{lost.count(True)} of {len(lost)} lost" if lost else "nothing was there to lose"
         gone += f", {lost.count(None)} unknown" if None in lost else ""
+        when = screen.moment(each.opened_at)
+        said = (number, when, _WAYS.get(each.trigger, "-"), _maker(each, undone), gone)
         lines += [""] if lines else []
-        lines.append(screen.cut(plain(f"{number}  {screen.moment(each.opened_at)}  {how}  {gone}")))
+        lines.append(screen.cut(plain("  ".join(part for part in said if part != "-"))))
         for kind, text, why, known in entries:
             word, tint = _LOST[known]
             head, tail = f"  {word:<4}  {kind:<9}  ", plain(why)
@@ -152,7 +167,7 @@ def loss_lines(losses: histories.LossList, screen: Screen, undone: tuple[str, ..
             lines.append(screen.tinted(tint, f"{head}{shown}{tail}"))
         lines += map(screen.cut, _remarks(each))
         if each.loop:
-            warning = f"  ! again and again: {plain(', '.join(each.loop_over))}"
+            warning = f"  ! the same files again and again: {plain(', '.join(each.loop_over))}"
             lines.append(screen.tinted(AMBER, warning))
     return lines or ["No compactions yet."]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +134,22 @@ def restore_lines(restores: restores.RestoreList, screen: Screen) -> list[str]:
     return lines or ["No restores."]
 
 
+_WHY = {
+    "budget": "no tokens were left",
+    "filtered": "done, superseded, or never quoted",
+    "evicted": "newer ones took its place",
+    "missing": "not there",
+    "no_lines": "the file has no such lines",
+    "unreadable": "not to be read",
+    "bound": "shortened",
+}
+
+
+def _counts(parts: Iterable[str]) -> str:
+    """Return how many items each part has, in the order of the pack."""
+    return ", ".join(f"{part} {count}" for part, count in Counter(parts).items()) or "nothing"
+
+
 def detail_lines(details: restores.RestoreDetails, screen: Screen) -> list[str]:
     """Return everything about a restore; ids, warnings and the command to go on are never cut."""
     references = details.references
@@ -144,6 +161,8 @@ def detail_lines(details: restores.RestoreDetails, screen: Screen) -> list[str]:
     lines = [
         cut(details.headline),
         cut(details.carried),
+        f"context     {_size(details.tokens_before)} → {_size(details.tokens_after)} tokens",
+        *(f"! {each.message}" for each in details.warnings),
         f"operation   {details.operation_id}",
         f"mode        {details.mode}",
         f"restored    {screen.moment_here(details.restored_at)}",
@@ -153,18 +172,18 @@ def detail_lines(details: restores.RestoreDetails, screen: Screen) -> list[str]:
         f"branch      {_name(details.session_id, there=details.branch_available)}",
         *(f"above       {each.get('sessionId')}" for each in details.chain),
         cut(f"reason      {details.reason}"),
-        f"context     {_size(details.tokens_before)} → {_size(details.tokens_after)} tokens",
-        *(f"! {each.message}" for each in details.warnings),
         *(f"changed     {each.get('uri')}" for each in details.drift),
         *(f"missing     {each.get('uri')}" for each in details.missing),
         f"files       {len(references.get('files') or ())}",
         f"excerpts    {len(references.get('chunks') or ())}",
         f"calls       {len(references.get('system') or ())}",
         f"pinned      {len(details.pinned)}",
-        f"included    {len(details.included)}",
-        *(cut(f"  {each.part:<9} {each.id}") for each in details.included),
-        f"deferred    {len(details.deferred)}",
-        *(cut(f"  {each.part:<9} {each.id} ({each.reason})") for each in details.deferred),
+        f"in the pack {_counts(each.part for each in details.included)}",
+        f"left out    {_counts(each.part for each in details.deferred)}",
+        *(
+            cut(f"  {each.part:<9} {each.id}: {_WHY.get(each.reason, each.reason)}")
+            for each in details.deferred
+        ),
         *([f"→ {screen.codex(details.resume)}"] if details.branch_available else []),
     ]
     return [*map(plain, lines)]
