@@ -17,6 +17,7 @@ from codex_checkpoints.core.digest.needle import Needle
 from codex_checkpoints.core.digest.searching import passing_over
 from codex_checkpoints.operations.searching import SearchParams, search
 from codex_checkpoints.operations.services import Services, carried_out
+from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage.byte_search import ByteSearch
 from homes import WAIT, Home, thread
 from peer import Peer
@@ -230,6 +231,25 @@ def test_what_a_branch_or_a_compaction_carries_over_is_a_hit_of_the_source_alone
 
     assert len(home.json("sessions")) == 4
     assert found(home, "sesame") == alone
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_one_session_alone_is_searched_with_what_it_carries_on(
+    home: Home, form: Literal["paginated", "legacy"]
+) -> None:
+    home.put(r.rollout(r.session(form), WORK, NEXT))
+    whole = searched(home, "sesame")
+    home.put(r.rollout(r.session(form, thread=thread(2)), r.turn(r.user("A sesame."))), 2)
+    marker = home.json("mark", thread(1), "--label", "here", "--turn", "1")["checkpointId"]
+    branch = home.json("restore", thread(1), marker, "--mode", "soft")["sessionId"]
+    home.json("archive", branch)
+
+    assert searched(home, "sesame", session_id=thread(1)) == whole
+    hits = searched(home, "sesame", session_id=branch)
+    assert {each for each, *_ in hits} == {branch}
+    assert [line for *_, line in hits] == [line for _, turn, _, line in whole if turn == 1]
+    with pytest.raises(Refusal, match="session"):
+        searched(home, "sesame", session_id=thread(9))
 
 
 def test_compressed_and_growing_and_damaged_files_are_searched(home: Home) -> None:

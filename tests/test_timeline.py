@@ -78,6 +78,21 @@ def test_the_lines_have_a_bar_for_each_turn_and_name_what_happened_between(home:
     assert where[1] == where[0] + 1
 
 
+@pytest.mark.parametrize(
+    ("used", "bar", "top"), [(25_840, "█", "25,840"), (25_841, "▁", "258,400")]
+)
+def test_a_full_bar_is_the_window_or_a_tenth_of_it_while_no_more_was_in_use(
+    home: Home, tmp_path: Path, used: int, bar: str, top: str
+):
+    home.put(r.rollout(r.session(), r.turn(r.user("Fix it"), r.tokens(used))))
+    picture = tmp_path / "picture.svg"
+
+    home.run("timeline", thread(1), "--svg", str(picture))
+
+    assert home.run("timeline", thread(1)).stdout.decode().startswith(bar)
+    assert f">{top}</text>" in picture.read_text(encoding="utf-8")
+
+
 def test_the_picture_is_svg_in_which_no_text_becomes_markup(home: Home, tmp_path: Path):
     home.put(DATA)
     file = tmp_path / "picture.svg"

@@ -16,7 +16,7 @@ import { pinCommands } from "./pins.ts";
 import { packCommands } from "./portable.ts";
 import { Restores, restoreCommands } from "./restoring.ts";
 import { searchCommands } from "./searching.ts";
-import { sessionPageCommands, sessionPages } from "./sessionPage.ts";
+import { openAtHit, sessionPageCommands, sessionPages } from "./sessionPage.ts";
 import { sessionCommands } from "./sessions.ts";
 import { SessionTree } from "./sessionTree.ts";
 import { openSettings, SECTION, setContext } from "./settings.ts";
@@ -57,15 +57,15 @@ export function activate(context: vscode.ExtensionContext): void {
       ...serverCommands(app),
       ...sessionCommands(app),
       ...sessionPageCommands(app, pages),
-      ...searchCommands(app),
+      ...searchCommands(app, openAtHit(pages)),
       ...checkpointCommands(app),
       ...noteCommands(app),
       ...markerCommands(app),
       ...branchCommands(app),
       ...pinCommands(app),
-      ...compactionCommands(app, async ({ sessionId }) =>
-        previews.open("Compact", { sessionId, budget: null }),
-      ),
+      ...compactionCommands(app, async ({ sessionId }) => {
+        previews.open("Compact", { sessionId, budget: null });
+      }),
       ...digestCommands(app),
       ...restoreCommands(restores),
       ...packCommands(app),

@@ -18,6 +18,9 @@ export class Page implements vscode.Disposable {
   readonly #name: PageName;
   readonly #subscriptions: vscode.Disposable[];
   #isGone = false;
+  /** Whether the page shows its session, and what it is sent as soon as it does. */
+  #isFilled = false;
+  #behind: ToPage | null = null;
   /** The last refusal, which a button of the page may mend. */
   #refusal: unknown = null;
 
@@ -34,6 +37,9 @@ export class Page implements vscode.Disposable {
     this.#subscriptions = [
       panel.webview.onDidReceiveMessage((value: unknown) => {
         const message = fromPage(value);
+        if (message?.kind === "ready") {
+          this.#isFilled = false;
+        }
         if (message?.kind === "remedy" && message.remedy !== "force") {
           void remedied(message.remedy, this.#refusal);
         } else if (message !== null) {
@@ -44,6 +50,10 @@ export class Page implements vscode.Disposable {
         this.#isGone = true;
         vscode.Disposable.from(...this.#subscriptions).dispose();
         gone();
+      }),
+      // A page that is hidden is thrown away, and begins anew when it comes back.
+      panel.onDidChangeViewState(() => {
+        this.#isFilled &&= panel.visible;
       }),
     ];
     const localResourceRoots = [folder];
@@ -57,8 +67,26 @@ export class Page implements vscode.Disposable {
   }
 
   send(message: ToPage): void {
-    if (!this.#isGone) {
-      void this.panel.webview.postMessage(message);
+    if (this.#isGone) {
+      return;
+    }
+    void this.panel.webview.postMessage(message);
+    if (message.kind === "session") {
+      this.#isFilled = true;
+      const behind = this.#behind;
+      this.#behind = null;
+      if (behind !== null) {
+        this.send(behind);
+      }
+    }
+  }
+
+  /** Send something that only a page that shows its session understands. */
+  sendBehind(message: ToPage): void {
+    if (this.#isFilled) {
+      this.send(message);
+    } else {
+      this.#behind = message;
     }
   }
 
@@ -107,22 +135,21 @@ export class SessionTabs<State extends { readonly sessionId: string }>
   }
 
   /** Show the tab of a session; open one if there is none. */
-  open(title: string, state: State): void {
+  open(title: string, state: State): Page {
     const open = this.#open.get(state.sessionId);
-    if (open === undefined) {
-      this.#openIn(openPanel(this.#type, title), state);
-    } else {
-      open.panel.reveal();
-    }
+    open?.panel.reveal();
+    return open ?? this.#openIn(openPanel(this.#type, title), state);
   }
 
   dispose(): void {
     this.#serializer.dispose();
   }
 
-  #openIn(panel: vscode.WebviewPanel, state: State): void {
+  #openIn(panel: vscode.WebviewPanel, state: State): Page {
     const gone = () => this.#open.delete(state.sessionId);
-    this.#open.set(state.sessionId, this.#make(panel, state, gone));
+    const page = this.#make(panel, state, gone);
+    this.#open.set(state.sessionId, page);
+    return page;
   }
 }
 

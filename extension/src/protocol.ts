@@ -1513,6 +1513,7 @@ export interface RecallAnswer {
 /**
  * A text, and which sessions: those in or below `cwd`, the archived ones instead.
  *
+ * With `sessionId` one session alone is searched, with all that it carries on from others.
  * `kind` is `user`, `assistant`, `command` or `output`; with `file` the text is a path, and the
  * hits are the turns that read or changed that file.  `limit` null asks for all.
  */
@@ -1522,6 +1523,7 @@ export interface SearchParams {
   readonly archived: boolean;
   readonly limit: number | null;
   readonly kind: string | null;
+  readonly sessionId: string | null;
   readonly workDoneToken: number | string | null;
   readonly partialResultToken: number | string | null;
 }

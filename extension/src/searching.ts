@@ -6,7 +6,7 @@ import { type App, type Commands, onSession } from "./app.ts";
 import type { Server } from "./client.ts";
 import { placeOfTurn } from "./model/markers.ts";
 import { type SearchRow, searchCount, searchRows } from "./model/searching.ts";
-import { harmless } from "./model/text.ts";
+import { cut, harmless, subject } from "./model/text.ts";
 import {
   type SearchAnswer,
   type SearchHit,
@@ -29,11 +29,19 @@ const SHOW_STATE = {
 };
 
 type Item = vscode.QuickPickItem & { readonly hit?: SearchHit };
-type Asked = { readonly text: string; readonly kind: string | null };
+interface Asked {
+  readonly text: string;
+  readonly kind: string | null;
+  /** The session that is searched alone. */
+  readonly sessionId: string | null;
+}
+type Open = (session: SessionSummary, hit: SearchHit) => Promise<void>;
 
-export function searchCommands(app: App): Commands {
+/** `openPage` shows a hit in the page of its session. */
+export function searchCommands(app: App, openPage: Open): Commands {
   return {
     searchInSessions: () => search(app),
+    searchInSession: onSession(app, async (session) => searchIn(app, session, openPage)),
     sessionsOfFile: async (file?: vscode.Uri) => {
       const meant = file ?? vscode.window.activeTextEditor?.document.uri;
       if (meant?.scheme === "file") {
@@ -43,21 +51,30 @@ export function searchCommands(app: App): Commands {
   };
 }
 
+const WHAT = "What was said, run or printed. With a capital, case counts.";
+
+function recordOf(app: App): Open {
+  return (_, hit) => app.documents.openRecord(hit, `#${hit.seq}`);
+}
+
 function search(app: App): void {
-  const hits = new HitPicker(app, "Search in Sessions");
-  hits.picker.placeholder = "What was said, run or printed. With a capital, case counts.";
-  hits.picker.onDidChangeValue((text) => hits.soon({ text, kind: null }));
-  hits.picker.value = selected();
-  hits.soon({ text: hits.picker.value, kind: null });
-  hits.picker.show();
+  const hits = new HitPicker(app, "Search in Sessions", WHAT, recordOf(app));
+  hits.askFor(selected(), null);
+}
+
+/** Search in one session; its page shows the hit, or its record where the hit is in no turn. */
+function searchIn(app: App, session: SessionSummary, openPage: Open): void {
+  const open: Open = (each, hit) => (hit.turn === null ? recordOf(app) : openPage)(each, hit);
+  const title = `Search in “${harmless(cut(subject(session), 40))}”`;
+  new HitPicker(app, title, WHAT, open).askFor(selected(), session.sessionId);
 }
 
 /** Show which turns of which sessions read or changed a file. */
 async function showFile(app: App, file: vscode.Uri): Promise<void> {
   const text = await pathForSessions(file);
-  const hits = new HitPicker(app, "Sessions of This File");
-  hits.picker.placeholder = "The turns that read or changed it";
-  hits.soon({ text, kind: "file" });
+  const about = "The turns that read or changed it";
+  const hits = new HitPicker(app, "Sessions of This File", about, recordOf(app));
+  hits.soon({ text, kind: "file", sessionId: null });
   hits.picker.show();
 }
 
@@ -75,18 +92,19 @@ class HitPicker {
   #timer: NodeJS.Timeout | undefined;
   #stop: vscode.CancellationTokenSource | null = null;
 
-  constructor(app: App, title: string) {
+  constructor(app: App, title: string, about: string, open: Open) {
     this.#app = app;
     this.#title = this.picker.title = title;
+    this.picker.placeholder = about;
     // Hits stay in their order; the editors that we support know this setting, their types do not.
     Object.assign(this.picker, { sortByLabel: false });
     this.picker.keepScrollPosition = true;
     this.picker.onDidAccept(() => {
       const [chosen] = this.picker.activeItems;
-      this.#open(chosen?.hit, (hit) => app.documents.openRecord(hit, `#${hit.seq}`));
+      this.#open(chosen?.hit, open);
     });
     this.picker.onDidTriggerItemButton(({ item }) => {
-      this.#open(item.hit, async (hit, session) => {
+      this.#open(item.hit, async (session, hit) => {
         const { turnId, turn: number } = hit;
         if (turnId !== null && number !== null) {
           const place = placeOfTurn(hit.sessionId, { turnId, number });
@@ -98,6 +116,14 @@ class HitPicker {
       this.#cancel();
       this.picker.dispose();
     });
+  }
+
+  /** Let a text be typed, and search for it meanwhile. */
+  askFor(first: string, sessionId: string | null): void {
+    this.picker.onDidChangeValue((text) => this.soon({ text, kind: null, sessionId }));
+    this.picker.value = first;
+    this.soon({ text: first, kind: null, sessionId });
+    this.picker.show();
   }
 
   /** Search in a moment, and no longer for what was asked before. */
@@ -117,7 +143,7 @@ class HitPicker {
     let rows: readonly SearchRow[] = [];
     const found = (items: readonly SearchHit[]) => {
       const last = rows.findLast((row) => row.kind === "hit");
-      const of = last?.kind === "hit" ? last.hit.sessionId : null;
+      const of = last?.kind === "hit" ? last.hit.sessionId : asked.sessionId;
       rows = [...rows, ...searchRows(items, asked.text, of, Date.now())];
       this.#show(rows.map(itemOf), `${searchCount(rows, false)}, searching`);
     };
@@ -151,15 +177,12 @@ class HitPicker {
     this.picker.title = standing === "" ? this.#title : `${this.#title}: ${standing}`;
   }
 
-  #open(
-    hit: SearchHit | undefined,
-    show: (hit: SearchHit, session: SessionSummary) => Promise<void>,
-  ): void {
+  #open(hit: SearchHit | undefined, show: Open): void {
     if (hit !== undefined) {
       this.picker.hide();
       void onSession(this.#app, async (session) => {
         this.#app.following.choose(session);
-        await show(hit, session);
+        await show(session, hit);
       })({ sessionId: hit.sessionId });
     }
   }
@@ -181,23 +204,23 @@ function itemOf(row: SearchRow): Item {
   return { label, description, iconPath, buttons, hit, alwaysShow: true };
 }
 
-let asked = 0;
+let searches = 0;
 
 /** Send a search; `found` gets the hits of each session as they are found. */
 async function hitsOf(
   server: Server,
-  { text, kind }: Asked,
+  asked: Asked,
   token: vscode.CancellationToken,
   found: (items: readonly SearchHit[]) => void,
 ): Promise<SearchAnswer> {
-  asked += 1;
-  const partialResultToken = `search-${asked}`;
+  searches += 1;
+  const partialResultToken = `search-${searches}`;
   const rest = { cwd: null, archived: false, limit: MOST, workDoneToken: null };
   const listening = server.client?.onProgress(PARTS, partialResultToken, ({ items }) =>
     found(items),
   );
   try {
-    const params = { text, kind, ...rest, partialResultToken };
+    const params = { ...asked, ...rest, partialResultToken };
     return await server.request(SearchRequest, params, token);
   } finally {
     listening?.dispose();

@@ -7,12 +7,12 @@ import { resume } from "./compaction.ts";
 import { onTurn } from "./markers.ts";
 import { titleOf } from "./model/branches.ts";
 import { type Checkpoint, checkpointNodes } from "./model/checkpoint.ts";
-import { lineageRows } from "./model/lineage.ts";
+import { lineagePicture } from "./model/lineage.ts";
 import { labelOf } from "./model/markers.ts";
 import type { FromPage } from "./model/pages.ts";
 import {
-  eventName,
   keptLists,
+  pageEvent,
   pageRows,
   type SessionPageState,
   type SessionView,
@@ -25,8 +25,11 @@ import {
   BranchesRequest,
   DigestRequest,
   LineageRequest,
+  type Loss,
+  LossesRequest,
   MarksRequest,
   NotesRequest,
+  type SearchHit,
   SessionRequest,
   type SessionSummary,
   ShowRequest,
@@ -48,17 +51,45 @@ export function sessionPages(app: App, extension: vscode.Uri): SessionTabs<Sessi
   });
 }
 
+/** A second click on a row within this time makes both a double click. */
+const DOUBLE_MS = 500;
+
 export function sessionPageCommands(app: App, pages: SessionTabs<SessionPageState>): Commands {
+  let clicked = { id: "", at: 0 };
   return {
     openSessionPage: onSession(app, async (session) => {
-      const { sessionId } = session;
-      pages.open(cut(subject(session), 40), { sessionId, turn: null });
+      openPage(pages, session);
     }),
+    // A click brings a session into view; a double click opens it.
+    clickSession: (session: SessionSummary) => {
+      const { sessionId: id } = session;
+      const at = Date.now();
+      const isSecond = clicked.id === id && at - clicked.at < DOUBLE_MS;
+      clicked = { id: isSecond ? "" : id, at };
+      if (isSecond) {
+        openPage(pages, session);
+      }
+    },
+  };
+}
+
+function openPage(pages: SessionTabs<SessionPageState>, session: SessionSummary): Page {
+  const { sessionId } = session;
+  return pages.open(cut(subject(session), 40), { sessionId, turn: null });
+}
+
+/** Show what a search found in the page of its session. */
+export function openAtHit(pages: SessionTabs<SessionPageState>) {
+  return async (session: SessionSummary, { turn, seq }: SearchHit): Promise<void> => {
+    const page = openPage(pages, session);
+    if (turn !== null) {
+      page.sendBehind({ kind: "place", turn, seq });
+    }
   };
 }
 
 /** What is asked for last; meanwhile the page shows what it was before. */
-type Below = Pick<SessionView, "digest" | "lineage">;
+type Below = Pick<SessionView, "digest" | "lineage"> & { readonly losses: readonly Loss[] | null };
 
 class SessionPage {
   readonly page: Page;
@@ -66,7 +97,7 @@ class SessionPage {
   readonly #sessionId: string;
   readonly #loads = new Newest();
   #session: SessionSummary | null = null;
-  #below: Below = { digest: null, lineage: [] };
+  #below: Below = { digest: null, lineage: null, losses: null };
 
   constructor(
     app: App,
@@ -151,6 +182,8 @@ class SessionPage {
           return await resume(this.#app, session);
         case "compact":
           return await run("compactSession", this.#sessionId);
+        case "search":
+          return await run("searchInSession", this.#sessionId);
         case "goTo":
           return await run("openSessionPage", message.sessionId);
         default:
@@ -165,10 +198,10 @@ class SessionPage {
     try {
       await answering(this.#app.server);
       // The picture comes first: digest and lineage take longer.
-      const view = await this.#view();
-      this.#show(view, isNewest);
+      const viewWith = await this.#view();
+      this.#show(viewWith(this.#below), isNewest);
       this.#below = await this.#askBelow();
-      this.#show({ ...view, ...this.#below }, isNewest);
+      this.#show(viewWith(this.#below), isNewest);
     } catch (error) {
       if (isNewest()) {
         this.page.complain(errorText(error), true);
@@ -192,14 +225,15 @@ class SessionPage {
   async #askBelow(): Promise<Below> {
     const { server } = this.#app;
     const sessionId = this.#sessionId;
-    const [digest, lineage] = await Promise.all([
+    const [digest, lineage, losses] = await Promise.all([
       server.request(DigestRequest, { sessionId, turnId: null, tokens: null }),
       server.request(LineageRequest, { sessionId }),
+      this.#session?.compactions === 0 ? null : server.request(LossesRequest, { sessionId }),
     ]);
-    return { digest, lineage: lineageRows(lineage) };
+    return { digest, lineage: lineagePicture(lineage), losses: losses?.items ?? null };
   }
 
-  async #view(): Promise<SessionView> {
+  async #view(): Promise<(below: Below) => SessionView> {
     const { server } = this.#app;
     const sessionId = this.#sessionId;
     const [detail, timeline, shown, notes, marks, branches] = await Promise.all([
@@ -219,26 +253,26 @@ class SessionPage {
         (branch) => [branch.sessionId, titleOf(branch.title, branch.sessionId)] as const,
       ),
     ]);
-    return {
+    return ({ digest, lineage, losses }) => ({
       kind: "session",
       sessionId,
-      name: cut(subject(summary), 120),
+      name: cut(subject(summary), 80),
       about: dotted(
         summary.live ? "running" : "",
         plain(summary.model ?? ""),
         folderName(plain(summary.cwd ?? "")),
       ),
       rows: pageRows(timeline.turns, detail.turns, timeline.merged),
-      events: timeline.events.map((event) => ({
-        ...event,
-        name: eventName(event, labels.get(event.id ?? "") ?? ""),
-      })),
+      events: timeline.events.map((event) =>
+        pageEvent(event, labels.get(event.id ?? "") ?? "", losses),
+      ),
       merged: timeline.merged,
       window: summary.contextWindow,
       trigger: summary.contextWindow === null ? null : detail.budget.trigger,
-      ...this.#below,
+      digest,
+      lineage,
       kept: keptLists(checkpointNodes(checkpoint, notes.items, summary, Date.now())),
-    };
+    });
   }
 }
 

@@ -405,6 +405,8 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
       const hasMore = node.children.length > 0 || hasBelow(node.session);
       const item = treeItem(id, row, hasMore ? Collapsed : None);
       item.contextValue = standsFor(node.session);
+      const command = "codexCheckpoints.clickSession";
+      item.command = { command, title: "Bring the Session into View", arguments: [node.session] };
       return item;
     }
     case "marker": {

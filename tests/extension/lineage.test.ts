@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lineageRows } from "../../extension/src/model/lineage.ts";
+import { lineagePicture } from "../../extension/src/model/lineage.ts";
 import type { LineageNode } from "../../extension/src/protocol.ts";
 
 function node(id: string, parent: string | null, at: string, to: string): LineageNode {
@@ -19,47 +19,69 @@ function node(id: string, parent: string | null, at: string, to: string): Lineag
   };
 }
 
+const START = Date.parse("2026-11-20T10:00:00Z");
 const hour = (number: number) => `2026-11-20T${number}:00:00.000Z`;
 
+const minutes = (number: number) => new Date(START + number * 60_000).toISOString();
+
+const tree = (sessionId: string, nodes: readonly LineageNode[]) =>
+  lineagePicture({ sessionId, root: "a", nodes, circles: [], omitted: 0 });
+
 test("each session is a line from its beginning to its last record, on one axis", () => {
-  const nodes = [node("a", null, hour(10), hour(14)), node("b", "a", hour(12), hour(18))];
+  const { rows, began, ended } = tree("b", [
+    node("a", null, hour(10), hour(14)),
+    node("b", "a", hour(12), hour(18)),
+  ]);
 
-  const rows = lineageRows({ sessionId: "b", root: "a", nodes, circles: [], omitted: 0 });
-
+  const [a, b] = rows;
+  assert.ok(a !== undefined && b !== undefined);
+  assert.deepEqual([a.from, b.to, b.parent], [0, 1, 0]);
+  assert.ok(a.from < b.from && b.from < a.to && a.to < b.to);
+  assert.deepEqual([began, ended], [hour(10), hour(18)]);
   assert.deepEqual(
-    rows.map(({ from, to, parent }) => [from, to, parent]),
+    rows.map(({ name, standing }) => [name, standing]),
     [
-      [0, 0.5, null],
-      [0.25, 1, 0],
+      ["About a", ""],
+      ["About b", "this session"],
     ],
   );
-  assert.deepEqual(
-    rows.map(({ name, isHere }) => [name, isHere]),
-    [
-      ["About a", false],
-      ["About b", true],
-    ],
-  );
+});
+
+test("what happened within a minute is seen beside a pause of days", () => {
+  const { rows } = tree("a", [
+    node("a", null, minutes(0), minutes(1)),
+    node("b", "a", minutes(10_000), minutes(10_001)),
+  ]);
+
+  assert.ok(rows.every(({ from, to }) => to - from > 0.05));
+});
+
+test("a branch tells how it was made, and where it left", () => {
+  const left = node("b", "a", hour(12), hour(18));
+  const link = left.link && { ...left.link, afterTurn: 2 };
+  const [, row] = tree("a", [node("a", null, hour(10), hour(14)), { ...left, link }]).rows;
+
+  assert.deepEqual([row?.made, row?.source], ["forked after turn 2", "About a"]);
 });
 
 test("a session that is gone stands where its child left it, and does not open", () => {
   const gone = { ...node("a", null, hour(10), hour(10)), available: false, windows: [] };
   const nodes = [{ ...gone, updatedAt: null }, node("b", "a", hour(12), hour(13))];
 
-  const [first, second] = lineageRows({
-    ...{ sessionId: "b", root: "a", circles: [], omitted: 0 },
-    nodes,
-  });
+  const [first, second] = tree("b", nodes).rows;
 
   assert.deepEqual([first?.opens, first?.isThere, first?.from], [false, false, 0]);
+  assert.equal(first?.standing, "no longer here");
   assert.equal(second?.parent, 0);
 });
 
-test("of a large tree the first sessions are drawn, and the one that is shown", () => {
-  const many = Array.from({ length: 100 }, (_, at) => node(`s${at}`, null, hour(10), hour(11)));
+test("of a large tree the first sessions are drawn and the one that is shown, and this is said", () => {
+  const nodes = Array.from({ length: 100 }, (_, at) => node(`s${at}`, null, hour(10), hour(11)));
+  const asked = { sessionId: "s90", root: "s0", nodes, circles: [{}], omitted: 7 };
 
-  const rows = lineageRows({ sessionId: "s90", root: "s0", nodes: many, circles: [], omitted: 0 });
+  const { rows, left } = lineagePicture(asked);
 
   assert.equal(rows.length, 61);
   assert.equal(rows.at(-1)?.isHere, true);
+  assert.equal(left, "46 more sessions · 1 link leads in a circle");
 });

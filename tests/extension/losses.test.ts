@@ -7,36 +7,10 @@ import {
   lossWords,
   windowRow,
 } from "../../extension/src/model/compaction.ts";
-import type { Loss, Offer, Window } from "../../extension/src/protocol.ts";
-import { session } from "./values.ts";
+import type { Offer, Window } from "../../extension/src/protocol.ts";
+import { loss, session } from "./values.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");
-
-function loss(some: Partial<Loss>): Loss {
-  return {
-    number: 1,
-    windowId: "w1",
-    openedAtSeq: 40,
-    openedAt: "2026-11-20T11:00:00.000Z",
-    trigger: "mid_turn",
-    strategy: "local",
-    counts: true,
-    sealed: false,
-    taskPresent: true,
-    task: { text: "Fix the shop", ref: "u1", seq: 3, lost: false },
-    openPlanSteps: [],
-    editedFiles: [],
-    failingCommands: [],
-    notListed: 0,
-    reads: 0,
-    rereadsUnchanged: 0,
-    bytes: 0,
-    rereads: [],
-    loop: false,
-    loopOver: [],
-    ...some,
-  };
-}
 
 const MUCH = loss({
   openPlanSteps: [

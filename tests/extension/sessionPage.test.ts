@@ -3,18 +3,23 @@ import { test } from "node:test";
 import { fromPage } from "../../extension/src/model/pages.ts";
 import {
   areaPath,
+  chosenIn,
   eventsOf,
   heightOf,
+  numbered,
   type PageRow,
+  pageEvent,
   pageRows,
   patchLines,
   sessionPageState,
   spoken,
   spokenTurn,
+  stepOf,
   turnName,
   turnText,
 } from "../../extension/src/model/sessionPage.ts";
 import type { TimelineTurn, TurnEntry } from "../../extension/src/protocol.ts";
+import { loss } from "./values.ts";
 
 function row(turn: number, more: Partial<TimelineTurn> = {}): TimelineTurn {
   const times = { startedAt: "2026-11-20T10:00:00.000Z", endedAt: null };
@@ -31,20 +36,24 @@ function turn(number: number): TurnEntry {
 const single = (more: Partial<TimelineTurn>): PageRow =>
   pageRows([row(1, more)], [turn(1)], 1)[0] as PageRow;
 
-test("a row of several turns is named by both ends, and acts on the last", () => {
+test("a row of several turns is named by both ends, and each of them can be chosen", () => {
   const turns = Array.from({ length: 8 }, (_, at) => turn(at + 1));
 
   const rows = pageRows([row(1), row(4), row(7)], turns, 3);
 
   assert.deepEqual(rows.map(turnName), ["Turns 1–3", "Turns 4–6", "Turns 7–8"]);
   assert.deepEqual(
-    rows.map(({ turnId }) => turnId),
-    ["t3", "t6", "t8"],
+    rows.map(({ turns }) => turns.map(({ turnId }) => turnId)),
+    [
+      ["t1", "t2", "t3"],
+      ["t4", "t5", "t6"],
+      ["t7", "t8"],
+    ],
   );
-  assert.deepEqual(
-    rows.map(({ task }) => task),
-    ["Ask 1", "Ask 4", "Ask 7"],
-  );
+  const [, second] = rows;
+  assert.ok(second !== undefined);
+  assert.deepEqual(chosenIn(second, 5), { turn: 5, turnId: "t5", task: "Ask 5" });
+  assert.equal(chosenIn(second, null).turn, 6);
 });
 
 test("a turn is told in one sentence without what did not happen", () => {
@@ -64,7 +73,8 @@ test("a turn is told in one sentence without what did not happen", () => {
 });
 
 test("a screen reader hears the events of a turn with it", () => {
-  const event = { kind: "marker", turn: 1, seq: 10, at: null, id: "m", name: "Marker “a”." };
+  const marker = { kind: "marker", turn: 1, seq: 10, at: null, id: "m" };
+  const event = pageEvent(marker, "a", null);
 
   assert.equal(spokenTurn(single({}), [event]), "Turn 1: Ask 1 Answered, 1 call. Marker “a”.");
   assert.deepEqual(
@@ -76,11 +86,60 @@ test("a screen reader hears the events of a turn with it", () => {
   );
 });
 
-test("the picture is as high as the window, unless hardly any of it was in use", () => {
+test("the picture is as high as the window, or a tenth of it while no more was in use", () => {
   assert.equal(heightOf([single({ contextTokens: 100 })], 1000), 100);
-  assert.equal(heightOf([single({ contextTokens: 300 })], 1000), 1000);
+  assert.equal(heightOf([single({ contextTokens: 101 })], 1000), 1000);
   assert.equal(heightOf([single({ contextTokens: 3000 })], 1000), 3000);
+  assert.equal(heightOf([single({ contextTokens: 30 })], null), 30);
   assert.equal(heightOf([], null), 1);
+});
+
+test("round numbers of turns stand below the picture, with room between them", () => {
+  const rows = (count: number, merged: number) => {
+    const turns = Array.from({ length: count }, (_, at) => turn(at + 1));
+    const starts = Array.from({ length: Math.ceil(count / merged) }, (_, at) =>
+      row(at * merged + 1),
+    );
+    return pageRows(starts, turns, merged);
+  };
+
+  assert.deepEqual(numbered([], 900), []);
+  assert.deepEqual(numbered(rows(2, 1), 900), [1, 2]);
+  assert.deepEqual(numbered(rows(40, 1), 900), [1, 5, 10, 15, 20, 25, 30, 35, 40]);
+  assert.deepEqual(numbered(rows(40, 1), 240), [1, 10, 20, 30, 40]);
+  assert.deepEqual(numbered(rows(2000, 5), 300), [1, 500, 1000, 1500, 2000]);
+});
+
+test("a compaction says what it lost, as soon as that is known", () => {
+  const event = { kind: "compaction", turn: 1, seq: 10, at: null, id: "w" };
+  const named = { text: "Fix it", ref: null, seq: 1 };
+  const step = { text: "Read it", ref: null, seq: 2 };
+  const lost = loss({
+    openedAtSeq: 10,
+    task: { ...named, lost: true },
+    openPlanSteps: [
+      { ...step, lost: true },
+      { ...step, lost: false },
+    ],
+  });
+
+  const told = pageEvent(event, "", [loss({ openedAtSeq: 9 }), lost]);
+
+  assert.equal(told.name, "Compacted: a new context window begins · 2 lost.");
+  assert.deepEqual(told.lost, ["Last request: Fix it", "Open steps of the plan: Read it"]);
+  assert.deepEqual(pageEvent(event, "", null).lost, []);
+  assert.deepEqual(pageEvent({ ...event, kind: "marker" }, "a", [lost]).lost, []);
+  assert.match(pageEvent(event, "", [loss({ openedAtSeq: 10 })]).name, /nothing known to be lost/);
+});
+
+test("a record is found in its step, a call in the step of its output", () => {
+  const step = { kind: "command", text: "", printed: "", about: "", hasFailed: false } as const;
+  const steps = ["#1", "#3", "#7"].map((ref) => ({ ...step, ref }));
+
+  assert.deepEqual(
+    [1, 2, 3, 7, 8].map((seq) => stepOf(steps, seq)),
+    [0, 1, 1, 2, -1],
+  );
 });
 
 test("a turn without a report stays as full as the one before", () => {

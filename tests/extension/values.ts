@@ -2,7 +2,7 @@
 
 import type { Checkpoint } from "../../extension/src/model/checkpoint.ts";
 
-import type { Note, SessionSummary } from "../../extension/src/protocol.ts";
+import type { Loss, Note, SessionSummary } from "../../extension/src/protocol.ts";
 
 /** A session like any other, but for what is said. */
 export function session(some: Partial<SessionSummary>): SessionSummary {
@@ -78,6 +78,33 @@ export function note(some: Partial<Note>): Note {
     turnId: "t1",
     acceptedAt: "2026-11-20T10:00:00.000Z",
     evicted: false,
+    ...some,
+  };
+}
+
+/** What a compaction lost: nothing, unless `some` says otherwise. */
+export function loss(some: Partial<Loss>): Loss {
+  return {
+    number: 1,
+    windowId: "w1",
+    openedAtSeq: 40,
+    openedAt: "2026-11-20T11:00:00.000Z",
+    trigger: "mid_turn",
+    strategy: "local",
+    counts: true,
+    sealed: false,
+    taskPresent: true,
+    task: { text: "Fix the shop", ref: "u1", seq: 3, lost: false },
+    openPlanSteps: [],
+    editedFiles: [],
+    failingCommands: [],
+    notListed: 0,
+    reads: 0,
+    rereadsUnchanged: 0,
+    bytes: 0,
+    rereads: [],
+    loop: false,
+    loopOver: [],
     ...some,
   };
 }

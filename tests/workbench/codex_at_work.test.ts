@@ -5,9 +5,11 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { Locator } from "playwright-core";
 import { CodexAtWork, STEPS, TASK } from "./codex_at_work.ts";
 import { Lab } from "./lab.ts";
-import { shows, step, Workbench } from "./workbench.ts";
+import { inFront } from "./pages.ts";
+import { atOnce, shows, step, Workbench } from "./workbench.ts";
 
 /** The hash of a file of the project as it lies there now. */
 function hashOf(lab: Lab, name: string): string {
@@ -97,5 +99,75 @@ test("what Codex does and what is typed in the editor shows within two seconds",
     await codex.end();
     await shows(workbench.status.and(workbench.page.getByLabel("Codex session in view")));
     await shows(workbench.sessions.getByRole("treeitem", { name: `${TASK}, now` }));
+  });
+});
+
+test("the page of a session shows each step of Codex within a second, and nothing moves", async (t) => {
+  const lab = new Lab({ forCodex: true });
+  const codex = await CodexAtWork.prepare(t, lab);
+  // So low that the page has to be scrolled.
+  const workbench = await Workbench.open(t, lab, { size: { width: 1200, height: 560 } });
+  const front = inFront(workbench.page);
+  const steps = front.locator(".steps > li");
+  const turn = front.getByRole("region", { name: "The chosen turn" });
+  const first = steps.first().getByRole("button");
+  const follows = async (...what: readonly Locator[]) => {
+    const soon = atOnce(1_000);
+    await Promise.all(what.map((each) => shows(each, soon)));
+  };
+  const place = () =>
+    first.evaluate((each) => ({
+      top: Math.round(each.getBoundingClientRect().top),
+      focused: each === document.activeElement,
+      scrolled: window.scrollY > 0,
+      isFirst: "marked" in each,
+    }));
+  await workbench.showCheckpoints();
+
+  await step(t, "it opens as Codex begins, with a double click on the session", async () => {
+    await codex.begin();
+    const row = workbench.sessions.getByRole("treeitem", { name: `${TASK}, running` });
+    await row.getByText(TASK).dblclick();
+    await turn.getByText(TASK).waitFor();
+    await steps.filter({ hasText: TASK }).waitFor();
+  });
+
+  await step(t, "a person reads in the middle of it", async () => {
+    await first.focus();
+    await first.evaluate((each) => {
+      Object.assign(each, { marked: true });
+      const behind = document.createElement("p");
+      behind.style.height = "100vh"; // else there would be nothing to scroll yet
+      document.body.append(behind);
+      window.scrollTo(0, each.getBoundingClientRect().top - 100);
+    });
+  });
+  const before = await place();
+  assert.deepEqual(before, { ...before, focused: true, scrolled: true, isFirst: true });
+
+  const tells: readonly [says: string, ...what: Locator[]][] = [
+    ["the plan appears", front.getByText(STEPS[0] as string)],
+    ["the file that it reads appears", steps.filter({ hasText: "cat calc/core.py" })],
+    [
+      "the files that it changes appear",
+      steps.filter({ hasText: "Update File: calc/core.py" }),
+      turn.getByText("2 files changed"),
+    ],
+    ["the command that counts appears", steps.filter({ hasText: "wc -l" })],
+    ["the plan is done", front.getByText("3 of 3 done")],
+  ];
+  for (const [says, ...what] of tells) {
+    await step(t, `${says}, and nothing moves`, async () => {
+      await codex.goOn();
+      await follows(...what);
+      assert.deepEqual(await place(), before);
+    });
+  }
+
+  await step(t, "the end appears, and nothing moves", async () => {
+    await codex.end();
+    await follows(turn.getByText(/^Answered/), steps.filter({ hasText: "Fixed." }));
+    assert.deepEqual(await place(), before);
+    await workbench.screenshot("session page after codex");
   });
 });

@@ -30,6 +30,9 @@ function turns(): readonly Exchange[] {
   });
 }
 
+/** The first turn that Codex compacted behind. */
+const COMPACTED = turns().findIndex(({ compacted }) => compacted) + 2;
+
 test("a session is seen at a glance, and each of its turns is at hand", async (t) => {
   const lab = new Lab();
   lab.write("shop.py", "price = 1\n");
@@ -47,27 +50,38 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
   const front = inFront(page);
   const slider = front.getByRole("slider", { name: "Context by turn" });
   const turn = front.getByRole("region", { name: "The chosen turn" });
+  const chooseTurn = async (number: number) => {
+    await slider.focus();
+    await page.keyboard.press("Home");
+    for (let at = 1; at < number; at++) {
+      await page.keyboard.press("ArrowRight");
+    }
+  };
   await workbench.showCheckpoints();
 
-  await step(t, "it opens from its row, at the newest turn", async () => {
-    const row = workbench.sessions.getByRole("treeitem", { name: /price list faster|shop faster/ });
-    await workbench.menu(row.first(), "Open Session Page");
-    await turn.getByRole("heading", { name: "Turn 40" }).waitFor();
-    await turn.getByText("Step 40: make the price list faster").waitFor();
-    await front.getByRole("heading", { name: "Plan" }).waitFor();
-  });
+  await step(
+    t,
+    "a click brings it into view, a double click opens it at the newest turn",
+    async () => {
+      const row = workbench.sessions.getByRole("treeitem", {
+        name: /price list faster|shop faster/,
+      });
+      await row.first().getByText("Make the shop faster").click();
+      await workbench.checkpoint.getByRole("treeitem", { name: /^Plan/ }).waitFor();
+      assert.equal(await page.locator("iframe.webview").count(), 0);
+      await row.first().getByText("Make the shop faster").dblclick();
+      await turn.getByRole("heading", { name: "Turn 40" }).waitFor();
+      await turn.getByText("Step 40: make the price list faster").waitFor();
+      await front.getByRole("heading", { name: "Plan" }).waitFor();
+    },
+  );
 
   await step(t, "it is for everybody, in each theme", () =>
     isForEverybody(workbench, "session page"),
   );
 
   await step(t, "the arrows go from turn to turn, and a click chooses one", async () => {
-    await slider.focus();
-    await page.keyboard.press("Home");
-    await turn.getByRole("heading", { name: "Turn 1", exact: false }).waitFor();
-    for (let at = 1; at < 12; at++) {
-      await page.keyboard.press("ArrowRight");
-    }
+    await chooseTurn(12);
     await turn.getByText("Marker “before the cache”.").waitFor();
     assert.match((await slider.getAttribute("aria-valuetext")) ?? "", /^Turn 12: Step 12/);
     const chart = await front.locator(".chart").boundingBox();
@@ -79,11 +93,7 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
   });
 
   await step(t, "the conversation of the chosen turn stands below, with exit codes", async () => {
-    await slider.focus();
-    await page.keyboard.press("Home");
-    for (let at = 1; at < 6; at++) {
-      await page.keyboard.press("ArrowRight");
-    }
+    await chooseTurn(6);
     const steps = front.locator(".steps > li");
     await steps.filter({ hasText: "Step 6: make the price list faster" }).waitFor();
     await steps.filter({ hasText: "make check" }).getByText("exit code 1").waitFor();
@@ -92,10 +102,55 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
     await page.keyboard.press("End");
   });
 
+  await step(t, "a compaction says what it lost, in its turn and in a document", async () => {
+    await chooseTurn(COMPACTED);
+    await turn.getByText(/^Compacted: a new context window begins · \d+ lost/).waitFor();
+    await turn.getByText("Open steps of the plan: Measure it").waitFor();
+    await isForEverybody(workbench, "what a compaction lost");
+    await front.getByRole("button", { name: "What Was Lost" }).click();
+    await workbench.editor("codex-checkpoints://losses").getByText("Window").first().waitFor();
+    await page.keyboard.press("ControlOrMeta+W");
+  });
+
+  await step(t, "a search finds in this session alone, and a hit opens its turn", async () => {
+    const picker = page.locator(".quick-input-widget:visible");
+    await front.getByRole("button", { name: "Search in This Session…" }).focus();
+    await page.keyboard.press("Enter");
+    await picker.locator("input").fill("s/15/x");
+    await picker
+      .locator(".quick-input-title")
+      .getByText(/“.*”: 1 hit$/)
+      .waitFor();
+    await page.keyboard.press("Enter");
+    await turn.getByRole("heading", { name: "Turn 17" }).waitFor();
+    const found = front.locator(".steps > li").filter({ hasText: "s/15/x" });
+    await found.waitFor();
+    assert.equal(await found.evaluate((each) => each.contains(document.activeElement)), true);
+    await workbench.command("Codex Checkpoints: Search in This Session…");
+    await picker.locator("input").fill("frankincense");
+    await picker.locator(".quick-input-title").getByText("nothing found").waitFor();
+    await page.keyboard.press("Escape");
+  });
+
+  await step(t, "who wants no movement gets none", async () => {
+    const moving = await front.locator("body").evaluate(
+      (body) =>
+        [...body.querySelectorAll("*")].filter((each) => {
+          const { animationDuration, transitionDuration, scrollBehavior } = getComputedStyle(each);
+          const still = animationDuration === "0s" && transitionDuration === "0s";
+          return !still || scrollBehavior === "smooth";
+        }).length,
+    );
+    assert.equal(moving, 0);
+  });
+
   await step(t, "its table says the same in words", async () => {
     await front.getByRole("heading", { name: "All turns" }).click();
     const rows = front.getByRole("table", { name: "All turns" }).getByRole("row");
     assert.equal(await rows.count(), 41);
+    const cells = await rows.nth(12).getByRole("cell").allTextContents();
+    assert.deepEqual([cells[0], cells.at(-1)], ["12", "Marker “before the cache”."]);
+    assert.match(await rows.nth(COMPACTED).innerText(), /Compacted: a new context window begins/);
     await front.getByRole("heading", { name: "All turns" }).click();
   });
 
@@ -127,7 +182,7 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
       .getByRole("tab", { name: /before the cache/ })
       .first()
       .waitFor();
-    await inFront(page).getByText("this session").waitFor();
+    await inFront(page).locator(".lineage").getByText("this session").waitFor();
     await page.keyboard.press("ControlOrMeta+W");
   });
 

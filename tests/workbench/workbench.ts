@@ -68,10 +68,10 @@ const OPENED_MS = 4_000;
 /** How long the last workbench took to open, as a measure of the machine and of its other work. */
 let opened = 0;
 
-/** The time in which something must show here and now. */
-function atOnce(): number {
+/** The time in which something must show here and now; `time` is that of a machine at rest. */
+export function atOnce(time = AT_ONCE_MS): number {
   const [load = 0] = loadavg();
-  return AT_ONCE_MS * Math.max(1, load / availableParallelism(), opened / OPENED_MS);
+  return time * Math.max(1, load / availableParallelism(), opened / OPENED_MS);
 }
 
 /** Wait until something is there to be seen. */

@@ -109,7 +109,7 @@ function edgeWords(node: LineageNode, titles: ReadonlyMap<string, string>): stri
 }
 
 /** Behind which turn of its parent a session begins. */
-function turnWords({ kind, afterTurn }: LineageLink): string {
+export function turnWords({ kind, afterTurn }: LineageLink): string {
   if (afterTurn === null) {
     return "";
   }
@@ -119,7 +119,10 @@ function turnWords({ kind, afterTurn }: LineageLink): string {
   return afterTurn === 0 ? " before turn 1" : ` after turn ${afterTurn}`;
 }
 
-function standingOf(session: { readonly available: boolean; readonly archived: boolean }): string {
+export function standingOf(session: {
+  readonly available: boolean;
+  readonly archived: boolean;
+}): string {
   if (!session.available) {
     return "no longer here";
   }

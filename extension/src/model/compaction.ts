@@ -185,19 +185,9 @@ function lossText(loss: Loss): string {
     wordsFor(loss.strategy),
     utcTime(plain(loss.openedAt ?? "")),
   );
-  const task = loss.task === null ? [] : [{ ...loss.task, name: loss.task.text }];
-  const steps = loss.openPlanSteps.map((step) => ({ ...step, name: step.text }));
-  const files = loss.editedFiles.map((file) => ({ ...file, name: `${file.change} ${file.uri}` }));
-  const commands = loss.failingCommands.map((each) => ({
-    ...each,
-    name: dotted(each.command, each.exitCode === null ? "" : `exit code ${each.exitCode}`),
-  }));
   const more = `${loss.notListed} more are`;
   const lists = [
-    list("Last request", task),
-    list("Open steps of the plan", steps),
-    list("Changed files", files),
-    list("Commands that failed", commands),
+    ...partsOf(loss).map(([title, parts]) => list(title, parts)),
     loss.notListed > 0 ? [`${counted(loss.notListed, "1 more is", more)} not listed.`] : [],
     rereadLines(loss),
   ];
@@ -205,6 +195,30 @@ function lossText(loss: Loss): string {
   const body = lists.filter((lines) => lines.length > 0).map((lines) => lines.join("\n"));
   return [title, "─".repeat(60), ...(loss.sealed ? [sealed, ""] : []), body.join("\n\n")].join(
     "\n",
+  );
+}
+
+/** What stood before a compaction, by kind. */
+function partsOf(loss: Loss): readonly (readonly [title: string, parts: readonly Kept[]])[] {
+  const task = loss.task === null ? [] : [{ ...loss.task, name: loss.task.text }];
+  const steps = loss.openPlanSteps.map((step) => ({ ...step, name: step.text }));
+  const files = loss.editedFiles.map((file) => ({ ...file, name: `${file.change} ${file.uri}` }));
+  const commands = loss.failingCommands.map((each) => ({
+    ...each,
+    name: dotted(each.command, each.exitCode === null ? "" : `exit code ${each.exitCode}`),
+  }));
+  return [
+    ["Last request", task],
+    ["Open steps of the plan", steps],
+    ["Changed files", files],
+    ["Commands that failed", commands],
+  ];
+}
+
+/** What a compaction lost, a line for each. */
+export function lostNames(loss: Loss): readonly string[] {
+  return partsOf(loss).flatMap(([title, parts]) =>
+    parts.filter(({ lost }) => lost === true).map(({ name }) => `${title}: ${plain(name)}`),
   );
 }
 

@@ -37,6 +37,7 @@ export interface Quoted {
 }
 
 export interface Part {
+  readonly section: string;
   readonly title: string;
   readonly why: string;
   readonly tokens: number;
@@ -61,6 +62,7 @@ export function digestParts(now: SessionDigest, usual: SessionDigest): readonly 
     const whys = new Set(records.map(({ why }) => why));
     const [why = ""] = whys.size === 1 ? whys : [];
     return {
+      section,
       title: sectionTitle(section),
       why,
       tokens: here.reduce((sum, line) => sum + line.tokens, 0),

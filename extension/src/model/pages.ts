@@ -10,7 +10,13 @@ import {
   readMode,
   readOptions,
 } from "./restore.ts";
-import { type Conversation, readAction, type SessionView, type TurnAction } from "./sessionPage.ts";
+import {
+  type Conversation,
+  type PagePlace,
+  readAction,
+  type SessionView,
+  type TurnAction,
+} from "./sessionPage.ts";
 
 /** An error with the buttons that mend it; `again` means that the page shows nothing current. */
 export interface Trouble {
@@ -20,12 +26,19 @@ export interface Trouble {
   readonly remedies: readonly Remedy[];
 }
 
-export type ToPage = Preview | Details | CompactionView | SessionView | Conversation | Trouble;
+export type ToPage =
+  | Preview
+  | Details
+  | CompactionView
+  | SessionView
+  | Conversation
+  | PagePlace
+  | Trouble;
 
 /** A message of a page: `ready` when it takes messages, `options` to keep for its next load. */
 export type FromPage =
   | { readonly kind: "ready" | "again" | "cancel" | "resume" | "compare" | "compact" }
-  | { readonly kind: "diff" | "copy" | "losses" }
+  | { readonly kind: "diff" | "copy" | "losses" | "search" }
   | { readonly kind: "turn"; readonly turnId: string; readonly action: TurnAction }
   | { readonly kind: "conversation"; readonly turnId: string; readonly offset: number }
   | { readonly kind: "options" | "preview" | "restore"; readonly options: RestoreOptions }
@@ -60,6 +73,7 @@ export function fromPage(value: unknown): FromPage | null {
     case "diff":
     case "copy":
     case "losses":
+    case "search":
       return { kind };
     case "options":
     case "preview":

@@ -27,7 +27,7 @@ const BEFORE = 20;
 /** A row has room for so much, and for what stands behind it. */
 const MOST = 60;
 
-/** The rows of hits that come behind a hit of the session `last`. */
+/** The rows of hits that come behind a hit of the session `last`, or are of this one alone. */
 export function searchRows(
   hits: readonly SearchHit[],
   text: string,
@@ -70,6 +70,7 @@ export function searchCount(rows: readonly SearchRow[], more: boolean): string {
     return "nothing found";
   }
   const count = counted(hits, "1 hit", `${hits} hits`);
-  const among = counted(sessions, "1 session", `${sessions} sessions`);
-  return `${more ? "the first " : ""}${count} in ${among}`;
+  const among =
+    sessions === 0 ? "" : counted(sessions, " in 1 session", ` in ${sessions} sessions`);
+  return `${more ? "the first " : ""}${count}${among}`;
 }

@@ -1,6 +1,7 @@
 /** The session page: how a session went, as a picture and in words (PAG-1, PAG-2). */
 
 import type {
+  Loss,
   SessionDigest,
   TimelineEvent,
   TimelineTurn,
@@ -9,7 +10,8 @@ import type {
   TurnTranscript,
 } from "../protocol.ts";
 import type { CheckpointNode } from "./checkpoint.ts";
-import type { LineageRow } from "./lineage.ts";
+import { lossWords, lostNames } from "./compaction.ts";
+import type { LineagePicture } from "./lineage.ts";
 import { counted, cut, dotted, listed, plain, tokenCount } from "./text.ts";
 
 export interface SessionView {
@@ -28,8 +30,8 @@ export interface SessionView {
   /** Null until it is there. */
   readonly digest: SessionDigest | null;
   readonly kept: readonly KeptList[];
-  /** The sessions that it came from and those that came from it, with itself. */
-  readonly lineage: readonly LineageRow[];
+  /** The sessions that it came from and those that came from it, with itself; null until then. */
+  readonly lineage: LineagePicture | null;
 }
 
 /** A list of the checkpoint: the plan, facts, or decisions. */
@@ -42,12 +44,29 @@ export interface KeptList {
 /** One turn, or several that follow each other: `turn` to `last`. */
 export interface PageRow extends Omit<TimelineTurn, "turnId"> {
   readonly last: number;
-  /** The last of these turns: actions are about its end. */
+  /** Each of them; there is at least one. */
+  readonly turns: readonly [PageTurn, ...PageTurn[]];
+}
+
+/** A turn, which can be chosen and acted on. */
+export interface PageTurn {
+  readonly turn: number;
   readonly turnId: string;
   readonly task: string;
 }
 
-export type PageEvent = TimelineEvent & { readonly name: string };
+/** An event in words; of a compaction also what it lost. */
+export interface PageEvent extends TimelineEvent {
+  readonly name: string;
+  readonly lost: readonly string[];
+}
+
+/** A place in the session that the page is to show: a turn, and a record of it. */
+export interface PagePlace {
+  readonly kind: "place";
+  readonly turn: number;
+  readonly seq: number;
+}
 
 /** A part of what was said and done in a turn. */
 export interface Conversation {
@@ -101,6 +120,11 @@ function isPatch(about: string): boolean {
   return about.includes("*** Begin Patch");
 }
 
+/** The place of a step that a record of this number belongs to: its own, or its output's. */
+export function stepOf(steps: readonly Spoken[], seq: number): number {
+  return steps.findIndex(({ ref }) => Number(ref.slice(1)) >= seq);
+}
+
 /** The lines of a patch, each with whether it comes, goes, or heads a file. */
 export function patchLines(text: string): readonly { text: string; kind: string }[] {
   return text.split("\n").map((line) => {
@@ -128,13 +152,16 @@ export function pageRows(
   return rows.map((row, at) => {
     const last = (rows[at + 1]?.turn ?? row.turn + merged) - 1;
     const end = Math.max(row.turn, Math.min(last, turns.length));
-    return {
-      ...row,
-      last: end,
-      turnId: turns[end - 1]?.turnId ?? row.turnId,
-      task: plain(turns[row.turn - 1]?.task ?? ""),
-    };
+    const [first = { turn: row.turn, turnId: row.turnId, task: "" }, ...others] = turns
+      .slice(row.turn - 1, end)
+      .map(({ number, turnId, task }) => ({ turn: number, turnId, task: plain(task ?? "") }));
+    return { ...row, last: end, turns: [first, ...others] };
   });
+}
+
+/** The turn of a row that is chosen; the last one, unless another is. */
+export function chosenIn({ turns }: PageRow, turn: number | null): PageTurn {
+  return turns.find((each) => each.turn === turn) ?? turns.at(-1) ?? turns[0];
 }
 
 /** The number of a row's turn, or of its turns. */
@@ -169,7 +196,7 @@ export function turnText(row: PageRow): string {
 /** What a screen reader hears of a row as the slider reaches it. */
 export function spokenTurn(row: PageRow, events: readonly PageEvent[]): string {
   const seen = eventsOf(row, events).map(({ name }) => name);
-  return [`${turnName(row)}: ${cut(row.task, 120)}`, turnText(row), ...seen].join(" ");
+  return [`${turnName(row)}: ${cut(row.turns[0].task, 120)}`, turnText(row), ...seen].join(" ");
 }
 
 /** The events behind a row: what happened up to the next one. */
@@ -177,11 +204,25 @@ export function eventsOf(row: PageRow, events: readonly PageEvent[]): readonly P
   return events.filter(({ turn }) => turn !== null && row.turn <= turn && turn <= row.last);
 }
 
-/** What a full column stands for: the window, unless hardly any of it was ever in use. */
+/** What a full column stands for: the window, or a tenth of it while no more was ever in use. */
 export function heightOf(rows: readonly PageRow[], window: number | null): number {
   const most = Math.max(1, ...rows.map(({ contextTokens }) => contextTokens ?? 0));
-  return window === null || most * 4 < window ? most : Math.max(most, window);
+  const tenth = Math.ceil((window ?? 0) / 10);
+  return Math.max(most, most <= tenth ? tenth : (window ?? 0));
 }
+
+/** The turns whose numbers stand below the picture: the first, and round ones with room between. */
+export function numbered(rows: readonly PageRow[], width: number): readonly number[] {
+  const last = rows.at(-1)?.last ?? 0;
+  const room = (ROOM * last) / Math.max(1, width);
+  const scale = 10 ** Math.floor(Math.log10(Math.max(1, room)));
+  const step = scale * ([1, 2, 5].find((each) => each * scale >= room) ?? 10);
+  const round = Array.from({ length: Math.floor(last / step) }, (_, at) => (at + 1) * step);
+  return last === 0 ? [] : [1, ...round.filter((turn) => turn > 1 && turn - 1 >= room / 2)];
+}
+
+/** Pixels of a number and of the room beside it. */
+const ROOM = 56;
 
 /** The outline of the filled area: a step for each row, from the floor to the floor. */
 export function areaPath(
@@ -211,7 +252,7 @@ export function near(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** What the page keeps over a reload; `turn` is the chosen turn, null for the newest. */
+/** What the page keeps over a reload; `turn` is the chosen turn, null for the newest one. */
 export interface SessionPageState {
   readonly sessionId: string;
   readonly turn: number | null;
@@ -241,11 +282,25 @@ function done({ row }: CheckpointNode): string {
   return row.icon === "pass-filled" ? "done" : "";
 }
 
-/** An event in words. */
-export function eventName({ kind }: TimelineEvent, label: string): string {
+/** An event in words; `label` is the name of a marker or a branch. */
+export function pageEvent(
+  event: TimelineEvent,
+  label: string,
+  losses: readonly Loss[] | null,
+): PageEvent {
+  // A marker on the last turn before it stands at the same record.
+  const isLoss = event.kind === "compaction";
+  const loss = losses?.find(({ openedAtSeq }) => isLoss && openedAtSeq === event.seq);
+  const lost = loss === undefined ? [] : lostNames(loss);
+  return { ...event, name: eventName(event, label, loss), lost };
+}
+
+function eventName({ kind }: TimelineEvent, label: string, loss: Loss | undefined): string {
   switch (kind) {
-    case "compaction":
-      return "Compacted: a new context window begins.";
+    case "compaction": {
+      const words = loss === undefined ? "" : lossWords(loss) || "nothing known to be lost";
+      return `Compacted: a new context window begins${words === "" ? "" : ` · ${words}`}.`;
+    }
     case "marker":
       return `Marker “${cut(plain(label), 60) || "without a label"}”.`;
     default:

@@ -163,7 +163,7 @@ class CompactionPage {
     const parts = digestParts(digest, usual);
     const size = digest.tokens.toLocaleString("en-US");
     const most = `${size} of at most ${tokenCount(digest.budget)}`;
-    this.#digest.show(most, ...parts.flatMap(partRows));
+    this.#digest.show(most, ...parts.flatMap((part) => partRows(part)));
     this.#showBudget();
     fill(this.#outcome, budgetText(parts, digest, usual));
     page().setAttribute("data-ready", String(digest.budget));

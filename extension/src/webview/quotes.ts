@@ -11,10 +11,14 @@ const FATES: Readonly<Record<Fate, readonly [word: string, tag: "span" | "ins" |
   goes: ["Goes: ", "del"],
 };
 
-export function partRows({ title, why, tokens, change, left, records }: Part): Child[] {
+/** A section; its title is a heading of this kind. */
+export function partRows(
+  { title, why, tokens, change, left, records }: Part,
+  heading: "h2" | "h3" = "h3",
+): Child[] {
   const about = dotted(tokens === 0 ? "" : tokenCount(tokens), change, left, why);
   return [
-    el("h3", {}, title, " ", el("span", { class: "about" }, about)),
+    el(heading, {}, title, " ", el("span", { class: "about" }, about)),
     records.length === 0 ? null : el("ul", { class: "quotes" }, ...records.map(quoteRow)),
   ];
 }

@@ -5,11 +5,16 @@ import type { Trouble } from "../model/pages.ts";
 import {
   areaPath,
   type Conversation,
+  chosenIn,
   eventsOf,
   type Frame,
   heightOf,
   near,
+  numbered,
+  type PageEvent,
+  type PagePlace,
   type PageRow,
+  type PageTurn,
   patchLines,
   type SessionPageState,
   type SessionView,
@@ -17,11 +22,13 @@ import {
   sessionPageState,
   spoken,
   spokenTurn,
+  stepOf,
   type TurnAction,
   turnName,
   turnText,
 } from "../model/sessionPage.ts";
 import { counted, cut, dotted, tokenCount } from "../model/text.ts";
+import type { TranscriptItem } from "../protocol.ts";
 import {
   button,
   type Child,
@@ -44,9 +51,17 @@ const FLOOR = TOP + HEIGHT;
 /** The pause in moving after which the conversation of a turn is asked for. */
 const REST_MS = 150;
 
-/** Pixels of a row of the lineage, and of the room for the dot at its beginning. */
-const [ROW, DOT] = [28, 6];
-const [EDITS, CHECKS, BOTTOM] = [FLOOR + 14, FLOOR + 30, FLOOR + 42];
+/** Pixels of the room for the dot at the beginning of a line of the lineage. */
+const DOT = 6;
+const [EDITS, CHECKS, BOTTOM, NUMBERS] = [FLOOR + 14, FLOOR + 28, FLOOR + 36, FLOOR + 44];
+/** Pixels of half a number, which would stand beyond the edge. */
+const HALF = 16;
+/** Pixels between two compactions below which they are only ticks, and of a step without an edge. */
+const [CROWDED, DENSE] = [16, 3];
+/** So much of what a compaction lost stands on the page. */
+const MOST_LOST = 8;
+/** The sections of a digest that stand by themselves. */
+const SHOWN = ["CHANGES", "CHECKS"];
 
 class SessionPage {
   readonly #title = el("h1");
@@ -59,6 +74,7 @@ class SessionPage {
   readonly #turn = el("section", { class: "turn", aria: { label: "The chosen turn" } });
   readonly #steps = el("ol", { class: "steps" });
   readonly #more = button("Show More", { class: "second" }, () => this.#ask(this.#next ?? 0));
+  readonly #key = el("p", { class: "key quiet", aria: { hidden: "true" } });
   readonly #conversation = el(
     "details",
     { id: "conversation" },
@@ -69,15 +85,23 @@ class SessionPage {
   readonly #kept = el("div");
   readonly #lineage = el("section", { class: "block lineage" });
   readonly #lines = el("div", { class: "lines", aria: { hidden: "true" } });
+  readonly #done = el("div");
   readonly #digest = el("div");
   readonly #table = el("details", { id: "table" }, el("summary", {}, el("h2", {}, "All turns")));
   #view: SessionView;
   #state: SessionPageState;
-  #drawn = "";
-  #tree = "";
-  /** The row whose conversation is shown, as it was then, and where more of it begins. */
+  /** What parts of the page were drawn from. */
+  readonly #drawn = new Map<string, string>();
+  /** The turn whose conversation is shown, as it was then, and where more of it begins. */
   #told = "";
   #next: number | null = null;
+  /** Its items, by where each part of them begins. */
+  #parts = new Map<number, readonly TranscriptItem[]>();
+  #partsOf = "";
+  /** The steps that stand there, each by what it was drawn from. */
+  #drawnSteps = new Map<string, HTMLElement>();
+  /** The record that is to be shown as soon as it is there. */
+  #sought: number | null = null;
   #asking: number | undefined;
 
   constructor(view: SessionView) {
@@ -85,16 +109,17 @@ class SessionPage {
     const known = sessionPageState(kept());
     const { sessionId } = view;
     this.#state = known?.sessionId === sessionId ? known : { sessionId, turn: null };
-    this.#slider.addEventListener("input", () => this.#choose(this.#slider.valueAsNumber - 1));
+    this.#slider.addEventListener("input", () => this.#chooseRow(this.#slider.valueAsNumber - 1));
     const at = (event: MouseEvent) => this.#rowAt(event.clientX);
     this.#chart.addEventListener("click", (event) => {
-      this.#choose(at(event));
+      this.#chooseRow(at(event));
       this.#slider.focus();
     });
     this.#chart.addEventListener("mousemove", (event) => this.#point(at(event)));
     this.#chart.addEventListener("mouseleave", () => this.#point(null));
     this.#conversation.open = true;
-    this.#conversation.addEventListener("toggle", () => this.#converse());
+    this.#more.hidden = true;
+    this.#conversation.addEventListener("toggle", () => this.#converse(0));
     this.#table.addEventListener("toggle", () => this.#showTable());
     new ResizeObserver(() => this.#draw()).observe(this.#chart);
     new ResizeObserver(() => this.#drawLineage()).observe(this.#lines);
@@ -107,6 +132,7 @@ class SessionPage {
         { class: "buttons" },
         button("Resume in Terminal", { class: "first" }, () => send({ kind: "resume" })),
         button("Compact…", { class: "second" }, () => send({ kind: "compact" })),
+        button("Search in This Session…", { class: "second" }, () => send({ kind: "search" })),
         this.#losses,
       ),
       el(
@@ -116,12 +142,14 @@ class SessionPage {
         this.#chart,
         el("div", { class: "budget scrubber" }, this.#slider),
         this.#pointed,
+        this.#key,
       ),
       this.#turn,
       this.#conversation,
       this.#kept,
+      this.#done,
       this.#lineage,
-      this.#digest,
+      el("details", { id: "digest" }, el("summary", {}, el("h2", {}, "Digest")), this.#digest),
       this.#table,
     );
     this.show(view);
@@ -130,32 +158,44 @@ class SessionPage {
   /** Show the session as it is now; what has the focus keeps it. */
   show(view: SessionView): void {
     this.#view = view;
-    const { rows, events, kept: lists, digest } = view;
+    const { rows, events, merged, kept: lists, digest } = view;
     fill(this.#trouble);
     fill(this.#title, view.name);
     fill(this.#about, view.about);
     this.#losses.hidden = !events.some(({ kind }) => kind === "compaction");
     this.#slider.max = String(Math.max(1, rows.length));
     this.#slider.disabled = rows.length === 0;
-    this.#showChosen();
-    const below = JSON.stringify([lists, digest]);
-    if (below !== this.#drawn) {
-      this.#drawn = below;
-      keepingFocus(() => {
-        fill(this.#kept, ...lists.map(listSection));
-        const parts = digest === null ? [] : digestParts(digest, digest).flatMap(partRows);
-        const about = noDigest(digest);
-        const body = parts.length > 0 ? parts : [el("p", { class: "quiet" }, about)];
-        fill(this.#digest, el("section", { class: "block" }, el("h2", {}, "Digest"), ...body));
-      });
-    }
-    const tree = JSON.stringify(view.lineage);
-    if (tree !== this.#tree) {
-      this.#tree = tree;
-      keepingFocus(() => this.#showLineage());
-    }
+    this.#showChosen(0);
+    this.#drawnOnce("kept", [lists], () => fill(this.#kept, ...lists.map(listSection)));
+    this.#drawnOnce("digest", [digest], () => this.#showDigest(digest));
+    this.#drawnOnce("lineage", [view.lineage], () => this.#showLineage());
+    this.#drawnOnce("key", [events, merged], () => fill(this.#key, ...keyOf(view)));
     this.#showTable();
     page().setAttribute("data-ready", String(rows.length));
+  }
+
+  /** Draw a part of the page where what it is drawn from has changed; the focus stays. */
+  #drawnOnce(part: string, from: readonly unknown[], draw: () => void): void {
+    const now = JSON.stringify(from);
+    if (this.#drawn.get(part) !== now) {
+      this.#drawn.set(part, now);
+      keepingFocus(draw);
+    }
+  }
+
+  #showDigest(digest: SessionView["digest"]): void {
+    const of = (wanted: boolean) =>
+      digest === null
+        ? []
+        : digestParts(digest, digest).filter(({ section }) => SHOWN.includes(section) === wanted);
+    const blocks = of(true).map((part) => {
+      const rows = partRows({ ...part, why: "", tokens: 0 }, "h2");
+      return el("section", { class: "block" }, ...rows);
+    });
+    fill(this.#done, ...blocks);
+    const parts = of(false).flatMap((part) => partRows(part));
+    const body = parts.length > 0 ? parts : [el("p", { class: "quiet" }, noDigest(digest))];
+    fill(this.#digest, ...body);
   }
 
   complain(trouble: Trouble): void {
@@ -169,15 +209,35 @@ class SessionPage {
     return found === -1 ? rows.length - 1 : found;
   }
 
-  #choose(at: number): void {
-    const { rows } = this.#view;
-    const isNewest = at >= rows.length - 1;
-    this.#state = { ...this.#state, turn: isNewest ? null : (rows[at]?.turn ?? null) };
-    keep(this.#state);
-    this.#showChosen();
+  /** The turn that is chosen, none in a session without turns. */
+  get #turnChosen(): PageTurn | null {
+    const row = this.#view.rows[this.#chosen];
+    return row === undefined ? null : chosenIn(row, this.#state.turn);
   }
 
-  #showChosen(): void {
+  #chooseRow(at: number): void {
+    this.#choose(this.#view.rows[at]?.last ?? null);
+  }
+
+  /** Choose a turn; the newest one, or null, goes along with the session. */
+  #choose(turn: number | null): void {
+    this.#sought = null;
+    const isNewest = turn === this.#view.rows.at(-1)?.last;
+    this.#state = { ...this.#state, turn: isNewest ? null : turn };
+    this.#showChosen(REST_MS);
+  }
+
+  /** Show a turn, and a record in its conversation. */
+  goTo({ turn, seq }: PagePlace): void {
+    this.#choose(turn);
+    this.#sought = seq;
+    this.#conversation.open = true;
+    this.#told = "";
+    this.#converse(0);
+  }
+
+  /** Show the chosen turn, and its conversation when the choice has rested for so long. */
+  #showChosen(rest: number): void {
     const { rows, events } = this.#view;
     const row = rows[this.#chosen];
     keep(this.#state);
@@ -190,39 +250,72 @@ class SessionPage {
     );
     this.#draw();
     this.#point(null);
-    keepingFocus(() => fill(this.#turn, ...this.#turnParts(row)));
-    this.#converse();
+    this.#drawnOnce("turn", [row, this.#state.turn, row && eventsOf(row, events)], () =>
+      fill(this.#turn, ...this.#turnParts(row)),
+    );
+    this.#converse(rest);
   }
 
-  /** Ask for the conversation of the chosen turn, when the choice has rested. */
-  #converse(): void {
-    const row = this.#view.rows[this.#chosen];
-    const wanted = row === undefined ? "" : JSON.stringify(row);
-    if (wanted === this.#told || !this.#conversation.open) {
+  /** Ask for the conversation of the chosen turn, or for how it goes on. */
+  #converse(rest: number): void {
+    const chosen = this.#turnChosen;
+    const wanted = JSON.stringify([chosen, this.#view.rows[this.#chosen]]);
+    if (chosen === null || wanted === this.#told || !this.#conversation.open) {
       return;
     }
     this.#told = wanted;
+    const isSame = chosen.turnId === this.#partsOf;
+    const from = isSame ? Math.max(0, ...this.#parts.keys()) : 0;
     window.clearTimeout(this.#asking);
-    this.#asking = window.setTimeout(() => this.#ask(0), REST_MS);
+    this.#asking = window.setTimeout(() => this.#ask(from), rest);
   }
 
   #ask(offset: number): void {
-    const row = this.#view.rows[this.#chosen];
-    if (row !== undefined) {
-      send({ kind: "conversation", turnId: row.turnId, offset });
+    const chosen = this.#turnChosen;
+    if (chosen !== null) {
+      send({ kind: "conversation", turnId: chosen.turnId, offset });
     }
   }
 
   /** Show a part of a conversation, unless another turn was chosen meanwhile. */
   tell({ offset, part }: Conversation): void {
-    if (part.turnId !== this.#view.rows[this.#chosen]?.turnId) {
+    const { turnId, items, nextOffset } = part;
+    if (turnId !== this.#turnChosen?.turnId) {
       return;
     }
-    const steps = spoken(part.items).map(stepRow);
-    const before = offset === 0 ? [] : [...this.#steps.children];
-    keepingFocus(() => fill(this.#steps, ...before, ...steps));
-    this.#next = part.nextOffset;
-    this.#more.hidden = part.nextOffset === null;
+    const before = turnId === this.#partsOf ? [...this.#parts] : [];
+    this.#partsOf = turnId;
+    this.#parts = new Map([...before.filter(([from]) => from < offset), [offset, items]]);
+    this.#next = nextOffset;
+    this.#more.hidden = nextOffset === null;
+    const steps = spoken([...this.#parts.values()].flat());
+    keepingFocus(() => this.#showSteps(steps));
+    const at = this.#sought === null ? -1 : stepOf(steps, this.#sought);
+    if (at !== -1) {
+      this.#sought = null;
+      showStep(this.#steps.children[at]);
+    } else if (this.#sought !== null && nextOffset !== null) {
+      this.#ask(nextOffset);
+    }
+  }
+
+  /** A step that stood there stays as it is: unfolded, focused, and in its place. */
+  #showSteps(steps: readonly Spoken[]): void {
+    const before = this.#drawnSteps;
+    this.#drawnSteps = new Map(
+      steps.map((step) => {
+        const from = JSON.stringify(step);
+        return [from, before.get(from) ?? stepRow(step)];
+      }),
+    );
+    const now = [...this.#drawnSteps.values()];
+    const isSame = (each: HTMLElement, at: number) => each === this.#steps.children[at];
+    const kept = now.findIndex((each, at) => !isSame(each, at));
+    const stays = kept === -1 ? now.length : kept;
+    while (this.#steps.children.length > stays) {
+      this.#steps.lastElementChild?.remove();
+    }
+    this.#steps.append(...now.slice(stays));
   }
 
   #turnParts(row: PageRow | undefined): readonly Child[] {
@@ -230,34 +323,41 @@ class SessionPage {
       return [el("p", { class: "quiet" }, "No turn yet. The page follows the session.")];
     }
     const when = row.startedAt === null ? null : time(row.startedAt);
+    const { turn, turnId, task } = chosenIn(row, this.#state.turn);
     const act = (label: string, action: TurnAction) =>
-      button(label, { class: "second" }, () => send({ kind: "turn", turnId: row.turnId, action }));
-    const many = row.turn === row.last ? "" : ` The buttons act on turn ${row.last}.`;
-    const isOpen = row.outcome === "open";
+      button(label, { class: "second" }, () => send({ kind: "turn", turnId, action }));
+    const isOpen = row.outcome === "open" && turn === row.last;
     return [
       el("h2", {}, turnName(row), " ", el("span", { class: "about" }, when)),
-      el("p", { class: "asked" }, row.task === "" ? "No text." : row.task),
-      el("p", { class: "quiet" }, `${turnText(row)}${many}`),
-      ...eventsOf(row, this.#view.events).map((event) =>
-        event.kind === "branch" && event.id !== null
-          ? el(
-              "p",
-              {},
-              button(event.name, { class: "link" }, () => openOther(event.id ?? "")),
-            )
-          : el("p", {}, event.name),
-      ),
+      row.turns.length === 1 ? null : this.#turnButtons(row, turn),
+      el("p", { class: "asked" }, task === "" ? "No text." : task),
+      el("p", { class: "quiet" }, turnText(row)),
+      ...eventsOf(row, this.#view.events).flatMap(eventRows),
       el(
         "div",
         { class: "buttons" },
-        button("Show the Request", { class: "second" }, () =>
-          send({ kind: "record", ref: `#${row.seq}` }),
-        ),
+        turn === row.turn
+          ? button("Show the Request", { class: "second" }, () =>
+              send({ kind: "record", ref: `#${row.seq}` }),
+            )
+          : null,
         ...(isOpen ? [] : [act("Add Marker…", "mark"), act("Restore from Here…", "restore")]),
         act("Compare with…", "compare"),
         act("More…", "more"),
       ),
     ];
+  }
+
+  /** The turns of a row that stands for several, to choose from. */
+  #turnButtons({ turns }: PageRow, chosen: number): HTMLElement {
+    const buttons = turns.map(({ turn }) =>
+      button(
+        String(turn),
+        { class: "second", aria: { label: `Turn ${turn}`, pressed: String(turn === chosen) } },
+        () => this.#choose(turn),
+      ),
+    );
+    return el("div", { class: "turns", role: "group", aria: { label: "Which turn" } }, ...buttons);
   }
 
   /** Say beside the pointer's place what is there; the chosen turn is told below. */
@@ -267,7 +367,7 @@ class SessionPage {
       this.#pointed,
       row === undefined
         ? legend(this.#view)
-        : `${turnName(row)}: ${cut(row.task, 80)} ${turnText(row)}`,
+        : `${turnName(row)}: ${cut(row.turns[0].task, 80)} ${turnText(row)}`,
     );
   }
 
@@ -279,7 +379,7 @@ class SessionPage {
   }
 
   #draw(): void {
-    const { rows, events, window, trigger, merged } = this.#view;
+    const { rows, events, window, trigger } = this.#view;
     const wide = this.#chart.clientWidth - LEFT - RIGHT;
     if (wide <= 0) {
       return;
@@ -293,24 +393,27 @@ class SessionPage {
       tokens === null || tokens > full
         ? null
         : svg("path", { class: kind, d: `M0,${y(tokens)} H${wide}` });
-    const at = (turn: number) => rows.findLastIndex((row) => row.turn <= turn);
-    const dots = (kind: string, place: number, has: (row: PageRow) => boolean) =>
-      rows.flatMap((row, index) =>
-        has(row)
-          ? [
-              svg("circle", {
-                class: kind,
-                cx: String(near(x(index) + step / 2)),
-                cy: String(place),
-                r: "2.5",
-              }),
-            ]
-          : [],
+    // The height of the limit where another stands too near is not written.
+    const heights = [...new Set([0, trigger ?? 0, window ?? 0, full])]
+      .filter((tokens) => tokens <= full)
+      .map((tokens) => [tokens, y(tokens)] as const)
+      .filter(([, place], index, all) =>
+        all.every(([, other], later) => later <= index || Math.abs(other - place) > 12),
       );
+    const at = (turn: number) => rows.findLastIndex((row) => row.turn <= turn);
+    const thick = near(Math.max(1, Math.min(5, step - 1)));
+    const ticks = (kind: string, place: number, has: (row: PageRow) => boolean) => {
+      const places = rows.flatMap((row, index) =>
+        has(row) ? `M${near(x(index) + step / 2)},${place - 2.5} v5` : [],
+      );
+      return svg("path", { class: kind, d: places.join(" "), "stroke-width": String(thick) });
+    };
     const across = (from: number, to: number) => ({
       x: String(near(from)),
       width: String(near(to - from)),
     });
+    const compactions = events.filter(({ kind }) => kind === "compaction").length;
+    const isCrowded = wide / (compactions + 1) < CROWDED;
     // Every other context window is shaded.
     const ends = events.flatMap(({ kind, turn }) =>
       kind === "compaction" && turn !== null ? [x(at(turn) + 1)] : [],
@@ -323,7 +426,7 @@ class SessionPage {
       svg(
         "svg",
         { width: String(wide + RIGHT), height: String(BOTTOM) },
-        ...bands.map(([from, to]) =>
+        ...(isCrowded ? [] : bands).map(([from, to]) =>
           svg("rect", {
             class: "band",
             ...across(from, to),
@@ -337,67 +440,116 @@ class SessionPage {
           y: String(TOP),
           height: String(BOTTOM - TOP),
         }),
-        rows.length === 0 ? null : svg("path", { class: "fill", d: areaPath(rows, full, frame) }),
+        rows.length === 0
+          ? null
+          : svg("path", {
+              class: step < DENSE ? "fill dense" : "fill",
+              d: areaPath(rows, full, frame),
+            }),
         level(window, "limit"),
         level(trigger, "trigger"),
         svg("path", { class: "axis", d: `M0,${FLOOR} H${wide}` }),
-        ...dots("edits", EDITS, (row) => row.filesChanged > 0),
-        ...dots("failed", CHECKS, (row) => row.checksFailed > 0),
+        ticks("edits", EDITS, (row) => row.filesChanged > 0),
+        ticks("failed", CHECKS, (row) => row.checksFailed > 0),
         ...events.map(({ kind, turn }) =>
-          turn === null ? null : mark(kind, near(x(at(turn) + 1))),
+          turn === null ? null : mark(kind, near(x(at(turn) + 1)), isCrowded),
         ),
       ),
-      nameAt(full.toLocaleString("en-US"), TOP),
+      ...heights.map(([tokens, place]) => nameAt(tokens.toLocaleString("en-US"), place)),
       nameAt("edits", EDITS),
       nameAt("failed", CHECKS),
+      nameAt("turn", NUMBERS),
+      ...numbered(rows, wide).map((turn) => {
+        return numberAt(turn, LEFT + Math.min(x(at(turn)) + step / 2, wide + RIGHT - HALF));
+      }),
     );
-    this.#chart.classList.toggle("merged", merged > 1);
   }
 
   /** A session alone has no lineage to show. */
   #showLineage(): void {
-    const { lineage } = this.#view;
-    this.#lineage.hidden = lineage.length < 2;
-    const rows = lineage.map(({ id, name, about, opens, isHere, isThere }) => {
-      const standing = isHere ? "this session" : isThere ? "" : "no longer here";
-      const title = opens && !isHere ? button(name, { class: "link" }, () => openOther(id)) : name;
-      const words = el("span", { class: "about" }, dotted(standing, about));
-      return el("li", { class: isHere ? "row here" : "row" }, title, " ", words);
+    const picture = this.#view.lineage;
+    this.#lineage.hidden = (picture?.rows.length ?? 0) < 2;
+    if (picture === null || this.#lineage.hidden) {
+      return;
+    }
+    const { rows, began, ended, left } = picture;
+    const items = rows.map(({ id, name, made, source, at, standing, opens, isHere }) => {
+      const title =
+        opens && !isHere
+          ? button(name, { class: "link" }, () => openOther(id))
+          : el("span", { class: opens ? "" : "quiet" }, name);
+      const from = source === "" ? null : el("span", { class: "spoken" }, ` from “${source}”`);
+      const when = at === null ? null : time(at);
+      const words = dotted(standing, made);
+      const about = el("span", { class: "about" }, words, from, when && " · ", when);
+      return el("li", { class: isHere ? "row here" : "row" }, title, " ", about);
     });
-    const tree = el("div", { class: "tree" }, this.#lines, el("ol", {}, ...rows));
-    fill(this.#lineage, el("h2", {}, "Lineage"), tree);
+    const axis = el(
+      "div",
+      { class: "axis quiet" },
+      ...[began, ended].map((stamp) => (stamp === null ? null : time(stamp))),
+    );
+    const key = [
+      ["fork", "forked"],
+      ["restore", "restored"],
+      ["compaction", "compacted"],
+      ["import", "imported"],
+      ["subagent", "subagent"],
+    ].filter(([kind]) => rows.some((row) => row.kind === kind));
+    fill(
+      this.#lineage,
+      el("h2", {}, "Lineage ", el("span", { class: "about" }, left)),
+      el("div", { class: "tree" }, el("div", {}, this.#lines, axis), el("ol", {}, ...items)),
+      el(
+        "p",
+        { class: "key quiet", aria: { hidden: "true" } },
+        ...key.map(([kind = "", words = ""]) => keyOfLine(kind, words)),
+        el("span", {}, "Long pauses are shortened."),
+      ),
+    );
     this.#drawLineage();
   }
 
   /** A line for each session from its beginning to its last record, and a bend where it began. */
   #drawLineage(): void {
-    const { lineage } = this.#view;
+    const rows = this.#view.lineage?.rows ?? [];
     const wide = this.#lines.clientWidth - 2 * DOT;
+    const high = this.#lineage.querySelector("li")?.offsetHeight ?? 0;
     if (wide <= 0) {
       return;
     }
     const x = (share: number) => near(DOT + share * wide);
-    const y = (row: number) => (row + 0.5) * ROW;
-    const lines = lineage.flatMap(({ from, to, parent, isHere, isThere, kind }, row) => {
+    const y = (row: number) => (row + 0.5) * high;
+    const lines = rows.flatMap(({ from, to, parent, isHere, isThere, kind }, row) => {
       const looks = `line ${isHere ? "here" : ""} ${isThere ? "" : "gone"}`;
       const bend = `M${x(from)},${y(parent ?? row)} V${y(row)}`;
-      const dot = { cx: String(x(from)), cy: String(y(row)), r: "3" };
+      const dot = { cx: String(x(from)), cy: String(y(row)), r: "3.5" };
+      // What left a session after its last record left it as it then was.
+      const left = Math.max(
+        to,
+        ...rows.filter((each) => each.parent === row).map((each) => each.from),
+      );
       return [
+        svg("path", { class: "rest", d: `M${x(to)},${y(row)} H${x(left)}` }),
         ...(parent === null ? [] : [svg("path", { class: `bend ${kind}`, d: bend })]),
         svg("path", { class: looks, d: `M${x(from)},${y(row)} H${x(to) + 1}` }),
         svg("circle", { class: `${looks} dot`, ...dot }),
       ];
     });
-    const size = { width: String(wide + 2 * DOT), height: String(lineage.length * ROW) };
+    const size = { width: String(wide + 2 * DOT), height: String(rows.length * high) };
     fill(this.#lines, svg("svg", size, ...lines));
   }
 
   /** Fill the table while it is open: it has a row for each of the picture. */
   #showTable(): void {
-    this.#table.querySelector(".wide")?.remove();
-    if (!this.#table.open) {
-      return;
+    if (this.#table.open) {
+      const { rows, events } = this.#view;
+      this.#drawnOnce("table", [rows, events], () => this.#fillTable());
     }
+  }
+
+  #fillTable(): void {
+    this.#table.querySelector(".wide")?.remove();
     const head = [
       "Turn",
       "Began",
@@ -408,6 +560,7 @@ class SessionPage {
       "Failed",
       "Ended",
       "Request",
+      "Events",
     ];
     const body = this.#view.rows.map((row) =>
       el(
@@ -422,7 +575,10 @@ class SessionPage {
           String(row.filesChanged),
           String(row.checksFailed),
           row.outcome,
-          cut(row.task, 80),
+          cut(row.turns[0].task, 80),
+          eventsOf(row, this.#view.events)
+            .map(({ name }) => name)
+            .join(" "),
         ].map((cell) => el("td", {}, cell)),
       ),
     );
@@ -438,6 +594,35 @@ function nameAt(text: string, place: number): HTMLElement {
   const made = el("span", { class: "name" }, text);
   made.style.top = `${place}px`;
   return made;
+}
+
+/** The number of a turn below its place in the picture. */
+function numberAt(turn: number, place: number): HTMLElement {
+  const made = el("span", { class: "number" }, turn.toLocaleString("en-US"));
+  made.style.left = `${near(place)}px`;
+  made.style.top = `${NUMBERS}px`;
+  return made;
+}
+
+/** An event of a turn; of a compaction also what it lost. */
+function eventRows({ kind, id, name, lost }: PageEvent): readonly HTMLElement[] {
+  const shown = lost.slice(0, MOST_LOST).map((each) => el("li", {}, each));
+  const more = lost.length - shown.length;
+  const rest = more === 0 ? [] : [el("li", { class: "quiet" }, `${more} more: What Was Lost`)];
+  const title =
+    kind === "branch" && id !== null ? button(name, { class: "link" }, () => openOther(id)) : name;
+  const list = shown.length === 0 ? [] : [el("ul", { class: "lost" }, ...shown, ...rest)];
+  return [el("p", {}, title), ...list];
+}
+
+/** Bring a step into sight, unfolded, with the focus on its record. */
+function showStep(step: Element | undefined): void {
+  const folded = step?.querySelector("details");
+  if (folded) {
+    folded.open = true;
+  }
+  step?.scrollIntoView({ block: "center" });
+  step?.querySelector("button")?.focus({ preventScroll: true });
 }
 
 /** A step of a conversation: what was said, or a command with its output folded. */
@@ -496,7 +681,7 @@ function noDigest(digest: SessionView["digest"]): string {
 
 function legend({ rows, window, trigger, merged }: SessionView): string {
   const parts = [
-    merged > 1 ? `A step stands for ${merged} turns.` : "",
+    merged > 1 ? `There are many turns: each step stands for ${merged} of them.` : "",
     window === null
       ? ""
       : `Window: ${tokenCount(window)}${trigger === null ? "" : `, compaction offered from ${trigger.toLocaleString("en-US")}`}.`,
@@ -505,17 +690,48 @@ function legend({ rows, window, trigger, merged }: SessionView): string {
   return parts.filter((part) => part !== "").join(" ");
 }
 
-function mark(kind: string, x: number): SVGElement {
+/** The signs of the picture that occur, and what they mean. */
+function keyOf({ events, window, trigger }: SessionView): readonly HTMLElement[] {
+  const sign = (kind: string, words: string) =>
+    el(
+      "span",
+      {},
+      svg("svg", { width: "16", height: "22", viewBox: SIGNS[kind] ?? "" }, mark(kind, 8, false)),
+      words,
+    );
+  const has = (kind: string) => events.some((event) => event.kind === kind);
+  return [
+    ...(has("compaction") ? [sign("compaction", "compaction")] : []),
+    ...(has("marker") ? [sign("marker", "marker")] : []),
+    ...(has("branch") ? [sign("branch", "branch")] : []),
+    ...(window === null ? [] : [keyOfLine("limit", "window")]),
+    ...(trigger === null ? [] : [keyOfLine("trigger", "compaction offered")]),
+  ];
+}
+
+/** The part of the picture that shows a sign which stands at 8 pixels. */
+const SIGNS: Readonly<Record<string, string>> = {
+  compaction: `0 ${FLOOR - 20} 16 22`,
+  marker: `4 ${TOP - 20} 16 22`,
+  branch: `4 ${FLOOR - 6} 20 22`,
+};
+
+function keyOfLine(kind: string, words: string): HTMLElement {
+  const line = svg("path", { class: `bend ${kind}`, d: "M0,11 H16" });
+  return el("span", {}, svg("svg", { width: "16", height: "22" }, line), words);
+}
+
+function mark(kind: string, x: number, isCrowded: boolean): SVGElement {
   switch (kind) {
     case "marker":
       return svg("path", { class: "marker", d: `M${x},${TOP} V${TOP - 18} l9,5 l-9,5` });
     case "branch":
       return svg("path", { class: "branch", d: `M${x},${FLOOR} q1,9 12,9 m-4,-3 l4,3 l-4,3` });
-    default:
-      return svg("path", {
-        class: "compaction",
-        d: `M${x},${TOP - 4} V${FLOOR} m-4,-8 l4,8 l4,-8`,
-      });
+    default: {
+      const whole = `M${x},${TOP - 4} V${FLOOR} m-4,-8 l4,8 l4,-8`;
+      const d = isCrowded ? `M${x},${FLOOR - 5} v10` : whole;
+      return svg("path", { class: "compaction", d });
+    }
   }
 }
 
@@ -553,6 +769,8 @@ listen((message) => {
     drawn = news;
   } else if (message.kind === "conversation") {
     shown?.tell(message);
+  } else if (message.kind === "place") {
+    shown?.goTo(message);
   } else if (message.kind === "trouble") {
     drawn = "";
     if (shown === null) {

@@ -17,6 +17,7 @@ __all__ = ["SearchHit"]  # what presentation uses from here
 class SearchParams:
     """A text, and which sessions: those in or below `cwd`, the archived ones instead.
 
+    With `sessionId` one session alone is searched, with all that it carries on from others.
     `kind` is `user`, `assistant`, `command` or `output`; with `file` the text is a path, and the
     hits are the turns that read or changed that file.  `limit` null asks for all.
     """
@@ -26,6 +27,7 @@ class SearchParams:
     archived: bool = False
     limit: int | None = None
     kind: str | None = None
+    session_id: str | None = None
     work_done_token: int | str | None = None
     partial_result_token: int | str | None = None
 
@@ -48,8 +50,12 @@ def search(services: Services, params: SearchParams) -> Steps[SearchAnswer]:
     found = Search(services.sessions, params.text, params.kind)
     left = params.limit
     kept: list[SearchHit] = []
+    if params.session_id is not None:
+        batches = found.alone(params.session_id)
+    else:
+        batches = found.batches(params.cwd, archived=params.archived)
     try:
-        for batch in found.batches(params.cwd, archived=params.archived):
+        for batch in batches:
             for row in (yield from elsewhere(found.scanning(batch))):
                 try:
                     entries = yield from elsewhere(found.reading(row))

@@ -54,10 +54,11 @@ def timeline_lines(
 def _scale(timeline: histories.SessionTimeline, window: int | None) -> tuple[int, int]:
     """Return the most tokens in use, and what a bar of full height stands for.
 
-    That is the window, unless hardly any of it was ever in use.
+    That is the window, or a tenth of it while no more was ever in use.
     """
     most = max((row.context_tokens or 0 for row in timeline.turns), default=0)
-    return most, max(most, 1, 0 if window is None or most < window // 4 else window)
+    tenth = -(-(window or 0) // 10)
+    return most, max(most, 1, tenth if most <= tenth else window or 0)
 
 
 def _bars(values: Sequence[int | None], full: int, columns: int) -> str:

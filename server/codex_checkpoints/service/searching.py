@@ -91,7 +91,13 @@ class Search:
     def batches(self, cwd: str | None, *, archived: bool) -> Iterator[Sequence[Row]]:
         """Yield the sessions in order, newest first, as many as are searched at a time."""
         page = self._sessions.catalogue.store.list_threads(ThreadQuery(cwd, archived=archived))
-        rows = [thread.row for thread in page.items]
+        yield from self._batches([thread.row for thread in page.items])
+
+    def alone(self, session: str) -> Iterator[Sequence[Row]]:
+        """Yield one session, searched with all that it carries on; refuses as `Sessions.find`."""
+        yield from self._batches([self._sessions.find(session)])
+
+    def _batches(self, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
         self._searched = frozenset(row.session_id for row in rows)
         self._reader.pace.expect(sum(row.rollout.size for row in rows))
         batch, size = list[Row](), 0
