@@ -112,8 +112,10 @@ test("the page of a session shows each step of Codex within a second, and nothin
   const turn = front.getByRole("region", { name: "The chosen turn" });
   const first = steps.first().getByRole("button");
   const follows = async (...what: readonly Locator[]) => {
-    const soon = atOnce(1_000);
+    const [soon, start] = [atOnce(1_000), performance.now()];
     await Promise.all(what.map((each) => shows(each, soon)));
+    const took = Math.round(performance.now() - start);
+    t.diagnostic(`it stood there after ${took} ms, of ${Math.round(soon)} that this machine has`);
   };
   const place = () =>
     first.evaluate((each) => ({
