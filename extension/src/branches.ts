@@ -92,7 +92,7 @@ async function showLineage(app: App, session: SessionSummary): Promise<void> {
   const choices = lineageChoices(lineage);
   const asText = {
     label: "Open as Text",
-    detail: "With all ids, windows and places of the forks.",
+    detail: "With all IDs, windows and operations.",
     iconPath: new vscode.ThemeIcon("list-tree"),
     alwaysShow: true,
   };
@@ -121,7 +121,7 @@ async function remove({ server }: App, session: SessionSummary): Promise<void> {
     if (codeOf(error) !== "has_own_turns") {
       throw error;
     }
-    const own = "You went on in this session. Your turns in it are deleted with it, for good.";
+    const own = "You continued this session. Your own turns will be deleted with it, for good.";
     if (!(await confirmLoss("Delete your own turns too?", own, "Delete All"))) {
       return;
     }

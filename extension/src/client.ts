@@ -170,7 +170,7 @@ export class Server {
     try {
       const command = await serverCommand(this.#seeker);
       if (command === null) {
-        const reason = "Codex Checkpoints needs Python 3.11 to 3.14, and found none.";
+        const reason = "Codex Checkpoints needs Python 3.11 to 3.14 and found none.";
         this.become({ kind: "noPython", reason });
         return;
       }

@@ -133,7 +133,7 @@ async function askPlace(title: string) {
 /** Compact first if the settings say so, then resume in a terminal (JUN-16, JUN-36). */
 export async function resume(app: App, session: SessionSummary): Promise<void> {
   const { sessionId } = session;
-  const looking = "Looking at how full the context is";
+  const looking = "Checking how full the context is";
   const found = await longRequest(app.server, looking, ResumeRequest, { sessionId });
   if (found === undefined) {
     return;
@@ -158,7 +158,7 @@ async function askHow(session: SessionSummary, found: Resumed) {
   const items: (vscode.QuickPickItem & { readonly run: () => Promise<void> })[] = [];
   if (continuedBy !== null) {
     const label = "Resume the Compacted Session";
-    const detail = "This one was compacted into a new session, which has the newer work.";
+    const detail = "This session was compacted into a new one, which has the newer work.";
     items.push({ label, detail, run: () => openCodex(continuedBy, cwd) });
   }
   if (offer !== null) {

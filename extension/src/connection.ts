@@ -61,7 +61,7 @@ export async function warnWhenLost(app: App, tree: ConnectionTree): Promise<void
   }
   const again = "Connect Again…";
   const chosen = await vscode.window.showWarningMessage(
-    "Codex looks for Codex Checkpoints where it no longer is, so it gets no checkpoints. Connect it once more.",
+    "Codex looks for Codex Checkpoints where it no longer is, so it gets no checkpoints. Connect it again.",
     again,
   );
   if (chosen === again) {
@@ -82,7 +82,7 @@ async function explainTrust(): Promise<void> {
 
 async function explainUpdate(): Promise<void> {
   await vscode.window.showInformationMessage(
-    "This version of Codex has no hooks, so it cannot get the checkpoint. Update Codex in the way you installed it; the memory tools work without hooks.",
+    "This version of Codex has no hooks, so it cannot get the checkpoint. Update Codex the way you installed it; the memory tools work without hooks.",
   );
 }
 
@@ -113,7 +113,7 @@ async function ask({ server }: App, change: Change, dryRun: boolean): Promise<Co
 function isAgreed({ documents }: App, change: Change, preview: ConnectReport): Promise<boolean> {
   const { title, button, question } = CHANGES[change];
   const detail =
-    "These are all lines that change. The rest of each file stays, and a copy of it is kept beside it.";
+    "These are all the lines that change. The rest of each file stays, and a copy of the old file is kept beside it.";
   return documents.ask(title, `${question}\n${detail}\n\n\n${changesText(preview)}`, button);
 }
 

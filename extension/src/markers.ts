@@ -162,11 +162,11 @@ function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): reado
     ...(turn.ended ? whenComplete : []),
     action(
       "open-preview",
-      "Show View Text",
+      "Show Checkpoint as Text",
       () => documents.openState("view", session, here),
       "What a model would be told about the session at the end of this turn.",
     ),
-    action("json", "Show Checkpoint JSON", () => documents.openState("json", session, here)),
+    action("json", "Show Checkpoint as JSON", () => documents.openState("json", session, here)),
     action("diff", "Compare with Now", () => documents.compareStates(session, here, now)),
     action("compare-changes", "Compare with…", () => compareWith(app, session, here)),
   ];

@@ -58,7 +58,7 @@ function askStatement(): Promise<Statement | undefined> {
   return new Promise((resolve) => {
     const picker = vscode.window.createQuickPick<Statement>();
     picker.title = "Add a Note";
-    picker.placeholder = "What is true, or what was decided and because of what?";
+    picker.placeholder = "What is true, or what was decided and why?";
     picker.ignoreFocusOut = true;
     const offer = (typed: string) => {
       const [text, shown] = [typed.trim(), iconless(cut(plain(typed), 100))];
@@ -183,7 +183,7 @@ async function rename(app: App, fact: Note | null): Promise<void> {
     return;
   }
   await inView(app, async (session) => {
-    const key = await askText("Change the Id of a Fact", "Such as auth.ttl", fact.id, (text) =>
+    const key = await askText("Change the ID of a Fact", "Such as auth.ttl", fact.id, (text) =>
       isKey(text) ? null : `Letters, digits and . _ - / : only, ${MAX_KEY} at most.`,
     );
     if (key && key !== fact.id) {

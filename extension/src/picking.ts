@@ -121,7 +121,7 @@ export async function askBranch(
     return branches[0];
   }
   const items = [...branches].reverse().map((branch) => ({ ...branchItem(branch, false), branch }));
-  const options = { title: titleFor("Go to a Branch", session), matchOnDescription: true };
+  const options = { title: titleFor("Go to Branch", session), matchOnDescription: true };
   return (await vscode.window.showQuickPick(items, options))?.branch;
 }
 

@@ -35,7 +35,7 @@ async function exportPack({ server }: App, session: SessionSummary): Promise<voi
   const asked = { sessionId: session.sessionId, file: target.fsPath, force: true, dryRun: false };
   const done = await longRequest(server, "Exporting", ExportRequest, asked);
   if (done !== undefined) {
-    const sentence = `Exported: ${countWords(done.counts)}. Nothing of the conversation is in it.`;
+    const sentence = `Exported: ${countWords(done.counts)}. It holds nothing of the conversation.`;
     const left = done.leftBehind.map(({ message }) => harmless(message));
     await vscode.window.showInformationMessage([sentence, ...left].join(" "));
   }
@@ -76,7 +76,7 @@ async function importPack({ server, documents }: App): Promise<void> {
 /** The folder of the window; ask if there are several or none. */
 async function askFolder(): Promise<string | undefined> {
   const paths = await workspacePaths();
-  const title = "For which folder is the session?";
+  const title = "Which folder is the session for?";
   if (paths.length > 1) {
     return vscode.window.showQuickPick([...paths], { title });
   }

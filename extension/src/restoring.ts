@@ -76,7 +76,7 @@ export class Restores implements vscode.Disposable {
     await attempt(async () => {
       const { items } = await this.#app.server.request(RestoresRequest, { sessionId });
       if (items.length === 0) {
-        await vscode.window.showInformationMessage("Nothing was restored yet.");
+        await vscode.window.showInformationMessage("Nothing has been restored yet.");
         return;
       }
       const time = (stamp: string) => localTime(stamp, vscode.env.language);

@@ -86,8 +86,8 @@ async function showActions(session: SessionSummary): Promise<void> {
 
 async function rename({ server }: App, { sessionId, title }: SessionSummary): Promise<void> {
   const name = await vscode.window.showInputBox({
-    title: "Rename the Session",
-    prompt: "Leave it empty to use the first request as the name.",
+    title: "Rename Session",
+    prompt: "Leave empty to use the first request as the name.",
     value: cut(plain(title ?? ""), MAX_LABEL),
   });
   if (name !== undefined) {
@@ -98,7 +98,7 @@ async function rename({ server }: App, { sessionId, title }: SessionSummary): Pr
 async function askForSearch(filter: Filter): Promise<Filter | undefined> {
   const search = await vscode.window.showInputBox({
     title: "Find Session by Name",
-    prompt: "In name, last message, folder and id. Leave it empty to see all.",
+    prompt: "Searches names, last messages, folders and IDs. Leave empty to see all.",
     value: filter.search,
   });
   return search === undefined ? undefined : { ...filter, search: search.trim() };

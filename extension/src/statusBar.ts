@@ -50,7 +50,7 @@ export function reportTrouble(server: Server): vscode.Disposable {
     }
     const settings = { title: "Open Settings", command: "codexCheckpoints.openSettings" };
     const again = { title: "Start Again", command: "codexCheckpoints.restart" };
-    const choose = { title: "Choose Interpreter", command: "codexCheckpoints.choosePython" };
+    const choose = { title: "Choose Python Interpreter", command: "codexCheckpoints.choosePython" };
     const named = serverCommand() === null ? again : settings;
     const wayOut = state.kind === "noPython" ? choose : named;
     const log = { title: "Show Log", command: "codexCheckpoints.showLog" };

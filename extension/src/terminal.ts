@@ -44,7 +44,7 @@ export async function chooseCodex(): Promise<void> {
     (await vscode.window.showOpenDialog({ title: "Choose the Codex Program" })) ?? [];
   if (program !== undefined) {
     await settings.setForAll("codexPath", program.fsPath);
-    vscode.window.setStatusBarMessage("Codex is started from there from now on", 4000);
+    vscode.window.setStatusBarMessage("Codex is started from there now", 4000);
   }
 }
 
@@ -57,7 +57,7 @@ function isOnPath(name: string): boolean {
 
 export async function refuseId(): Promise<void> {
   await vscode.window.showWarningMessage(
-    "This session's id is not one that Codex gives, so it is not handed to a shell.",
+    "This session's ID is not one that Codex uses, so it is not passed to a shell.",
   );
 }
 

@@ -48,10 +48,10 @@ test("what Codex does and what is typed in the editor shows within two seconds",
     await shows(file("calc/core.py"));
   });
 
-  await workbench.command("Codex Checkpoints: Show View Text");
+  await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
   await view.getByText("[TASK]").waitFor();
   await workbench.command("View: New Editor Group to the Right");
-  await workbench.command("Codex Checkpoints: Show Checkpoint JSON");
+  await workbench.command("Codex Checkpoints: Show Checkpoint as JSON");
   await json.getByText('"schemaVersion"').waitFor();
 
   await step(t, "the files that it changes appear, in the open documents too", async () => {

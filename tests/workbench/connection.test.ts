@@ -53,7 +53,7 @@ test("codex is connected after a look at every line, and disconnected without a 
   await step(t, "agreeing writes it, and Codex says that it waits for trust", async () => {
     await workbench.command("Codex Checkpoints: Connect Codex…");
     await lens("Connect").click();
-    await shows(row(/^Hooks, waits for your trust/), CODEX_MS);
+    await shows(row(/^Hooks, waiting for you to trust it/), CODEX_MS);
     await shows(row(/^Memory Tools, connected/));
     const written = readFileSync(config, "utf8");
     assert.ok(written.startsWith(CONFIG.trimEnd()), written);
@@ -73,7 +73,7 @@ test("codex is connected after a look at every line, and disconnected without a 
     await shows(row(/^Hooks, connected/));
     await workbench.screenshot("connection trusted");
     writeFileSync(config, untrusted);
-    await shows(row(/^Hooks, waits for your trust/), CODEX_MS);
+    await shows(row(/^Hooks, waiting for you to trust it/), CODEX_MS);
   });
 
   await step(t, "disconnecting gives the file back as it was", async () => {

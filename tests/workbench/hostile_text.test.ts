@@ -67,11 +67,11 @@ test("markup, escapes, links and icons of a session are shown as they are writte
   await isInert(hover);
   await workbench.screenshot("hostile text");
 
-  await workbench.command("Codex Checkpoints: Show View Text");
+  await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
   const view = workbench.editor("codex-checkpoints://view");
   await view.getByText("[RECENT_ARTIFACTS]").waitFor();
   await isInert(view);
-  await workbench.command("Codex Checkpoints: Show Checkpoint JSON");
+  await workbench.command("Codex Checkpoints: Show Checkpoint as JSON");
   const json = workbench.editor("codex-checkpoints://json");
   await json.getByText('"schemaVersion"').waitFor();
   await isInert(json);

@@ -101,7 +101,7 @@ test("turns are marked and compared, and the mark is renamed and removed", async
   await step(t, "a state of the past opens as a view and as a checkpoint", async () => {
     await workbench.command("Codex Checkpoints: Show Turns…");
     await choice("Make the shop faster").click();
-    await choice("Show Checkpoint JSON").click();
+    await choice("Show Checkpoint as JSON").click();
     const state = workbench.editor("codex-checkpoints-state://json");
     await state.getByText("Make the shop faster").first().waitFor();
   });
@@ -206,19 +206,19 @@ test("source and branch lead to each other, and a branch is deleted", async (t) 
   });
 
   await step(t, "both are shown side by side", async () => {
-    await workbench.command("Codex Checkpoints: Compare with the Source");
+    await workbench.command("Codex Checkpoints: Compare with Source");
     await page.getByRole("tab", { name: /source ↔ branch/ }).waitFor();
     await page.locator(".monaco-diff-editor").getByText("Cache it").first().waitFor();
   });
 
   await step(t, "the way back leads to the source", async () => {
-    await workbench.menu(row(/^Compacted: Try a cache, /), "Go to the Source");
+    await workbench.menu(row(/^Compacted: Try a cache, /), "Go to Source");
     await shows(row(/^Make the shop faster/).and(selected));
     await shows(workbench.checkpoint.getByRole("treeitem", { name: "Plan, 0 of 1 done" }));
   });
 
   await step(t, "a source that is gone is said to be", async () => {
-    await workbench.menu(row(/^Compacted: An orphan, /), "Go to the Source");
+    await workbench.menu(row(/^Compacted: An orphan, /), "Go to Source");
     await notice("This session is no longer there.").waitFor();
     await workbench.command("Notifications: Clear All Notifications");
   });

@@ -30,7 +30,7 @@ test("a session is exported, and imported after a look at what a model will be t
   await step(t, "it is exported without a word of the conversation", async () => {
     await workbench.menu(rows.first(), "Export Session…");
     await workbench.file(pack);
-    await shows(page.getByText("Nothing of the conversation is in it."));
+    await shows(page.getByText("It holds nothing of the conversation."));
     const text = readFileSync(pack, "utf8");
     assert.match(text, /Make the shop faster/);
     assert.doesNotMatch(text, /carry this away|answer stays here/);

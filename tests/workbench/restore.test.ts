@@ -93,7 +93,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
   );
 
   await step(t, "what was chosen is there again after another tab was in front", async () => {
-    await workbench.command("Codex Checkpoints: Show View Text");
+    await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
     await workbench.editor("codex-checkpoints://view").waitFor();
     await page.getByRole("tab", { name: `Restore “${LABEL}”` }).click();
     await front.getByText("- reason: the context is full").waitFor();
@@ -152,7 +152,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
     t,
     "what was opened stays so behind another tab; a reload keeps the page",
     async () => {
-      await workbench.command("Codex Checkpoints: Show View Text");
+      await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
       await workbench.editor("codex-checkpoints://view").waitFor();
       await page.getByRole("tab", { name: `Restored “${LABEL}”` }).click();
       await front.locator(".text").getByText("[SESSION_RESTORE v1]").waitFor();

@@ -100,7 +100,7 @@ test("a search fills a list as one types, and its hits open their records", asyn
     await rows.filter({ hasText: "shop.py" }).first().waitFor();
     await page.keyboard.press("Enter");
     const tab = page.getByRole("tab", { name: /^shop\.py/ });
-    await workbench.menu(tab, "Show Sessions of This File");
+    await workbench.menu(tab, "Show Sessions for This File");
     await says("Sessions of This File: 1 hit in 1 session");
     assert.match((await rows.allTextContents()).join("\n"), /read shop\.py.*turn 1/);
     await workbench.screenshot("sessions of a file");

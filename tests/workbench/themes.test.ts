@@ -24,7 +24,7 @@ test("sessions, checkpoint and view text can be read in every kind of theme", as
   const session = workbench.sessions.getByRole("treeitem", { name: /^Read price lists/ });
   await session.click();
   await workbench.checkpoint.getByRole("treeitem", { name: "Plan, 2 of 5 done" }).waitFor();
-  await workbench.command("Codex Checkpoints: Show View Text");
+  await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
   await workbench.editor("codex-checkpoints://view").getByText("SESSION_CHECKPOINT").waitFor();
   for (const [name, { theme, kind }] of Object.entries(THEMES)) {
     await workbench.theme(theme, kind);

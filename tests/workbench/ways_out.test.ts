@@ -33,7 +33,7 @@ test("without sessions of this folder those of others are one click away", async
 
   await workbench.sessions.getByText("No Codex session was started in this folder yet.").waitFor();
   await workbench.screenshot("none here");
-  await workbench.sessions.getByText("Show Sessions of Other Folders").click();
+  await workbench.sessions.getByText("Show Sessions from Other Folders").click();
   await shows(workbench.sessions.getByRole("treeitem", { name: "Somewhere else." }));
 
   writeSession(lab.codexHome, { task: "Right here.", cwd: lab.project });

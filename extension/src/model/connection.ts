@@ -101,7 +101,7 @@ function stateOf({ problem, trusted, failure, byHand }: ConnectDoor): string {
     other_program: "calls another installation",
     other_folders: "is set up for other folders",
     no_hooks: "this Codex has no hooks",
-    untrusted: "waits for your trust",
+    untrusted: "waiting for you to trust it",
     disabled: "switched off in Codex",
     failed: `the last call failed: ${plain(failure?.code ?? "")}`,
   };

@@ -98,7 +98,7 @@ interface Memory {
 export function suspectText(count: number): string {
   const one = "1 fact that was valid in an earlier version is suspect now";
   const many = `${count} facts that were valid in an earlier version are suspect now`;
-  return `${counted(count, one, many)}: the file that is the evidence changed since.`;
+  return `${counted(count, one, many)}: the file they rest on has changed since.`;
 }
 
 /** Tells once on a machine where an older version ran; a new user is told nothing. */

@@ -40,7 +40,7 @@ export const REFUSALS: Readonly<Record<RefusalCode, Words>> = {
     alone: "instructions and reasoning are never shown",
   },
   ambiguous_session: {
-    sentence: "Several sessions begin with this id.",
+    sentence: "Several sessions begin with this ID.",
     alone: "the editor names sessions by their whole id",
   },
   turn_not_complete: { sentence: "The last turn has not ended yet.", remedies: ["again", "force"] },
@@ -53,11 +53,11 @@ export const REFUSALS: Readonly<Record<RefusalCode, Words>> = {
     remedies: ["again"],
   },
   has_own_turns: {
-    sentence: "You went on in this session: your own turns would go with it.",
+    sentence: "You continued this session: your own turns would be deleted with it.",
     remedies: ["archive", "force"],
   },
-  invalid_payload: { sentence: "This does not fit.", alone: "the sentence says what is wrong" },
-  limit_exceeded: { sentence: "This is larger than it may be.", alone: "a smaller one is needed" },
+  invalid_payload: { sentence: "This is not valid.", alone: "the sentence says what is wrong" },
+  limit_exceeded: { sentence: "This is too large.", alone: "a smaller one is needed" },
   secret_text: {
     sentence: "This looks like a password or a key, and such texts are never kept.",
     alone: "another text is needed",
@@ -76,7 +76,7 @@ export const REFUSALS: Readonly<Record<RefusalCode, Words>> = {
     alone: "other evidence is needed",
   },
   stale_read: {
-    sentence: "The file has changed since Codex read it, so it is no evidence now.",
+    sentence: "The file has changed since Codex read it, so it cannot be evidence now.",
     alone: "other evidence is needed",
   },
   forged_hash: {
@@ -87,9 +87,9 @@ export const REFUSALS: Readonly<Record<RefusalCode, Words>> = {
     sentence: "The decision that this one replaces is no longer there.",
     remedies: ["again"],
   },
-  conflict: { sentence: "The session has changed meanwhile.", remedies: ["again"] },
+  conflict: { sentence: "The session has changed in the meantime.", remedies: ["again"] },
   missing_context: {
-    sentence: "Nothing was said in this session yet.",
+    sentence: "This session has no messages yet.",
     alone: "a message to Codex is needed",
   },
   codex_not_found: { sentence: "Codex was not found on this machine.", remedies: ["codex"] },
@@ -119,29 +119,29 @@ export const REFUSALS: Readonly<Record<RefusalCode, Words>> = {
 /** The reasons of a `conflict`, and of `blocked_by_hook`. */
 export const REASONS: Readonly<Record<string, Words>> = {
   archived: { sentence: "This session is archived.", remedies: ["unarchive"] },
-  compacted: { sentence: "This session was compacted meanwhile.", remedies: ["goThere"] },
+  compacted: { sentence: "This session was compacted in the meantime.", remedies: ["goThere"] },
   imported: { sentence: "This pack was imported already.", remedies: ["goThere"] },
-  exists: { sentence: "There is such a session already.", remedies: ["goThere"] },
+  exists: { sentence: "This session already exists.", remedies: ["goThere"] },
   undone: { sentence: "This compaction was undone already.", ...GONE },
   later_compaction: {
     sentence: "The session was compacted again since. Undo the later compaction first.",
     alone: "the rows of the session show which",
   },
-  gone_on: { sentence: "The session went on meanwhile.", remedies: ["again"] },
+  gone_on: { sentence: "The session has gone on in the meantime.", remedies: ["again"] },
   later_window: {
-    sentence: "Codex compacted the session since, so this compaction stays.",
+    sentence: "Codex has compacted the session since, so this compaction cannot be undone.",
     alone: "what Codex wrote is never taken out",
   },
   other_bytes: {
-    sentence: "The session's file was written anew since, so this compaction stays.",
+    sentence: "The session's file was rewritten since, so this compaction cannot be undone.",
     alone: "the old history is not known for sure",
   },
   without_effect: {
-    sentence: "Codex would not go by what is added to this session. Use a new session.",
+    sentence: "Codex would ignore what is added to this session. Use a new session.",
     remedies: ["compactNew"],
   },
   no_id: {
-    sentence: "The session's file names it by something that is no id.",
+    sentence: "The session's file does not hold a valid ID.",
     remedies: ["doctor"],
   },
   not_ours: {
@@ -158,7 +158,7 @@ export const REASONS: Readonly<Record<string, Words>> = {
     alone: "nothing is stored for it",
   },
   folder: { sentence: "This is a folder, not a file.", alone: "another file is needed" },
-  file_exists: { sentence: "There is such a file already.", alone: "the editor asks before" },
+  file_exists: { sentence: "This file already exists.", alone: "the editor asks before" },
   gone: { sentence: "The session of this marker is no longer there.", ...GONE },
   settings: {
     sentence: "The file config.toml cannot be read, and it may name hooks.",
@@ -174,7 +174,7 @@ export interface RefusalWords {
 /** The sentence and the buttons for a refusal. */
 export function refusalWords(code: string, facts: Readonly<Record<string, unknown>>): RefusalWords {
   const words = wordsOf(code, facts) ?? {
-    sentence: "It did not work. The log says more.",
+    sentence: "That did not work. The log says more.",
     remedies: ["log" as const],
   };
   const remedies = "remedies" in words ? words.remedies : [];
@@ -202,7 +202,7 @@ function wordsOf(code: string, facts: Readonly<Record<string, unknown>>): Words 
     return { sentence: `There is no folder of Codex at ${plain(codexHome)}.`, remedies: ["home"] };
   }
   if (code === "invalid_payload" && rule === undefined && Array.isArray(problems)) {
-    return { sentence: `This does not fit: ${plain(problems.join(", "))}.`, alone: "it says what" };
+    return { sentence: `This is not valid: ${plain(problems.join(", "))}.`, alone: "it says what" };
   }
   return REFUSALS[code as RefusalCode];
 }
@@ -218,7 +218,7 @@ const TITLES: Readonly<Record<string, string>> = {
   connect: "Connect Codex…",
   doctor: "Open Doctor Report",
   unarchive: "Unarchive Session",
-  view: "Show View Text",
+  view: "Show Checkpoint as Text",
   watch: "Restart Server",
 };
 

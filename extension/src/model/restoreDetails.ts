@@ -203,8 +203,8 @@ const FALLBACKS: Readonly<Record<string, string>> = {
   copied_compressed: "a copy of the lines: the source is compressed",
   copied_windows: "a copy of the lines: the source was compacted",
   copied_in_base: "a copy of the lines: the turn stands in a file before that of the source",
-  copied_damaged: "a copy of the lines: the source has bytes that are no text",
-  earlier_unknown: "what the source began with: nothing tells what was read and changed before",
+  copied_damaged: "a copy of the lines: the source is not valid text",
+  earlier_unknown: "what the source began with: what was read and changed before is not known",
 };
 
 const SHARED = new Set([

@@ -452,7 +452,7 @@ function lineRow({ text, id }: PackLine): HTMLElement {
 function shortenedList(items: readonly PackItem[]): Child[] {
   return [
     el("h3", {}, `Shortened (${items.length})`),
-    el("p", { class: "quiet" }, "Too long to be quoted whole."),
+    el("p", { class: "quiet" }, "Too long to quote in full."),
     el("ul", { class: "items" }, ...items.map((item) => el("li", {}, itemName(item)))),
   ];
 }
