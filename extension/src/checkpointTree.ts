@@ -123,7 +123,7 @@ function commandOf(action: Action, node: CheckpointNode): vscode.Command {
     open: ["openArtifact", "Open File"],
     copy: ["copyText", "Copy"],
     run: ["showCommand", "Show Command and Output"],
-    record: ["showRecord", "Show the Record"],
+    record: ["showRecord", "Show Record"],
     compare: ["showWhatChanged", "Show What Changed"],
   } as const;
   const [command, title] = names[action.kind];

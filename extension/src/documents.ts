@@ -213,7 +213,7 @@ export class Documents
     return anchorsIn(document.getText()).map(({ line, from, to, ref }) => {
       const range = new vscode.Range(line, from, line, to);
       const link = new vscode.DocumentLink(range, recalledAt(ref, query));
-      link.tooltip = "Show the Record";
+      link.tooltip = "Show Record";
       return link;
     });
   }

@@ -73,7 +73,7 @@ function searchIn(app: App, session: SessionSummary, openPage: Open): void {
 async function showFile(app: App, file: vscode.Uri): Promise<void> {
   const text = await pathForSessions(file);
   const about = "The turns that read or changed it";
-  const hits = new HitPicker(app, "Sessions of This File", about, recordOf(app));
+  const hits = new HitPicker(app, "Sessions for This File", about, recordOf(app));
   hits.soon({ text, kind: "file", sessionId: null });
   hits.picker.show();
 }

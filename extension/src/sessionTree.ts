@@ -157,7 +157,7 @@ export class SessionTree extends Tree<SessionNode> {
         }
         setContext("empty", reason);
         const isQuiet = vscode.workspace.isTrusted || roots.length === 0;
-        const restricted = "Restricted Mode: programs that this folder names are not run.";
+        const restricted = "Restricted Mode: programs named by this folder are not run.";
         // In an empty tree the message would replace the welcome text, which says the same.
         this.view.message = isQuiet ? "" : restricted;
       }
@@ -422,7 +422,7 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
       const item = treeItem(`${group}/${session.sessionId}/${end}/${branch.sessionId}`, row);
       item.contextValue = branch.kind === "restore" ? `${end} restored` : end;
       const command = "codexCheckpoints.goToSession";
-      item.command = { command, title: "Go to the Session", arguments: [node] };
+      item.command = { command, title: "Go to Session", arguments: [node] };
       return item;
     }
     case "window": {

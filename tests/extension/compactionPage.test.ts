@@ -85,11 +85,11 @@ test("another budget says of each line whether it comes or goes, in its place", 
   ]);
   assert.deepEqual(
     parts.map(({ change }) => change),
-    ["", "1 line goes", "1 line comes", "1 line comes, 2 lines go"],
+    ["", "1 line removed", "1 line added", "1 line added, 2 lines removed"],
   );
   assert.equal(
     budgetText(parts, small, USUAL),
-    "40 tokens in 6 lines. Against the usual 8,000 tokens: 2 lines come, 3 lines go.",
+    "40 tokens in 6 lines. Compared with the usual 8,000 tokens: 2 lines added, 3 lines removed.",
   );
 });
 
@@ -115,7 +115,7 @@ test("without a digest all that goes is shown, and that there is none", () => {
 
   assert.equal(
     budgetText(parts, off, USUAL),
-    "No digest. Against the usual 8,000 tokens: 7 lines go.",
+    "No digest. Compared with the usual 8,000 tokens: 7 lines removed.",
   );
   assert.ok(seen(parts).every((each) => !each.startsWith("+")));
 });

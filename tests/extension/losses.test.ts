@@ -52,7 +52,7 @@ test("the document names each thing with its record, and whether it is lost", ()
     text,
     /\nReads of files since then: 4, of unchanged ones again: 3 \(12,345 bytes\)\n {2}3× shop\.py/,
   );
-  assert.match(text, /\nIt goes round in circles: shop\.py\n/);
+  assert.match(text, /\nIt keeps reading the same files: shop\.py\n/);
 });
 
 test("one that is not listed, and one byte, are told in the singular", () => {

@@ -85,7 +85,7 @@ test("a session is compacted after a look at what Codex would be sent", async (t
     assert.equal(await front.locator(".comes, .goes").count(), 0);
     await slider.focus();
     await page.keyboard.press("ArrowRight");
-    await outcome.getByText(/Against the usual [\d,]+ tokens: [\d,]+ lines? comes?/).waitFor();
+    await outcome.getByText(/Compared with the usual [\d,]+ tokens: [\d,]+ lines? added/).waitFor();
     const came = front.locator(".comes").first();
     assert.match((await came.textContent()) ?? "", /^Comes: ./);
     assert.match(await signOf(came), /^"\+"/);
@@ -104,10 +104,10 @@ test("a session is compacted after a look at what Codex would be sent", async (t
   await step(t, "only what comes or goes is shown where that is asked for", async () => {
     const stays = front.locator(".piece.stays").first();
     await stays.waitFor();
-    await front.getByLabel("Show only lines that come or go").check();
+    await front.getByLabel("Show only added and removed lines").check();
     await stays.waitFor({ state: "hidden" });
     await front.locator(".goes").first().waitFor();
-    await front.getByLabel("Show only lines that come or go").uncheck();
+    await front.getByLabel("Show only added and removed lines").uncheck();
   });
 
   await step(t, "everybody can read it, in every kind of theme", () =>
@@ -123,7 +123,7 @@ test("a session is compacted after a look at what Codex would be sent", async (t
         "Budget of the digest",
         "Budget in tokens",
         "Usual Budget",
-        "Show only lines that come or go",
+        "Show only added and removed lines",
         "Compact…",
         "Show as Diff",
         "Copy",

@@ -243,7 +243,7 @@ function rereadLines(loss: Loss): string[] {
   const heading = `Reads of files since then: ${loss.reads}, of unchanged ones again: ${loss.rereadsUnchanged} (${counted(loss.bytes, "1 byte", `${size} bytes`)})`;
   const rereads = loss.rereads.map(({ uri, times }) => `  ${times}× ${plain(uri)}`);
   const over = loss.loopOver.map(plain).join(", ");
-  const loop = loss.loop ? [`It goes round in circles: ${over}`] : [];
+  const loop = loss.loop ? [`It keeps reading the same files: ${over}`] : [];
   return [heading, ...rereads, ...loop];
 }
 

@@ -89,7 +89,7 @@ export function budgetText(
     return `${size} This is the usual budget.`;
   }
   const change = changeText(records) || "the same lines";
-  return `${size} Against the usual ${tokenCount(usual.budget)}: ${change}.`;
+  return `${size} Compared with the usual ${tokenCount(usual.budget)}: ${change}.`;
 }
 
 /** How many lines come and go; empty for none. */
@@ -98,8 +98,8 @@ function changeText(records: readonly Quoted[]): string {
   const count = (wanted: Fate) => pieces.filter(({ fate }) => fate === wanted).length;
   const [comes, goes] = [count("comes"), count("goes")];
   return listed(
-    comes === 0 ? "" : counted(comes, "1 line comes", `${shown(comes)} lines come`),
-    goes === 0 ? "" : counted(goes, "1 line goes", `${shown(goes)} lines go`),
+    comes === 0 ? "" : counted(comes, "1 line added", `${shown(comes)} lines added`),
+    goes === 0 ? "" : counted(goes, "1 line removed", `${shown(goes)} lines removed`),
   );
 }
 

@@ -96,7 +96,7 @@ class CompactionPage {
         this.#choose(budget);
       }
     });
-    const only = "Show only lines that come or go";
+    const only = "Show only added and removed lines";
     this.#changes.addEventListener("change", () => this.#showBudget());
     const nothing = "Nothing is written yet. Next you choose where to continue.";
     const form = el(

@@ -36,6 +36,6 @@ function pieceRow({ text, fate }: Piece): HTMLElement {
 
 /** What opens a record; an empty place for what is counted. */
 export function link(ref: string, anchor: string): HTMLElement {
-  const looks = { class: "link", title: "Show the Record", aria: { label: `Record ${anchor}` } };
+  const looks = { class: "link", title: "Show Record", aria: { label: `Record ${anchor}` } };
   return ref === "" ? el("span") : button(anchor, looks, () => send({ kind: "record", ref }));
 }

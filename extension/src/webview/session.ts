@@ -337,7 +337,7 @@ class SessionPage {
         "div",
         { class: "buttons" },
         turn === row.turn
-          ? button("Show the Request", { class: "second" }, () =>
+          ? button("Show Request", { class: "second" }, () =>
               send({ kind: "record", ref: `#${row.seq}` }),
             )
           : null,
