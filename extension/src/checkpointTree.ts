@@ -2,8 +2,9 @@
 
 import * as vscode from "vscode";
 import type { App, Commands } from "./app.ts";
+import { showWhatChanged } from "./changes.ts";
 import type { Server } from "./client.ts";
-import { openArtifact, showWhatChanged } from "./files.ts";
+import { openArtifact } from "./files.ts";
 import type { Followed, Following } from "./following.ts";
 import {
   type Action,
@@ -15,6 +16,7 @@ import {
 } from "./model/checkpoint.ts";
 import { cut, dotted, meter, subject } from "./model/text.ts";
 import { NotesRequest, PinsRequest, SessionRequest, ShowRequest } from "./protocol.ts";
+import { attempt } from "./requests.ts";
 import { Tree, treeItem } from "./rows.ts";
 
 const CHECKPOINT_VIEW = "codexCheckpoints.checkpoint";
@@ -72,14 +74,14 @@ export class CheckpointTree extends Tree<CheckpointNode> {
     }
     this.#isStale = false;
     const { sessionId } = session;
-    const [{ text, changed }, { items }, { received }, { items: pins }] = await Promise.all([
+    const [{ text, ...standing }, { items }, { received }, { items: pins }] = await Promise.all([
       this.server.request(ShowRequest, { sessionId, turnId: null }),
       this.server.request(NotesRequest, { sessionId }),
       this.server.request(SessionRequest, { sessionId }),
       this.server.request(PinsRequest, { sessionId }),
     ]);
     const checkpoint: Checkpoint = JSON.parse(text);
-    const nodes = checkpointNodes(checkpoint, items, session, Date.now(), pins, changed);
+    const nodes = checkpointNodes(checkpoint, items, session, Date.now(), pins, standing);
     const artifacts = checkpoint.recentArtifacts.length;
     this.server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
     const all = received === null ? nodes : [...nodes, receivedNode(received, Date.now())];
@@ -149,7 +151,8 @@ function menuOf(node: CheckpointNode): string {
   return node.action === null ? "" : menus[node.action.kind];
 }
 
-export function checkpointCommands({ following, documents }: App): Commands {
+export function checkpointCommands(app: App): Commands {
+  const { following, documents } = app;
   const folder = () => following.current?.cwd ?? null;
   // A user's own key binding calls these without a row.
   const onRow = (act: (action: Action) => unknown) => (row?: CheckpointNode) =>
@@ -160,9 +163,12 @@ export function checkpointCommands({ following, documents }: App): Commands {
         ? openArtifact(folder(), action.uri)
         : undefined,
     ),
-    showWhatChanged: onRow((action) =>
-      action.kind === "compare" ? showWhatChanged(folder(), action.uri, action.hash) : undefined,
-    ),
+    showWhatChanged: onRow((action) => {
+      const session = following.current;
+      return action.kind === "compare" && session !== null
+        ? attempt(() => showWhatChanged(app, session, { ...action, turnId: null }))
+        : undefined;
+    }),
     showRecord: onRow((action) =>
       action.kind === "record" && following.current !== null
         ? documents.openRecord(following.current, action.ref)

@@ -3,16 +3,19 @@
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import type { ChangeFeed, Changes } from "./following.ts";
+import { sidesOf } from "./model/changes.ts";
 import { lossesText } from "./model/compaction.ts";
 import { anchorsIn, digestText, recalledText } from "./model/digest.ts";
 import { doctorText, historyText, KeptTexts } from "./model/documents.ts";
 import { comparisonTitle, inOrder, type Place } from "./model/markers.ts";
 import { fileName, plain, subject } from "./model/text.ts";
 import {
+  ChangesRequest,
   CompactPreviewRequest,
   DiffRequest,
   DigestRequest,
   DoctorRequest,
+  type FileChange,
   HistoryRequest,
   LossesRequest,
   RecallRequest,
@@ -21,7 +24,7 @@ import {
   ShowRequest,
   ViewRequest,
 } from "./protocol.ts";
-import { errorText } from "./requests.ts";
+import { codeOf, errorText } from "./requests.ts";
 import { setContext } from "./settings.ts";
 
 /** An address names the document in its authority and the session in its query. */
@@ -38,7 +41,7 @@ export type Document = "view" | "json" | "losses" | "doctor" | "digest";
 const WRAPPED = new Set(["view", "losses", "text", "digest", "recalled"]);
 
 /** These documents do not change by themselves once they are open. */
-const FIXED = new Set(["record", "recalled", "text", "now", "then", "digest"]);
+const FIXED = new Set(["record", "recalled", "text", "part", "now", "then", "digest"]);
 
 /** The documents whose anchors are links. */
 const QUOTING = new Set(["digest", "then"]);
@@ -123,6 +126,27 @@ export class Documents
     await show(address("text", `/${name}.txt`, this.#texts.keep(text)));
   }
 
+  /** The address of a text of a file, or of a part of one, that only this window has. */
+  part(name: string, text: string): vscode.Uri {
+    return address("part", `/${plain(name).replace(/^[\\/]+/, "")}`, this.#texts.keep(text));
+  }
+
+  /** Show files as diffs in one tab, and behind them other texts if there are any. */
+  async showFiles(
+    title: string,
+    files: readonly FileChange[],
+    ...others: readonly (readonly [vscode.Uri, vscode.Uri, vscode.Uri])[]
+  ): Promise<void> {
+    const diffs = files.map((file) => {
+      const { before, after, folder } = sidesOf(file);
+      const left = this.part(`${folder}/${file.movedFrom ?? file.uri}`, before);
+      const right = this.part(`${folder}/${file.uri}`, after);
+      const isNew = file.kind === "created" && before === "";
+      return [right, isNew ? undefined : left, file.kind === "deleted" ? undefined : right];
+    });
+    await vscode.commands.executeCommand("vscode.changes", title, [...diffs, ...others]);
+  }
+
   /** Open a text with a question above it; true if the user agrees, false if the text is closed. */
   async ask(name: string, text: string, button: string): Promise<boolean> {
     const query = this.#texts.keep(text);
@@ -171,10 +195,33 @@ export class Documents
     const asked = { sessionId, fromTurnId, toTurnId, toSessionId };
     const found = await this.#server.request(DiffRequest, asked);
     const title = comparisonTitle(fileName(subject(session)), left, right, found);
-    const [before, after] = await Promise.all(
-      [left, right].map((place) => opened(stateAddress("view", session, place))),
-    );
-    await compare(before?.uri, after?.uri, title);
+    const before = stateAddress("view", session, left);
+    const after = stateAddress("view", session, right);
+    await Promise.all([opened(before), opened(after)]);
+    const files = await this.#changedBetween(left, right);
+    if (files.length === 0) {
+      await compare(before, after, title);
+    } else {
+      await this.showFiles(title, files, [after, before, after]);
+    }
+  }
+
+  /** The files that were changed between two states; none if one is not part of the other. */
+  async #changedBetween(left: Place, right: Place): Promise<readonly FileChange[]> {
+    if (left.turnId === null) {
+      return [];
+    }
+    const { sessionId, turnId } = right;
+    const asked = { sessionId, turnId, afterTurnId: left.turnId };
+    try {
+      const all = { ...asked, uri: null, texts: true, basis: null };
+      return (await this.#server.request(ChangesRequest, all)).files;
+    } catch (error) {
+      if (codeOf(error) === "unknown_turn") {
+        return [];
+      }
+      throw error;
+    }
   }
 
   /** Compare what the model sees now with what it would see with a digest of this budget. */
@@ -241,6 +288,7 @@ export class Documents
         return await this.#recalled(sessionId, fragment, token);
       case "record":
         return (await server.request(RecordRequest, { sessionId, ref: fragment }, token)).text;
+      case "part":
       case "text": {
         const gone = "This text was shown once and was not kept. Ask for it again.\n";
         return this.#texts.text(uri.query) ?? gone;

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import type { App, Commands } from "./app.ts";
 import { branchCommands } from "./branches.ts";
+import { changeCommands } from "./changes.ts";
 import { CheckpointTree, checkpointCommands } from "./checkpointTree.ts";
 import { Server } from "./client.ts";
 import { compactionCommands, offerCompaction } from "./compaction.ts";
@@ -59,6 +60,7 @@ export function activate(context: vscode.ExtensionContext): void {
       ...sessionPageCommands(app, pages),
       ...searchCommands(app, openAtHit(pages)),
       ...checkpointCommands(app),
+      ...changeCommands(app),
       ...noteCommands(app),
       ...markerCommands(app),
       ...branchCommands(app),

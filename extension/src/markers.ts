@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import { type App, type Commands, onSession, type Target } from "./app.ts";
+import { showChanges } from "./changes.ts";
 import { MAX_LABEL } from "./limits.ts";
 import { labelOf, type Place, placeNow, placeOfMarker, placeOfTurn } from "./model/markers.ts";
 import type { TurnAction } from "./model/sessionPage.ts";
@@ -127,6 +128,8 @@ export async function onTurn(
     await mark(app, session, turn);
   } else if (action === "restore") {
     await restore(app, session, chosen);
+  } else if (action === "changes") {
+    await showChanges(app, session, { turnId, words: `turn ${turn.number}` });
   } else if (action === "compare") {
     await compareWith(app, session, placeOfTurn(session.sessionId, turn));
   } else {
@@ -167,6 +170,9 @@ function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): reado
       "What a model would be told about the session at the end of this turn.",
     ),
     action("json", "Show Checkpoint as JSON", () => documents.openState("json", session, here)),
+    action("diff-multiple", "Show Changed Files", () =>
+      showChanges(app, session, { turnId: turn.turnId, words: `turn ${turn.number}` }),
+    ),
     action("diff", "Compare with Now", () => documents.compareStates(session, here, now)),
     action("compare-changes", "Compare with…", () => compareWith(app, session, here)),
   ];

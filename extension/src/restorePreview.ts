@@ -1,8 +1,9 @@
 /** The preview of a restore in a tab: the user changes its options and starts it. */
 
 import * as vscode from "vscode";
+import type { App } from "./app.ts";
+import { showWhatChanged } from "./changes.ts";
 import { answering, awake, type Server, Unanswered } from "./client.ts";
-import type { ChangeFeed } from "./following.ts";
 import type { FromPage } from "./model/pages.ts";
 import {
   doneSince,
@@ -25,7 +26,7 @@ import {
   SessionRequest,
   type SessionSummary,
 } from "./protocol.ts";
-import { errorText, longRequest } from "./requests.ts";
+import { attempt, errorText, longRequest } from "./requests.ts";
 
 export interface Outcome {
   readonly done: (restored: Restored) => void;
@@ -36,6 +37,7 @@ export interface Outcome {
 
 export class RestorePreview {
   readonly page: Page;
+  readonly #app: App;
   readonly #server: Server;
   readonly #outcome: Outcome;
   readonly #of: Pick<PreviewState, "sessionId" | "checkpointId">;
@@ -50,13 +52,14 @@ export class RestorePreview {
   #shown: string | undefined;
 
   constructor(
-    server: Server,
-    feed: ChangeFeed,
+    app: App,
     folder: vscode.Uri,
     panel: vscode.WebviewPanel,
     begin: PreviewState,
     outcome: Outcome,
   ) {
+    const { server, feed } = app;
+    this.#app = app;
     this.#server = server;
     this.#outcome = outcome;
     this.#of = { sessionId: begin.sessionId, checkpointId: begin.checkpointId };
@@ -103,9 +106,26 @@ export class RestorePreview {
         return this.#preview(message.options);
       case "restore":
         return this.#restore(message.options);
+      case "file":
+        return attempt(() => this.#showFile(message.uri));
       case "cancel":
         return this.page.dispose();
       default:
+    }
+  }
+
+  /** Compare a file with what it was at the end of the marker's turn. */
+  async #showFile(uri: string): Promise<void> {
+    const { marker } = await this.#ground();
+    if (marker !== null) {
+      const { sessionId, turnId } = marker;
+      const { summary } = await this.#app.server.request(SessionRequest, { sessionId });
+      await showWhatChanged(this.#app, summary, {
+        uri,
+        hash: null,
+        turnId,
+        words: "at the marker",
+      });
     }
   }
 

@@ -127,13 +127,12 @@ export class Restores implements vscode.Disposable {
 
   #previewIn(panel: vscode.WebviewPanel, state: PreviewState): void {
     const key = keyOf(state);
-    const { server, feed } = this.#app;
     const outcome = {
       done: (restored: Restored) => void this.#offer(restored),
       found: (operationId: string) => void this.details(operationId),
       gone: () => this.#previews.delete(key),
     };
-    const made = new RestorePreview(server, feed, this.#folder, panel, state, outcome);
+    const made = new RestorePreview(this.#app, this.#folder, panel, state, outcome);
     this.#previews.set(key, made);
   }
 

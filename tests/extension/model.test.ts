@@ -276,9 +276,14 @@ test("a file that is not what Codex saw says so, and opens beside what was seen"
   const seenHash = `sha256:${"1".repeat(64)}`;
   const artifacts = { ...checkpoint.artifacts, [uri]: { uri, kind: "file", seenHash } };
   const shown = { ...checkpoint, artifacts };
-  const drawn = draw(checkpointNodes(shown, [], session({}), NOW, [], [uri]));
+  const standing = { changed: [uri], edited: [uri], seenIn: { [uri]: 4 } };
+  const drawn = draw(checkpointNodes(shown, [], session({}), NOW, [], standing));
 
-  assert.match(drawn, /file src\/auth\.ts \| changed since Codex saw it > compare\n/);
+  assert.match(drawn, /file src\/auth\.ts \| changed since turn 4 > compare\n/);
+  const before = checkpointNodes(shown, [], session({}), NOW, [], { ...standing, seenIn: {} });
+  assert.match(draw(before), /file src\/auth\.ts \| changed since Codex saw it > compare\n/);
+  const same = checkpointNodes(shown, [], session({}), NOW, [], { ...standing, changed: [] });
+  assert.match(draw(same), /file src\/auth\.ts \| as the session left it > open\n/);
   assert.doesNotMatch(draw(checkpointNodes(shown, [], session({}), NOW)), /changed/);
 });
 

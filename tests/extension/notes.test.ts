@@ -58,7 +58,7 @@ test("a changed file can be compared, one that was never seen cannot", () => {
     factsNode([note({ status: "SUSPECT", why: "a", dependsOn: depends("a", hash, current) })])
       .children[0]?.children[1];
 
-  const compare = { kind: "compare", uri: "a", hash: SHA };
+  const compare = { kind: "compare", uri: "a", hash: SHA, words: "when noted" };
   assert.deepEqual(told(SHA, OTHER)?.action, compare);
   assert.equal(told(SHA, OTHER)?.row.description, "changed since the note");
   assert.deepEqual(told(SHA, null)?.action, { kind: "open", uri: "a" });
@@ -217,5 +217,5 @@ test("a suspect fact opens what changed", () => {
   const [row] = factsNode([
     note({ status: "SUSPECT", why: "a", dependsOn: depends("a", SHA, OTHER) }),
   ]).children;
-  assert.deepEqual(row?.action, { kind: "compare", uri: "a", hash: SHA });
+  assert.deepEqual(row?.action, { kind: "compare", uri: "a", hash: SHA, words: "when noted" });
 });

@@ -88,7 +88,7 @@ test("what Codex does and what is typed in the editor shows within two seconds",
       await workbench.save("core.py");
       const after = hashOf(lab, "calc/core.py");
       assert.notEqual(after, before);
-      await shows(row("file calc/core.py, changed since Codex saw it"));
+      await shows(row("file calc/core.py, changed since turn 1"));
       await shows(view.getByText(after.slice(0, 12)));
       await shows(json.getByText(after));
       await workbench.screenshot("codex at work");

@@ -1,6 +1,7 @@
 /** The rows of a checkpoint: task, plan, artifacts, pins, facts, decisions, counts. */
 
 import type {
+  CheckpointText,
   Note,
   NoteDependency,
   NoteEvidence,
@@ -36,7 +37,7 @@ export function checkpointNodes(
   session: SessionSummary,
   now: number,
   pins: readonly Pin[] = [],
-  changed: readonly string[] = [],
+  standing: Standing = { changed: [], edited: [], seenIn: {} },
 ): CheckpointNode[] {
   const pinned = pinsNode(pins);
   const kept = notes.filter(({ evicted }) => !evicted);
@@ -46,7 +47,7 @@ export function checkpointNodes(
     factsNode(kept),
     decisionsNode(kept),
     ...(pinned === null ? [] : [pinned]),
-    artifactsNode(checkpoint, pins, changed),
+    artifactsNode(checkpoint, pins, standing),
     countsNode(checkpoint, session, now),
   ];
 }
@@ -76,14 +77,10 @@ function planNode(checkpoint: Checkpoint): CheckpointNode {
 function artifactsNode(
   checkpoint: Checkpoint,
   pins: readonly Pin[],
-  changed: readonly string[],
+  standing: Standing,
 ): CheckpointNode {
   const children = checkpoint.recentArtifacts.map((uri) =>
-    artifactNode(
-      checkpoint.artifacts[uri] ?? { uri, kind: "file" },
-      isPinned(pins, uri),
-      changed.includes(uri),
-    ),
+    artifactNode(checkpoint.artifacts[uri] ?? { uri, kind: "file" }, isPinned(pins, uri), standing),
   );
   const total = Object.keys(checkpoint.artifacts).length;
   const some = total > children.length ? `${children.length} of ${total}` : `${children.length}`;
@@ -91,15 +88,16 @@ function artifactsNode(
   return section("artifacts", "Recent Artifacts", count, "files", children);
 }
 
-function artifactNode(artifact: Artifact, pinned: boolean, changed: boolean): CheckpointNode {
+function artifactNode(artifact: Artifact, pinned: boolean, standing: Standing): CheckpointNode {
   const label = cut(plain(artifact.uri), 400);
   const id = `artifacts/${artifact.kind}/${artifact.uri}`;
   if (artifact.kind === "file") {
-    const told = changed ? "changed since Codex saw it" : "";
+    const told = standingWords(artifact.uri, standing);
+    const changed = standing.changed.includes(artifact.uri);
     const row = {
       label,
       description: told,
-      tooltip: [label, told, hashWords(artifact.hash)].filter((line) => line !== "").join("\n"),
+      tooltip: [label, told, weakness(artifact.hash)].filter((line) => line !== "").join("\n"),
       spoken: listed(`file ${label}`, pinned ? "pinned" : "", told),
       icon: pinned ? "pinned" : "file",
       colour: changed ? "list.warningForeground" : null,
@@ -108,7 +106,7 @@ function artifactNode(artifact: Artifact, pinned: boolean, changed: boolean): Ch
     const { uri, seenHash } = artifact;
     const action: Action =
       changed && seenHash !== undefined
-        ? { kind: "compare", uri, hash: seenHash }
+        ? { kind: "compare", uri, hash: seenHash, words: seenWords(uri, standing) }
         : { kind: "open", uri };
     return node(id, row, { action, pin });
   }
@@ -121,12 +119,29 @@ function artifactNode(artifact: Artifact, pinned: boolean, changed: boolean): Ch
   return node(id, row, { action });
 }
 
-/** What is known of a file's content; a hash of size and time only is called weak. */
-function hashWords(hash: string | undefined): string {
+/** What is known of the files of a checkpoint beside their hashes. */
+export type Standing = Pick<CheckpointText, "changed" | "edited" | "seenIn">;
+
+/** How a file is, compared with what the session saw last; empty if nothing is worth a word. */
+function standingWords(uri: string, { changed, edited, seenIn }: Standing): string {
+  if (changed.includes(uri)) {
+    const turn = seenIn[uri];
+    return turn === undefined ? "changed since Codex saw it" : `changed since turn ${turn}`;
+  }
+  return edited.includes(uri) ? "as the session left it" : "";
+}
+
+/** When the session saw a file last. */
+function seenWords(uri: string, { seenIn }: Standing): string {
+  return seenIn[uri] === undefined ? "when Codex saw it" : `turn ${seenIn[uri]}`;
+}
+
+/** What a person must know of a hash: that there is none, or that it says little. */
+function weakness(hash: string | undefined): string {
   if (hash === undefined) {
     return "Content not known";
   }
-  return hash.startsWith("sha256:") ? plain(hash) : `Weak hash (size and time): ${plain(hash)}`;
+  return hash.startsWith("sha256:") ? "" : "Too large to be read: told by its size and time alone";
 }
 
 function countsNode(checkpoint: Checkpoint, session: SessionSummary, now: number): CheckpointNode {
@@ -159,8 +174,13 @@ export type Action =
   /** Shows a command with its exit code and output. */
   | { readonly kind: "run"; readonly text: string; readonly seq: number }
   | { readonly kind: "record"; readonly ref: string }
-  /** Compares a file with its content at this hash. */
-  | { readonly kind: "compare"; readonly uri: string; readonly hash: string };
+  /** Compares a file with its content at this hash; `words` say when that was. */
+  | {
+      readonly kind: "compare";
+      readonly uri: string;
+      readonly hash: string;
+      readonly words: string;
+    };
 
 export interface CheckpointNode {
   /** The same for the same row of a later checkpoint: the editor keeps rows open by their id. */
@@ -392,7 +412,7 @@ function dependencyNode(id: string, each: NoteDependency): CheckpointNode {
   const hash = each.hash ?? "";
   const canCompare = hash.startsWith("sha256:") && each.current !== null;
   const action = canCompare
-    ? ({ kind: "compare", uri: each.uri, hash } as const)
+    ? ({ kind: "compare", uri: each.uri, hash, words: "when noted" } as const)
     : ({ kind: "open", uri: each.uri } as const);
   return node(rowId, row, { action });
 }

@@ -44,6 +44,7 @@ export type FromPage =
   | { readonly kind: "options" | "preview" | "restore"; readonly options: RestoreOptions }
   | { readonly kind: "budget"; readonly budget: number | null }
   | { readonly kind: "record"; readonly ref: string }
+  | { readonly kind: "file"; readonly uri: string }
   | { readonly kind: "goTo"; readonly sessionId: string }
   | { readonly kind: "another"; readonly mode: Mode }
   | { readonly kind: "remedy"; readonly remedy: Remedy };
@@ -58,6 +59,7 @@ export function fromPage(value: unknown): FromPage | null {
     mode,
     budget,
     ref,
+    uri,
     turnId,
     action: asked,
     remedy,
@@ -83,6 +85,8 @@ export function fromPage(value: unknown): FromPage | null {
       return { kind, budget: readBudget(budget) };
     case "record":
       return typeof ref === "string" ? { kind, ref } : null;
+    case "file":
+      return typeof uri === "string" ? { kind, uri } : null;
     case "turn": {
       const action = readAction(asked);
       return typeof turnId === "string" && action !== null ? { kind, turnId, action } : null;

@@ -135,9 +135,9 @@ export function patchLines(text: string): readonly { text: string; kind: string 
 
 const KINDS: Readonly<Record<string, string>> = { "+": "comes", "-": "goes" };
 
-export type TurnAction = "mark" | "restore" | "compare" | "more";
+export type TurnAction = "mark" | "restore" | "changes" | "compare" | "more";
 
-const ACTIONS: readonly string[] = ["mark", "restore", "compare", "more"];
+const ACTIONS: readonly string[] = ["mark", "restore", "changes", "compare", "more"];
 
 export function readAction(value: unknown): TurnAction | null {
   return ACTIONS.includes(String(value)) ? (value as TurnAction) : null;

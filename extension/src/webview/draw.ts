@@ -166,3 +166,14 @@ export function restoreFigures(
   const marker = { name: "At the marker", tokens: before, isEstimate: false };
   return figures(window, marker, { name: "In the branch", tokens: after, isEstimate });
 }
+
+/** Draw anew; a button that had the focus gives it to the one that has its name now. */
+export function keepingFocus(draw: () => void): void {
+  const name = (each: Element | null) => each?.getAttribute("aria-label") ?? each?.textContent;
+  const before = document.activeElement;
+  const named = before instanceof HTMLButtonElement ? name(before) : null;
+  draw();
+  if (named !== null && before !== null && !before.isConnected) {
+    [...document.querySelectorAll("button")].find((each) => name(each) === named)?.focus();
+  }
+}

@@ -27,6 +27,7 @@ import {
   el,
   fill,
   keep,
+  keepingFocus,
   listen,
   page,
   restoreFigures,
@@ -39,11 +40,12 @@ import {
 /** The pause in typing after which the preview is updated. */
 const REST_MS = 250;
 
-/** Warnings that the text below the budget replaces. */
-const SHOWN_BY_BUDGET = new Set(["pack_truncated", "pack_empty"]);
+/** Warnings that the text below the budget replaces, or the list of files. */
+const SHOWN_ELSEWHERE = new Set(["pack_truncated", "pack_empty", "drift", "missing_files"]);
 
 class PreviewPage {
   readonly #head = el("header");
+  readonly #files = el("div");
   readonly #context = el("div");
   readonly #warnings = el("div");
   readonly #trouble = el("div");
@@ -90,6 +92,7 @@ class PreviewPage {
       "form",
       { class: "left" },
       el("p", { class: "promise" }, promise),
+      this.#files,
       modeChoice(this.#options.mode, (mode) => this.#ask({ mode })),
       this.#context,
       this.#warnings,
@@ -170,8 +173,9 @@ class PreviewPage {
 
   #showWarnings(): void {
     const { warnings } = this.#preview.would;
-    const others = warnings.filter(({ code }) => !SHOWN_BY_BUDGET.has(code));
+    const others = warnings.filter(({ code }) => !SHOWN_ELSEWHERE.has(code));
     fill(this.#warnings, warningList(others));
+    keepingFocus(() => fill(this.#files, differing(this.#preview.would)));
   }
 
   #keep(change: Partial<RestoreOptions>): void {
@@ -430,10 +434,23 @@ export function along(would: Restored, turn: number | null): HTMLElement {
   );
 }
 
+/** The files that are not as they were at the marker; a changed one opens as a diff. */
+function differing(would: Restored): Child {
+  const rows = [...fileNotes(would)].map(([uri, note]) => {
+    const open = () => send({ kind: "file", uri });
+    const name = note === CHANGED ? button(uri, { class: "link" }, open) : uri;
+    return el("li", {}, name, el("em", { class: "mark" }, ` ${note}`));
+  });
+  const about = el("p", {}, "Not as they were at the end of the marker's turn:");
+  return rows.length === 0 ? null : el("div", {}, about, el("ul", { class: "items" }, ...rows));
+}
+
+const CHANGED = "changed since";
+
 /** What is said about files that are not as they were at the marker. */
 function fileNotes({ warnings }: Restored): ReadonlyMap<string, string> {
   const words: Record<string, string> = {
-    drift: "changed since",
+    drift: CHANGED,
     missing_files: "no longer there",
   };
   const notes = warnings.flatMap(({ code, files }) =>

@@ -35,6 +35,7 @@ import {
   el,
   fill,
   keep,
+  keepingFocus,
   kept,
   listen,
   page,
@@ -342,6 +343,7 @@ class SessionPage {
             )
           : null,
         ...(isOpen ? [] : [act("Add Marker…", "mark"), act("Restore from Here…", "restore")]),
+        ...(row.filesChanged > 0 ? [act("Show Changed Files", "changes")] : []),
         act("Compare with…", "compare"),
         act("More…", "more"),
       ),
@@ -743,17 +745,6 @@ function listSection({ title, count, items }: SessionView["kept"][number]): HTML
 
 function openOther(sessionId: string): void {
   send({ kind: "goTo", sessionId });
-}
-
-/** Draw anew; a button that had the focus gives it to the one that has its name now. */
-function keepingFocus(draw: () => void): void {
-  const name = (each: Element | null) => each?.getAttribute("aria-label") ?? each?.textContent;
-  const before = document.activeElement;
-  const named = before instanceof HTMLButtonElement ? name(before) : null;
-  draw();
-  if (named !== null && before !== null && !before.isConnected) {
-    [...document.querySelectorAll("button")].find((each) => name(each) === named)?.focus();
-  }
 }
 
 let shown: SessionPage | null = null;

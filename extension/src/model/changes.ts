@@ -1,0 +1,42 @@
+/** The two sides of a diff of a file that a session changed. */
+
+import type { FileChange, FilePatch } from "../protocol.ts";
+import { shownText } from "./documents.ts";
+
+/** The two sides of a diff of a file; `folder` stands before its name where they are only parts. */
+export interface Sides {
+  readonly before: string;
+  readonly after: string;
+  readonly folder: string;
+}
+
+/** The whole texts if both are known, else what the patches tell of them. */
+export function sidesOf({ before, after, patches }: FileChange): Sides {
+  return before === null || after === null
+    ? { ...excerpts(patches), folder: "patches only" }
+    : { before, after, folder: "" };
+}
+
+/** The lines that patches took away and left, and those that they brought and left. */
+export function excerpts(patches: readonly FilePatch[]): Omit<Sides, "folder"> {
+  const side = (sign: string) =>
+    patches
+      .flatMap(({ turn, ref, text }) => [
+        turn === null ? ref : `──── turn ${turn}`,
+        ...(text === null
+          ? ["(Changed by a command. The session does not tell how.)"]
+          : text.split("\n").flatMap((row) => lineOf(row, sign))),
+        "",
+      ])
+      .join("\n");
+  return { before: shownText(side("-")), after: shownText(side("+")) };
+}
+
+/** A row of a hunk as a line of one side, the side of this sign. */
+function lineOf(row: string, sign: string): readonly string[] {
+  if (row.startsWith("@@") || row.startsWith("\\")) {
+    return row === "@@" ? ["⋯"] : [`⋯ ${row.replace(/^@@[^@]*@@ ?|^@@ ?/, "")}`.trimEnd()];
+  }
+  const isOther = /^[+-]/.test(row) && !row.startsWith(sign);
+  return isOther ? [] : [row.slice(1)];
+}

@@ -1,0 +1,35 @@
+/** The sides of a diff of a file: whole texts where they are proved, else what patches tell. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { excerpts, sidesOf } from "../../extension/src/model/changes.ts";
+import type { FileChange } from "../../extension/src/protocol.ts";
+
+const PATCH = { ref: "#9", turn: 2, text: "@@ -1,2 +1,2 @@ def a():\n-x = 1\n+x = 2\n y" };
+const FILE: FileChange = {
+  ...{ uri: "a.py", kind: "changed", movedFrom: null, added: 1, removed: 1, turns: [2] },
+  ...{ seenIn: 2, now: "same", before: "x = 1\ny\n", after: "x = 2\ny\n", patches: [PATCH] },
+};
+
+test("two texts that are proved are the sides of a diff", () => {
+  assert.deepEqual(sidesOf(FILE), { before: FILE.before, after: FILE.after, folder: "" });
+});
+
+test("where one is not, the sides are what patches took and what they brought, and say so", () => {
+  const { folder, before, after } = sidesOf({ ...FILE, before: null });
+
+  assert.equal(folder, "patches only");
+  assert.equal(before, "──── turn 2\n⋯ def a():\nx = 1\ny\n");
+  assert.equal(after, "──── turn 2\n⋯ def a():\nx = 2\ny\n");
+});
+
+test("a change without a patch is named, and no text of a patch rules the editor", () => {
+  const told = [
+    { ref: "#9", turn: null, text: null },
+    { ref: "#11", turn: 3, text: "+a\u202eb\u001b[2J" },
+  ];
+  const { before, after } = excerpts(told);
+
+  assert.match(before, /^#9\n\(Changed by a command\. The session does not tell how\.\)\n/);
+  assert.match(after, /turn 3\na b \[2J\n$/);
+});

@@ -1,0 +1,121 @@
+/** What a session changed in files: marks in words, diffs with the texts that are proved. */
+
+import assert from "node:assert/strict";
+import { utimesSync } from "node:fs";
+import { test } from "node:test";
+import { Lab } from "./lab.ts";
+import { inFront } from "./pages.ts";
+import { writeSession } from "./rollouts.ts";
+import { step, Workbench } from "./workbench.ts";
+
+function patch(...lines: readonly string[]): string {
+  return ["apply_patch <<'EOF'", "*** Begin Patch", ...lines, "*** End Patch", "EOF"].join("\n");
+}
+
+test("a person sees what a session changed in files, and what changed since", async (t) => {
+  const lab = new Lab();
+  const hourAgo = Date.now() / 1000 - 3600;
+  // As the session left them, and before its records, so that they are known to be that.
+  utimesSync(lab.write("prices.py", "price = 2\n"), hourAgo, hourAgo);
+  utimesSync(lab.write("old.py", "new way\n"), hourAgo, hourAgo);
+  const session = writeSession(lab.codexHome, {
+    task: "Write the price list",
+    cwd: lab.project,
+    commands: [patch("*** Add File: prices.py", "+price = 1")],
+    output: "Success. Updated the following files:\n",
+    answer: "Written.",
+    further: [
+      {
+        task: "Raise the price",
+        commands: [
+          patch("*** Update File: prices.py", "@@", "-price = 1", "+price = 2"),
+          patch("*** Update File: old.py", "@@", "-old way", "+new way"),
+        ],
+        answer: "Raised.",
+      },
+    ],
+  });
+  lab.run("mark", session, "--turn", "1", "--label", "first price");
+  const workbench = await Workbench.open(t, lab);
+  const { page } = workbench;
+  const file = (name: string) => workbench.checkpoint.getByRole("treeitem", { name });
+  const tab = (name: RegExp) => page.getByRole("tab", { name }).waitFor();
+  const shown = page.locator(".monaco-diff-editor:visible");
+  const close = () => page.keyboard.press("ControlOrMeta+W");
+  const pictures = async (name: string) => {
+    await workbench.theme("Dark 2026", "vs-dark");
+    await workbench.screenshot(`${name} dark`);
+    await workbench.theme("Light 2026", "vs");
+    await workbench.screenshot(`${name} light`);
+  };
+  await workbench.showCheckpoints();
+
+  await step(t, "a file is as the session left it, until it changes", async () => {
+    await file("file prices.py, as the session left it").waitFor();
+    await file("file old.py, as the session left it").waitFor();
+    lab.write("prices.py", "price = 3\n");
+    lab.write("old.py", "newest way\n");
+    await file("file prices.py, changed since turn 2").waitFor();
+    await file("file old.py, changed since turn 2").waitFor();
+  });
+
+  await step(t, "a click shows what it was beside what it is", async () => {
+    await file("file prices.py").click();
+    await tab(/prices\.py: turn 2 ↔ now/);
+    await shown.locator(".original").getByText("price = 2").waitFor();
+    await shown.locator(".modified").getByText("price = 3").waitFor();
+    await pictures("a changed file");
+    await close();
+  });
+
+  await step(t, "where the text is not known there are the patches, which say so", async () => {
+    await file("file old.py").click();
+    await tab(/old\.py: patches of the session only/);
+    await shown.locator(".original").getByText("old way").waitFor();
+    await shown.locator(".modified").getByText("new way").waitFor();
+    await workbench.screenshot("patches only");
+    await close();
+  });
+
+  const entry = (name: string) => page.locator(".multiDiffEntry:visible", { hasText: name });
+  const top = async (name: string) => (await entry(name).boundingBox())?.y ?? Number.NaN;
+
+  await step(t, "a comparison has the changed files first, then the texts", async () => {
+    await workbench.command("Codex Checkpoints: Show Turns…");
+    const choice = page.locator(".quick-input-widget:visible .monaco-list-row");
+    await choice.filter({ hasText: "Write the price list" }).click();
+    await choice.filter({ hasText: "Compare with Now" }).click();
+    await tab(/turn 1 ↔ now/);
+    await entry("view.txt").waitFor();
+    assert.ok((await top("patches only")) < (await top("price = 1")));
+    assert.ok((await top("price = 1")) < (await top("view.txt")));
+    await pictures("compared states");
+    await close();
+  });
+
+  await step(t, "the whole session and one turn have their files in one tab", async () => {
+    await workbench.command("Codex Checkpoints: Show Changed Files");
+    await tab(/what changed \(2 files\)/);
+    await entry("price = 2").waitFor();
+    await close();
+    await workbench.command("Codex Checkpoints: Open Session Page");
+    await inFront(page).getByRole("button", { name: "Show Changed Files" }).click();
+    await tab(/what changed in turn 2 \(2 files\)/);
+    await entry("price = 1").waitFor();
+    await close();
+    await close();
+  });
+
+  await step(t, "a restore leaves the files, and shows which differ since the marker", async () => {
+    await workbench.command("Codex Checkpoints: Restore from Marker");
+    const choice = page.locator(".quick-input-widget:visible .monaco-list-row");
+    await choice.filter({ hasText: "first price" }).first().click();
+    const front = inFront(page);
+    await front.getByText("Your files are not changed.").waitFor();
+    await pictures("restore of changed files");
+    await front.getByRole("button", { name: "prices.py" }).click();
+    await tab(/prices\.py: at the marker ↔ now/);
+    await shown.locator(".original").getByText("price = 1").waitFor();
+    await shown.locator(".modified").getByText("price = 3").waitFor();
+  });
+});
