@@ -60,6 +60,9 @@ export function sessionPageCommands(app: App, pages: SessionTabs<SessionPageStat
     openSessionPage: onSession(app, async (session) => {
       openPage(pages, session);
     }),
+    openTranscript: onSession(app, async (session) => {
+      openPage(pages, session).sendBehind({ kind: "place", turn: null, seq: null });
+    }),
     // A click brings a session into view; a double click opens it.
     clickSession: (session: SessionSummary) => {
       const { sessionId: id } = session;

@@ -90,14 +90,14 @@ test("a session is compacted after a look at what Codex would be sent", async (t
     assert.match((await came.textContent()) ?? "", /^Comes: ./);
     assert.match(await signOf(came), /^"\+"/);
     await page.keyboard.press("Home");
-    await outcome.getByText(/^No digest\. Against .*: [\d,]+ lines go\.$/).waitFor();
+    await outcome.getByText(/^No digest\. Compared with .*: [\d,]+ lines removed\.$/).waitFor();
     const gone = front.locator(".goes").first();
     assert.match((await gone.textContent()) ?? "", /^Goes: ./);
     assert.match(await signOf(gone), /^"−"/);
     await front.getByRole("status").getByText("No digest.").waitFor({ state: "attached" });
     assert.equal(await slider.getAttribute("aria-valuetext"), "0 tokens");
     await front.getByRole("spinbutton", { name: "Budget in tokens" }).fill("300");
-    await outcome.getByText(/[\d,]+ lines go\.$/).waitFor();
+    await outcome.getByText(/[\d,]+ lines removed\.$/).waitFor();
     await front.locator("#digest").getByText("of at most 300 tokens").waitFor();
   });
 

@@ -132,6 +132,17 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
     await page.keyboard.press("Escape");
   });
 
+  await step(t, "the transcript is the newest turn, with its conversation in view", async () => {
+    await chooseTurn(3);
+    await workbench.command("Codex Checkpoints: Open Transcript");
+    await turn.getByRole("heading", { name: "Turn 40" }).waitFor();
+    const summary = front.locator("#conversation > summary");
+    await front.locator("#conversation > summary:focus").waitFor();
+    const top = await summary.evaluate((each) => each.getBoundingClientRect().top);
+    const height = await front.locator("body").evaluate(() => window.innerHeight);
+    assert.ok(top >= 0 && top < height / 2, `${top} of ${height}`);
+  });
+
   await step(t, "who wants no movement gets none", async () => {
     const moving = await front.locator("body").evaluate(
       (body) =>

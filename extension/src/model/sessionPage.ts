@@ -61,11 +61,12 @@ export interface PageEvent extends TimelineEvent {
   readonly lost: readonly string[];
 }
 
-/** A place in the session that the page is to show: a turn, and a record of it. */
+/** A place in the session that the page is to show: a turn, or null for the newest one, and a
+ * record of it, or null for the beginning of its conversation. */
 export interface PagePlace {
   readonly kind: "place";
-  readonly turn: number;
-  readonly seq: number;
+  readonly turn: number | null;
+  readonly seq: number | null;
 }
 
 /** A part of what was said and done in a turn. */

@@ -102,7 +102,7 @@ class SessionPage {
   /** The steps that stand there, each by what it was drawn from. */
   #drawnSteps = new Map<string, HTMLElement>();
   /** The record that is to be shown as soon as it is there. */
-  #sought: number | null = null;
+  #sought: number | "beginning" | null = null;
   #asking: number | undefined;
 
   constructor(view: SessionView) {
@@ -228,10 +228,10 @@ class SessionPage {
     this.#showChosen(REST_MS);
   }
 
-  /** Show a turn, and a record in its conversation. */
+  /** Show a turn, and a record in its conversation or its beginning. */
   goTo({ turn, seq }: PagePlace): void {
     this.#choose(turn);
-    this.#sought = seq;
+    this.#sought = seq ?? "beginning";
     this.#conversation.open = true;
     this.#told = "";
     this.#converse(0);
@@ -291,6 +291,11 @@ class SessionPage {
     this.#more.hidden = nextOffset === null;
     const steps = spoken([...this.#parts.values()].flat());
     keepingFocus(() => this.#showSteps(steps));
+    if (this.#sought === "beginning") {
+      this.#sought = null;
+      this.#conversation.scrollIntoView();
+      this.#conversation.querySelector("summary")?.focus({ preventScroll: true });
+    }
     const at = this.#sought === null ? -1 : stepOf(steps, this.#sought);
     if (at !== -1) {
       this.#sought = null;
