@@ -23,9 +23,16 @@ from hypothesis import strategies as st
 
 import python
 import rollouts as r
-from codex_checkpoints import hook
+from codex_checkpoints import assembly, hook
 from codex_checkpoints.core.audit import is_intact
-from codex_checkpoints.core.compaction.handoff import bundle, handoff, last_bundle, shows
+from codex_checkpoints.core.compaction.handoff import (
+    COMPACTION,
+    bundle,
+    handoff,
+    last_bundle,
+    shows,
+)
+from codex_checkpoints.service import digests
 from codex_checkpoints.service.connect import doors
 from codex_checkpoints.service.connect.hooking import Call, Hooking
 from codex_checkpoints.service.history import Histories
@@ -559,7 +566,7 @@ def slow(where):
 assembly.assemble = slow; hook.SECONDS = 0.5; hook.serve(None, None)
 """
 DEFECT = """
-from codex_checkpoints import hook
+from codex_checkpoints import assembly, hook
 from codex_checkpoints.service.connect import hooking
 def defect(self, call): raise KeyError('sesame')
 hooking.Hooking.answer = defect; hook.serve(None, None)
@@ -670,7 +677,7 @@ def test_calls_at_once_are_answered_alike_and_leave_one_marker(home: Home):
 
 SERVED_AND_SEEN = """
 import sys
-from codex_checkpoints import hook
+from codex_checkpoints import assembly, hook
 from codex_checkpoints.values import has
 hook.serve(None, None)
 ours = [vars(module) for name, module in sys.modules.items() if name.startswith("codex_")]
@@ -751,22 +758,63 @@ def kept(home: Home) -> list[tuple[str, str]]:
         ).fetchall()
 
 
-def test_a_session_that_is_resumed_as_it_was_left_is_given_the_digest_that_was_kept(home: Home):
+def test_a_session_that_went_on_is_given_the_digest_that_was_kept_with_how_it_ended_now(home: Home):
     lost_some(home)
     first = given_to(home, "resume")
     assert first is not None
-    ((path, text),) = kept(home)
-
-    # Between two calls Codex writes lines that are of no digest.
-    grow(home, r.tokens(1000), r.record("world_state", {"full": False}))
+    ((path, state),) = kept(home)
+    assert path == str(home.path())
+    grow(home, r.turn(r.user("Which colour?"), r.assistant("Blue or red?"), name="t9"))
 
     done = alone(home, SERVED_AND_SEEN)
 
-    assert json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"] == first
-    assert first.endswith(f"\n\n{json.loads(text)['answer']['digest']}")
-    assert path == str(home.path())
+    text = json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+    digest = text.partition("[SESSION_DIGEST v1]")[2]
+    rest = json.loads(state)["text"].partition("[STATUS]")[2]
+    assert digest.startswith("\n\n[STATUS]\n- last turn: answered asks\n- plan: last changed 1 ")
+    assert digest.endswith(rest)
     assert b"codex_checkpoints.core.digest.composing" not in done.stderr.split()
-    assert made_anew(home) == first
+    assert made_anew(home) == text
+
+
+def lost(home: Home) -> str:
+    """Return the digest that a resumed session is given."""
+    return str(given_to(home, "resume")).partition("[SESSION_DIGEST v1]")[2]
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        (r.turn(r.user("a"), r.assistant("Is it **blue?**"), name="t9"), "answered asks"),
+        (r.turn(r.user("a"), r.assistant("Blue?"), r.assistant("Yes."), name="t9"), "answered"),
+        (r.several(r.started("t9"), r.user("a"), r.assistant("Blue?")), "open"),
+        (r.several(r.started("t9"), r.user("a"), r.assistant("Blue?"), r.aborted("t9")), "aborted"),
+        (
+            r.several(
+                r.started("t9"), r.user("a"), r.event("task_complete", turn_id="t9", error={})
+            ),
+            "failed",
+        ),
+    ],
+)
+def test_the_status_of_a_digest_is_of_now(home: Home, end: r.Step, told: str):
+    lost_some(home)
+    assert "- last turn: answered\n" in lost(home)
+    grow(home, end)
+
+    assert f"[STATUS]\n- last turn: {told}\n" in lost(home)
+
+
+def test_what_was_done_since_the_compaction_is_marked_and_not_told(home: Home):
+    lost_some(home)
+    assert " exit 2: make" in lost(home)
+
+    grow(home, r.turn(r.user("Go on."), r.patch(update="new.py")))
+    assert " exit 2 before later edits: make" in lost(home)
+    assert "new.py" not in lost(home)
+    grow(home, r.turn(r.user("Check it."), r.shell("make", "yes")))
+    assert ": make" not in lost(home)
+    assert lost(home) == str(made_anew(home)).partition("[SESSION_DIGEST v1]")[2]
 
 
 def pinned(home: Home) -> None:
@@ -926,3 +974,65 @@ def test_the_end_of_a_session_tells_what_the_whole_of_it_would(form: r.Form, ste
                 stands = shows(last_bundle(window.items), view)
                 assert stands == shows(last_bundle(whole.items), view)
                 assert window.window_id == whole.chain.current
+
+
+def resumed(home: Home, state: Path) -> str | None:
+    """Return what a session is given on a resume, by a process with this state folder."""
+    house = assembly.assemble(assembly.Places(str(home.root), str(state)))
+    try:
+        hooking = Hooking(house.sessions, stamps.now, stamps.new_id)
+        return hooking.answer(Call("SessionStart", SESSION, str(home.path()), "resume")).text
+    finally:
+        house.sessions.close()
+
+
+WENT_ON = st.sampled_from(
+    [
+        r.turn(r.user("Go on."), r.assistant("Done.")),
+        r.turn(r.user("Go on."), r.plan(("Mend.", False)), r.assistant("Or not?")),
+        r.turn(r.user("Mend it."), r.patch(update="a.py")),
+        r.turn(r.user("Paint it."), r.patch(add="b.py"), r.patch(delete="a.py")),
+        r.turn(r.user("Check."), r.shell("make", "no", exit_code=2, status="failed")),
+        r.turn(r.user("Check."), r.shell("make", "yes")),
+        r.turn(r.user("Look."), r.shell("cat a.py", "sesame_opens = 1", reads=["a.py"])),
+        r.several(r.started(), r.user("Wait."), r.aborted()),
+        r.several(r.started(), r.user("Wait.")),
+        r.assistant("And so on."),
+        r.compacted("Summed up.", []),
+        r.compacted("Summed up.", []),
+        opened(2),
+        DIGESTED,
+        r.compacted("As of old."),
+        r.rollback(1),
+        r.rollback(2),
+        r.tokens(1000),
+        r.blank(),
+        r.raw(b"not json\n"),
+    ]
+)
+
+
+def check_every_step(form: r.Form, steps: list[r.Step], near: int | None) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        home = Home(Path(folder))
+        for count in range(len(steps) + 1):
+            data = r.rollout(begun(form), TURN, *steps[:count])
+            path = home.put(data)
+            anew = Path(folder, f"anew-{count}")
+            whole = resumed(home, anew)
+            assert resumed(home, home.state) == whole
+            place = data.rfind(b"\n", 0, max(0, data.rfind(COMPACTION))) + 1
+            if near is not None and place > 1:
+                patched.setattr(digests, "_NEAR", place - 1)
+                assert resumed(home, Path(folder, f"near-{count}")) == whole
+                patched.undo()
+            assert path.read_bytes() == data
+
+
+@example("paginated", [opened(1), r.turn(r.user("Go on.")), r.rollback(2)], 1)
+@example("legacy", [r.compacted("Summed up.", []), r.turn(r.user("a"), r.assistant("b?"))], 1)
+@given(st.sampled_from(FORMS), st.lists(WENT_ON, max_size=9), st.sampled_from([None, 1]))
+def test_a_digest_that_is_kept_or_made_of_the_end_is_as_one_that_is_made_of_all(
+    form: r.Form, steps: list[r.Step], near: int | None
+):
+    check_every_step(form, steps, near)

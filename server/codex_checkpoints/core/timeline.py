@@ -18,7 +18,7 @@ from codex_checkpoints.core.rollout.looking import only_looks
 from codex_checkpoints.core.rollout.outcome import outcome_in, outcome_of
 from codex_checkpoints.core.rollout.parsing import turn_id_of
 from codex_checkpoints.core.rollout.reader import Fold, Line, Place
-from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, Turn
+from codex_checkpoints.core.rollout.turns import Ended, Turn
 from codex_checkpoints.values import Factory, define, evolve, frozen
 
 MOST_ROWS = 400
@@ -67,7 +67,6 @@ class TimelineTurn:
 class _Tally:
     tokens: int | None = None
     newest: str | None = None
-    error: bool = False
     calls: int = 0
     files: dict[str, None] = Factory(dict[str, None])
     failed: int = 0
@@ -156,8 +155,6 @@ class Timeline(Fold):
             if turn.ended in {None, line.position}:
                 tally.newest = line.stamp or tally.newest
             tally.calls += line.tag in _CALLS
-            if line.tag in TASK_ENDS:
-                tally.error = tally.error or line.payload.get("error") is not None
             used = self.replay.reducer.item
             if isinstance(used, Tokens) and not used.is_impossible:
                 tally.tokens = used.total
@@ -172,7 +169,7 @@ class Timeline(Fold):
         rows: list[TimelineTurn] = []
         for number, turn in enumerate(counted, 1):
             tally = self._tallies.get(turn.turn_id) or _Tally()
-            outcome = state.ended(turn, is_last=number == len(counted), failed=tally.error)
+            outcome = state.ended(turn, is_last=number == len(counted))
             behind = counted[number].opened_seq if number < len(counted) else self.replay.seq + 1
             window = windows[max(0, bisect_right(opened, behind - 1) - 1)].number
             rows.append(

@@ -11,10 +11,13 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import islice
 
-from codex_checkpoints.core.checkpoint.records import FOLDER
+from codex_checkpoints.core.checkpoint.records import FOLDER, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.state import State
+from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.compaction.handoff import COMPACTION
 from codex_checkpoints.core.compaction.records import Installed
+from codex_checkpoints.core.digest import status
 from codex_checkpoints.core.digest.composing import Digest, DigestTerms, digest_v1
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.ignoring import Ignoring
@@ -36,13 +39,14 @@ from codex_checkpoints.service.reading.session_file import (
     NOWHERE,
     SessionFile,
     begin_reading,
+    bytes_between,
     end_of,
     find_turn,
     open_session,
 )
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.standing import last_line_with
+from codex_checkpoints.service.standing import last_line_with, line_at
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.records import MARKERS
 from codex_checkpoints.values import evolve, frozen
@@ -112,6 +116,21 @@ class Hit:
     line: str
 
 
+@frozen
+class Lost:
+    """A digest of what a history no longer holds, empty if that is nothing.
+
+    `seq` is that of the compaction, and `place` where its line begins; `files` and `commands` are
+    those of the digest that may be marked when they change or run again.
+    """
+
+    text: str = ""
+    seq: int = 0
+    place: int | None = None
+    files: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+
+
 class OwnRecords:
     """Gathers a session's own records from the bytes that another pass reads."""
 
@@ -161,45 +180,69 @@ class Digests:
         gathered = self.gathered(row, until) if budget else Gathered()
         return digest_v1(gathered, self.terms(row, budget))
 
-    def injected(self, row: Row, setting: int, beside: Collection[str] = (), *, whole: bool) -> str:
-        """Return the digest for a hook, which Codex waits for.
+    def injected(self, row: Row, setting: int, beside: Collection[str] = ()) -> str:
+        """Return the digest of a session for a hook, which Codex waits for.
 
-        `beside` are the user's messages in the history.  Without `whole` it quotes only what the
-        history no longer holds, and is empty where that is nothing.  Of a large file only the end
-        is read.
+        `beside` are the user's messages in the history.  Of a large file only the end is read.
         """
         budget = default_budget(setting, row.context_window)
         opened = self._sessions.catalogue.open(row)
-        near = None if row.rollout.compressed else opened.last(self._near(row))
+        place = self._last_compaction(opened)
+        size = _NEAR if place is None else opened.mark.offset - place + _NEAR
+        near = None if row.rollout.compressed else opened.last(size)
         if near is None:
             gathered = self.gathered(row)
         else:
-            gathered = Gathering.near_the_end(opened.replay, near, row.session_id).gathered()
-            pinned = self._pinned(row, opened.now())
-            drifted = self._drifted(opened, opened.now())
-            # The history holds the lines that were carried.
-            gathered = evolve(gathered, carried=(), pinned=pinned, drifted=drifted)
-        if not whole and not gathered.replaced_below:
-            return ""
-        before = None if whole else gathered.replaced_below
-        return digest_v1(gathered, self.terms(row, budget, beside, before)).text
+            found = Gathering.near_the_end(opened.replay, near, row.session_id).gathered()
+            gathered = evolve(self._as_it_is(row, opened, found), carried=())
+        return digest_v1(gathered, self.terms(row, budget, beside)).text
 
-    def reach(self, row: Row) -> int | None:
-        """Return to which size of its file `injected` reads from the same place on, None: to any.
+    def lost(self, row: Row, setting: int, beside: Collection[str] = ()) -> Lost:
+        """Return what a session's history no longer holds, for a hook, without how it ended.
 
-        Without a compaction in the file it reads the last bytes, and so from elsewhere each time.
+        It is of the records before the newest compaction: they are never others, while the session
+        goes on.  What was changed or run since is only marked, or left out.
         """
-        place = self._last_compaction(row)
-        return row.rollout.size if place is None else place + _FAR
+        opened, compressed = self._sessions.catalogue.open(row), row.rollout.compressed
+        state = opened.now().state
+        place = None if compressed else self._last_compaction(opened)
+        if place is not None and place > _NEAR:
+            near = self._before(opened, place)
+            position = state.compacted_at
+            found = Gathering.near_the_end(opened.now(), near, row.session_id, position).gathered()
+            found = evolve(found, carried=())
+        elif place is None and not compressed and opened.mark.offset > _NEAR:
+            return Lost()  # the compaction is too far away
+        else:
+            found = self.gathered(row, state.compacted_at, now=state)
+        if not found.replaced_below:
+            return Lost()
+        before = found.replaced_below
+        edited, commands = state.observations.since(before)
+        gathered = self._as_it_is(row, opened, found.since(commands, edited=edited))
+        gathered = evolve(gathered, ended=None, plan_age=None)
+        budget = default_budget(setting, row.context_window)
+        terms = evolve(self.terms(row, budget, beside, before), status_room=status.ROOM)
+        ran = (value(each.command, MAX_VALUE_CHARS) for each in found.checks)
+        text = digest_v1(gathered, terms).text
+        return Lost(text, before, place, tuple(found.changes), tuple(dict.fromkeys(ran)))
 
-    def _near(self, row: Row) -> int:
-        """Return how many bytes of the end of a file to read: from before its last compaction."""
-        place = self._last_compaction(row)
-        return _NEAR if place is None else row.rollout.size - place + _NEAR
+    def _before(self, opened: SessionFile, place: int) -> bytes:
+        """Return the lines before the compaction at a place, and that one."""
+        reader, path = opened.reader, opened.path
+        data = bytes_between(reader, path, place - _NEAR, place)
+        line = line_at(reader, path, place, opened.mark.offset + len(opened.tail))
+        return data[data.find(b"\n") + 1 :] + line + b"\n"
 
-    def _last_compaction(self, row: Row) -> int | None:
-        reader, size = self._sessions.catalogue.reader, row.rollout.size
-        return last_line_with(reader, row.path, size, (COMPACTION,), max(0, size - _FAR))
+    def _last_compaction(self, opened: SessionFile) -> int | None:
+        size = opened.mark.offset + len(opened.tail)
+        reader, least = self._sessions.catalogue.reader, max(0, size - _FAR)
+        return last_line_with(reader, opened.path, size, (COMPACTION,), least)
+
+    def _as_it_is(self, row: Row, opened: SessionFile, gathered: Gathered) -> Gathered:
+        """Return what was gathered of a part of a session with its pins and files as of now."""
+        now = opened.now()
+        return evolve(gathered, pinned=self._pinned(row, now), drifted=self._drifted(opened, now))
 
     def terms(
         self, row: Row, budget: int, beside: Collection[str] = (), before: int | None = None
@@ -209,14 +252,19 @@ class Digests:
         return DigestTerms(budget, beside, ignore=ignore, before=before)
 
     def gathered(
-        self, row: Row, until: int | None = None, own: tuple[Replay, Gathering] | None = None
+        self,
+        row: Row,
+        until: int | None = None,
+        own: tuple[Replay, Gathering] | None = None,
+        now: State | None = None,
     ) -> Gathered:
         """Return what a digest quotes of a session and of those it goes on from.
 
-        `until` is the position of the last line to read; `own` has read the session's own records.
+        `until` is the position of the last line to read; `own` has read the session's own records;
+        `now` is the state of the whole session, where that is not read to its end.
         """
         if own is None:
-            replay, gathered = self._read(row, until, None)
+            replay, gathered = self._read(row, until, None, now)
         else:
             replay, gathered = own[0], own[1].gathered(row.session_id)
         at_its_end = replay
@@ -280,9 +328,11 @@ class Digests:
                     messages.setdefault(f"#{entry.seq}", entry)
         return pinned_texts(pins, messages, notes)
 
-    def _read(self, row: Row, until: int | None, last: int | None) -> tuple[Replay, Gathered]:
+    def _read(
+        self, row: Row, until: int | None, last: int | None, whole: State | None = None
+    ) -> tuple[Replay, Gathered]:
         replay = Replay()
-        gathering = Gathering(replay, row.session_id)
+        gathering = Gathering(replay, row.session_id, whole)
         self.read_over(row, replay, until, last)
         return replay, gathering.gathered()
 

@@ -100,7 +100,7 @@ def _opened(
     for path, end in rollouts:
         place = last_line_with(reader, path, end, (COMPACTION, ROLLBACK))
         if place is not None:
-            recent = _read_alone(_line_at(reader, path, place, end), place)
+            recent = _read_alone(line_at(reader, path, place, end), place)
             certain = recent.compacted and not _is_behind_rollback(reader, path, place)
             return CurrentWindow(items, recent.window_id) if certain else None
     return CurrentWindow(items, _first_window(reader, current))
@@ -113,7 +113,7 @@ def _recent(reader: RolloutReader, path: str, size: int, last: int, trace: bytes
     alone: the text does not come after it.  None where a rollback may have brought back an earlier
     window.
     """
-    line = _line_at(reader, path, last, size)
+    line = line_at(reader, path, last, size)
     if COMPACTION in line and trace not in line:
         recent = _read_alone(line, last)
     else:
@@ -169,7 +169,8 @@ def last_line_with(
     return None
 
 
-def _line_at(reader: RolloutReader, path: str, place: int, size: int) -> bytes:
+def line_at(reader: RolloutReader, path: str, place: int, size: int) -> bytes:
+    """Return the line that begins at a place, without its LF."""
     line, end = b"", place
     while end < size:
         data = bytes_between(reader, path, end, min(size, end + CHUNK))

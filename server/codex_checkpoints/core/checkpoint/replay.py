@@ -38,6 +38,7 @@ from codex_checkpoints.core.checkpoint.state import (
 )
 from codex_checkpoints.core.checkpoint.text import find_secret, value
 from codex_checkpoints.core.rollout import items
+from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import (
     EVENTS,
@@ -46,9 +47,18 @@ from codex_checkpoints.core.rollout.parsing import (
     RESPONSES,
     item_of,
     signal_of,
+    turn_id_of,
 )
-from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Line, Reader, Scale, is_whole
-from codex_checkpoints.core.rollout.turns import LastMessage, Planned, Steps
+from codex_checkpoints.core.rollout.reader import (
+    NOTED,
+    PASSED_OVER_FROM,
+    WORDS,
+    Line,
+    Reader,
+    Scale,
+    is_whole,
+)
+from codex_checkpoints.core.rollout.turns import LastMessage, Planned, Steps, asks
 from codex_checkpoints.values import define
 
 _EVENTS_BESIDE_ITEMS = frozenset(
@@ -168,6 +178,7 @@ class Reducer:
             state.worked_at = line.position
         elif item == "answered":
             state.answered_at = line.position
+            _answered(state, line)
         else:
             _compacted(state, line)
 
@@ -185,6 +196,21 @@ def _task_ended(state: State, item: items.TaskEnded, line: Line) -> None:
         state.naming = "done"
         return
     state.turns.task_ended(item.turn_id, line.position, line.seq, aborted=item.aborted)
+    turn = state.turns.at(item.turn_id) if item.failed else None
+    if turn is not None:
+        turn.failed = True
+
+
+def _answered(state: State, line: Line) -> None:
+    """Note whether an answer asks; one in a long line, which not all readers read, does not."""
+    payload = line.payload
+    if state.naming not in NAMED or payload.get("phase") == "commentary":
+        return
+    is_short = len(line.raw) < PASSED_OVER_FROM
+    text = "\n".join(texts_of(payload.get("content"))).strip() if is_short else ""
+    turn = state.turns.at(turn_id_of(payload)) if text or not is_short or line.passed_over else None
+    if turn is not None:
+        turn.asks = asks(text)
 
 
 def _compacted(state: State, line: Line) -> None:
@@ -359,7 +385,7 @@ def _artifact(uri: str, observed: FileObservation, hashes: Hashes, seen: SeenHas
 LONGEST_TAIL = 1 << 23
 """A longer last line is not read before its LF is there, in bytes."""
 
-SAVED = 7
+SAVED = 8
 """The version of what `Replay.save` returns."""
 
 
@@ -405,13 +431,18 @@ class Replay(Reader):
         ahead.close(tail)
         return ahead
 
-    def near_the_end(self, lines: bytes) -> Replay:
-        """Return a replay that stands before the last `lines` of what this one has read."""
+    def near_the_end(self, lines: bytes, position: int | None = None) -> Replay:
+        """Return a replay that stands before the last `lines` of what this one has read.
+
+        `position` is that of the last of them, where it is not the last that was read.
+        """
         scale, state = self.scale, self.state
         count = sum(1 for line in lines.split(b"\n") if line.strip())
         seed = None if state.seed is None else state.seed.seq
-        at = Scale(scale.lines - count, -1, scale.ordinals, scale.paginated, seed=seed)
-        end = State(head=state.head, own_from=state.own_from, typed=state.typed, seed=state.seed)
+        begun = (scale.lines if position is None else position) - count
+        at = Scale(begun, -1, scale.ordinals, scale.paginated, seed=seed)
+        end = State(state.head, state.base, own_from=state.own_from, typed=state.typed)
+        end.seed = state.seed
         return Replay(end, at)
 
     def task(self) -> Task | None:

@@ -265,6 +265,16 @@ class Observations:
         conditions = (each.only_if for each in self.conditional.values())
         return tuple(dict.fromkeys((*files, *(each[1] for each in conditions if each))))
 
+    def since(self, seq: int) -> tuple[bool, frozenset[str]]:
+        """Return whether a file was edited behind a record, and which commands ran there."""
+        self.settle()
+        both = (*self.artifacts.values(), *self.conditional.values())
+        ran = (each for each in self.artifacts.items() if each[1].kind == "command")
+        return (
+            any(each.edited > seq for each in both),
+            frozenset(uri for uri, each in ran if each.acted > seq),
+        )
+
     def _named(
         self,
         waiting: Observation,
@@ -545,17 +555,22 @@ class State:
         answered = self.answered_at > self.worked_at and not self.calls.waiting
         return answered and not self.paginated
 
-    def ended(self, turn: Turn, *, is_last: bool, failed: bool) -> Ended:
-        """Return how a turn ended; `failed`: its task ended with an error."""
+    def ended(self, turn: Turn, *, is_last: bool) -> Ended:
+        """Return how a turn ended."""
         if turn.aborted:
             return "aborted"
-        if failed:
+        if turn.failed:
             return "failed"
         if turn.ended is not None:
             return "answered"
         # Without task events a turn has ended when another follows, or when it was answered.
         followed = not is_last or self.ends_with_answer
         return "answered" if followed and not turn.in_task else "open"
+
+    def ends(self) -> Iterator[tuple[str, Ended]]:
+        """Yield how each turn ended that is not rolled back, by its id, in order."""
+        counted = list(self.turns.counting())
+        return ((turn.turn_id, self.ended(turn, is_last=turn is counted[-1])) for turn in counted)
 
     def begin(self, head: SessionMeta) -> None:
         """Set the head."""

@@ -20,6 +20,7 @@ from codex_checkpoints.core.digest.gathering import GAP, ends_of
 from codex_checkpoints.core.digest.ignoring import PATCHED, Ignoring
 from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.digest.records import Answer, Check, Gathered, Quote, Trail, Where
+from codex_checkpoints.core.digest.status import ended_line, plan_line
 from codex_checkpoints.core.rollout import script
 from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
@@ -76,13 +77,14 @@ class DigestTerms:
 
     `beside`: the user's messages that stand whole beside it.  `ignore`: patterns of file names that
     are never quoted.  `before`: only records below this `seq` are quoted, since the history holds
-    the rest.
+    the rest.  `status_room`: so many bytes at least are left to the section `[STATUS]`.
     """
 
     budget: int
     beside: Collection[str] = ()
     ignore: tuple[str, ...] = IGNORED
     before: int | None = None
+    status_room: int = 0
 
 
 @frozen
@@ -158,6 +160,7 @@ class _Composing:
     def compose(self) -> None:
         gathered = self._gathered
         self._fill("STATUS", self._status(), self._room)
+        self._room = min(self._room, self._budget - self._terms.status_room)
         self._fill("PINNED", self._pins(), int(self._room * _PINNED))
         answers = [each for each in gathered.answers if self._is_quoted(each.said.where)]
         self._section("OUTCOMES", map(self._outcome, reversed(answers)))
@@ -242,11 +245,10 @@ class _Composing:
         gathered = self._gathered
         if gathered.ended is not None:
             last = gathered.last_answer
-            asks = " asks" if last and last.said.where.age == 0 and _asks(last) else ""
-            yield _Row(None, f"last turn: {gathered.ended}{asks}", "how the last turn ended")
+            asks = last is not None and last.said.where.age == 0 and _asks(last)
+            yield _Row(None, ended_line(gathered.ended, asks=asks), "how the last turn ended")
         if gathered.plan_age is not None:
-            text = f"plan: last changed {_count(gathered.plan_age, 'request')} ago"
-            yield _Row(None, text, "the age of the plan")
+            yield _Row(None, plan_line(gathered.plan_age), "the age of the plan")
         if gathered.changes:
             yield _Row(None, f"changed files: {len(gathered.changes)}", "counted")
 
@@ -378,11 +380,10 @@ class _Composing:
         def allowed(quote: Quote, line: str) -> bool:
             return not (quote.kind == "output" and _is_policy(line))
 
-        known = (
-            name for lines in self._lines.values() for line in lines for name in names_in(line.text)
-        )
+        stands = [line.text for name in SECTIONS[1:] for line in self._lines[name]]
+        known = (name for text in stands for name in names_in(text))
         beside = (name for text in self._terms.beside for name in names_in(text))
-        bodies = [line.text.partition(": ")[2] for lines in self._lines.values() for line in lines]
+        bodies = [text.partition(": ")[2] for text in stands]
         held = {part.strip() for body in bodies for part in (body, *body.split(BREAK))}
         held |= {part.strip() for text in self._terms.beside for part in text.split("\n")}
         chosen = choose(quotes, {*known, *beside}, held, room, head=head, allowed=allowed)
@@ -475,7 +476,3 @@ def _is_policy(line: str) -> bool:
 
 def _size(line: str) -> int:
     return len(line.encode(errors="replace")) + 1
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
+from codex_checkpoints.core.checkpoint.state import NAMED, Observation, State, name_of
 from codex_checkpoints.core.checkpoint.text import redact, secrets
 from codex_checkpoints.core.digest.ignoring import PATCHED
 from codex_checkpoints.core.digest.outcomes import seconds_of, telling_lines
@@ -54,7 +54,7 @@ from codex_checkpoints.core.rollout.outcome import Outcome, outcome_in, outcome_
 from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
 from codex_checkpoints.core.rollout.script import BEGIN
-from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, Turn, Turns
+from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, asks
 from codex_checkpoints.values import Factory, define, evolve
 
 TEXTS = 1 << 21
@@ -89,9 +89,6 @@ _REFUSED: Final = re.compile(
 
 _RUNNING: Final = re.compile(r"Process running with session ID (\d{1,10})")
 GAP = " … "
-_ASKS = frozenset({"?", "\uff1f"})
-_CLOSING = " \t\r\n\"'`*_~)]}>\u201d\u2019\u00bb\u300d\u300f\uff09"
-"""What may stand behind a question mark: quotes, brackets, marks of Markdown."""
 
 
 @define
@@ -106,7 +103,6 @@ class _Turn:
     commentary: Said | None = None
     item: Said | None = None
     reported: Said | None = None
-    failed: bool = False
     subagents: dict[str, Said] = Factory(dict[str, Said])
 
     @property
@@ -121,10 +117,14 @@ class Gathering(Fold):
     """Keeps the texts of a session while a replay reads it."""
 
     def __init__(
-        self, replay: Replay, session_id: str | None = None, turns: Turns | None = None
+        self, replay: Replay, session_id: str | None = None, whole: State | None = None
     ) -> None:
-        """Follow a replay; `turns` are those of the whole session where only its end is read."""
-        self._whole_turns = turns
+        """Follow a replay; `whole` is the state of the session where only a part of it is read.
+
+        It tells which turns were rolled back, and how they ended.
+        """
+        self._whole = whole or replay.state
+        self._position = 0
         self._state, self._reducer = replay.state, replay.reducer
         self._session = session_id
         self._requests: deque[tuple[Said, bool]] = deque(maxlen=MOST)
@@ -151,10 +151,12 @@ class Gathering(Fold):
         replay.folds.append(self)
 
     @classmethod
-    def near_the_end(cls, whole: Replay, lines: bytes, session_id: str) -> Gathering:
-        """Read only the last `lines` of the session `whole`, which ends with them."""
-        end = whole.near_the_end(lines)
-        found = cls(end, session_id, whole.state.turns)
+    def near_the_end(
+        cls, whole: Replay, lines: bytes, session_id: str, position: int | None = None
+    ) -> Gathering:
+        """Read only the last `lines` of the session `whole`, or those that end at a position."""
+        end = whole.near_the_end(lines, position)
+        found = cls(end, session_id, whole.state)
         end.feed(lines)
         return found
 
@@ -167,6 +169,7 @@ class Gathering(Fold):
         """Keep what a line tells."""
         observed, state = self._observed[:], self._state
         self._observed.clear()
+        self._position = line.position
         if line.passed_over or line.seq < state.own_from or state.naming not in NAMED:
             return
         payload, tag = line.payload, line.tag
@@ -197,8 +200,8 @@ class Gathering(Fold):
         `session_id` is that of the session, where it was not known at the beginning.
         """
         session_id = session_id or self._session
-        turns = self._whole_turns or self._state.turns
-        counted = list(turns.counting())
+        turns, end = self._whole.turns, self._position
+        counted = [turn for turn in turns.counting() if turn.opened <= end]
         numbers = {turn.turn_id: number for number, turn in enumerate(counted, 1)}
         gone = {turn.turn_id for turn in turns.turns if turn.rolled_back}
 
@@ -206,7 +209,7 @@ class Gathering(Fold):
             turn = numbers.get(where.turn_id or "")
             return evolve(where, session_id=session_id, turn=turn, age=len(counted) - (turn or 0))
 
-        ends: dict[str, Ended] = {turn.turn_id: self._end_of(turn, counted) for turn in counted}
+        ends = dict(self._whole.ends())
         answers: list[Answer] = []
         for turn in counted:
             found = self._turns.get(turn.turn_id, _Turn())
@@ -223,7 +226,7 @@ class Gathering(Fold):
             tuple(
                 evolve(said, where=placed(said.where))
                 for said, in_history in self._requests
-                if said.where.turn_id not in gone and not (in_history and self._state.typed)
+                if said.where.turn_id not in gone and not (in_history and self._whole.typed)
             ),
             tuple(answers),
             ends[counted[-1].turn_id] if counted else None,
@@ -311,11 +314,9 @@ class Gathering(Fold):
 
     def _ended(self, payload: Json, line: Line) -> None:
         where = self._where(line, text_of(payload.get("turn_id")))
-        turn = self._of(where)
-        turn.failed = turn.failed or payload.get("error") is not None
         text = (text_of(payload.get("last_agent_message")) or "").strip()
         if text:
-            turn.reported = Said(where, ends_of(text))
+            self._of(where).reported = Said(where, ends_of(text))
 
     def _compacted(self, payload: Json, line: Line) -> None:
         self._replaced_below = line.seq
@@ -475,15 +476,9 @@ class Gathering(Fold):
         )
         _keep_newest(self._checks)
 
-    def _end_of(self, turn: Turn, counted: list[Turn]) -> Ended:
-        kept = self._turns.get(turn.turn_id)
-        failed = kept is not None and kept.failed
-        return self._state.ended(turn, is_last=turn is counted[-1], failed=failed)
-
 
 def _answer(said: Said, ended: Ended, placed: Callable[[Where], Where]) -> Answer:
-    asks = said.text.rstrip(_CLOSING)[-1:] in _ASKS
-    return Answer(evolve(said, where=placed(said.where)), ended, asks)
+    return Answer(evolve(said, where=placed(said.where)), ended, asks(said.text))
 
 
 def _without_wrapping(arguments: str) -> str:

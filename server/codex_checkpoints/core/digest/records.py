@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Literal
 
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.digest.patches import Counts
 from codex_checkpoints.core.rollout.outcome import Outcome
 from codex_checkpoints.core.rollout.turns import Ended
@@ -167,6 +169,12 @@ class Gathered:
         """Return this without what was copied or moved into one of these folders."""
         changes = {uri: each for uri, each in self.changes.items() if each.onto not in folders}
         return evolve(self, changes=changes)
+
+    def since(self, commands: Collection[str], *, edited: bool) -> Gathered:
+        """Return this as it is now: these commands ran again, and a file was edited or none was."""
+        again = (value(each.command, MAX_VALUE_CHARS) in commands for each in self.checks)
+        checks = tuple(each for each, ran in zip(self.checks, again, strict=True) if not ran)
+        return evolve(self, checks=checks, edits=self.edits + edited)
 
     def after(self, before: Gathered) -> Gathered:
         """Return both together: `before` is of the sessions that this one goes on from."""

@@ -69,10 +69,11 @@ class TaskStarted:
 
 @frozen
 class TaskEnded:
-    """A task ended, with or without success."""
+    """A task ended, with or without success; `failed`: with an error."""
 
     turn_id: str | None
     aborted: bool
+    failed: bool = False
 
 
 @frozen

@@ -131,7 +131,8 @@ def _task_started(payload: Json) -> items.Item:
 
 
 def _task_ended(payload: Json, *, aborted: bool = False) -> items.Item:
-    return items.TaskEnded(text_of(payload.get("turn_id")), aborted=aborted)
+    failed = not aborted and payload.get("error") is not None
+    return items.TaskEnded(text_of(payload.get("turn_id")), aborted=aborted, failed=failed)
 
 
 def _user_message(payload: Json) -> items.Item:

@@ -14,6 +14,16 @@ from codex_checkpoints.values import Factory, define, field
 Ended = Literal["answered", "aborted", "failed", "open"]
 """How a turn ended."""
 
+_QUESTIONS: Final = frozenset({"?", "\uff1f"})
+_CLOSING: Final = " \t\r\n\"'`*_~)]}>\u201d\u2019\u00bb\u300d\u300f\uff09"
+"""What may stand behind a question mark: quotes, brackets, marks of Markdown."""
+
+
+def asks(answer: str) -> bool:
+    """Return whether an answer ends with a question (rules, "Digest")."""
+    return answer.rstrip(_CLOSING)[-1:] in _QUESTIONS
+
+
 TASK_ENDS: Final = frozenset({"task_complete", "turn_complete"})
 """The events that end a task; with an `error` it failed."""
 
@@ -47,6 +57,7 @@ class Turn:
 
     `opened` and `ended` are positions of lines; `ended_seq` is `seq` there.  `messages` are the
     references of its user messages.  `stamp` is the time of the first one, as its line has it.
+    `failed`: its task ended with an error; `asks`: its last answer so far ends with a question.
     """
 
     turn_id: str
@@ -61,6 +72,8 @@ class Turn:
     said: LastMessage | None = None
     planned: Planned | None = None
     stamp: str | None = None
+    failed: bool = False
+    asks: bool = False
 
 
 @define

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codex_checkpoints.core.compaction.handoff import bundle, is_due
-from codex_checkpoints.service.connect.kept_answer import Answer, kept_answer
+from codex_checkpoints.service.connect.kept_digest import forget_unwanted, lost_digest
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.reading.session_file import has_ended
 from codex_checkpoints.service.refusal import Refusal
@@ -102,27 +102,26 @@ class Hooking:
         view, checkpoint = shown.text, shown.of.checkpoint
         if not is_due(source, checkpoint, view, ()):
             return self._receipt(call, row, None, None, checkpoint.seq)
-        answer = kept_answer(
-            self._sessions, row, shown, source, lambda: self._answer(row, source, shown)
-        )
-        text = None if answer.digest is None else bundle(view, answer.digest)
-        return self._receipt(call, row, text, answer.window_id, checkpoint.seq, view)
+        window = self._window(row, view)
+        text = None
+        if is_due(source, checkpoint, view, window.items):
+            text = bundle(view, self._digest(row, source, shown, window))
+        return self._receipt(call, row, text, window.window_id, checkpoint.seq, view)
 
-    def _answer(self, row: Row, source: str, shown: View) -> Answer:
+    def _digest(self, row: Row, source: str, shown: View, window: CurrentWindow) -> str:
         """Return the digest to give with a view: on a resume what the history no longer holds."""
-        window = self._window(row, shown.text)
-        if not is_due(source, shown.of.checkpoint, shown.text, window.items):
-            return Answer(None, window.window_id)
         setting, whole = self._sessions.settings.hook_digest_tokens, source == "compact"
         if not setting or not (whole or row.compactions):
-            return Answer("", window.window_id)
+            forget_unwanted(self._sessions)
+            return ""
         from codex_checkpoints.core.history.items import texts  # noqa: PLC0415 - few views need it
-        from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - as above
 
         said = ["\n".join(texts(item)) for item in window.items if item.get("role") == "user"]
-        digests = Digests(self._sessions)
-        digest = digests.injected(row, setting, said, whole=whole)
-        return Answer(digest, window.window_id, digests.reach(row))
+        if not whole:
+            return lost_digest(self._sessions, row, shown, setting, said)
+        from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - few calls need it
+
+        return Digests(self._sessions).injected(row, setting, said)
 
     def _before(self, call: Call, row: Row) -> Given:
         """Store the checkpoint, and mark the last turn that has ended."""
