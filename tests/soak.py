@@ -38,6 +38,9 @@ from homes import go_on, thread
 SESSIONS = 4
 """So many sessions each writer begins."""
 
+WINDOW = 60
+"""After so many turns a session is compacted as Codex does, so no history outgrows a model."""
+
 MOST = 40
 """Of more branches than that those that nothing refers to are deleted."""
 
@@ -153,6 +156,7 @@ def script_writer(lab: Lab) -> None:
             r.patch(update="calc/core.py", call=f"p-{word}"),
             r.assistant("I read it and changed it. " * 200),
             r.tokens(20_000),
+            *([r.compacted("What was said.")] if len(lab.said[session]) % WINDOW == 0 else []),
         )
         try:
             with locks.hold(str(lab.home.codex_home), session):
