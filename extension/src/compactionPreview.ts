@@ -182,12 +182,15 @@ class CompactionPreview {
     }
     this.#usual = usual;
     this.#shown = { session, would };
-    const { contents, tokensBefore, tokensBeforeSource, tokensAfter, bound, contextWindow } = would;
+    const { contents, tokensBefore, tokensBeforeSource, tokensAfter } = would;
+    const { tokensBeside, bound, contextWindow } = would;
     return {
       kind: "compaction",
       sessionId,
       name: cut(subject(session), 80),
-      would: { tokensBefore, tokensBeforeSource, tokensAfter, bound, contextWindow },
+      would: {
+        ...{ tokensBefore, tokensBeforeSource, tokensAfter, tokensBeside, bound, contextWindow },
+      },
       contents,
       usual: usual.contents.digest,
     };

@@ -32,13 +32,13 @@ test("conditions about the row of a session hold for a branch as well", () => {
   assert.doesNotMatch(whole, /archivedSession\)\$/);
 });
 
-test("a row of a session has at most two icons, so that its name keeps its room", () => {
+test("a row of a session has one icon, so that its name keeps its room", () => {
   const items: { when: string; group: string }[] = manifest.contributes.menus["view/item/context"];
   const icons = items.filter(
     ({ when, group }) => group.startsWith("inline") && /\/\^\(session\|archived/.test(when),
   );
 
-  assert.equal(icons.length, 2);
+  assert.equal(icons.length, 1);
 });
 
 test("menus and welcome texts name commands that are there", () => {

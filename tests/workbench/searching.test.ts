@@ -101,7 +101,7 @@ test("a search fills a list as one types, and its hits open their records", asyn
     await page.keyboard.press("Enter");
     const tab = page.getByRole("tab", { name: /^shop\.py/ });
     await workbench.menu(tab, "Show Sessions for This File");
-    await says("Sessions of This File: 1 hit in 1 session");
+    await says("Sessions for This File: 1 hit in 1 session");
     assert.match((await rows.allTextContents()).join("\n"), /read shop\.py.*turn 1/);
     await workbench.screenshot("sessions of a file");
     await page.keyboard.press("Enter");

@@ -12,7 +12,12 @@ export interface CompactionView {
   readonly name: string;
   readonly would: Pick<
     Compacted,
-    "tokensBefore" | "tokensBeforeSource" | "tokensAfter" | "bound" | "contextWindow"
+    | "tokensBefore"
+    | "tokensBeforeSource"
+    | "tokensAfter"
+    | "tokensBeside"
+    | "bound"
+    | "contextWindow"
   >;
   readonly contents: CompactionContents;
   /** The digest of the usual budget, which every other is compared with. */

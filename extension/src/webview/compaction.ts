@@ -218,7 +218,7 @@ class CompactionPage {
   }
 
   #showContext(): void {
-    const { tokensBefore, tokensBeforeSource, tokensAfter, contextWindow, bound } =
+    const { tokensBefore, tokensBeforeSource, tokensAfter, tokensBeside, contextWindow, bound } =
       this.#view.would;
     const isEstimate = tokensBeforeSource === "estimated";
     const both = figures(
@@ -226,7 +226,9 @@ class CompactionPage {
       { name: "Now", tokens: tokensBefore, isEstimate },
       { name: "Afterwards", tokens: tokensAfter, isEstimate: true },
     );
-    const most = `With this budget at most ${tokenCount(bound)}.`;
+    const stays =
+      tokensBeside === 0 ? "" : ` Instructions and tools stay: about ${tokenCount(tokensBeside)}.`;
+    const most = `With this budget at most ${tokenCount(bound)}.${stays}`;
     fill(this.#context, el("h2", {}, "Context"), both, el("p", { class: "quiet" }, most));
   }
 }
