@@ -136,11 +136,11 @@ def test_what_git_has_is_the_text_of_before_where_the_patches_lead_to_the_file(
     put(home, r.turn(r.user("Go"), X_TO_Y))
     (shop / "a.py").write_text(V2)
 
-    found = ask(home, uri="a.py", texts=True, basis=V1)["a.py"]
+    found = ask(home, uri="a.py", texts=True, bases={"a.py": V1})["a.py"]
     assert (found.before, found.after, found.now) == (V1, V2, "same")
 
     (shop / "a.py").write_text(V3)
-    found = ask(home, uri="a.py", texts=True, basis=V1)["a.py"]
+    found = ask(home, uri="a.py", texts=True, bases={"a.py": V1})["a.py"]
     assert (found.before, found.after, found.now) == (None, None, "unknown")
 
 

@@ -9,8 +9,8 @@ import { anchorsIn, digestText, recalledText } from "./model/digest.ts";
 import { doctorText, historyText, KeptTexts } from "./model/documents.ts";
 import { comparisonTitle, inOrder, type Place } from "./model/markers.ts";
 import { fileName, plain, subject } from "./model/text.ts";
+import { changesOf } from "./pastTexts.ts";
 import {
-  ChangesRequest,
   CompactPreviewRequest,
   DiffRequest,
   DigestRequest,
@@ -198,7 +198,7 @@ export class Documents
     const before = stateAddress("view", session, left);
     const after = stateAddress("view", session, right);
     await Promise.all([opened(before), opened(after)]);
-    const files = await this.#changedBetween(left, right);
+    const files = await this.#changedBetween(session, left, right);
     if (files.length === 0) {
       await compare(before, after, title);
     } else {
@@ -207,15 +207,18 @@ export class Documents
   }
 
   /** The files that were changed between two states; none if one is not part of the other. */
-  async #changedBetween(left: Place, right: Place): Promise<readonly FileChange[]> {
+  async #changedBetween(
+    session: SessionSummary,
+    left: Place,
+    right: Place,
+  ): Promise<readonly FileChange[]> {
     if (left.turnId === null) {
       return [];
     }
     const { sessionId, turnId } = right;
-    const asked = { sessionId, turnId, afterTurnId: left.turnId };
+    const asked = { sessionId, turnId, afterTurnId: left.turnId, uri: null };
     try {
-      const all = { ...asked, uri: null, texts: true, basis: null };
-      return (await this.#server.request(ChangesRequest, all)).files;
+      return await changesOf(this.#server, session, asked);
     } catch (error) {
       if (codeOf(error) === "unknown_turn") {
         return [];

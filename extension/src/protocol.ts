@@ -609,8 +609,8 @@ export interface TurnTranscript {
  *
  * With `afterTurnId` it is all turns behind that one, up to `turnId` or to now; with neither the
  * whole session.  `uri` asks for one file alone, even if it was only read.  With `texts` the
- * answer has texts and patches; `basis` is a text that the file may have had before the session,
- * as git has it, or at some time in it.
+ * answer has texts and patches; `bases` are by uri texts that files may have had before the
+ * session, as git has them, or at some time in it.
  */
 export interface ChangesParams {
   readonly sessionId: string;
@@ -618,7 +618,7 @@ export interface ChangesParams {
   readonly afterTurnId: string | null;
   readonly uri: string | null;
   readonly texts: boolean;
-  readonly basis: string | null;
+  readonly bases: Readonly<Record<string, string>>;
 }
 
 /**

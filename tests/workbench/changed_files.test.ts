@@ -1,6 +1,7 @@
 /** What a session changed in files: marks in words, diffs with the texts that are proved. */
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { utimesSync } from "node:fs";
 import { test } from "node:test";
 import { Lab } from "./lab.ts";
@@ -18,9 +19,19 @@ test("a person sees what a session changed in files, and what changed since", as
   // As the session left them, and before its records, so that they are known to be that.
   utimesSync(lab.write("prices.py", "price = 2\n"), hourAgo, hourAgo);
   utimesSync(lab.write("old.py", "new way\n"), hourAgo, hourAgo);
+  lab.write("kept.py", "kept = 1\n");
+  const git = (...words: readonly string[]) =>
+    execFileSync("git", ["-c", "user.name=Ana", "-c", "user.email=ana@example.org", ...words], {
+      ...{ cwd: lab.project, env: lab.environment(), encoding: "utf8" },
+    });
+  git("init", "-q");
+  git("add", "kept.py");
+  git("commit", "-q", "-m", "What was there");
+  lab.write("kept.py", "kept = 2\n");
   const session = writeSession(lab.codexHome, {
     task: "Write the price list",
     cwd: lab.project,
+    commit: git("rev-parse", "HEAD").trim(),
     commands: [patch("*** Add File: prices.py", "+price = 1")],
     output: "Success. Updated the following files:\n",
     answer: "Written.",
@@ -30,6 +41,7 @@ test("a person sees what a session changed in files, and what changed since", as
         commands: [
           patch("*** Update File: prices.py", "@@", "-price = 1", "+price = 2"),
           patch("*** Update File: old.py", "@@", "-old way", "+new way"),
+          patch("*** Update File: kept.py", "@@", "-kept = 1", "+kept = 2"),
         ],
         answer: "Raised.",
       },
@@ -95,12 +107,15 @@ test("a person sees what a session changed in files, and what changed since", as
 
   await step(t, "the whole session and one turn have their files in one tab", async () => {
     await workbench.command("Codex Checkpoints: Show Changed Files");
-    await tab(/what changed \(2 files\)/);
+    await tab(/what changed \(3 files\)/);
     await entry("price = 2").waitFor();
+    // What Git has, and the patches of the session, lead to what is there now.
+    await entry("kept = 2").waitFor();
+    assert.equal(await entry("kept.py").getByText("patches only").count(), 0);
     await close();
     await workbench.command("Codex Checkpoints: Open Session Page");
     await inFront(page).getByRole("button", { name: "Show Changed Files" }).click();
-    await tab(/what changed in turn 2 \(2 files\)/);
+    await tab(/what changed in turn 2 \(3 files\)/);
     await entry("price = 1").waitFor();
     await close();
     await close();

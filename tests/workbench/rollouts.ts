@@ -7,6 +7,8 @@ import { join } from "node:path";
 export interface Told {
   readonly task: string;
   readonly cwd: string;
+  /** The commit at which it began. */
+  readonly commit?: string;
   /** Minutes since its last record. */
   readonly age?: number;
   /** Steps of its plan, none of them done. */
@@ -39,7 +41,8 @@ export interface Exchange extends Pick<Told, "task" | "plan" | "commands" | "ans
 export function writeSession(codexHome: string, told: Told): string {
   const id = randomUUID();
   const time = new Date(Date.now() - (told.age ?? 1) * 60_000).toISOString();
-  const place = { cwd: told.cwd, cli_version: "0.98.0" };
+  const git = told.commit === undefined ? {} : { git: { commit_hash: told.commit } };
+  const place = { cwd: told.cwd, cli_version: "0.98.0", ...git };
   const payloads: [string, object][] = [
     ["session_meta", { id, timestamp: time, ...place, source: "cli", ...branched(told.branchOf) }],
     ["turn_context", { cwd: told.cwd, model: "gpt-5.2-codex" }],

@@ -17,7 +17,7 @@ from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.reading.session_file import end_of, find_turn
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import Factory, frozen
 
 MOST_FILES = 500
 """Files of one answer."""
@@ -38,8 +38,8 @@ class ChangesParams:
 
     With `afterTurnId` it is all turns behind that one, up to `turnId` or to now; with neither the
     whole session.  `uri` asks for one file alone, even if it was only read.  With `texts` the
-    answer has texts and patches; `basis` is a text that the file may have had before the session,
-    as git has it, or at some time in it.
+    answer has texts and patches; `bases` are by uri texts that files may have had before the
+    session, as git has them, or at some time in it.
     """
 
     session_id: str
@@ -47,7 +47,7 @@ class ChangesParams:
     after_turn_id: str | None = None
     uri: str | None = None
     texts: bool = False
-    basis: str | None = None
+    bases: dict[str, str] = Factory(dict[str, str])
 
 
 @frozen
@@ -128,7 +128,7 @@ def changes(sessions: Sessions, params: ChangesParams) -> FileChanges:
         quotes = params.texts and not ignored.path(uri)
         if quotes:
             data = sessions.workspace.content(replay.state.base, uri)
-            texts = texts_of(touches, one.hashes(uri, touches), _text(data), params.basis)
+            texts = texts_of(touches, one.hashes(uri, touches), _text(data), params.bases.get(uri))
         found = one.change(uri, touches, (begin, end), texts, looks, quotes=quotes)
         size = sum(len(each or "") for each in (found.before, found.after))
         size += sum(len(each.text or "") for each in found.patches)
