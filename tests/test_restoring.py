@@ -185,6 +185,8 @@ def test_a_hard_branch_holds_the_pack_and_nothing_of_the_conversation(home: Home
     assert head["payload"]["context_window"]["window_id"] != replaced["payload"]["window_id"]
     assert (done.record.context_reset, done.record.tokens.before) == (True, 90_000)
     assert (done.record.tokens.after or 0) < 1_000
+    windows = home.json("windows", str(done.record.session_id))
+    assert windows[-1]["tokensAfter"] == done.record.tokens.after
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.history import tokens
+from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.markers import (
     AnyPin,
@@ -481,4 +482,6 @@ def _figures(trace: Trace, pack: StatePack | None, head: Json) -> TokenFigures:
     if pack is None:
         return TokenFigures(known, known, state.window)
     instructions = text_of(object_of(head.get("base_instructions")).get("text")) or ""
-    return TokenFigures(known, pack.tokens + tokens.approximate_tokens(instructions), state.window)
+    begins_with = tokens.of_item(user_message([pack.text])) if pack.text else 0
+    after = begins_with + tokens.approximate_tokens(instructions)
+    return TokenFigures(known, after, state.window)
