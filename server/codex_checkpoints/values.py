@@ -8,7 +8,7 @@ other methods are the same for all.  To a type checker these are the functions o
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from reprlib import recursive_repr
 from types import FunctionType
@@ -202,11 +202,15 @@ def _attributes(kind: type) -> object:
 
 def _getter(kind: type) -> Callable[[object], tuple[object, ...]]:
     """Return what returns the values of a record that count when it is compared."""
-    names = [each.name for each in _fields(kind) if each.eq]
+    return taking([each.name for each in _fields(kind) if each.eq])
+
+
+def taking(names: Sequence[str]) -> Callable[[object], tuple[Any, ...]]:
+    """Return what returns the values of these fields of a record; in a class it binds to none."""
     return operator.attrgetter(*names) if len(names) > 1 else partial(_few, names)
 
 
-def _few(names: list[str], record: object) -> tuple[object, ...]:
+def _few(names: Sequence[str], record: object) -> tuple[object, ...]:
     return tuple(getattr(record, name) for name in names)
 
 

@@ -6,13 +6,12 @@ All doors use these functions, so an answer has the same keys on the command lin
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from codex_checkpoints.core.codec import Codec, Misfit
 from codex_checkpoints.core.rollout.fields import is_object
-from codex_checkpoints.values import Record, fields, has
+from codex_checkpoints.values import Record, fields, has, taking
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -85,6 +84,4 @@ def _rest(
 ) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
     """Return the other fields of a class, and the function that reads them from a record."""
     names = tuple(field.name for field in fields(cls) if field.name not in others)
-    # Of a single name `attrgetter` would give the value itself.
-    single = len(names) == 1
-    return names, (lambda it: (getattr(it, names[0]),)) if single else operator.attrgetter(*names)
+    return names, taking(names)

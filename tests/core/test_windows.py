@@ -9,7 +9,6 @@ from codex_checkpoints.core.history.windows import (
     Chain,
     Fragment,
     begun,
-    recognise,
     render,
 )
 from codex_checkpoints.core.rollout.contextual import is_human
@@ -230,7 +229,6 @@ def test_the_fragment_names_thread_and_windows():
     assert render(FRAGMENT, "token_budget") == TEXT.replace("context_window>", "token_budget>")
     first = Fragment("thread", A, A)
     assert "Previous" not in render(first)
-    assert recognise(render(first)) == first
 
 
 @pytest.mark.parametrize(
@@ -243,21 +241,9 @@ def test_the_fragment_names_thread_and_windows():
         TEXT.replace("</", "Tokens left: 12\n</"),
     ],
 )
-def test_each_of_its_forms_is_recognised_and_is_no_prompt(text: str):
-    assert recognise(text) == FRAGMENT
+def test_each_of_its_forms_is_no_prompt(text: str):
     assert not is_human([text])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "Thread id: thread",
-        TEXT.replace("</context_window>", ""),
-        "Look:\n" + "\n".join(TEXT.splitlines()[1:-1]),
-        TEXT.replace("context_window>", "window>"),
-        TEXT.replace("Thread id: thread", "x" * 5000),
-    ],
-)
-def test_what_only_looks_like_it_is_not(text: str):
-    assert recognise(text) is None
+def test_a_prompt_that_quotes_it_stays_a_prompt():
+    assert is_human(["Look:\n" + "\n".join(TEXT.splitlines()[1:-1])])

@@ -39,12 +39,10 @@ from codex_checkpoints.cli.commands import (
 if TYPE_CHECKING:
     from codex_checkpoints.assembly import Places
     from codex_checkpoints.cli.opening import Terminal
+    from codex_checkpoints.operations.searching import SearchHit
     from codex_checkpoints.presentation import sessions as texts
 else:
     texts = Later("presentation.sessions")
-
-if TYPE_CHECKING:
-    from codex_checkpoints.operations.searching import SearchHit
 
 
 def add(commands: Commands) -> None:
@@ -202,9 +200,8 @@ def _sessions(options: argparse.Namespace, services: Terminal) -> int:
     options.cwd = options.cwd or None
     record = ask(options, services, "sessions.listed")
     if not (record.items or options.json):
-        is_filtered = options.search or options.cwd or options.archived
-        none = texts.no_sessions(services.where.codex_home)
-        output.say(texts.no_session_fits() if is_filtered else none)
+        filtered = bool(options.search or options.cwd or options.archived)
+        output.say(texts.no_sessions(services.where.codex_home, filtered=filtered))
     lines = [] if options.json else texts.session_lines(record, screen(options), time.time())
     return report(options, record, lines)
 

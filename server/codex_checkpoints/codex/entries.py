@@ -138,7 +138,8 @@ def is_call_of(verb: str, words: Sequence[str]) -> bool:
     while left and (left[0] in _FLAGS or left[:2] == ["-X", "utf8"]):
         del left[: 2 if left[0] == "-X" else 1]
     is_module = left[:2] == ["-m", "codex_checkpoints"]
-    if not is_module and not (left and _is_launcher(left[0])):
+    place = "".join(left[:1]).replace("\\", "/").split("/")
+    if not is_module and place[-2:] != ["bundled", "launch.py"]:
         return False
     called, *options = left[2 if is_module else 1 :] or [""]
     return called == verb and len(options) % 2 == 0 and {*options[::2]} <= _CHECKED_OPTIONS
@@ -152,10 +153,6 @@ def calls_us(verb: str, words: Sequence[str]) -> bool:
     program = words[0].replace("\\", "/").rpartition("/")[2] if words else ""
     by_name = program.removesuffix(".exe") == SERVER_NAME and [*words[1:2]] == [verb]
     return by_name or is_call_of(verb, words)
-
-
-def _is_launcher(path: str) -> bool:
-    return path.replace("\\", "/").split("/")[-2:] == ["bundled", "launch.py"]
 
 
 def is_our_server(table: object) -> bool:

@@ -6,7 +6,6 @@ Values are never converted: `True` is no number, a text is no list.  All problem
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from itertools import repeat
@@ -25,7 +24,7 @@ from typing import (
     get_type_hints,
 )
 
-from codex_checkpoints.values import NOTHING, Record, define, field, has
+from codex_checkpoints.values import NOTHING, Record, define, field, has, taking
 from codex_checkpoints.values import fields as fields_of
 
 _T = TypeVar("_T")
@@ -151,7 +150,7 @@ class Codec:
     def _new_writer(self, kind: type) -> Callable[[Any], Any]:
         if has(kind):
             kept = [each.name for each in fields_of(kind) if each.init]
-            return partial(self._write_record, [*map(self.names, kept)], _taking(kept))
+            return partial(self._write_record, [*map(self.names, kept)], taking(kept))
         if issubclass(kind, tuple | list):
             return lambda values: [self.write(each) for each in values]
         if issubclass(kind, Mapping):
@@ -262,13 +261,6 @@ class Codec:
             return kind(**parts)
         except (TypeError, ValueError) as error:
             raise Misfit([Problem("", "value", kind)]) from error
-
-
-def _taking(names: list[str]) -> Callable[[object], tuple[object, ...]]:
-    """Return a function from a record to the values of these fields."""
-    if len(names) > 1:
-        return operator.attrgetter(*names)
-    return lambda record: tuple(getattr(record, name) for name in names)
 
 
 def _same(value: Any) -> Any:

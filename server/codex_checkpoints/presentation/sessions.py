@@ -89,13 +89,10 @@ def found_lines(hits: Sequence[searching.SearchHit], screen: Screen) -> list[str
     return lines
 
 
-def no_session_fits() -> str:
-    """Return that the list is empty because of its options."""
-    return "No session fits; leave out --search, --cwd or --archived to see more."
-
-
-def no_sessions(codex_home: str) -> str:
-    """Return that there is no session, and what to do."""
+def no_sessions(codex_home: str, *, filtered: bool) -> str:
+    """Return why the list is empty, and what to do."""
+    if filtered:
+        return "No session fits; leave out --search, --cwd or --archived to see more."
     return plain(
         f"No session under {codex_home}. Start one with Codex, or name another folder with "
         "--codex-home; `codex-checkpoints doctor` says what was found."

@@ -177,7 +177,7 @@ def is_undone(records: tuple[Record, ...], compaction_id: str) -> bool:
 
 @frozen
 class PreparedRestore:
-    """A restore up to its publication, with what is to be recorded afterwards."""
+    """A restore up to its publication, with what is to be recorded afterwards: a line as it is."""
 
     operation: Operation
     record: Restore
@@ -256,16 +256,6 @@ class RestoreRecords:
         if begun is None or any(each.operation_id == begun.record.operation_id for each in found):
             return found
         return (*found, begun.record)
-
-
-def begun_line(operation: Operation) -> dict[str, object]:
-    """Return the line of an operation of which nothing else is known yet."""
-    return {"operation": kept.write(operation)}
-
-
-def line_of(prepared: PreparedRestore) -> dict[str, object]:
-    """Return the line of a prepared restore."""
-    return kept.write(prepared)
 
 
 def storing_restore(session_id: str | None) -> AbstractContextManager[None]:

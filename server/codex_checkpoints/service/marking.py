@@ -15,6 +15,7 @@ from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import secret_in, value
 from codex_checkpoints.core.restore import markers
 from codex_checkpoints.core.restore.markers import (
+    MAX_PINNED_CHARS,
     AnyPin,
     Hint,
     Marker,
@@ -25,7 +26,6 @@ from codex_checkpoints.core.restore.markers import (
     hints_in,
     line_of,
     problems_in,
-    text_to_pin,
 )
 from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.core.rollout.turns import Turn
@@ -280,7 +280,7 @@ def _text(text: str) -> str:
     if found is not None:
         message = f"text holds what looks like a secret ({found})"
         raise Refusal("secret_text", message, {"at": "text", "pattern": found})
-    shown = text_to_pin(text)
+    shown = value(text, MAX_PINNED_CHARS)
     if not shown:
         raise misfit("text: must not be empty")
     return shown

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import orjson
+
 from codex_checkpoints.core.compaction.handoff import (
     BEGINNINGS,
     COMPACTION,
     ROLLBACK,
     Recent,
-    last_trace,
-    trace_of,
 )
 from codex_checkpoints.core.history.items import Item
 from codex_checkpoints.core.rollout.fields import first_window, load, object_of
@@ -55,7 +55,7 @@ def window_of(sessions: Sessions, row: Row, view: str) -> CurrentWindow:
 
 
 def _near_the_end(sessions: Sessions, row: Row, view: str) -> CurrentWindow | None:
-    reader, trace = sessions.catalogue.reader, trace_of(view)
+    reader, trace = sessions.catalogue.reader, orjson.dumps(view)[1:-1]  # as it stands in a file
     path, size = row.path, row.rollout.size
     last = last_line_with(reader, path, size, (COMPACTION, trace, ROLLBACK))
     recent = None if last is None else _recent(reader, path, size, last, trace)
@@ -162,7 +162,8 @@ def last_line_with(
     end = size
     while end > least:
         start = max(least, end - _BLOCK)
-        at = last_trace(bytes_between(reader, path, start, end + overlap), traces)
+        data = bytes_between(reader, path, start, end + overlap)
+        at = max(data.rfind(trace) for trace in traces)
         if at >= 0:
             return _line_begin(reader, path, start + at)
         end = start

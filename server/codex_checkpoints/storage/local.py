@@ -154,7 +154,8 @@ class GivenNames:
             path = self._path(thread_id)
             if path is None:
                 raise OSError(None, "this session id cannot name a folder")
-            _append(path, orjson.dumps({"at": at, "name": text}))
+            line = orjson.dumps({"at": at, "name": text})
+            durable.in_folder(path, lambda: durable.append_line(path, line))
         if legacy:
             unseen = "the name is kept, but Codex does not see it: session_index.jsonl"
             with _refusing(KeptHereAlone, unseen):
@@ -194,16 +195,6 @@ def _check_list(path: str) -> None:
     except FileNotFoundError:
         if not os.access(os.path.dirname(path), os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
-
-
-def _append(path: str, line: bytes) -> None:
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    try:
-        durable.append_line(path, line)
-    except FileNotFoundError:
-        # Another process has just removed the folder, since it was empty.
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        durable.append_line(path, line)
 
 
 @contextlib.contextmanager

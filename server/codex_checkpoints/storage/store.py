@@ -85,7 +85,7 @@ def is_referred_to(rollout: Rollout, others: Iterable[Named]) -> bool:
 def ordered(rows: Iterable[Row]) -> list[Row]:
     """Return rows newest first, then by thread id."""
     by_id = sorted(rows, key=lambda row: row.session_id)
-    return sorted(by_id, key=_stamp, reverse=True)  # a stable sort keeps the order of ids
+    return sorted(by_id, key=lambda row: row.at, reverse=True)  # a stable sort keeps their order
 
 
 def page(
@@ -100,7 +100,8 @@ def page(
         raise BadQuery("limit must not be negative", "limit")
     if query.cursor is not None:
         stamp, thread_id = _place_in_list(query.cursor)
-        rows = [row for row in rows if _comes_after(row, stamp, thread_id)]
+        later = (row for row in rows if row.at <= stamp)  # newest first, then by id
+        rows = [row for row in later if row.at < stamp or row.session_id > thread_id]
     rows = [row for row in rows if row.archived == query.archived]
     # A scratch session is archived after its summary and hidden; one that is left is shown.
     rows = [row for row in rows if not (row.scratch and row.archived)]
@@ -115,7 +116,7 @@ def page(
         rows = [row for row in rows if wanted in _searchable(row, name_of(row))]
     shown = rows if query.limit is None else rows[: query.limit]
     more = len(rows) > len(shown) and shown
-    return shown, _to_cursor([_stamp(shown[-1]), shown[-1].session_id]) if more else None
+    return shown, _to_cursor([shown[-1].at, shown[-1].session_id]) if more else None
 
 
 def _searchable(row: Row, name: str | None) -> str:
@@ -142,15 +143,6 @@ def _plain(path: str) -> str:
     if is_windows_path(path):
         return path.replace("\\", "/").rstrip("/").casefold()
     return path.rstrip("/")
-
-
-def _stamp(row: Row) -> str:
-    return row.at
-
-
-def _comes_after(row: Row, stamp: str, thread_id: str) -> bool:
-    """Return whether a row comes after this place: newest first, then by id."""
-    return _stamp(row) < stamp or (_stamp(row) == stamp and row.session_id > thread_id)
 
 
 def head(reader: RolloutReader, path: str) -> SessionMeta | None:

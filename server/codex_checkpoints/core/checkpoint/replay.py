@@ -232,7 +232,8 @@ def _message(state: State, item: items.UserMessage, line: Line) -> None:
         # From here on events mark typed messages; those of the history no longer count.
         state.typed = True
         state.first_text = None
-        state.planned = _last_plan(state)
+        plans = [turn.planned for turn in state.turns.counting() if turn.planned is not None]
+        state.planned = plans[-1] if plans else state.planned
         state.turns.forget()
     by_person = contextual.is_human if item.in_history else contextual.is_typed
     if not by_person(item.texts):
@@ -259,11 +260,6 @@ def folder_in(item: items.UserMessage) -> str | None:
             if found is not None:
                 return found[1]
     return None
-
-
-def _last_plan(state: State) -> Planned | None:
-    plans = [turn.planned for turn in state.turns.counting() if turn.planned is not None]
-    return plans[-1] if plans else state.planned
 
 
 def ref_of(item: items.UserMessage, line: Line) -> str:

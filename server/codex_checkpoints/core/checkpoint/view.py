@@ -16,7 +16,6 @@ from codex_checkpoints.core.checkpoint.records import (
     Evidence,
     Fact,
     Step,
-    Task,
     failing_dependency,
 )
 from codex_checkpoints.core.checkpoint.text import cut, one_line
@@ -30,8 +29,9 @@ _ARTIFACT_LABELS = {"file": "file: ", "command": "cmd:  ", "tool_output": "tool:
 def view_v1(checkpoint: Checkpoint, caps: Caps) -> str:
     """Return the view: seven headings in fixed order, one line a record, one LF at the end."""
     suspect, valid = _facts(checkpoint, caps)
+    task = checkpoint.task
     sections = (
-        ("[TASK]", [] if checkpoint.task is None else [task_line(checkpoint.task, caps)]),
+        ("[TASK]", [] if task is None else [f"- {_value(task.text, caps)}"]),
         ("[PLAN]", _plan(checkpoint, caps)),
         ("[RECENT_ARTIFACTS]", _recent(checkpoint, caps)),
         ("[DECISIONS]", _decisions(checkpoint, caps)),
@@ -51,11 +51,6 @@ def _value(text: str, caps: Caps) -> str:
 
 def _source(evidence: Evidence) -> str:
     return f"{evidence.source}:{one_line(evidence.ref)}"
-
-
-def task_line(task: Task, caps: Caps) -> str:
-    """Return the line of the task (DSC-74)."""
-    return f"- {_value(task.text, caps)}"
 
 
 def step_line(step: Step, mark: str, caps: Caps) -> str:

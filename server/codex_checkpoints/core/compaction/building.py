@@ -410,7 +410,8 @@ def _build(
     while True:
         digest = Digest()
         if terms.digest is not None:
-            digest = terms.digest(_whole_texts(kept), before.tokens)
+            whole = ["\n".join(texts(each.item)) for each in kept if not each.cut_tokens]
+            digest = terms.digest(whole, before.tokens)
         last = handoff(view, digest.text)
         if terms.target is None:
             break
@@ -464,11 +465,6 @@ def reported(  # noqa: PLR0913, PLR0917 - both sides, and what became of each it
         pieces=pieces,
     )
     return Replacement(items, origins, report)
-
-
-def _whole_texts(kept: Sequence[Retained]) -> list[str]:
-    """Return the texts of the messages that are kept whole."""
-    return ["\n".join(texts(each.item)) for each in kept if not each.cut_tokens]
 
 
 def _bound_of(selection: Selection, last: Json, terms: Terms, unused: int) -> int:

@@ -5,9 +5,7 @@ A replacement history gets this bundle, and a session that is resumed gets the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-import orjson
+from collections.abc import Iterable
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.history.items import (
@@ -94,16 +92,6 @@ COMPACTION = b'"type":"compacted","payload":{'
 BEGINNINGS = (b'"payload":{"type":"task_started"', b'"payload":{"type":"turn_started"')
 ROLLBACK = b'"payload":{"type":"thread_rolled_back"'
 """A rollback also takes back what follows it, until the next task begins."""
-
-
-def trace_of(text: str) -> bytes:
-    """Return the bytes of a text as they stand in a rollout."""
-    return orjson.dumps(text)[1:-1]
-
-
-def last_trace(data: bytes, traces: Sequence[bytes]) -> int:
-    """Return where the last of some traces begins, -1 where there is none."""
-    return max(data.rfind(trace) for trace in traces)
 
 
 class Recent:

@@ -20,7 +20,6 @@ from codex_checkpoints.core.rollout.contextual import (
     payload_of,
     request_of,
     without_payloads,
-    wraps_request,
 )
 from codex_checkpoints.core.rollout.fields import Json, list_of, object_of, text_of, texts_of
 from codex_checkpoints.core.rollout.ours import is_ours
@@ -149,10 +148,11 @@ def plain_message(item: Json) -> PlainMessage:
             parts.append(f"[left out here: {found.media}, {found.size} bytes]")
             left_out.append(found)
         elif not is_image_wrapper(text):
-            if wraps_request(text):
+            request = request_of(text)
+            if request != text:
                 # The texts in front are the editor's; a note tells of an image.
                 parts = [each for each in parts if each.startswith("[left out here: ")]
-                text, says_something = request_of(text).lstrip("\n"), False
+                text, says_something = request.lstrip("\n"), False
             kept, words = without_payloads(text, left_out)
             parts.append(kept)
             says_something = says_something or bool(words.strip())

@@ -6,7 +6,6 @@ in no checkpoint and no view (WIN-16).
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 from codex_checkpoints.values import frozen
@@ -53,9 +52,6 @@ _NAMES = {
     "current": "Current context window id",
     "previous": "Previous context window id",
 }
-_LINE = re.compile(r"\s*([A-Za-z ]+?)\s*:\s*(\S+)\s*")
-_LONGEST = 4096
-_WRAPPED = re.compile(r"<(context_window|token_budget)>(.*)</\1>", re.DOTALL)
 
 
 def render(fragment: Fragment, wrapper: Wrapper = "context_window") -> str:
@@ -63,27 +59,3 @@ def render(fragment: Fragment, wrapper: Wrapper = "context_window") -> str:
     values = ((name, getattr(fragment, key)) for key, name in _NAMES.items())
     lines = "\n".join(f"{name}: {value}" for name, value in values if value is not None)
     return f"<{wrapper}>\n{lines}\n</{wrapper}>"
-
-
-def recognise(text: str) -> Fragment | None:
-    """Read a fragment in one of its two wrappers, or as bare lines (WIN-5).
-
-    Lines of another name are ignored within a wrapper, where newer versions add some.  Without one
-    there must be no other line: prose that quotes a fragment is none.
-    """
-    if len(text) > _LONGEST:
-        return None
-    text = text.strip()
-    wrapped = _WRAPPED.fullmatch(text)
-    values: dict[str, str] = {}
-    names = [name.lower() for name in _NAMES.values()]
-    for line in (text if wrapped is None else wrapped[2]).splitlines():
-        found = _LINE.fullmatch(line)
-        if found is not None:
-            values[found[1].lower()] = found[2]
-        if wrapped is None and line.strip() and (found is None or found[1].lower() not in names):
-            return None
-    thread_id, first, current, previous = map(values.get, names)
-    if thread_id is None or first is None or current is None:
-        return None
-    return Fragment(thread_id, first, current, previous)

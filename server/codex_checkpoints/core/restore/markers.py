@@ -94,11 +94,6 @@ def label_of(text: str) -> str:
     return value(text, MAX_VALUE_CHARS)
 
 
-def text_to_pin(text: str) -> str:
-    """Return a text as it is pinned: a value (rules, "Text of values"); it may be empty."""
-    return value(text, MAX_PINNED_CHARS)
-
-
 def created(marker: Marker) -> dict[str, Any]:
     """Return the line that makes a marker."""
     return {"type": "created"} | kept.write(evolve(marker, label=label_of(marker.label)))

@@ -110,13 +110,8 @@ def without_summary_start(text: str) -> str:
     return text
 
 
-def wraps_request(text: str) -> bool:
-    """Return whether an editor put a heading, and context before it, in front of a request."""
-    return _REQUEST in text
-
-
 def request_of(text: str) -> str:
-    """Return the text after the last heading that editors put before it (rules, "Task")."""
+    """Return the text after the last heading that editors put before it, or all (rules, "Task")."""
     found = text.rfind(_REQUEST)
     return text if found < 0 else text[found + len(_REQUEST) :]
 

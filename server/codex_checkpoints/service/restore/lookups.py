@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from codex_checkpoints.core.audit import digest_of
-from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH
 from codex_checkpoints.core.checkpoint.text import MARK, SCANNED, secrets
 from codex_checkpoints.core.compaction.records import Range, began_session
 from codex_checkpoints.core.restore.markers import (
@@ -42,12 +41,6 @@ from codex_checkpoints.storage.workspace import Workspace
 from codex_checkpoints.values import frozen
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
-
-
-def hashes_now(workspace: Workspace, base: str | None, then: Mapping[str, str]) -> dict[str, str]:
-    """Return the present hashes of the files of a marker."""
-    now = workspace.hashes(base, then)
-    return {uri: now.get(uri, UNKNOWN_HASH) for uri in then}
 
 
 def chunks_now(workspace: Workspace, base: str | None, spans: Iterable[Span]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.memory import replay as replayed
-from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Limits
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, UNKNOWN_HASH, Limits
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.checkpoint.text import value
@@ -80,7 +80,6 @@ from codex_checkpoints.service.restore.lookups import (
     Earlier,
     chunks_now,
     earlier_work,
-    hashes_now,
     pinned_now,
 )
 from codex_checkpoints.service.sessions import Sessions, not_current
@@ -281,7 +280,8 @@ class Planner:
         earlier = earlier_work(sessions, row, trace)
         marker_set = self.markers.marker_set(row.session_id)
         contents = self._contents(trace, updates, earlier, marker_set.files)
-        now = hashes_now(sessions.workspace, state.base, marker.hashes)
+        now = dict.fromkeys(marker.hashes, UNKNOWN_HASH)
+        now |= sessions.workspace.hashes(state.base, marker.hashes)
         contents = self._compared(contents, trace, now)
         if hard:
             contents = self._with_the_talk(contents, trace, marker_set.pins)

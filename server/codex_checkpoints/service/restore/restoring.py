@@ -12,6 +12,7 @@ from datetime import datetime
 
 from codex_checkpoints import logs
 from codex_checkpoints.codex import resume
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.memory import line_of as noted
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
@@ -33,8 +34,6 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.kept import (
     PreparedRestore,
     RestoreRecords,
-    begun_line,
-    line_of,
     storing_restore,
 )
 from codex_checkpoints.service.marking import Markers
@@ -116,11 +115,11 @@ class Restoring:
                 try:
                     source = find_source(sessions, self._markers, session, checkpoint)
                 except Refusal:
-                    prepare(begun_line(work.operation))
+                    prepare({"operation": kept.write(work.operation)})
                     work.add(asked)
                     raise
                 work.found(source)
-                prepare(begun_line(work.operation))
+                prepare({"operation": kept.write(work.operation)})
                 work.add(evolve(asked, label=source.marker.label))
                 # Nothing of the branch is written before it is validated (AGN-84).
                 plan = Planner(sessions, self._markers, source, options).plan()
@@ -180,19 +179,13 @@ class Restoring:
             windows=windows,
         )
         # A soft branch keeps its turns; a hard one has none of its source.
-        kept = plan.turns if plan.pack is None else None
-        shift = self._shift(plan)
-        marker_set = markers.copied(
-            plan.marker_set,
-            record.source_session_id,
-            branch_id,
-            kept,
-            plan.contents.checkpoint.seq,
-            shift,
-        )
+        turns = plan.turns if plan.pack is None else None
+        shift, until = self._shift(plan), plan.contents.checkpoint.seq
+        source_id = record.source_session_id
+        marker_set = markers.copied(plan.marker_set, source_id, branch_id, turns, until, shift)
         count = transferred(plan.contents, len(marker_set.markers))
         work.prepared = PreparedRestore(work.operation, record, count)
-        prepare(line_of(work.prepared))
+        prepare(kept.write(work.prepared))
         added(records, branch_id, MARKERS, markers.lines_of(marker_set, at))
         added(records, branch_id, UPDATES, self._updates(plan, shift))
         added(records, branch_id, OBSERVED, _observed(plan, shift, at))
