@@ -707,7 +707,7 @@ OTHERS_OF_OURS = {
     "service.digests",
     # what lists, changes and other doors need
     "core.compaction.records",
-    "service.handover",
+    "service.connect.receipts",
     "service.history",
     "service.kept",
     "service.listing",

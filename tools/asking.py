@@ -397,7 +397,7 @@ def rows_of(path: Path) -> str:
                 values = {key: row[key] for key in sorted(row.keys())}
                 for name in ("mtime_ns", "inode", "state"):
                     values.pop(name, None)
-                if table == "states":
+                if table in {"states", "digests"}:
                     values = {"path": values["path"]}
                 lines.append(f"{table} {json.dumps(values, ensure_ascii=False, default=repr)}")
     return "\n".join(lines)

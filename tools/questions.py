@@ -66,8 +66,11 @@ def read_session(asked: Asked, session: str) -> None:
     )
     for name in ("history", "windows", "outline", "losses", "notes", "marks", "lineage"):
         asked.both("read", name, session)
-    for name in ("pin", "hints", "restores"):
+    for name in ("pin", "hints", "restores", "digest", "timeline", "changes"):
         asked.both("read", name, session)
+    for options in (("--ref", "t1"), ("--query", "e", "--limit", "9")):
+        asked.both("read", "recall", session, *options)
+    asked.both("read", "search", "the", "--limit", "9")
     asked.command("read", "windows", session, "--fragment")
     for options in (("--from", "1"), ("--from", "1", "--to", "2")):
         asked.both("read", "diff", session, *options)
@@ -343,7 +346,7 @@ METHODS = (
     *("relabel", "pin", "unpin", "pins", "hints", "restorePreview", "restore", "restores"),
     *("restoreDetails", "branches", "lineage", "audit", "verify", "compactPreview", "compact"),
     *("uncompact", "resume", "export", "import", "rename", "archive", "unarchive", "delete"),
-    *("connect", "doctor"),
+    *("connect", "doctor", "digest", "recall", "search", "timeline", "transcript", "changes"),
 )
 """Every method; `unasked` compares them with those of the build."""
 
@@ -353,12 +356,15 @@ def methods_that_read(ask: Callable[..., Json], session: str) -> None:
     for name in (
         *("session", "show", "view", "notes", "anchors", "history", "windows", "outline", "losses"),
         *("marks", "pins", "hints", "restores", "branches", "lineage", "audit"),
-        *("compactPreview", "resume"),
+        *("compactPreview", "resume", "digest", "timeline", "changes"),
     ):
         ask(name, sessionId=session)
     ask("show", sessionId=session, turnId="1")
     ask("view", sessionId=session, turnId="1", caps={"maxDecisions": 1})
     ask("show", sessionId=session, turnId="99")
+    ask("transcript", sessionId=session, turnId="1")
+    ask("recall", sessionId=session, query="e")
+    ask("search", text="the")
     ask("diff", sessionId=session, fromTurnId="1", toTurnId=None)
     anchors = ask("anchors", sessionId=session, limit=2)
     for anchor in items(anchors):

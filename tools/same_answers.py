@@ -15,8 +15,8 @@ for either build, one after the other, and asked in this order:
 and once for all homes: the help of every command (`help`), and extension/src/protocol.ts
 (`generated`). What is drawn anew is replaced before comparing: ids and digests by numbers in the
 order of their first appearance, times by a mark. What `read` shows is never replaced, but for
-folders and for the age in the list of sessions. In `index.sqlite` the rows count, of saved replay
-states only that they are there.
+folders and for the age in the list of sessions. In `index.sqlite` the rows count, of saved states
+and digests only that they are there.
 
 `--keep DIR` stores the answers of the build before and takes them from there the next time.
 `--allow FILE` names answers that may differ: a pattern a line, as `s01-*/read/sessions*`.

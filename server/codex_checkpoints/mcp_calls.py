@@ -27,8 +27,8 @@ from codex_checkpoints.mcp_tools import (
 from codex_checkpoints.operations.memory import AnchorsParams, anchors, apply_bytes
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.presentation.log import LogLine
+from codex_checkpoints.service.connect.receipts import hand_over
 from codex_checkpoints.service.digests import Digests
-from codex_checkpoints.service.handover import Receiver, hand_over
 from codex_checkpoints.service.notes import ANCHORS
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import session_of
@@ -121,7 +121,7 @@ def _read(services: Services, session: str, arguments: Json, meta: Json) -> Json
     limit = _limit(arguments)
     window = meta.get("windowId")
     known = window if isinstance(window, str) and len(window) <= LONGEST_WINDOW_ID else None
-    view = hand_over(services.sessions, session, Receiver(READ, known, records.now()))
+    view = hand_over(services.sessions, session, READ, known, records.now())
     found = [
         {"source": each.source, "ref": each.ref, "text": each.text, "seq": each.seq}
         for each in anchors(services, AnchorsParams(session, limit)).items

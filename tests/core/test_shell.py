@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.rollout.looking import only_looks, program_of
 from codex_checkpoints.core.rollout.script import ShellReading, read_argv, read_script
 from codex_checkpoints.core.rollout.shell import Read, Write, script_of
+from codex_checkpoints.core.rollout.tools import only_looks, program_of
 from growth import takes_time_in_proportion
 
 PATCH = "*** Begin Patch\n*** Add File: a b.txt\n+it's $x `y` (\n*** End Patch\n"

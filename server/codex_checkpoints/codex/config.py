@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum, auto
 from typing import cast
 
 from codex_checkpoints.codex import entries
@@ -21,7 +23,6 @@ from codex_checkpoints.codex.entries import (
     Hooks,
     Unreadable,
 )
-from codex_checkpoints.codex.spans import HEADERS, Kind, Statement, statements, value_in
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.values import Factory, frozen
 
@@ -371,3 +372,107 @@ class _Layout:
         begun = min((*firsts, *tables), default=len(self._body))
         seconds = (start for start, text in comments if text == END and start > begun)
         return {**dict.fromkeys(firsts, BEGIN), **dict.fromkeys(seconds, END)}
+
+
+_TOML_PIECE = re.compile(
+    r'"""(?:\\.|[^\\])*?"""(?:"{0,2})'
+    r"|'''.*?'''(?:'{0,2})"
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|'[^'\n]*'"
+    r"|\#[^\n]*"
+    r"|[^\"'\#\[\]{}\n]+"
+    r"|.",
+    re.DOTALL,
+)
+
+
+class Kind(Enum):
+    """The kind of a statement."""
+
+    BLANK = auto()
+    COMMENT = auto()
+    TABLE = auto()
+    ELEMENT = auto()
+    PAIR = auto()
+
+
+HEADERS = frozenset({Kind.TABLE, Kind.ELEMENT})
+
+
+@frozen
+class Statement:
+    """A stretch of whole lines; `path` has the keys of a header."""
+
+    kind: Kind
+    start: int
+    end: int
+    path: tuple[str, ...] = ()
+
+
+def statements(text: str) -> Iterator[Statement]:
+    """Yield the statements of a valid text; together they are the text."""
+    position = 0
+    while position < len(text):
+        start = position
+        position = _statement_end(text, start)
+        whole = text[start:position]
+        match whole.lstrip(" \t\r")[:2]:
+            case "" | "\n":
+                kind = Kind.BLANK
+            case lead if lead[0] == "#":
+                kind = Kind.COMMENT
+            case "[[":
+                kind = Kind.ELEMENT
+            case lead if lead[0] == "[":
+                kind = Kind.TABLE
+            case _:
+                kind = Kind.PAIR
+        path = _path(whole) if kind in HEADERS else ()
+        yield Statement(kind, start, position, path)
+
+
+def value_in(text: str, pair: Statement) -> tuple[int, int]:
+    """Return where the value of a pair begins and ends, without a comment behind it."""
+    position, start, end, depth = pair.start, None, pair.start, 0
+    while position < pair.end and (piece := _TOML_PIECE.match(text, position)) is not None:
+        word = piece.group()
+        if start is None and "=" in word and word[0] not in "\"'":
+            start = position + word.index("=") + 1
+        if word[0] == "#" and depth == 0:
+            break
+        depth += (word in {"[", "{"}) - (word in {"]", "}"})
+        position = end = piece.end()
+    start = pair.start if start is None else start
+    value = text[start:end]
+    return end - len(value.lstrip()), start + len(value.rstrip())
+
+
+def _statement_end(text: str, position: int) -> int:
+    """Return the place behind the line end outside of brackets and strings."""
+    depth = 0
+    while position < len(text):
+        piece = _TOML_PIECE.match(text, position)
+        position = len(text) if piece is None else piece.end()
+        match text[position - 1] if piece is not None and piece.end() - piece.start() == 1 else "":
+            case "[" | "{":
+                depth += 1
+            case "]" | "}":
+                depth -= 1
+            case "\n" if depth <= 0:
+                break
+            case _:
+                pass
+    return position
+
+
+def _path(header: str) -> tuple[str, ...]:
+    """Return the keys of a header, as `tomllib` reads it."""
+    names: list[str] = []
+    value: object = tomllib.loads(header)
+    while value:
+        if isinstance(value, list):
+            (value,) = cast("list[object]", value)
+        else:
+            ((name, value),) = cast("dict[str, object]", value).items()
+            names.append(name)
+    return tuple(names)

@@ -7,12 +7,12 @@ position. What others added is kept, and each result is parsed again, as in `con
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from codex_checkpoints.codex import entries, spans
+from codex_checkpoints.codex import entries
 from codex_checkpoints.codex.entries import CannotEdit, Entries, Hook, Hooks, Unreadable
-from codex_checkpoints.codex.spans import Part
 from codex_checkpoints.values import frozen
 
 
@@ -83,13 +83,13 @@ def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
     values: dict[str, object] = {"command": wanted.hook_command}
     if hook.context_limit is not None:
         values["additionalContextLimit"] = hook.context_limit
-    new = spans.with_values(text[handler.value : handler.end], values)
+    new = with_values(text[handler.value : handler.end], values)
     if not entries.is_our_group(there.group):
         matcher = "" if hook.matcher is None else f'"matcher": {json.dumps(hook.matcher)}, '
         return _with_group(text, hook.event, f'{{{matcher}"hooks": [{new}]}}')
     new = text[group.value : handler.value] + new + text[handler.end : group.end]
     if there.matcher != hook.matcher:
-        new = spans.with_values(new, {"matcher": hook.matcher})
+        new = with_values(new, {"matcher": hook.matcher})
     return text[: group.value] + new + text[group.end :]
 
 
@@ -106,13 +106,13 @@ def _with_group(text: str, event: str, group: str) -> str:
 
     A blank before the group marks an array that was empty before.
     """
-    hooks = spans.member(text, spans.first(text), "hooks")
+    hooks = member(text, first(text), "hooks")
     if hooks is None:
         raise CannotEdit("it has no hooks")
-    there = spans.member(text, hooks.value, event)
+    there = member(text, hooks.value, event)
     if there is None:
-        return _appended(text, list(spans.parts(text, hooks.value)), f'"{event}": [{group}]')
-    groups = list(spans.parts(text, there.value))
+        return _appended(text, list(parts(text, hooks.value)), f'"{event}": [{group}]')
+    groups = list(parts(text, there.value))
     if groups:
         return _appended(text, groups, group)
     if text[there.value] != "[":
@@ -133,23 +133,23 @@ def _without(text: str, at: _At) -> str:
     """Remove a handler, with its group and its event where it was alone."""
     event, group, _ = at.parts
     if len(at.handlers) > 1:
-        return spans.without(text, at.handlers, at.handler)
+        return _left(text, at.handlers, at.handler)
     if len(at.groups) > 1:
-        return spans.without(text, at.groups, at.group)
+        return _left(text, at.groups, at.group)
     if text[event.value + 1 : group.start] == " ":
         return text[: group.start - 1] + text[group.end :]
-    return spans.without(text, at.events, at.event)
+    return _left(text, at.events, at.event)
 
 
 def _ours(text: str) -> Iterator[_At]:
     """Yield our handlers; of an event that is named twice a parser reads only the last."""
-    hooks = spans.member(text, spans.first(text), "hooks")
-    events = [] if hooks is None else list(spans.parts(text, hooks.value))
+    hooks = member(text, first(text), "hooks")
+    events = [] if hooks is None else list(parts(text, hooks.value))
     last = {event.name: at for at, event in enumerate(events)}
     for at, event in enumerate(events):
         groups = _listed(text, event) if last[event.name] == at else []
         for number, group in enumerate(groups):
-            inner = spans.member(text, group.value, "hooks")
+            inner = member(text, group.value, "hooks")
             handlers = [] if inner is None else _listed(text, inner)
             for which, handler in enumerate(handlers):
                 if entries.is_our_handler(json.loads(text[handler.value : handler.end])):
@@ -157,7 +157,7 @@ def _ours(text: str) -> Iterator[_At]:
 
 
 def _listed(text: str, part: Part) -> list[Part]:
-    return list(spans.parts(text, part.value)) if text[part.value] == "[" else []
+    return list(parts(text, part.value)) if text[part.value] == "[" else []
 
 
 def _check(before: str, after: str) -> None:
@@ -182,3 +182,81 @@ def _parsed(text: str) -> Mapping[str, object]:
     if not isinstance(data, dict):
         raise Unreadable("it is not a JSON object")
     return cast("dict[str, object]", data)
+
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+
+
+@frozen
+class Part:
+    """A value of an array or an object; `start` is that of its name, if it has one."""
+
+    start: int
+    value: int
+    end: int
+    name: str | None = None
+
+
+def parts(text: str, position: int) -> Iterator[Part]:
+    """Yield the values of the array or object that begins here; none for another value."""
+    if text[position : position + 1] not in {"[", "{"}:
+        return
+    named = text[position] == "{"
+    position = _space(text, position + 1)
+    while text[position] not in "]}":
+        start, name = position, None
+        if named:
+            name, end = _DECODER.raw_decode(text, position)
+            position = _space(text, _space(text, end) + 1)
+        _, end = _DECODER.raw_decode(text, position)
+        yield Part(start, position, end, name)
+        position = _space(text, end)
+        if text[position] == ",":
+            position = _space(text, position + 1)
+
+
+def first(text: str) -> int:
+    """Return where the value of a text begins."""
+    return _space(text, 0)
+
+
+def member(text: str, position: int, name: str) -> Part | None:
+    """Return the member of an object by its name, the last of several."""
+    if text[position : position + 1] != "{":
+        return None
+    found = [part for part in parts(text, position) if part.name == name]
+    return found[-1] if found else None
+
+
+def _left(text: str, siblings: list[Part], gone: int) -> str:
+    """Return a text without one value of an array or object, and without its comma."""
+    part = siblings[gone]
+    if gone > 0:
+        return text[: siblings[gone - 1].end] + text[part.end :]
+    if len(siblings) > 1:
+        return text[: part.start] + text[siblings[1].start :]
+    return text[: part.start] + text[part.end :]
+
+
+def with_values(text: str, values: Mapping[str, object]) -> str:
+    """Return the text of an object with these members in it; None removes a member.
+
+    The object has a member that is not named here.
+    """
+    for name, value in values.items():
+        siblings = list(parts(text, 0))
+        at = max((number for number, each in enumerate(siblings) if each.name == name), default=-1)
+        new = json.dumps(value, ensure_ascii=False)
+        if at < 0:
+            text = text if value is None else f"{{{json.dumps(name)}: {new}, {text[1:]}"
+        elif value is None:
+            text = _left(text, siblings, at)
+        elif json.loads(text[siblings[at].value : siblings[at].end]) != value:
+            text = text[: siblings[at].value] + new + text[siblings[at].end :]
+    return text
+
+
+def _space(text: str, position: int) -> int:
+    found = _SPACE.match(text, position)
+    return position if found is None else found.end()

@@ -14,10 +14,10 @@ from codex_checkpoints.core.history.rebuild import Window, choose, windows_of
 from codex_checkpoints.core.history.survey import Mark, Survey, SurveyState
 from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.items import EDITS, CommandRun, Tokens, ToolCall
-from codex_checkpoints.core.rollout.looking import only_looks
 from codex_checkpoints.core.rollout.outcome import outcome_in, outcome_of
 from codex_checkpoints.core.rollout.parsing import turn_id_of
 from codex_checkpoints.core.rollout.reader import Fold, Line, Place
+from codex_checkpoints.core.rollout.tools import only_looks
 from codex_checkpoints.core.rollout.turns import Ended, Turn
 from codex_checkpoints.values import Factory, define, evolve, frozen
 

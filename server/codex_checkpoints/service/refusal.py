@@ -44,5 +44,19 @@ def keeping(what: str, session_id: str | None) -> Generator[None]:
         ) from error
 
 
+@contextlib.contextmanager
+def reading(what: str, session_id: str | None = None) -> Generator[None]:
+    """Turn a `StorageError` about records of ours that cannot be read into a refusal."""
+    try:
+        yield
+    except StorageError as error:
+        of_it = "" if session_id is None else f" of {session_id}"
+        facts = {} if session_id is None else {"sessionId": session_id}
+        facts["reason"] = str(error)
+        raise Refusal(
+            "storage_error", f"the {what}{of_it} cannot be read: {error}", facts
+        ) from error
+
+
 class Cancelled(Exception):
     """The caller no longer wants the answer."""

@@ -107,7 +107,7 @@ class Observation(NamedTuple):
     @property
     def plainly_looks(self) -> bool:
         """Whether it is plain to see that a command only looks, without parsing it."""
-        from codex_checkpoints.core.rollout.looking import plainly_looks  # noqa: PLC0415 - as below
+        from codex_checkpoints.core.rollout.tools import plainly_looks  # noqa: PLC0415 - as below
 
         argv = self.item.argv if isinstance(self.item, CommandRun) else ()
         return len(argv) == 3 and plainly_looks(argv[2])  # noqa: PLR2004 - `bash -lc SCRIPT`
@@ -437,7 +437,7 @@ def _within(artifacts: dict[str, FileObservation], size: int) -> dict[str, FileO
 
 def _from_seed(artifact: Artifact) -> FileObservation:
     """Return an artifact of a seed as an observation; the hash of a file is taken anew."""
-    from codex_checkpoints.core.rollout.looking import only_looks  # noqa: PLC0415 - as above
+    from codex_checkpoints.core.rollout.tools import only_looks  # noqa: PLC0415 - as above
 
     seq = artifact.last_observed_seq
     if artifact.kind != "file":

@@ -48,12 +48,12 @@ from codex_checkpoints.core.rollout.items import (
     ToolCall,
     UserMessage,
 )
-from codex_checkpoints.core.rollout.looking import only_looks, program_of
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE, is_ours
 from codex_checkpoints.core.rollout.outcome import Outcome, outcome_in, outcome_of
 from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
 from codex_checkpoints.core.rollout.script import BEGIN
+from codex_checkpoints.core.rollout.tools import only_looks, program_of
 from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, asks
 from codex_checkpoints.values import Factory, define, evolve
 

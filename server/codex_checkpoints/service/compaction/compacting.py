@@ -50,7 +50,6 @@ from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.history.tokens import Figure
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.restore.markers import MarkerSet, lines_of, marker_set_of
-from codex_checkpoints.service.compaction.cautions import cautions
 from codex_checkpoints.service.compaction.installing import (
     Operation,
     changing,
@@ -65,6 +64,7 @@ from codex_checkpoints.service.compaction.request import (
     HookRunner,
     Job,
     Request,
+    cautions,
     declined_by,
     determinism_of,
     excerpt_of,

@@ -8,11 +8,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
+from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.handoff import bundle
 from codex_checkpoints.core.history.rebuild import Window
-from codex_checkpoints.core.rollout.fields import is_object, text_of, whole_of
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.core.rollout.fields import object_of, text_of, whole_of
+from codex_checkpoints.service.reading.projections import View
+from codex_checkpoints.service.refusal import reading
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.summaries import Receipt
 from codex_checkpoints.storage.durable import StorageError
@@ -58,15 +60,11 @@ def digest_of(text: str) -> str:
 
 def _given(records: Records, session_id: str) -> Iterator[tuple[Mapping[str, object], str]]:
     """Yield the receipts that have a digest."""
-    try:
-        for line in records.lines(session_id, RECEIPTS):
-            digest = text_of(line.get("digest")) if is_object(line) else None
-            if is_object(line) and digest is not None:
+    with reading("receipts", session_id):
+        for line in map(object_of, records.lines(session_id, RECEIPTS)):
+            digest = text_of(line.get("digest"))
+            if digest is not None:
                 yield line, digest
-    except StorageError as error:
-        message = f"the receipts of {session_id} cannot be read: {error}"
-        facts = {"sessionId": session_id, "reason": str(error)}
-        raise Refusal("storage_error", message, facts) from error
 
 
 def _receipt(line: Mapping[str, object], digest: str, current: set[str]) -> Receipt:
@@ -85,3 +83,26 @@ def _number(receipt: Receipt, windows: tuple[Window, ...]) -> int | None:
         if receipt.window_id == each.window_id or receipt.window_id.endswith(f":{each.number}"):
             return each.number
     return None
+
+
+def hand_over(sessions: Sessions, session: str, door: str, window: str | None, at: str) -> View:
+    """Return the current view of a session for a window, and write a receipt; `at` is UTC.
+
+    A hook hands over in its own way.
+    """
+    view = sessions.view(session)
+    receipt = {
+        "at": at,
+        "door": door,
+        "sessionId": session,
+        "windowId": window,
+        "seq": view.of.checkpoint.seq,
+        "digest": digest_of(view.text),
+        "size": len(view.text.encode()),
+    }
+    try:
+        sessions.records.add_receipt(session, receipt)
+    except StorageError as error:
+        # It is bookkeeping that may be deleted; the answer matters more.
+        logs.warn(__name__, "storage_error: no receipt for %s: %s", session, error)
+    return view

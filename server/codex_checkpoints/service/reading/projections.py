@@ -18,7 +18,7 @@ from codex_checkpoints.core.rollout.fields import renew
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.reading.chains import Chains, bases_of, copies_of, inherited, time_of
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import reading
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import OBSERVED, Look, Records, look_at
@@ -204,12 +204,8 @@ class Projections:
 
     def updates(self, session_id: str) -> tuple[Update, ...]:
         """Return the updates accepted in a session itself; refuses `storage_error`."""
-        try:
+        with reading("accepted updates", session_id):
             return self._records.updates(session_id)
-        except StorageError as error:
-            message = f"the accepted updates of {session_id} cannot be read: {error}"
-            facts = {"sessionId": session_id, "reason": str(error)}
-            raise Refusal("storage_error", message, facts) from error
 
     def updates_of(self, opened: SessionFile) -> tuple[Update, ...]:
         """Return the updates that a session inherits, then its own; refuses as `updates`."""

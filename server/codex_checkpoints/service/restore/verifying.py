@@ -28,10 +28,10 @@ from codex_checkpoints.core.rollout.fields import (
 )
 from codex_checkpoints.service.kept import CompactionRecords, RestoreRecords
 from codex_checkpoints.service.reading.session_file import fingerprint, lines_of
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import Refusal, reading
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import UnreadableSource
-from codex_checkpoints.storage.durable import StorageError, Unreadable
+from codex_checkpoints.storage.durable import Unreadable
 from codex_checkpoints.storage.records import IMPORTS, RESTORES
 from codex_checkpoints.values import define, frozen
 
@@ -156,11 +156,8 @@ class Verified:
 
 def verify(sessions: Sessions) -> Verified:
     """Check the audit, and records and files of operations; refuses `storage_error`."""
-    try:
+    with reading("records"):
         written = _read(sessions)
-    except StorageError as error:
-        message = f"the records cannot be read: {error}"
-        raise Refusal("storage_error", message, {"reason": str(error)}) from error
     restores = map(restore_in, (line for _, line in written.lines if is_intact(line)))
     records = {each.operation_id: each for each in restores if each is not None}
     compactions = tuple(each for each in written.changes if isinstance(each, Installed))
@@ -377,7 +374,8 @@ class RestoreHistory:
         not name its branch.  They are in the order of writing. Refuses `storage_error`.
         """
         session_id = None if session is None else self._named(session)
-        events = tuple(self._events())
+        with reading("audit"):
+            events = tuple(map(object_of, self._sessions.records.audit.events()))
         named = [each for each in events if session_id in {None, *_sessions_of(each)}]
         own = {text_of(each.get("operationId")) for each in named} - {None}
         return tuple(
@@ -386,13 +384,6 @@ class RestoreHistory:
             if (session_id in {None, *_sessions_of(event)} or event.get("operationId") in own)
             and operation in {None, event.get("operationId")}
         )
-
-    def _events(self) -> Iterator[Json]:
-        try:
-            yield from map(object_of, self._sessions.records.audit.events())
-        except StorageError as error:
-            message = f"the audit cannot be read: {error}"
-            raise Refusal("storage_error", message, {"reason": str(error)}) from error
 
     def _named(self, session: str) -> str:
         try:
