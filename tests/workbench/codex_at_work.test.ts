@@ -129,7 +129,7 @@ test("the page of a session shows each step of Codex within a second, and nothin
   await step(t, "it opens as Codex begins, with a double click on the session", async () => {
     await codex.begin();
     const row = workbench.sessions.getByRole("treeitem", { name: `${TASK}, running` });
-    await row.getByText(TASK).dblclick();
+    await row.getByText(/^Fix the division/).dblclick();
     await turn.getByText(TASK).waitFor();
     await steps.filter({ hasText: TASK }).waitFor();
   });
