@@ -9,6 +9,7 @@ import { titleOf } from "./model/branches.ts";
 import { type Checkpoint, checkpointNodes } from "./model/checkpoint.ts";
 import { lineagePicture } from "./model/lineage.ts";
 import { labelOf } from "./model/markers.ts";
+import { OneAtATime } from "./model/paced.ts";
 import type { FromPage } from "./model/pages.ts";
 import {
   keptLists,
@@ -18,7 +19,7 @@ import {
   type SessionView,
   sessionPageState,
 } from "./model/sessionPage.ts";
-import { Newest, whyDown } from "./model/status.ts";
+import { whyDown } from "./model/status.ts";
 import { cut, dotted, folderName, plain, subject } from "./model/text.ts";
 import { Page, pagesAt, SessionTabs } from "./panel.ts";
 import {
@@ -98,8 +99,10 @@ class SessionPage {
   readonly page: Page;
   readonly #app: App;
   readonly #sessionId: string;
-  readonly #loads = new Newest();
+  readonly #loads = new OneAtATime(() => this.#load());
+  readonly #loadsBelow = new OneAtATime(() => this.#loadBelow());
   #session: SessionSummary | null = null;
+  #view: ((below: Below) => SessionView) | null = null;
   #below: Below = { digest: null, lineage: null, losses: null };
 
   constructor(
@@ -115,7 +118,7 @@ class SessionPage {
     const later = () => {
       waiting ??= setTimeout(() => {
         waiting = undefined;
-        void this.#load();
+        void this.#loads.run();
       }, PAUSE_MS);
     };
     let isStale = false;
@@ -166,7 +169,8 @@ class SessionPage {
         await awake(server);
       }
       if (message.kind === "ready" || message.kind === "again") {
-        return await this.#load();
+        this.#show(); // what is known; a page that is hidden is thrown away
+        return await this.#loads.run();
       }
       const session = this.#session;
       if (session === null) {
@@ -197,18 +201,35 @@ class SessionPage {
   }
 
   async #load(): Promise<void> {
-    const isNewest = this.#loads.begin();
     try {
       await answering(this.#app.server);
-      // The picture comes first: digest and lineage take longer.
-      const viewWith = await this.#view();
-      this.#show(viewWith(this.#below), isNewest);
-      this.#below = await this.#askBelow();
-      this.#show(viewWith(this.#below), isNewest);
+      this.#view = await this.#askView();
+      this.#show();
+      void this.#loadsBelow.run();
     } catch (error) {
-      if (isNewest()) {
-        this.page.complain(errorText(error), true);
-      }
+      this.page.complain(errorText(error), true);
+    }
+  }
+
+  /** The picture comes first: the rest takes longer, and each part is shown as it comes. */
+  async #loadBelow(): Promise<void> {
+    const { server } = this.#app;
+    const sessionId = this.#sessionId;
+    const part = async <K extends keyof Below>(name: K, asked: Promise<Below[K]>) => {
+      this.#below = { ...this.#below, [name]: await asked };
+      this.#show();
+    };
+    const isCompacted = this.#session?.compactions !== 0;
+    const ask = async () => (await server.request(LossesRequest, { sessionId })).items;
+    const tree = async () => lineagePicture(await server.request(LineageRequest, { sessionId }));
+    try {
+      await Promise.all([
+        part("lineage", tree()),
+        part("losses", isCompacted ? ask() : Promise.resolve(null)),
+        part("digest", server.request(DigestRequest, { sessionId, turnId: null, tokens: null })),
+      ]);
+    } catch (error) {
+      this.page.complain(errorText(error), true);
     }
   }
 
@@ -218,25 +239,15 @@ class SessionPage {
     this.page.send({ kind: "conversation", offset, part });
   }
 
-  #show(view: SessionView, isNewest: () => boolean): void {
-    if (isNewest()) {
+  #show(): void {
+    const view = this.#view?.(this.#below);
+    if (view !== undefined) {
       this.page.panel.title = cut(view.name, 40);
       this.page.send(view);
     }
   }
 
-  async #askBelow(): Promise<Below> {
-    const { server } = this.#app;
-    const sessionId = this.#sessionId;
-    const [digest, lineage, losses] = await Promise.all([
-      server.request(DigestRequest, { sessionId, turnId: null, tokens: null }),
-      server.request(LineageRequest, { sessionId }),
-      this.#session?.compactions === 0 ? null : server.request(LossesRequest, { sessionId }),
-    ]);
-    return { digest, lineage: lineagePicture(lineage), losses: losses?.items ?? null };
-  }
-
-  async #view(): Promise<(below: Below) => SessionView> {
+  async #askView(): Promise<(below: Below) => SessionView> {
     const { server } = this.#app;
     const sessionId = this.#sessionId;
     const [detail, timeline, shown, notes, marks, branches] = await Promise.all([
