@@ -216,7 +216,8 @@ class SessionPage {
     const { server } = this.#app;
     const sessionId = this.#sessionId;
     const part = async <K extends keyof Below>(name: K, asked: Promise<Below[K]>) => {
-      this.#below = { ...this.#below, [name]: await asked };
+      const found = await asked; // the others may come meanwhile
+      this.#below = { ...this.#below, [name]: found };
       this.#show();
     };
     const isCompacted = this.#session?.compactions !== 0;

@@ -330,9 +330,13 @@ class SessionPage {
     }
     const when = row.startedAt === null ? null : time(row.startedAt);
     const { turn, turnId, task } = chosenIn(row, this.#state.turn);
-    const act = (label: string, action: TurnAction) =>
-      button(label, { class: "second" }, () => send({ kind: "turn", turnId, action }));
-    const isOpen = row.outcome === "open" && turn === row.last;
+    // One that does not apply stays in its place: a button that comes would push what is read.
+    const act = (label: string, action: TurnAction, applies = true) => {
+      const made = button(label, { class: "second" }, () => send({ kind: "turn", turnId, action }));
+      made.disabled = !applies;
+      return made;
+    };
+    const isOver = row.outcome !== "open" || turn !== row.last;
     return [
       el("h2", {}, turnName(row), " ", el("span", { class: "about" }, when)),
       row.turns.length === 1 ? null : this.#turnButtons(row, turn),
@@ -347,8 +351,9 @@ class SessionPage {
               send({ kind: "record", ref: `#${row.seq}` }),
             )
           : null,
-        ...(isOpen ? [] : [act("Add Marker…", "mark"), act("Restore from Here…", "restore")]),
-        ...(row.filesChanged > 0 ? [act("Show Changed Files", "changes")] : []),
+        act("Add Marker…", "mark", isOver),
+        act("Restore from Here…", "restore", isOver),
+        act("Show Changed Files", "changes", row.filesChanged > 0),
         act("Compare with…", "compare"),
         act("More…", "more"),
       ),
