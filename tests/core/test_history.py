@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.history import speakers
 from codex_checkpoints.core.history.items import OTHER, read_item
 from codex_checkpoints.core.history.rebuild import KEPT_TOKENS, NO_SUMMARY
+from codex_checkpoints.core.rollout import contextual
 from histories import history, said
 from rollouts import (
     FOLDER,
@@ -92,7 +92,8 @@ def codex_summary(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
     """Write summaries with an opening that is taken for Codex's own, whose words are not ours."""
     opening = "Somebody else began with this."
     digest = hashlib.sha256(opening.encode()).hexdigest()
-    monkeypatch.setattr(speakers, "_SUMMARY", (len(opening), digest))
+    starts = ((len(opening), b"\n", digest), (0, b"", ""))
+    monkeypatch.setattr(contextual, "_SUMMARY_STARTS", starts)
     return lambda text: f"{opening}\n{text}"
 
 

@@ -6,17 +6,14 @@ distinctions count that Codex makes itself.
 
 from __future__ import annotations
 
-import hashlib
 import re
 
 from codex_checkpoints.core.history.items import Item, texts
+from codex_checkpoints.core.rollout.contextual import has_summary_prefix
 from codex_checkpoints.core.rollout.fields import is_object, list_of, load, object_of, text_of
 
 _ENDS = 1024
 """How many characters of each end of a long text are examined."""
-
-_SUMMARY = (399, "e9b088e794a6bb9082ac053fcc760bd818d7e720ee4bcdc72c6e480de7b7cb0e")
-"""How many bytes a summary's fixed opening has, and their SHA-256; a line end follows."""
 
 _IGNORE_CASE = re.ASCII | re.IGNORECASE
 _INJECTED = re.compile(
@@ -84,14 +81,7 @@ def is_prompt(item: Item) -> bool:
     if item["type"] != "message" or item["role"] != "user":
         return False
     parts = texts(item)
-    return not any(map(_is_injected, parts)) and not (parts and is_summary(parts[0]))
-
-
-def is_summary(text: str) -> bool:
-    """Return whether a text is a summary with Codex's own opening."""
-    length, digest = _SUMMARY
-    head = text[: length + 1].encode(errors="replace")
-    return head[length:].startswith(b"\n") and (hashlib.sha256(head[:length]).hexdigest() == digest)
+    return not any(map(_is_injected, parts)) and not (parts and has_summary_prefix(parts[0]))
 
 
 def _is_injected(part: str) -> bool:

@@ -19,7 +19,8 @@ from codex_checkpoints.core.history.items import (
     replacement_of,
     texts,
 )
-from codex_checkpoints.core.history.speakers import begins_turn, is_prompt, is_summary
+from codex_checkpoints.core.history.speakers import begins_turn, is_prompt
+from codex_checkpoints.core.rollout.contextual import has_summary_prefix
 from codex_checkpoints.core.rollout.fields import (
     Json,
     first_window,
@@ -94,7 +95,7 @@ def _strategy(replacement: Sequence[Item] | None, message: str) -> Strategy | No
         return "checkpoint"
     if any(item["type"] in {"compaction", "context_compaction"} for item in replacement):
         return "remote"
-    if any(is_summary(text) for item in replacement for text in texts(item)[:1]):
+    if any(has_summary_prefix(text) for item in replacement for text in texts(item)[:1]):
         return "local"
     return None if message or any(map(is_prompt, replacement)) else "fresh"
 

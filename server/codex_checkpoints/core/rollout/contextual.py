@@ -93,12 +93,17 @@ def is_image_wrapper(part: str) -> bool:
 
 def is_summary(text: str) -> bool:
     """Return whether Codex wrote this text as the summary of a compaction (JUN-15)."""
-    longest = _SUMMARY_STARTS[0][0] + 1
-    head = text[:longest].encode(errors="replace")
-    return any(
-        head[length:].startswith(after) and hashlib.sha256(head[:length]).hexdigest() == digest
-        for length, after, digest in _SUMMARY_STARTS
-    )
+    return has_summary_prefix(text) or _begins(text, *_SUMMARY_STARTS[1])
+
+
+def has_summary_prefix(text: str) -> bool:
+    """Return whether a text begins with all that Codex puts before a summary, as it checks."""
+    return _begins(text, *_SUMMARY_STARTS[0])
+
+
+def _begins(text: str, length: int, after: bytes, digest: str) -> bool:
+    head = text[: length + 1].encode(errors="replace")
+    return head[length:].startswith(after) and hashlib.sha256(head[:length]).hexdigest() == digest
 
 
 def without_summary_start(text: str) -> str:
