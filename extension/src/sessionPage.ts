@@ -42,7 +42,7 @@ import { errorText } from "./requests.ts";
 const TYPE = "codexCheckpoints.sessionPage";
 
 /** A session that Codex writes is asked for at most so often. */
-const PAUSE_MS = 300;
+const PAUSE_MS = 150;
 
 /** The session pages of this window, one for a session. */
 export function sessionPages(app: App, extension: vscode.Uri): SessionTabs<SessionPageState> {
@@ -99,7 +99,8 @@ class SessionPage {
   readonly page: Page;
   readonly #app: App;
   readonly #sessionId: string;
-  readonly #loads = new OneAtATime(() => this.#load());
+  /** The pause before a look is the one that stands between two; what is below costs more. */
+  readonly #loads = new OneAtATime(() => this.#load(), async () => {});
   readonly #loadsBelow = new OneAtATime(() => this.#loadBelow());
   #session: SessionSummary | null = null;
   #view: ((below: Below) => SessionView) | null = null;
