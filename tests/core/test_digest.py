@@ -634,6 +634,24 @@ def test_a_line_of_a_patch_is_quoted_whole() -> None:
     assert added in section(found, "KEY_LINES")[0]
 
 
+def test_a_line_that_a_later_patch_took_away_is_not_quoted() -> None:
+    def patch(*rows: str) -> r.Step:
+        text = "\n".join(["*** Begin Patch", "*** Update File: cave.py", "@@", *rows])
+        return r.custom_call("apply_patch", f"{text}\n*** End Patch", f"c{len(rows)}{rows[0]}")
+
+    old, new = "torch_in_the_cave = 7", "lantern_in_the_cave = 7"
+    shown = r.shell("cat cave.py", f"{old}\nbats_in_the_cave = 3\n")
+    steps = (r.user("look"), shown, patch(f"+{old}"), patch(f"-{old}", f"+{new}"))
+    found = digest(r.turn(*steps))
+    assert old not in found.text
+    assert new in found.text
+    assert "bats_in_the_cave = 3" in found.text
+
+    found = digest(r.turn(*steps), r.turn(r.user("back"), patch(f"-{new}", f"+{old}", " x")))
+    assert old in found.text
+    assert new not in found.text
+
+
 REFUSED = r.patch_text(add="cave.py", content="opened_the_cave = 1\n")
 LOST = "error: Failed to find expected lines"
 

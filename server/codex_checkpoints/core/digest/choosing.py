@@ -151,12 +151,13 @@ def _candidates(
     times: Counter[str] = Counter()
     best: dict[str, float] = {}
     lines: dict[str, Candidate] = {}
+    gone = _removed_since(quotes)
     for number, quote in enumerate(quotes):
         by_author = _BY_AUTHOR[quote.kind] * decay[number]
         for place, line in _lines_of(quote):
             names = names_in(line)
             times.update(names)
-            if line in held:
+            if line in held or (quote.kind in {"patch", "output"} and gone.get(line, -1) > number):
                 continue
             told = quote.kind == "call" and quote.label in held
             for name in names:
@@ -173,6 +174,19 @@ def _candidates(
         name: value * (1 + round(math.log(1 + times[name]), 6)) for name, value in best.items()
     }
     return worths, [each for each in lines.values() if each.worth or each.names]
+
+
+def _removed_since(quotes: Sequence[Quote]) -> dict[str, int]:
+    """Return the lines that patches took away and did not bring again, each with the last quote."""
+    gone: dict[str, int] = {}
+    for number, quote in enumerate(quotes):
+        if quote.kind == "patch":
+            rows = quote.text.split("\n")
+            gone.update((row[1:].strip(), number) for row in rows if row.startswith("-"))
+            for row in rows:
+                if row.startswith("+"):
+                    gone.pop(row[1:].strip(), None)
+    return gone
 
 
 def _lines_of(quote: Quote) -> Iterator[tuple[int, str]]:
