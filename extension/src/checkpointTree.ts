@@ -35,7 +35,7 @@ export class CheckpointTree extends Tree<CheckpointNode> {
       following.onDidChange((followed) => this.#update(followed)),
       this.view.onDidChangeVisibility(({ visible }) => {
         if (visible && this.#isStale) {
-          this.redraw();
+          void this.redraw();
         }
       }),
     );
@@ -59,7 +59,7 @@ export class CheckpointTree extends Tree<CheckpointNode> {
   /** Draw again, and select the row with this id. */
   show(id: string): void {
     this.#wanted = id;
-    this.redraw();
+    void this.redraw();
   }
 
   protected override known(node: CheckpointNode): readonly CheckpointNode[] {
@@ -112,7 +112,7 @@ export class CheckpointTree extends Tree<CheckpointNode> {
         : dotted(session.live ? "running" : "", meter(session), cut(subject(session), 60));
     if (session === null || changes === null || changes.has(session.sessionId)) {
       if (this.view.visible) {
-        this.redraw();
+        void this.redraw();
       } else {
         this.#isStale = true;
       }

@@ -159,7 +159,7 @@ export class ConnectionTree extends Tree<ConnectionNode> {
   /** Ask again: now if the view is visible, else when it becomes visible. */
   refresh(): void {
     this.#askedAt = Number.NEGATIVE_INFINITY;
-    this.redraw();
+    void this.redraw();
   }
 
   getTreeItem(node: ConnectionNode): vscode.TreeItem {

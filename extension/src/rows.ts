@@ -45,11 +45,8 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
     return null;
   }
 
-  protected redraw(): void {
-    void this.#redraw();
-  }
-
-  async #redraw(): Promise<void> {
+  /** Draw the tree again; done when the editor was told. */
+  protected async redraw(): Promise<void> {
     const isNewest = this.#redraws.begin();
     const loaded = new Map<string, readonly Row[]>();
     await this.#loadBelow(undefined, loaded);

@@ -100,7 +100,10 @@ class SessionPage {
   readonly #app: App;
   readonly #sessionId: string;
   /** The pause before a look is the one that stands between two; what is below costs more. */
-  readonly #loads = new OneAtATime(() => this.#load(), async () => {});
+  readonly #loads = new OneAtATime(
+    () => this.#load(),
+    async () => {},
+  );
   readonly #loadsBelow = new OneAtATime(() => this.#loadBelow());
   #session: SessionSummary | null = null;
   #view: ((below: Below) => SessionView) | null = null;

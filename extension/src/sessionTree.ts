@@ -93,23 +93,31 @@ export class SessionTree extends Tree<SessionNode> {
   refresh(): void {
     this.#isStale = !this.view.visible;
     if (this.view.visible) {
-      this.redraw();
+      void this.redraw();
     }
   }
 
   /** Select the row of a session; false if there is none. */
   async reveal(sessionId: string, focus = true): Promise<boolean> {
     if (!this.#shown.has(sessionId)) {
-      // A new session may not be loaded yet.
-      const roots = await this.load();
+      // A new session may not be loaded yet; the editor must not be given older rows then.
+      await this.redraw();
+    }
+    if (!this.#shown.has(sessionId)) {
+      const roots = await this.load(); // groups that were never unfolded are not drawn yet
       const groups = roots.filter((node) => node.kind === "group" && node.isOpen);
       await Promise.all(groups.map((group) => this.load(group)));
     }
     const row = this.#shown.get(sessionId);
-    if (row !== undefined) {
-      await this.view.reveal(row, { select: true, focus });
+    if (row === undefined) {
+      return false;
     }
-    return row !== undefined;
+    try {
+      await this.view.reveal(row, { select: true, focus });
+      return true;
+    } catch {
+      return false; // the rows changed meanwhile
+    }
   }
 
   getParent(node: SessionNode): SessionNode | undefined {
