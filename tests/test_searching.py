@@ -385,6 +385,13 @@ def test_a_person_reads_the_hits_below_their_session(home: Home) -> None:
     assert done[1].endswith("  command  python cave.py sesame")
     assert len(done) == 3
     assert b"Nothing found." in home.run("search", "frankincense").stderr
+    assert b"Nothing found." in home.run("recall", thread(1), "--query", "frankincense").stderr
+
+
+def test_words_without_quotes_are_one_text(home: Home) -> None:
+    home.put(r.rollout(r.session(), WORK, NEXT))
+    assert home.run("search", "the", "sesame", "door").stdout.count(b"the sesame door") >= 1
+    assert b"Nothing found." in home.run("search", "door", "sesame").stderr
 
 
 def test_a_client_gets_the_hits_in_parts_and_then_an_answer_without_them(home: Home) -> None:

@@ -414,7 +414,7 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
       const item = treeItem(id, row, hasMore ? Collapsed : None);
       item.contextValue = standsFor(node.session);
       const command = "codexCheckpoints.clickSession";
-      item.command = { command, title: "Bring the Session into View", arguments: [node.session] };
+      item.command = { command, title: "Show This Session", arguments: [node.session] };
       return item;
     }
     case "marker": {

@@ -11,7 +11,9 @@ def folder_options() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(add_help=False)
     options.add_argument("--codex-home", metavar="DIR", help="Codex's folder (else $CODEX_HOME)")
     options.add_argument(
-        "--state-dir", metavar="DIR", help="our own folder (else codex-checkpoints in it)"
+        "--state-dir",
+        metavar="DIR",
+        help="our own folder (else codex-checkpoints in the Codex home)",
     )
     return options
 

@@ -77,7 +77,16 @@ class PreviewPage {
     const digest = digestField(digestTokens, (tokens) =>
       this.#ask({ digestTokens: tokens }, REST_MS),
     );
-    this.#hardOnly = el("div", {}, this.#budget.element, messages, digest);
+    const loss =
+      "The model gets only the text on the right. Add a note for what else it must know.";
+    this.#hardOnly = el(
+      "div",
+      {},
+      el("p", { class: "quiet" }, loss),
+      this.#budget.element,
+      messages,
+      digest,
+    );
     const reason = reasonField(this.#options, (text) => this.#ask({ reason: text }, REST_MS));
     this.#restore = button("Restore", { class: "first" }, () => {
       this.#restore.disabled = true;
@@ -85,7 +94,6 @@ class PreviewPage {
       send({ kind: "restore", options: this.#options });
     });
     const cancel = button("Cancel", { class: "second" }, () => send({ kind: "cancel" }));
-    const loss = "Only what is recorded is carried over. Add a note for what must not be lost.";
     const promise =
       "Your files are not changed. Restore starts a new session, and this one stays as it is.";
     const form = el(
@@ -98,7 +106,6 @@ class PreviewPage {
       this.#warnings,
       this.#hardOnly,
       reason,
-      el("p", { class: "quiet" }, loss),
       this.#trouble,
       el("div", { class: "buttons" }, this.#restore, cancel),
     );

@@ -47,7 +47,7 @@ def add_marking(commands: Commands) -> None:
     """Add the commands about markers, pins and hints."""
     add = commands.add
     label = value("--label", "LABEL", "what to call it", required=True)
-    turn = value("--turn", "TURN", f"{A_TURN}; else the last one that ended", dest="turn_id")
+    turn = value("--turn", "TURN", f"{A_TURN}; by default the last one that ended", dest="turn_id")
     add("mark", "put a marker on a turn, to come back to", _mark, SESSION, JSON, label, turn)
     add("marks", "list the markers of a session", _marks, SESSION, JSON)
     add("unmark", "take a marker away", _unmark, SESSION, JSON, MARKER)

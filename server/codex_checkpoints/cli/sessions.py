@@ -51,7 +51,7 @@ def add(commands: Commands) -> None:
         value("--cwd", "DIR", "only sessions of this folder or below it", type=_folder),
         flag("--archived", "the archived ones instead"),
         value("--search", "TEXT", "in title, task, folder and id"),
-        value("--limit", "N", "at most so many", type=positive),
+        value("--limit", "N", "show at most N", type=positive),
         flag("--read", "read every session whole first, so that nothing is unknown"),
     )
     commands.add("sessions", "list the sessions, newest first", _sessions, *chosen, JSON)
@@ -62,9 +62,9 @@ def add(commands: Commands) -> None:
         "search",
         "print the lines of all sessions that hold a text, newest session first",
         _search,
-        value("text", "TEXT", "a text of one line; case counts if it has a capital"),
+        value("text", "TEXT", "a text of one line; case counts if it has a capital", nargs="+"),
         *chosen[:2],
-        value("--limit", "N", "at most so many lines", type=positive),
+        value("--limit", "N", "show at most N lines", type=positive),
         value("--kind", "KIND", KINDS_OF_HITS, choices=_KINDS),
         JSON,
     )
@@ -77,7 +77,7 @@ def add(commands: Commands) -> None:
     about = "print a record of a session, or the lines that contain a text"
     ref = value("--ref", "REF", "an anchor: #12, t3, or the id of a message or a call")
     query = value("--query", "TEXT", "lines that contain this text, the newest first")
-    limit = value("--limit", "N", "at most so many lines", type=positive, default=50)
+    limit = value("--limit", "N", "show at most N lines", type=positive, default=50)
     offset = value("--offset", "N", "where the text of the record begins", type=count, default=0)
     more = (ref, query, limit, offset, JSON)
     add("recall", about, _recall, ANY_SESSION, *more, check=_wrong_recall)
@@ -102,7 +102,7 @@ def add_memory(commands: Commands) -> None:
         _notes,
         value("words", "SESSION", OF_ANY, nargs="+"),
         value("--kind", None, "which one, where both have this ID", choices=("fact", "decision")),
-        value("--limit", "N", "at most so many anchors of each source", type=whole),
+        value("--limit", "N", "show at most N anchors of each source", type=whole),
         JSON,
         check=_check_notes,
         before=refresh_for_session,
@@ -154,6 +154,8 @@ def _recall(options: argparse.Namespace, services: Terminal) -> int:
         output.write_json([wire.unstructure(each) for each in found.items])
     else:
         output.write_lines(texts.hit_lines(found.items, screen(options)))
+        if not found.items:
+            output.say(texts.nothing_found(options.query))
     return DONE
 
 
@@ -162,7 +164,7 @@ def _search(options: argparse.Namespace, services: Terminal) -> int:
 
     from codex_checkpoints import wire
 
-    count = 0
+    count, options.text = 0, " ".join(options.text)
 
     def show(hits: Sequence[SearchHit]) -> None:
         nonlocal count

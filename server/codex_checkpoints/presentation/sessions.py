@@ -71,7 +71,7 @@ def nothing_found(text: str) -> str:
 
 def more_hits(count: int) -> str:
     """Return that the limit left hits out."""
-    return f"The first {count} hits; a higher --limit, or none, gives more."
+    return f"The first {count} hits; raise --limit, or leave it out, for more."
 
 
 def found_lines(hits: Sequence[searching.SearchHit], screen: Screen) -> list[str]:
