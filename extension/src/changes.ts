@@ -40,7 +40,7 @@ export async function showWhatChanged(
   const [left, right] = [before, after].map((text) =>
     documents.part(`patches only/${then.uri}`, text),
   );
-  const title = `${name}: patches of the session only, its text then is not known`;
+  const title = `${name}: patches only, the full text then is not known`;
   await vscode.commands.executeCommand("vscode.diff", left, right, title, { preview: true });
 }
 

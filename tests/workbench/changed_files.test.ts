@@ -82,7 +82,7 @@ test("a person sees what a session changed in files, and what changed since", as
 
   await step(t, "where the text is not known there are the patches, which say so", async () => {
     await file("file old.py").click();
-    await tab(/old\.py: patches of the session only/);
+    await tab(/old\.py: patches only/);
     await shown.locator(".original").getByText("old way").waitFor();
     await shown.locator(".modified").getByText("new way").waitFor();
     await workbench.screenshot("patches only");

@@ -170,7 +170,9 @@ class SessionPage {
     this.#drawnOnce("kept", [lists], () => fill(this.#kept, ...lists.map(listSection)));
     this.#drawnOnce("digest", [digest], () => this.#showDigest(digest));
     this.#drawnOnce("lineage", [view.lineage], () => this.#showLineage());
-    this.#drawnOnce("key", [events, merged], () => fill(this.#key, ...keyOf(view)));
+    this.#drawnOnce("key", [events, merged, heightOf(rows, view.window)], () =>
+      fill(this.#key, ...keyOf(view)),
+    );
     this.#showTable();
     page().setAttribute("data-ready", String(rows.length));
   }
@@ -691,19 +693,28 @@ function noDigest(digest: SessionView["digest"]): string {
   return digest.budget === 0 ? "The digest is switched off." : "Nothing to quote yet.";
 }
 
+/** Whether a number of tokens stands in a picture of this height; so does one that is not known. */
+function isInside(tokens: number | null, height: number): boolean {
+  return tokens === null || tokens <= height;
+}
+
 function legend({ rows, window, trigger, merged }: SessionView): string {
   const parts = [
     merged > 1 ? `There are many turns: each step stands for ${merged} of them.` : "",
     window === null
       ? ""
       : `Window: ${tokenCount(window)}${trigger === null ? "" : `, compaction offered from ${trigger.toLocaleString("en-US")}`}.`,
+    isInside(window, heightOf(rows, window)) ? "" : "The picture shows the lowest tenth of it.",
     counted(rows.length, "", "The arrow keys go from turn to turn."),
   ];
   return parts.filter((part) => part !== "").join(" ");
 }
 
 /** The signs of the picture that occur, and what they mean. */
-function keyOf({ events, window, trigger }: SessionView): readonly HTMLElement[] {
+function keyOf({ rows, events, window, trigger }: SessionView): readonly HTMLElement[] {
+  const height = heightOf(rows, window);
+  const line = (tokens: number | null, kind: string, words: string) =>
+    tokens !== null && isInside(tokens, height) ? [keyOfLine(kind, words)] : [];
   const sign = (kind: string, words: string) =>
     el(
       "span",
@@ -716,8 +727,8 @@ function keyOf({ events, window, trigger }: SessionView): readonly HTMLElement[]
     ...(has("compaction") ? [sign("compaction", "compaction")] : []),
     ...(has("marker") ? [sign("marker", "marker")] : []),
     ...(has("branch") ? [sign("branch", "branch")] : []),
-    ...(window === null ? [] : [keyOfLine("limit", "window")]),
-    ...(trigger === null ? [] : [keyOfLine("trigger", "compaction offered")]),
+    ...line(window, "limit", "window"),
+    ...line(trigger, "trigger", "compaction offered"),
   ];
 }
 
