@@ -339,3 +339,31 @@ def without_rights() -> tuple[str, ...]:
     if found is None:
         raise LookupError("no setpriv")
     return (found, "--bounding-set", "-dac_override,-dac_read_search", "--")
+
+
+def on_a_terminal(
+    home: Home, *arguments: str, env: Mapping[str, str | None] | None = None, typed: bytes = b""
+) -> tuple[subprocess.CompletedProcess[bytes], str]:
+    """Run a command whose input and output are a terminal; return what it shows as well."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, typed)
+        done = python.run(
+            [sys.executable, "-m", "codex_checkpoints", *arguments],
+            env=home.environment(env or {}),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=subprocess.PIPE,
+            timeout=WAIT,
+            check=False,
+        )
+        os.write(theirs, b"\0")
+        shown = b""
+        while not shown.endswith(b"\0"):
+            shown += os.read(ours, 65_536)
+        return done, shown[:-1].decode()
+    finally:
+        os.close(theirs)
+        os.close(ours)

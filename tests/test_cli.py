@@ -22,7 +22,18 @@ from codex_checkpoints.cli import main
 from codex_checkpoints.presentation.terminal import Bar, columns
 from codex_checkpoints.service.reading.catalogue import Progress
 from codex_checkpoints.service.sessions import Sessions
-from homes import WAIT, Home, chat, eventually, following, more, snapshot, summary, thread
+from homes import (
+    WAIT,
+    Home,
+    chat,
+    eventually,
+    following,
+    more,
+    on_a_terminal,
+    snapshot,
+    summary,
+    thread,
+)
 from peer import Peer
 from rollouts import (
     compacted,
@@ -1037,22 +1048,22 @@ def test_a_reader_that_goes_away_and_a_closed_stream_are_no_errors_and_a_full_di
 
 
 @posix_only
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no disk that is always full")
+def test_what_connect_could_not_show_is_not_written(home: Home) -> None:
+    done = shell_run(home, "$CC connect --yes >/dev/full")
+
+    assert (done.returncode, said(done)) == FULL
+    assert not (home.root / "config.toml").exists()
+
+
+@posix_only
 def test_only_a_terminal_gets_colour(home: Home) -> None:
-    import pty
+    def shown(**env: str) -> str:
+        return on_a_terminal(home, "sessions", env=env)[1]
 
-    def on_a_terminal(*arguments: str, **env: str) -> bytes:
-        ours, theirs = pty.openpty()
-        try:
-            done = home.run(*arguments, env=env, output=theirs)
-            assert done.returncode == 0
-            return os.read(ours, 65_536)
-        finally:
-            os.close(ours)
-            os.close(theirs)
-
-    assert b"\x1b[" in on_a_terminal("sessions", NO_COLOR="")
-    assert b"\x1b[" not in on_a_terminal("sessions", NO_COLOR="1")
-    assert b"\x1b[" not in on_a_terminal("sessions", TERM="dumb")
+    assert "\x1b[" in shown(NO_COLOR="")
+    assert "\x1b[" not in shown(NO_COLOR="1")
+    assert "\x1b[" not in shown(TERM="dumb")
     assert b"\x1b[" not in home.run("sessions", env={"FORCE_COLOR": "1", "TERM": "xterm"}).stdout
 
 

@@ -1,11 +1,12 @@
 """Deleting: what was made here goes with an event, a user's own turns only by force (AGN-18)."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from homes import Home, deleting, go_on, refusal, thread
+from homes import Home, deleting, go_on, on_a_terminal, refusal, thread
 from peer import Peer
 from restores import put
 from rollouts import Form, Step, assistant, compacted, rollback, rollout, session, turn, user
@@ -38,6 +39,21 @@ def file_of(home: Home, session_id: str) -> Path:
 def told(home: Home) -> list[tuple[str, bool, int]]:
     events = (each for each in home.audited() if each["type"] == "SessionDeleted")
     return [(each["sessionId"], each["forced"], each["ownTurns"]) for each in events]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
+def test_on_a_terminal_a_session_is_deleted_only_after_a_yes(home: Home):
+    made = branch(home, "soft")
+    file = file_of(home, made)
+
+    done, shown = on_a_terminal(home, "delete", made, typed=b"n\n")
+    assert (done.returncode, file.exists()) == (1, True)
+    assert f"delete {made}  x: Fix the login? It does not come back. [y/N]" in shown
+    _, shown = on_a_terminal(home, "delete", thread(1), typed=b"y\n")
+    assert "[y/N]" not in shown  # what is refused is not asked about
+
+    done, _ = on_a_terminal(home, "delete", made, typed=b"y\n")
+    assert (done.returncode, file.exists()) == (0, False)
 
 
 WAYS = ("soft", "hard", "compaction", "import")

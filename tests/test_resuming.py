@@ -2,16 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import python
-from homes import WAIT, Home, go_on, snapshot, thread
+from homes import Home, go_on, on_a_terminal, snapshot, thread
 from peer import Peer
 from rollouts import (
     Step,
@@ -482,28 +479,6 @@ def codex(home: Home) -> Path:
     return folder
 
 
-def on_a_terminal(
-    home: Home, *arguments: str, env: Mapping[str, str | None]
-) -> subprocess.CompletedProcess[bytes]:
-    """Run a command whose input and output are a terminal."""
-    import pty
-
-    ours, theirs = pty.openpty()
-    try:
-        return python.run(
-            [sys.executable, "-m", "codex_checkpoints", *arguments],
-            env=home.environment(env),
-            stdin=theirs,
-            stdout=theirs,
-            stderr=subprocess.PIPE,
-            timeout=WAIT,
-            check=False,
-        )
-    finally:
-        os.close(theirs)
-        os.close(ours)
-
-
 posix = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
 
 
@@ -513,7 +488,7 @@ def test_on_a_terminal_codex_takes_over_in_the_folder_of_the_session(home: Home)
     folder.mkdir()
     home.put(rollout(session(thread=thread(1), cwd=str(folder)), turn(user("hello"))))
 
-    done = on_a_terminal(home, "resume", thread(1), env={"PATH": str(codex(home))})
+    done, _ = on_a_terminal(home, "resume", thread(1), env={"PATH": str(codex(home))})
 
     started = (home.user / "started").read_text().splitlines()
     assert started == ["resume", thread(1), str(folder.resolve()), str(home.root)]
@@ -525,7 +500,7 @@ def test_on_a_terminal_codex_takes_over_in_the_folder_of_the_session(home: Home)
 def test_on_a_terminal_a_hint_is_one_line_with_the_command_that_helps(home: Home):
     home.put(full())
 
-    done = on_a_terminal(home, "resume", thread(1), env={"PATH": str(codex(home))})
+    done, _ = on_a_terminal(home, "resume", thread(1), env={"PATH": str(codex(home))})
 
     hint, where = done.stderr.decode().splitlines()
     assert hint.endswith(f"codex-checkpoints compact {thread(1)}")
@@ -545,7 +520,7 @@ def test_on_a_terminal_automatic_goes_on_with_the_new_session(due: Home):
 def test_without_codex_nothing_is_begun(due: Home):
     before = rollouts_of(due)
 
-    done = on_a_terminal(due, "resume", thread(1), env={"PATH": str(due.user)})
+    done, _ = on_a_terminal(due, "resume", thread(1), env={"PATH": str(due.user)})
 
     assert done.returncode == 1
     assert done.stderr.startswith(b"codex_not_found")

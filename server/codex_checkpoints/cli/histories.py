@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -180,8 +179,7 @@ def _resume(options: argparse.Namespace, where: Places) -> int:
     from codex_checkpoints.presentation.terminal import plain
 
     only_prints = options.print or options.json
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    program = _codex() if is_terminal and not only_prints else None
+    program = None if only_prints or not output.is_answered() else _codex()
     with opened(where) as services:
         services.look_around()
         operation = "compactions.resume_preview" if only_prints else "compactions.resume"

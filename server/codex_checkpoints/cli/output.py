@@ -66,6 +66,21 @@ def write_json(value: object, *, indent: bool = True) -> None:
     write(data + b"\n")
 
 
+def is_answered() -> bool:
+    """Return whether a person reads what is printed, and can answer."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def agreed(question: str) -> bool:
+    """Ask on stdout, where the lines stand that it is about; return whether the answer is yes."""
+    write(f"{question} [y/N] ".encode())  # Python itself would ask on stderr
+    try:
+        return input().strip().lower() in {"y", "yes"}
+    except EOFError:  # Ctrl+D
+        write_lines([""])
+        return False
+
+
 def say(sentence: str) -> None:
     """Print a line to stderr."""
     from codex_checkpoints.presentation.terminal import plain

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import sys
 import time
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
@@ -82,34 +81,22 @@ def _connect(options: argparse.Namespace, where: Places) -> int:
     from codex_checkpoints.values import evolve
 
     params = ConnectParams(options.dry_run, options.remove, options.status, _here())
-    asks = sys.stdin.isatty() and sys.stdout.isatty()
-    asks = asks and not (options.json or options.yes or options.dry_run or options.status)
-    if asks:
+    shown = None
+    if not (options.json or options.status):
         shown = connect(where, evolve(params, dry_run=True))
         output.write_lines(texts.change_lines(shown, screen(options)))
-        if shown.changes and not _agreed():
+        asks = not (options.yes or options.dry_run) and output.is_answered()
+        if shown.changes and asks and not output.agreed("Write this?"):
             raise Refusal("cancelled", "nothing was written")
-    done = connect(where, params)
-    lines: list[str] = []
-    if not (options.status or asks):
-        lines += texts.change_lines(done, screen(options))
+    done = shown if shown is not None and options.dry_run else connect(where, params)
     way_out = texts.next_step(done) if options.status else done.way_out
-    return report(options, done, [*lines, *texts.connect_lines(done, way_out)])
+    return report(options, done, texts.connect_lines(done, way_out))
 
 
 def _here() -> str | None:
     with contextlib.suppress(OSError):  # the folder may be gone
         return os.getcwd()
     return None
-
-
-def _agreed() -> bool:
-    output.write(b"Write this? [y/N] ")  # Python itself would ask on stderr
-    try:
-        return input().strip().lower() in {"y", "yes"}
-    except EOFError:  # Ctrl+D
-        output.write_lines([""])
-        return False
 
 
 def _doctor(options: argparse.Namespace, services: Terminal) -> int:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from codex_checkpoints.assembly import Places
     from codex_checkpoints.cli.opening import Terminal
     from codex_checkpoints.operations.searching import SearchHit
+    from codex_checkpoints.operations.sessions import SessionSummary
     from codex_checkpoints.presentation import sessions as texts
 else:
     texts = Later("presentation.sessions")
@@ -122,7 +123,7 @@ def add_changing(commands: Commands) -> None:
     add("unarchive", "put an archived session back", _move, SESSION, JSON)
     about = "remove a session that we made and that nothing refers to"
     force = flag("--force", "also where it has turns of your own")
-    add("delete", about, _delete, SESSION, force, JSON)
+    add("delete", about, _delete, SESSION, force, flag("--yes", "delete without asking"), JSON)
 
 
 _KINDS = ("user", "assistant", "command", "output", "file")
@@ -309,6 +310,11 @@ def _move(options: argparse.Namespace, services: Terminal) -> int:
 def _delete(options: argparse.Namespace, services: Terminal) -> int:
     from codex_checkpoints.operations.sessions import Deleted, DeleteParams, removed
 
-    gone = removed(services, DeleteParams(options.session_id, options.force))
+    def agreed(session: SessionSummary) -> bool:
+        if options.yes or options.json or not output.is_answered():
+            return True
+        return output.agreed(texts.asks_to_delete(session))
+
+    gone = removed(services, DeleteParams(options.session_id, options.force), agreed)
     record = Deleted(gone.session_id, deleted=True)
     return report(options, record, [texts.moved_line(options.command, gone)])

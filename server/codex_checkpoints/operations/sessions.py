@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from codex_checkpoints.operations.services import Services, SessionParams, Steps, elsewhere
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.summaries import (
@@ -117,12 +119,17 @@ def delete(services: Services, params: DeleteParams) -> Deleted:
     return Deleted(removed(services, params).session_id, deleted=True)
 
 
-def removed(services: Services, params: DeleteParams) -> SessionSummary:
-    """Remove a session that we made; return its summary."""
+def removed(
+    services: Services,
+    params: DeleteParams,
+    agreed: Callable[[SessionSummary], bool] = lambda _: True,
+) -> SessionSummary:
+    """Remove a session that we made, where `agreed` about it; return its summary."""
     from codex_checkpoints.service.deleting import Deleting
 
     deleting = Deleting(services.sessions, stamps.now, stamps.new_id)
-    return _changed(services, deleting.delete(params.session_id, force=params.force))
+    gone = deleting.delete(params.session_id, force=params.force, agreed=agreed)
+    return _changed(services, gone)
 
 
 def _changed(services: Services, summary: SessionSummary) -> SessionSummary:

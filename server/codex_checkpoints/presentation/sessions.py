@@ -99,6 +99,12 @@ def no_sessions(codex_home: str, *, filtered: bool) -> str:
     )
 
 
+def asks_to_delete(summary: sessions.SessionSummary) -> str:
+    """Return the question before a session is deleted."""
+    title = summary.title or "(no name)"
+    return plain(f"delete {summary.session_id}  {title}? It does not come back.")
+
+
 def moved_line(command: str, summary: sessions.SessionSummary) -> str:
     """Return what was done to a session."""
     done = {"delete": "deleted"}.get(command, f"{command}d")

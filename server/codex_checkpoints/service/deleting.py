@@ -30,10 +30,17 @@ class Deleting:
     _now: Callable[[], str]
     _new_id: Callable[[], str]
 
-    def delete(self, session: str, *, force: bool = False) -> SessionSummary:
+    def delete(
+        self,
+        session: str,
+        *,
+        force: bool = False,
+        agreed: Callable[[SessionSummary], bool] = lambda _: True,
+    ) -> SessionSummary:
         """Delete a session of ours that nothing refers to; return what it was.
 
-        Refuses as `ThreadManager.delete`, and `has_own_turns` without `force`.
+        Refuses as `ThreadManager.delete`, `has_own_turns` without `force`, and `cancelled` where
+        `agreed`, which is asked last, says no.
         """
         sessions, row = self._sessions, self._sessions.own(session)
         was = sessions.summaries.of(row)
@@ -44,6 +51,8 @@ class Deleting:
             hint = f"`codex-checkpoints archive {row.session_id}` puts it away with them."
             facts = {"sessionId": row.session_id, "ownTurns": own, "hint": hint, "canForce": True}
             raise Refusal("has_own_turns", message, facts)
+        if not agreed(was):
+            raise Refusal("cancelled", "nothing was deleted")
         operation = operation_of(sessions.settings, self._new_id(), row.session_id, None)
         more = {"forced": force, "ownTurns": own}
         event = event_of(DELETED, self._now(), operation, more)
