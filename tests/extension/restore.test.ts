@@ -298,8 +298,8 @@ test("the details have every part, each with its own content", () => {
   for (const [id, ...shown] of [
     ["origin", "The branch", "branch-1", "requested by the user"],
     ["ids", "c2", "t2", "o1", "w0", "w1", "w2"],
-    ["lineage", "branch-2", "branch-1", "the-first", "the first"],
-    ["carried", "1 in the pack, 1 left out"],
+    ["lineage", "branch-2", "branch-1", "restored", "the-first", "the original session"],
+    ["carried", "1 in the pack, 1 left out", "0 in the pack, 1 left out"],
     ["reset", "The original session keeps its own."],
     ["pack", "SESSION_RESTORE"],
     ["included", "task"],
@@ -332,8 +332,10 @@ test("a session above that no restore made is shown with what made it", () => {
     checkpointId: null,
     kind: "compaction",
   };
-  const lineage = words(sections({ chain: [above] }).get("lineage"));
-  assert.match(lineage, /branch-1.*by a compaction.*the-first/);
+  const found = sections({ chain: [above] });
+  assert.match(words(found.get("lineage")), /branch-1.*compacted.*the-first/);
+  assert.doesNotMatch(words(found.get("lineage")), /"c2"|"t2"/, "ids stand below");
+  assert.match(words(found.get("ids")), /branch-1.*the-first/);
 });
 
 test("a session that is gone is named, and leads nowhere", () => {

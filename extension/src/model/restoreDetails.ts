@@ -1,6 +1,7 @@
 /** The details of a restore, as sections of a page (AGN-68). */
 
-import type { RestoreDetails } from "../protocol.ts";
+import type { PackItem, RestoreDetails } from "../protocol.ts";
+import { madeWords, turnWords } from "./branches.ts";
 import { type Details, itemName, modeLabel, partName } from "./restore.ts";
 import { plain } from "./text.ts";
 
@@ -43,11 +44,17 @@ function originSection({ details }: Details): Section {
 /** What only a program or a report of a fault needs. */
 function idSection({ details }: Details): Section {
   const { sourceTurn: turn, windows } = details;
+  const above = objects(details.chain).map((link): Row => {
+    const { sourceTurn: from } = link;
+    const ends = `${word(from, "turnId")} (${word(from, "sessionId")}) ${word(link, "checkpointId")}`;
+    return [`Turn and marker of ${word(link, "sessionId")}`, code(ends.trim())];
+  });
   const window = (name: string): Value => code(word(windows, name) || "not known");
   const rows: Row[] = [
     ["Operation", code(details.operationId)],
     ["Marker", code(details.checkpointId)],
     ["Turn", code(`${turn.turnId} (${turn.sessionId})`)],
+    ...above,
     ["Window of the source", window("source")],
     ["First window of the branch", window("first")],
     ["Current window of the branch", window("current")],
@@ -62,30 +69,18 @@ function lineageSection({ details, lineage }: Details): Section {
     const node = known.get(id);
     return node === undefined ? session(id, title, there) : session(id, node.title, node.available);
   };
-  const ways: Record<string, string> = {
-    compaction: "by a compaction",
-    fork: "by a fork",
-    subagent: "as a subagent",
-    import: "by a pack",
+  const made = (id: string, kind: string): string => {
+    const link = known.get(id)?.link ?? null;
+    return `${madeWords(kind, null)}${link === null ? "" : turnWords(link)}`;
   };
-  const own: [string, Value, string, string | null, boolean] = [
-    details.sessionId,
-    code(details.sourceTurn.turnId),
-    details.checkpointId,
-    details.branchTitle,
-    details.branchAvailable,
+  const { sessionId, branchTitle, branchAvailable } = details;
+  const rows: Value[][] = [
+    [name(sessionId, branchTitle, branchAvailable), made(sessionId, "restore")],
+    ...objects(details.chain).map((link) => {
+      const id = word(link, "sessionId");
+      return [name(id, null, true), made(id, word(link, "kind") || "restore")];
+    }),
   ];
-  const above = objects(details.chain).map((link): typeof own => {
-    const { sourceTurn } = link;
-    const way = ways[word(link, "kind")] ?? code(word(sourceTurn, "turnId"));
-    return [word(link, "sessionId"), way, word(link, "checkpointId"), null, true];
-  });
-  const links = [own, ...above];
-  const rows = links.map(([id, way, checkpoint, title, there]): Value[] => [
-    name(id, title, there),
-    way,
-    code(checkpoint),
-  ]);
   // The source of the last link is the session where the chain began.
   const { sourceTurn } = objects(details.chain).at(-1) ?? {};
   const first = word(sourceTurn, "sessionId");
@@ -93,27 +88,36 @@ function lineageSection({ details, lineage }: Details): Section {
     first === ""
       ? session(details.sourceSessionId, details.sourceTitle, details.sourceAvailable)
       : name(first, null, true);
-  const head = ["Session", "Opened at turn", "Marker"];
-  const body = { kind: "table", head, rows: [...rows, [root, "the first", ""]] } as const;
+  const head = ["Session", "How it was made"];
+  const body = { kind: "table", head, rows: [...rows, [root, "the original session"]] } as const;
   return { id: "lineage", title: "Lineage", count: body.rows.length, isOpen: true, body };
 }
 
 function carriedSection(details: RestoreDetails): Section {
-  const { files, chunks, system } = details.references;
-  const shown = (part: string) => details.included.filter((item) => item.part === part).length;
-  const left = (part: string) =>
-    details.deferred.filter((item) => item.part === part && isLeftOut(item.reason)).length;
-  const of = (part: string) =>
-    details.pack === null && details.budget === null
-      ? String(shown(part))
-      : `${shown(part)} in the pack, ${left(part)} left out`;
+  const { chunks, system } = details.references;
+  const { included, deferred } = details;
+  const told = [...included, ...deferred.filter(({ reason }) => reason === "bound")];
+  const left = deferred.filter(({ reason }) => isLeftOut(reason));
+  const of = (part: string) => {
+    // A file is counted once, also where the model read some of its lines alone.
+    const isIts = (item: PackItem) => item.part === part && !item.id.startsWith("reread:");
+    const shown = told.filter(isIts).length;
+    const out = left.filter(isIts).length;
+    return details.budget === null ? String(shown) : `${shown} in the pack, ${out} left out`;
+  };
   const rows: Row[] = [
     ["Identity and lineage", "always"],
     ["Notes", of("notes")],
-    ["Files", String(objects(files).length)],
+    ["Files", of("files")],
     ["Lines that were read", String(objects(chunks).length)],
     ["Patches and tool outputs", String(objects(system).length)],
-    ["Pinned", String(details.pinned.length)],
+    ["Pinned", of("pinned")],
+    ...(details.contextReset
+      ? ([
+          ["Commands", of("commands")],
+          ["Last messages", of("window")],
+        ] as const)
+      : []),
     ["Conversation", details.contextReset ? "none" : "up to the marker"],
   ];
   return facts("carried", "Carried over", rows, true);

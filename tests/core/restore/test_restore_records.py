@@ -21,10 +21,12 @@ from codex_checkpoints.core.checkpoint.records import (
 from codex_checkpoints.core.restore.events import StateTransferred
 from codex_checkpoints.core.restore.pack import (
     Ancestor,
+    Item,
     Message,
     PackContents,
     Parent,
     Pinned,
+    pack_lines,
     state_pack,
 )
 from codex_checkpoints.core.restore.records import (
@@ -213,21 +215,32 @@ def test_warnings_say_what_one_ought_to_know_the_gravest_first():
 
 PLAN = Plan((Step("s1", "look"), Step("s2", "repair")), {"s1": True, "s2": False})
 CHOSEN = Decision("d1", None, "repair it", "", None, Evidence("user", "u1"), 5)
-PLANNED = carried(evolve(FULL.checkpoint, plan=PLAN, decisions=(CHOSEN,)))
-ALL = "the task, 1 note, 1 file reference, 1 pin"
-SMALL = restore(budget=1)
+PLANNED = evolve(FULL, checkpoint=evolve(FULL.checkpoint, plan=PLAN, decisions=(CHOSEN,)))
+OF_FILES = next(line.tokens for line in pack_lines(PLANNED) if line.item == Item("files", "a.py"))
+ALL = "the task, 2 notes, 1 plan step, 1 file reference, 1 pin"
+NONE = restore(PLANNED, 1)
+SMALL = restore(PLANNED, OF_FILES)
+LONG = evolve(PLANNED, window=(Message("#1", "w" * 9000),), digest="[SESSION_DIGEST v1]\n")
 
 
 @pytest.mark.parametrize(
     ("record", "told"),
     [
-        (restore(), f"{ALL}."),
-        (SMALL, f"{ALL}; {len(SMALL.deferred)} items not in the pack."),
-        (soft(PLANNED), "the task, 2 notes, 2 plan steps."),
-        (soft(carried()), "nothing."),
+        (restore(PLANNED), f"{ALL}, 1 message; 1 item not in the pack."),
+        (restore(LONG), f"{ALL}, 1 message, a digest; 1 item not in the pack."),
+        (SMALL, "the task, 2 notes, 1 plan step, 1 file reference; 4 items not in the pack."),
+        (
+            restore(PLANNED, 1),
+            f"nothing; {len(restore(PLANNED, 1).deferred)} items not in the pack.",
+        ),
+        (
+            soft(PLANNED),
+            "the conversation, the task, 2 notes, 2 plan steps, 1 file reference, 1 pin.",
+        ),
+        (soft(carried()), "the conversation."),
     ],
 )
-def test_a_summary_counts_all_that_went_over_and_what_the_pack_does_not_hold(
+def test_a_summary_counts_what_the_model_is_told_and_what_the_pack_leaves_out(
     record: Restore, told: str
 ):
     stays = "Your files are not changed."

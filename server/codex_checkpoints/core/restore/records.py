@@ -8,6 +8,7 @@ AGN-26).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -335,25 +336,37 @@ def _named(uris: Sequence[str]) -> str:
 
 
 def _transferred(restore: Restore) -> str:
-    """Return the counts of what the branch has, and of what the pack does not show.
+    """Return what a model is told, and how many items the pack leaves out.
 
-    The branch has all notes, whatever the pack shows (AGN-46).
+    Of a soft restore that is the conversation; all notes are in any branch (AGN-46).
     """
     left = [item for item in restore.deferred if item.reason in {"budget", "filtered", "evicted"}]
-    here = (item for item in restore.deferred if item.reason != "evicted")
-    noted = [item.id for item in (*restore.included, *here) if item.part == "notes"]
-    steps = sum(each.startswith("step:") for each in noted)
-    tasks = noted.count("task")
-    counts = (
-        (len(noted) - steps - tasks, "note"),
-        (steps, "plan step"),
-        (len(restore.references.files), "file reference"),
-        (len(restore.pinned), "pin"),
-    )
-    words = ["the task"] if tasks else []
-    words += [counted(many, what) for many, what in counts if many]
+    shortened = (Item(each.part, each.id) for each in restore.deferred if each.reason == "bound")
+    counts = Counter(map(_word_for, (*restore.included, *shortened)))
+    words = [] if restore.context_reset else ["the conversation"]
+    words += ["the task"] if counts["the task"] else []
+    words += [counted(counts[word], word) for word in _TOLD if counts[word]]
+    words += ["a digest"] if counts["a digest"] else []
     text = ", ".join(words) or "nothing"
     return f"{text}; {counted(len(left), 'item')} not in the pack" if left else text
+
+
+_TOLD = ("note", "plan step", "file reference", "pin", "command", "message")
+_WORDS: Mapping[str, str] = {
+    "files": "file reference",
+    "pinned": "pin",
+    "commands": "command",
+    "window": "message",
+    "digest": "a digest",
+}
+
+
+def _word_for(item: Item) -> str:
+    """Return what an item is called, nothing for one that no sentence counts."""
+    if item.part != "notes":
+        return "" if item.id.startswith("reread:") else _WORDS.get(item.part, "")
+    step = "plan step" if item.id.startswith("step:") else "note"
+    return "the task" if item.id == "task" else step
 
 
 def difference(before: Checkpoint, after: Checkpoint) -> dict[str, Any]:
