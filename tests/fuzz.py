@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import peer
 import rollouts as r
 from codex_checkpoints import protocol, wire
-from codex_checkpoints.core.checkpoint import canonical, claims
-from codex_checkpoints.core.checkpoint.records import Artifact, Caps
+from codex_checkpoints.core.checkpoint import claims
+from codex_checkpoints.core.checkpoint.records import Artifact, Caps, from_bytes, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.digest.composing import DigestTerms, digest_v1
@@ -161,8 +161,8 @@ def lines(dice: random.Random) -> int:
     made = replay.checkpoint([], {})
     assert not made.facts
     assert not made.decisions
-    written = canonical.to_bytes(made)
-    assert canonical.to_bytes(canonical.from_bytes(written)) == written
+    written = to_bytes(made)
+    assert to_bytes(from_bytes(written)) == written
     assert len(written) <= BIGGEST, len(written)
     view_v1(made, Caps())
     budget = dice.choice((0, 60, 400, 4000))

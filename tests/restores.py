@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from codex_checkpoints.core.checkpoint.canonical import to_json
+from codex_checkpoints.core.checkpoint.records import to_json
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.planning import RestoreOptions

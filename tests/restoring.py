@@ -30,8 +30,8 @@ from codex_checkpoints.core.restore.references import (
     References,
     SystemArtifact,
 )
+from codex_checkpoints.core.rollout.items import Outcome
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
-from codex_checkpoints.core.rollout.outcome import Outcome
 
 SOURCE = "01a1f865-0000-7000-8000-000000000001"
 BRANCH = "01a1f865-0000-7000-8000-000000000002"

@@ -13,8 +13,7 @@ from codex_checkpoints.core.restore.pack import Ancestor
 from codex_checkpoints.core.restore.records import Restore
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Request
-from codex_checkpoints.service.differences import outline
-from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.history import Histories, outline
 from codex_checkpoints.service.lineages import lineage
 from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.marking import Markers

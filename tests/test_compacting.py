@@ -15,10 +15,9 @@ import attrs
 import pytest
 
 import rollouts as r
-from codex_checkpoints.codex import hook_process
+from codex_checkpoints.codex.app_server import run
 from codex_checkpoints.core.audit import is_intact
-from codex_checkpoints.core.checkpoint.canonical import from_bytes
-from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.records import Checkpoint, from_bytes
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.compaction.records import Installed, Into, Undone, digest_of, record_of
 from codex_checkpoints.core.history.tokens import of_items
@@ -84,7 +83,7 @@ def no_summary(*_asked: object) -> NoReturn:
     raise AssertionError
 
 
-OUTSIDE = HookRunner(stamps.moment, stamps.new_ids, hook_process.run, no_codex, no_summary)
+OUTSIDE = HookRunner(stamps.moment, stamps.new_ids, run, no_codex, no_summary)
 
 
 def compacting(sessions: Sessions) -> Compacting:

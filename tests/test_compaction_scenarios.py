@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import rollouts as r
-from codex_checkpoints.core.checkpoint.canonical import from_bytes
+from codex_checkpoints.core.checkpoint.records import from_bytes
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.rollout.fields import texts_of

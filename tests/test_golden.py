@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_checkpoints.core.checkpoint.canonical import from_bytes, to_bytes
-from codex_checkpoints.core.checkpoint.records import Caps
+from codex_checkpoints.core.checkpoint.records import Caps, from_bytes, to_bytes
 from codex_checkpoints.core.checkpoint.view import view_v1
 from reading import told
 

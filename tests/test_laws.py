@@ -15,13 +15,15 @@ from hypothesis import strategies as st
 
 import rollouts as r
 from checkpoints import CAPS, CHECKPOINTS, LIMITS, places_in
-from codex_checkpoints.core.checkpoint.canonical import BadCheckpoint, from_bytes, to_bytes
 from codex_checkpoints.core.checkpoint.records import (
     MAX_URI_CHARS,
+    BadCheckpoint,
     Caps,
     Checkpoint,
     Limits,
+    from_bytes,
     status_of,
+    to_bytes,
 )
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.view import view_v1
@@ -195,7 +197,7 @@ PROGRAM = """
 import hashlib, sys
 from pathlib import Path
 sys.path[:0] = sys.argv[1:3]
-from codex_checkpoints.core.checkpoint.canonical import to_bytes
+from codex_checkpoints.core.checkpoint.records import to_bytes
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.rollout import reader

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_checkpoints.core.checkpoint.anchors import Newest
-from codex_checkpoints.core.checkpoint.canonical import to_bytes
 from codex_checkpoints.core.checkpoint.claims import Accepted, Known, check
 from codex_checkpoints.core.checkpoint.memory import replay as remembered
-from codex_checkpoints.core.checkpoint.records import Limits, status_of
+from codex_checkpoints.core.checkpoint.records import Limits, status_of, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
 from generated import NEW_CALLS, sessions
 from reading import accepted, read, read_on, read_with

@@ -22,7 +22,7 @@ from codex_checkpoints.core.history.survey import Outline, Survey
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Request
-from codex_checkpoints.service.reading.first_pass import FirstPass
+from codex_checkpoints.service.history import FirstPass
 from codex_checkpoints.service.reading.session_file import Fingerprint, open_session
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.rollout_file import FileReader

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from codex_checkpoints.core.checkpoint.text import MARK, redact, secrets
 from codex_checkpoints.core.restore.markers import Pin
-from codex_checkpoints.service.restore.lookups import pinned_now
+from codex_checkpoints.service.restore.copying import pinned_now
 from codex_checkpoints.storage.workspace import Workspace
 
 BODY = "MIIEpAIBAAKCAQEA" * 4

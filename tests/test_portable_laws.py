@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints import CHECKPOINTS, places_in
-from codex_checkpoints.core.checkpoint.canonical import to_bytes as checkpoint_bytes
 from codex_checkpoints.core.checkpoint.records import (
     UNKNOWN_HASH,
     Artifact,
@@ -26,6 +25,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
+from codex_checkpoints.core.checkpoint.records import to_bytes as checkpoint_bytes
 from codex_checkpoints.core.portable.leaving import SessionContents, packed
 from codex_checkpoints.core.portable.pack import (
     NoteEvent,

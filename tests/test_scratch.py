@@ -12,8 +12,8 @@ import pytest
 from attrs import evolve
 
 import python
-from codex_checkpoints.codex import SCRATCH, hook_process, program
-from codex_checkpoints.codex.app_server import AskingFailed, Patience, RequestDeclined
+from codex_checkpoints.codex import SCRATCH, program
+from codex_checkpoints.codex.app_server import AskingFailed, Patience, RequestDeclined, run
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.history.tokens import of_items, thresholds
 from codex_checkpoints.service.compaction.compacting import Compacting
@@ -364,9 +364,7 @@ def outside(asked_for: list[Any], answer: str = thread(9)) -> HookRunner:
         asked_for.append(asked[2])
         return answer
 
-    return HookRunner(
-        records.moment, records.new_ids, hook_process.run, lambda: "/bin/codex", summarise
-    )
+    return HookRunner(records.moment, records.new_ids, run, lambda: "/bin/codex", summarise)
 
 
 WISH = Request(thread(1), strategy="codex")

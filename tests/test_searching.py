@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import rollouts as r
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import one_line
-from codex_checkpoints.core.digest.needle import Needle
-from codex_checkpoints.core.digest.searching import passing_over
+from codex_checkpoints.core.digest.searching import Needle, passing_over
 from codex_checkpoints.operations.searching import SearchParams, search
 from codex_checkpoints.operations.services import Services, carried_out
 from codex_checkpoints.service.refusal import Refusal

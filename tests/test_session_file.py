@@ -10,8 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from codex_checkpoints.core.checkpoint.canonical import to_bytes
-from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.records import Checkpoint, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.service.reading.session_file import Problem, SessionFile, open_session
 from codex_checkpoints.storage import tree

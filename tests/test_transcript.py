@@ -3,7 +3,7 @@
 import pytest
 
 import rollouts as r
-from codex_checkpoints.service.transcripts import MOST_ITEMS, TurnTranscript, transcript
+from codex_checkpoints.service.timelines import MOST_ITEMS, TurnTranscript, transcript
 from homes import Home, refusal, thread
 
 SECRET = "ghp_" + "a1B2" * 9

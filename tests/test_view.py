@@ -14,7 +14,6 @@ from typing import TypeVar
 import attrs
 import pytest
 
-from codex_checkpoints.core.checkpoint.canonical import from_bytes, to_bytes
 from codex_checkpoints.core.checkpoint.records import (
     Artifact,
     ArtifactKind,
@@ -29,6 +28,8 @@ from codex_checkpoints.core.checkpoint.records import (
     Plan,
     Step,
     Task,
+    from_bytes,
+    to_bytes,
 )
 from codex_checkpoints.core.checkpoint.view import view_v1
 

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable, Mapping
 
 from codex_checkpoints.assembly import Places, settings_of
-from codex_checkpoints.codex import hook_process, program
-from codex_checkpoints.codex.app_server import Patience
+from codex_checkpoints.codex import program
+from codex_checkpoints.codex.app_server import Patience, run
 from codex_checkpoints.codex.entries import HOOKS, ON_PROMPT, Entries
 from codex_checkpoints.codex.program import Excerpt
 from codex_checkpoints.service.compaction.request import HookRunner
@@ -69,4 +69,4 @@ def outside(environment: Mapping[str, str]) -> HookRunner:
         patience = Patience(seconds, cancelled)
         return program.compacted(codex, codex_home, what, environment, patience)
 
-    return HookRunner(records.moment, records.new_ids, hook_process.run, find_codex, summarise)
+    return HookRunner(records.moment, records.new_ids, run, find_codex, summarise)

@@ -17,8 +17,7 @@ from codex.generations import FIRST, FULL, GENERATIONS, WORK, written_by
 from codex.requests import is_context, sent
 from codex.scripted_model import Answer, Request, say, text_of
 from codex.test_compacting import compacted, product
-from codex_checkpoints.core.checkpoint.canonical import from_bytes
-from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.records import Checkpoint, from_bytes
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.service.compaction.installing import Undoing

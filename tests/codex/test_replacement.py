@@ -28,8 +28,8 @@ from codex_checkpoints.core.history.rebuild import History, Rebuild, choose, his
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.storage import locks, writer
 from codex_checkpoints.storage.contract import Item
-from codex_checkpoints.storage.lines import line_of
 from codex_checkpoints.storage.records import uuid7
+from codex_checkpoints.storage.rollout_file import line_of
 
 pytestmark = [
     pytest.mark.codex,

@@ -8,7 +8,6 @@ from typing import cast
 import pytest
 from attrs import evolve
 
-from codex_checkpoints.core.checkpoint.canonical import to_bytes
 from codex_checkpoints.core.checkpoint.memory import replay, update_of
 from codex_checkpoints.core.checkpoint.records import (
     Checkpoint,
@@ -18,6 +17,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Fact,
     Limits,
     status_of,
+    to_bytes,
 )
 from reading import checkpoint, plan, read
 from rollouts import call, patch, rollback, rollout, session, turn, user

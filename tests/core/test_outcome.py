@@ -2,8 +2,13 @@
 
 import pytest
 
-from codex_checkpoints.core.rollout.items import CommandRun
-from codex_checkpoints.core.rollout.outcome import UNKNOWN, Outcome, outcome_in, outcome_of
+from codex_checkpoints.core.rollout.items import (
+    UNKNOWN,
+    CommandRun,
+    Outcome,
+    outcome_in,
+    outcome_of,
+)
 
 
 def run(status: str | None, code: int | None, printed: str | None = "x") -> Outcome:

@@ -9,7 +9,7 @@ from typing import Literal
 import orjson
 import pytest
 
-from codex_checkpoints.core.checkpoint.canonical import state_codec
+from codex_checkpoints.core.checkpoint.records import state_codec
 from codex_checkpoints.values import Factory, define, field, frozen
 
 

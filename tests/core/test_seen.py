@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from codex_checkpoints.core.checkpoint.canonical import from_bytes, to_bytes
-from codex_checkpoints.core.checkpoint.records import Artifact, Checkpoint
+from codex_checkpoints.core.checkpoint.records import Artifact, Checkpoint, from_bytes, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.rollout.outcome import answered_whole
+from codex_checkpoints.core.rollout.items import answered_whole
 from codex_checkpoints.core.rollout.script import files_of
 from reading import read, read_on
 from rollouts import (

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.rollout.script import ShellReading, read_argv, read_script
+from codex_checkpoints.core.rollout import shell
+from codex_checkpoints.core.rollout.script import ShellReading, read_script
 from codex_checkpoints.core.rollout.shell import Read, Write, script_of
 from codex_checkpoints.core.rollout.tools import only_looks, program_of
 from growth import takes_time_in_proportion
@@ -17,6 +18,10 @@ NOISE = st.text(st.sampled_from("abc 'cd'\"\\$`(){}<>&|;#~*-\n\t&&EOF=é")) | st
         ["cat", "sed -n", "cd d &&", "<<E", "\nE\n", "$(", ")", '"', "'", "a", " ", ";", "\\"],
     ),
 ).map("".join)
+
+
+def read_argv(argv: list[str]) -> ShellReading:
+    return read_script(script_of(argv), shell.program_of(argv))
 
 
 def names(script: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import pytest
 
 from codex_checkpoints.storage import locks, writer
 from codex_checkpoints.storage.contract import Conflict, Item, StorageFailed
-from codex_checkpoints.storage.lines import line_of
+from codex_checkpoints.storage.rollout_file import line_of
 from disks import fill, make_read_only
 from homes import Home, chat, thread
 from killing import again, killed_at_each_step
@@ -43,7 +43,7 @@ WORK = """
 from datetime import UTC, datetime
 from codex_checkpoints.storage import locks, writer
 from codex_checkpoints.storage.contract import Item
-from codex_checkpoints.storage.lines import line_of
+from codex_checkpoints.storage.rollout_file import line_of
 
 AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 

@@ -24,8 +24,8 @@ from codex_checkpoints.storage.contract import (
     StorageFailed,
     Unsupported,
 )
-from codex_checkpoints.storage.lines import line_of
 from codex_checkpoints.storage.locks import WriterLock
+from codex_checkpoints.storage.rollout_file import line_of
 from codex_checkpoints.storage.writer import Written
 from homes import Home, chat, more, snapshot, thread
 from rollouts import rollout, session, to_line, turn, user
@@ -287,7 +287,7 @@ def test_the_next_ordinal_follows_the_highest_one_near_the_end(
 def test_looking_back_in_steps_finds_the_same_lines(
     tmp_path_factory: pytest.TempPathFactory, lengths: list[int], end: bytes, step: int
 ) -> None:
-    from codex_checkpoints.storage import lines as session_lines
+    from codex_checkpoints.storage import rollout_file as session_lines
 
     data = b"\n".join(b"%d" % number + b"x" * length for number, length in enumerate(lengths)) + end
     path = tmp_path_factory.getbasetemp() / "lines"

@@ -16,13 +16,7 @@ from enum import Enum, auto
 from typing import cast
 
 from codex_checkpoints.codex import entries
-from codex_checkpoints.codex.entries import (
-    SERVER_NAME,
-    CannotEdit,
-    Entries,
-    Hooks,
-    Unreadable,
-)
+from codex_checkpoints.codex.entries import SERVER_NAME, CannotEdit, Entries, Hooks, Unreadable
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.values import Factory, frozen
 

@@ -6,15 +6,21 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Final, get_args
 
-from codex_checkpoints.core.checkpoint.canonical import state_codec
+from codex_checkpoints.core.checkpoint.records import state_codec
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
 from codex_checkpoints.core.codec import Codec, Form
 from codex_checkpoints.core.history.rebuild import Window, choose, windows_of
 from codex_checkpoints.core.history.survey import Mark, Survey, SurveyState
 from codex_checkpoints.core.rollout import tools
-from codex_checkpoints.core.rollout.items import EDITS, CommandRun, Tokens, ToolCall
-from codex_checkpoints.core.rollout.outcome import outcome_in, outcome_of
+from codex_checkpoints.core.rollout.items import (
+    EDITS,
+    CommandRun,
+    Tokens,
+    ToolCall,
+    outcome_in,
+    outcome_of,
+)
 from codex_checkpoints.core.rollout.parsing import turn_id_of
 from codex_checkpoints.core.rollout.reader import Fold, Line, Place
 from codex_checkpoints.core.rollout.tools import only_looks

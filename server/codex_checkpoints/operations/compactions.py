@@ -7,9 +7,8 @@ from typing import Any
 
 from codex_checkpoints.codex import resume as resume_command
 from codex_checkpoints.core.compaction.building import Piece as CompactionPiece
-from codex_checkpoints.core.compaction.contents import CompactionWarning, Contents, KeptMessage
 from codex_checkpoints.core.compaction.offering import Offer
-from codex_checkpoints.core.compaction.records import Into
+from codex_checkpoints.core.compaction.records import CompactionWarning, Contents, Into, KeptMessage
 from codex_checkpoints.core.compaction.records import Windows as CompactionWindows
 from codex_checkpoints.operations.digests import SessionDigest, told
 from codex_checkpoints.operations.services import Services, Steps, elsewhere

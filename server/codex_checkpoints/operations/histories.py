@@ -14,15 +14,18 @@ from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.changes import ChangesParams, FileChange, FileChanges, FilePatch
 from codex_checkpoints.service.changes import changes as changes_of
 from codex_checkpoints.service.connect.receipts import by_window, received
-from codex_checkpoints.service.differences import outline as outlined
-from codex_checkpoints.service.differences import state_at
-from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.history import Histories, state_at
+from codex_checkpoints.service.history import outline as outlined
 from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.summaries import Receipt
-from codex_checkpoints.service.timelines import SessionTimeline, TimelineEvent
+from codex_checkpoints.service.timelines import (
+    SessionTimeline,
+    TimelineEvent,
+    TranscriptItem,
+    TurnTranscript,
+)
 from codex_checkpoints.service.timelines import timeline as timeline_of
-from codex_checkpoints.service.transcripts import TranscriptItem, TurnTranscript
-from codex_checkpoints.service.transcripts import transcript as transcript_of
+from codex_checkpoints.service.timelines import transcript as transcript_of
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from codex_checkpoints.codex import resume
-from codex_checkpoints.core.checkpoint.canonical import kept
+from codex_checkpoints.core.checkpoint.records import kept
 from codex_checkpoints.core.restore import lineage as trees
 from codex_checkpoints.core.restore import pack, records
 from codex_checkpoints.core.restore.lineage import Window as LineageWindow

@@ -6,11 +6,7 @@ from collections.abc import Callable
 
 from codex_checkpoints.operations.services import Services, SessionParams, Steps, elsewhere
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.summaries import (
-    SessionDetail,
-    SessionList,
-    SessionSummary,
-)
+from codex_checkpoints.service.summaries import SessionDetail, SessionList, SessionSummary
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import ThreadQuery
 from codex_checkpoints.values import evolve, frozen

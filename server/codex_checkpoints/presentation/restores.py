@@ -7,15 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codex_checkpoints.core.restore.records import counted
-from codex_checkpoints.presentation.terminal import (
-    AMBER,
-    GREEN,
-    RED,
-    Screen,
-    columns,
-    fit,
-    plain,
-)
+from codex_checkpoints.presentation.terminal import AMBER, GREEN, RED, Screen, columns, fit, plain
 
 if TYPE_CHECKING:
     from codex_checkpoints.operations import histories, marking, portable, restores

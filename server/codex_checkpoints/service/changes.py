@@ -10,8 +10,7 @@ from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.checkpoint.text import redact
 from codex_checkpoints.core.digest.edits import Edits, Touch, texts_of
 from codex_checkpoints.core.digest.ignoring import Ignoring
-from codex_checkpoints.core.digest.outcomes import plain
-from codex_checkpoints.core.digest.patches import Counts
+from codex_checkpoints.core.digest.outcomes import Counts, plain
 from codex_checkpoints.core.rollout.fields import content_hash
 from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.service.digests import Digests

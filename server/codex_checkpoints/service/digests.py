@@ -21,7 +21,6 @@ from codex_checkpoints.core.digest import status
 from codex_checkpoints.core.digest.composing import Digest, DigestTerms, digest_v1
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.ignoring import Ignoring
-from codex_checkpoints.core.digest.needle import Needle
 from codex_checkpoints.core.digest.recall import (
     MOST_HITS,
     MOST_TEXT,
@@ -32,7 +31,7 @@ from codex_checkpoints.core.digest.recall import (
     shown,
 )
 from codex_checkpoints.core.digest.records import Gathered
-from codex_checkpoints.core.digest.searching import with_lines
+from codex_checkpoints.core.digest.searching import Needle, with_lines
 from codex_checkpoints.core.rollout.reader import is_whole
 from codex_checkpoints.service.kept import RestoreRecords, storing_compaction
 from codex_checkpoints.service.reading.session_file import (

@@ -7,8 +7,7 @@ from collections.abc import Container, Generator, Iterator
 from contextlib import AbstractContextManager
 
 from codex_checkpoints import logs
-from codex_checkpoints.core.checkpoint.canonical import kept
-from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.records import Checkpoint, kept
 from codex_checkpoints.core.compaction.records import (
     Installed,
     Record,

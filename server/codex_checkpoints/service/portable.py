@@ -53,7 +53,7 @@ from codex_checkpoints.service.reading.catalogue import utc
 from codex_checkpoints.service.reading.pace import paced_hashes
 from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit, unreadable
-from codex_checkpoints.service.restore.lookups import earlier_work
+from codex_checkpoints.service.restore.copying import earlier_work
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import (
     OneStep,

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from codex_checkpoints.core.checkpoint.text import one_line
-from codex_checkpoints.core.digest.needle import Needle
+from codex_checkpoints.core.digest.searching import Needle
 from codex_checkpoints.service.reading.catalogue import utc
 from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.refusal import misfit

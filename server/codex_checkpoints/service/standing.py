@@ -10,12 +10,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from codex_checkpoints.core.compaction.handoff import (
-    BEGINNINGS,
-    COMPACTION,
-    ROLLBACK,
-    Recent,
-)
+from codex_checkpoints.core.compaction.handoff import BEGINNINGS, COMPACTION, ROLLBACK, Recent
 from codex_checkpoints.core.history.items import Item
 from codex_checkpoints.core.rollout.fields import first_window, load, object_of
 from codex_checkpoints.core.rollout.parsing import BOM, record_of

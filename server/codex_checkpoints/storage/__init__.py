@@ -2,9 +2,8 @@
 
 `contract` is the interface of a store of threads; only `assembly` knows which one there is (STO-1,
 STO-13).  `local` keeps threads in files, `memory` in this process; `store` has what both do, with
-the rules in `query` and `lines`.
-`tree` finds session files, `rollout_file` reads one, `writer` writes one under Codex's `locks`,
-`index` remembers in SQLite what readers found, `names` reads the names of threads.  None of these
+the rules.  `tree` finds session files, `rollout_file` reads one and makes its lines, `writer`
+writes one under Codex's `locks`, `index` remembers in SQLite what readers found.  None of these
 knows what a checkpoint is (STO-14).  `records` keeps our own files, `durable` writes all files,
 `workspace` hashes observed files and `watch` reports changes.
 """

@@ -41,8 +41,7 @@ from codex_checkpoints.storage.contract import (
     in_text,
 )
 from codex_checkpoints.storage.index import Index, is_storable
-from codex_checkpoints.storage.lines import id_of, is_thread_id, lines_of
-from codex_checkpoints.storage.rollout_file import FileReader
+from codex_checkpoints.storage.rollout_file import FileReader, id_of, is_thread_id, lines_of
 from codex_checkpoints.storage.store import RolloutStore, head, refuse_archived
 from codex_checkpoints.values import frozen
 

@@ -29,8 +29,14 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
 )
 from codex_checkpoints.storage.index import Index
-from codex_checkpoints.storage.lines import End, end_of, id_of, lines_behind, lines_of
-from codex_checkpoints.storage.rollout_file import ChunkReader
+from codex_checkpoints.storage.rollout_file import (
+    ChunkReader,
+    End,
+    end_of,
+    id_of,
+    lines_behind,
+    lines_of,
+)
 from codex_checkpoints.storage.store import RolloutStore, by_rollout_id, refuse_archived
 from codex_checkpoints.values import evolve
 

@@ -16,9 +16,8 @@ from datetime import UTC, datetime
 import orjson
 
 from codex_checkpoints.core.audit import NOTHING, PREVIOUS, Head, digest_of, sealed
-from codex_checkpoints.core.checkpoint.canonical import BadCheckpoint, from_bytes
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
-from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.records import BadCheckpoint, Checkpoint, from_bytes
 from codex_checkpoints.core.rollout.fields import load, object_of, text_of, whole_of
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import in_text

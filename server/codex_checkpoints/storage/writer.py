@@ -25,7 +25,6 @@ from datetime import datetime
 
 from codex_checkpoints.core.rollout.reader import CHUNK
 from codex_checkpoints.storage import durable
-from codex_checkpoints.storage import lines as session_lines
 from codex_checkpoints.storage.contract import (
     Conflict,
     Copied,
@@ -37,7 +36,7 @@ from codex_checkpoints.storage.contract import (
 )
 from codex_checkpoints.storage.file_lock import open_flags
 from codex_checkpoints.storage.locks import WriterLock, is_live
-from codex_checkpoints.storage.rollout_file import decompressed
+from codex_checkpoints.storage.rollout_file import decompressed, end_of, lines_behind, reading
 from codex_checkpoints.storage.tree import look_of, parse_name, roots
 
 PACKED = ".zst"
@@ -90,8 +89,8 @@ def append(
     with _storage(), _opened(path) as (file, look):
         if expected is not None and expected != look_of(look):
             raise Conflict("the session file has changed since it was looked at")
-        end = session_lines.end_of(session_lines.reading(file), look.st_size, lock.thread_id)
-        lines, ordinals = session_lines.lines_behind(end.ordinal, items, at)
+        end = end_of(reading(file), look.st_size, lock.thread_id)
+        lines, ordinals = lines_behind(end.ordinal, items, at)
         data = b"".join(lines)
         if not data:
             return look.st_size, look.st_size, ordinals
@@ -103,7 +102,7 @@ def append(
 def check(path: str, thread_id: str) -> None:
     """Raise as `append` would for a plain session file as it is now."""
     with _storage(), _opened(path) as (file, look):
-        session_lines.end_of(session_lines.reading(file), look.st_size, thread_id)
+        end_of(reading(file), look.st_size, thread_id)
 
 
 def move(source: str, target: str, lock: WriterLock) -> None:

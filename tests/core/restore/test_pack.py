@@ -52,8 +52,8 @@ from codex_checkpoints.core.restore.references import (
     ModeChange,
     References,
 )
+from codex_checkpoints.core.rollout.items import Outcome
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
-from codex_checkpoints.core.rollout.outcome import Outcome
 from codex_checkpoints.core.rollout.turns import Ended
 from restoring import EMPTY, ORIGIN, SOURCE, carried, sections_in
 from rollouts import Form

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from types import MappingProxyType
 
-from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import (
     UNKNOWN_HASH,
     Checkpoint,
@@ -20,6 +19,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Limits,
     Plan,
     Step,
+    kept,
     resting_on_evidence,
 )
 from codex_checkpoints.core.checkpoint.text import value

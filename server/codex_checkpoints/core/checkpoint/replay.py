@@ -13,7 +13,6 @@ from typing import Self
 import orjson
 
 from codex_checkpoints.core.checkpoint import memory
-from codex_checkpoints.core.checkpoint.canonical import state_codec
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
     FOLDER,
@@ -26,6 +25,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Plan,
     Step,
     Task,
+    state_codec,
 )
 from codex_checkpoints.core.checkpoint.state import (
     NAMED,

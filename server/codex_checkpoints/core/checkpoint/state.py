@@ -37,8 +37,8 @@ from codex_checkpoints.core.rollout.items import (
     Tokens,
     ToolCall,
     ToolResult,
+    outcome_in,
 )
-from codex_checkpoints.core.rollout.outcome import outcome_in
 from codex_checkpoints.core.rollout.turns import Ended, Planned, Turn, Turns
 from codex_checkpoints.values import Factory, define, evolve, field
 
@@ -382,11 +382,11 @@ def _printed(observation: Observation, script: str) -> str | None:
     """Return the hash of what a `cat` printed, if it is known."""
     if observation.shortened or _CAT.search(script) is None:
         return None
-    from codex_checkpoints.core.rollout import outcome  # noqa: PLC0415 - as `tools` above
+    from codex_checkpoints.core.rollout.items import answered_whole, outcome_of, printed_whole  # noqa: PLC0415 - as `tools` above
 
     if isinstance(observation.item, CommandRun):
-        return outcome.printed_whole(outcome.outcome_of(observation.item))
-    return outcome.answered_whole(observation.texts)
+        return printed_whole(outcome_of(observation.item))
+    return answered_whole(observation.texts)
 
 
 def _changes(script: str) -> bool:

@@ -12,10 +12,19 @@ from itertools import islice
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
-from codex_checkpoints.core.digest.patches import hunks_of
-from codex_checkpoints.core.rollout import outcome, tools
+from codex_checkpoints.core.digest.outcomes import hunks_of
+from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.fields import content_hash, text_of
-from codex_checkpoints.core.rollout.items import EDITS, Action, CommandRun, ToolCall
+from codex_checkpoints.core.rollout.items import (
+    EDITS,
+    Action,
+    CommandRun,
+    ToolCall,
+    answered_whole,
+    outcome_in,
+    outcome_of,
+    printed_whole,
+)
 from codex_checkpoints.core.rollout.parsing import turn_id_of
 from codex_checkpoints.core.rollout.reader import Fold, Line
 from codex_checkpoints.values import frozen
@@ -113,9 +122,9 @@ class Edits(Fold):
 def _printed(observed: Observation) -> tuple[str | None, str | None]:
     """Return the text of a file that a call printed, and its hash if that is all of it."""
     if isinstance(observed.item, CommandRun):
-        found = outcome.outcome_of(observed.item)
-        return found.printed, outcome.printed_whole(found)
-    return outcome.outcome_in(observed.texts).printed, outcome.answered_whole(observed.texts)
+        found = outcome_of(observed.item)
+        return found.printed, printed_whole(found)
+    return outcome_in(observed.texts).printed, answered_whole(observed.texts)
 
 
 def texts_of(

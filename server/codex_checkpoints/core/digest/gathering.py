@@ -18,8 +18,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, State, name_of
 from codex_checkpoints.core.checkpoint.text import redact, secrets
 from codex_checkpoints.core.digest.ignoring import PATCHED
-from codex_checkpoints.core.digest.outcomes import seconds_of, telling_lines
-from codex_checkpoints.core.digest.patches import Counts, hunks_of
+from codex_checkpoints.core.digest.outcomes import Counts, hunks_of, seconds_of, telling_lines
 from codex_checkpoints.core.digest.records import (
     Answer,
     Carried,
@@ -45,11 +44,13 @@ from codex_checkpoints.core.rollout.items import (
     EDITS,
     CommandRun,
     Item,
+    Outcome,
     ToolCall,
     UserMessage,
+    outcome_in,
+    outcome_of,
 )
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE, is_ours
-from codex_checkpoints.core.rollout.outcome import Outcome, outcome_in, outcome_of
 from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
 from codex_checkpoints.core.rollout.script import BEGIN

@@ -27,9 +27,14 @@ from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.rollout import contextual, shell
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, words_of
-from codex_checkpoints.core.rollout.items import CommandRun, FilesChanged, ToolRan, UserMessage
+from codex_checkpoints.core.rollout.items import (
+    CommandRun,
+    FilesChanged,
+    ToolRan,
+    UserMessage,
+    outcome_in,
+)
 from codex_checkpoints.core.rollout.ours import is_ours
-from codex_checkpoints.core.rollout.outcome import outcome_in
 from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of
 from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line
 from codex_checkpoints.core.rollout.turns import Turns

@@ -7,8 +7,8 @@ from typing import Literal
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.digest.patches import Counts
-from codex_checkpoints.core.rollout.outcome import Outcome
+from codex_checkpoints.core.digest.outcomes import Counts
+from codex_checkpoints.core.rollout.items import Outcome
 from codex_checkpoints.core.rollout.turns import Ended
 from codex_checkpoints.values import Factory, define, evolve, frozen
 

@@ -38,8 +38,15 @@ from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.history.survey import Trigger
 from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.fields import object_of, renew, text_of
-from codex_checkpoints.core.rollout.items import Action, CommandRun, ToolCall
-from codex_checkpoints.core.rollout.outcome import UNKNOWN, Outcome, outcome_in, outcome_of
+from codex_checkpoints.core.rollout.items import (
+    UNKNOWN,
+    Action,
+    CommandRun,
+    Outcome,
+    ToolCall,
+    outcome_in,
+    outcome_of,
+)
 from codex_checkpoints.values import Factory, define, evolve, frozen
 
 MAX_LISTED = 64

@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 import orjson
 
-from codex_checkpoints.core.checkpoint.canonical import kept
-from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.records import Checkpoint, kept
 from codex_checkpoints.core.checkpoint.text import find_secret, redact
 from codex_checkpoints.core.codec import Codec, Form
 from codex_checkpoints.core.restore.markers import Origin as MarkedBy

@@ -15,7 +15,6 @@ from typing import Any, Literal
 import orjson
 
 from codex_checkpoints.core.audit import sealed
-from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.claims import policy_in
 from codex_checkpoints.core.checkpoint.payloads import MAX_DEPENDENCIES, read
 from codex_checkpoints.core.checkpoint.policy import standing_policy
@@ -30,6 +29,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Fact,
     Limits,
     evidence_in,
+    kept,
     resting_on_evidence,
     status_of,
 )

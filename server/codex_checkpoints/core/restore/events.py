@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from codex_checkpoints.core.audit import is_intact
-from codex_checkpoints.core.checkpoint.canonical import kept
+from codex_checkpoints.core.checkpoint.records import kept
 from codex_checkpoints.core.restore.pack import TurnSource
 from codex_checkpoints.core.restore.references import Drift, Fallback, Missing
 from codex_checkpoints.core.rollout.fields import object_of, text_of

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from codex_checkpoints.core.audit import digest_of, sealed
-from codex_checkpoints.core.checkpoint.canonical import kept
-from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint, status_of
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint, kept, status_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.restore.events import RestoreMode, StateTransferred
 from codex_checkpoints.core.restore.pack import (

@@ -25,12 +25,7 @@ from codex_checkpoints.core.checkpoint.state import Observation, Place, name_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import script
 from codex_checkpoints.core.rollout.fields import Json, object_of, renew, text_of
-from codex_checkpoints.core.rollout.items import (
-    Seen,
-    TaskEnded,
-    TaskStarted,
-    TurnContext,
-)
+from codex_checkpoints.core.rollout.items import Seen, TaskEnded, TaskStarted, TurnContext
 from codex_checkpoints.core.rollout.paths import encoded, uri_of
 from codex_checkpoints.core.rollout.reader import Fold, Line
 from codex_checkpoints.core.rollout.turns import Turn

@@ -14,7 +14,7 @@ from typing import TypeGuard, TypeVar
 
 import orjson
 
-from codex_checkpoints.core.rollout.items import Unreadable
+from codex_checkpoints.values import frozen
 
 Json = Mapping[str, object]
 
@@ -25,6 +25,13 @@ _LARGEST = 1 << 53
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@frozen
+class Unreadable:
+    """A line that is no JSON object, and the reason that is counted for it."""
+
+    reason: str
 
 
 def load(raw: bytes) -> object:

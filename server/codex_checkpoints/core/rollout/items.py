@@ -1,18 +1,12 @@
-"""The typed items that `parsing` makes of lines, and what `tools` finds that a call touched."""
+"""The typed items that `parsing` makes of lines, what a call touched, and how a command ended."""
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
+from codex_checkpoints.core.rollout.fields import content_hash, is_object, load, object_of, text_of
 from codex_checkpoints.values import field, frozen
-
-
-@frozen
-class Unreadable:
-    """A line that is no JSON object, and the reason that is counted for it."""
-
-    reason: str
-
 
 Signal = Literal["unknown", "quiet", "worked", "answered", "compacted"]
 """All that is needed of some lines.
@@ -266,3 +260,118 @@ class Seen:
     def is_command(self) -> bool:
         """Whether it is a command, and not one that stands only where its files do not."""
         return self.kind == "command" and self.only_if is None
+
+
+_HEAD = 1024
+"""How many characters of an answer its headings may take."""
+
+_HEADING = re.compile(r"(?:Exit code|Chunk ID|Wall time|Process exited|Process running|Command)\b")
+_CODE = re.compile(r"^(?:Exit code: |Process exited with code )(-?[0-9]{1,10})$", re.MULTILINE)
+_OUTPUT = "\nOutput:\n"
+_NOT_DONE = re.compile(
+    # In a sandbox, until 0.7x: with an exit code and both outputs, or with a reason alone.
+    r"(?:failed in sandbox \w+ with )?execution error: "
+    r"(?:[^\n]{0,200}?, exit code: (?P<code>-?[0-9]{1,10}), stdout: (?P<printed>.*), stderr: )?"
+    r"|exec_command failed: |aborted by user after [0-9]",
+    re.DOTALL,
+)
+
+
+@frozen
+class Outcome:
+    """How a command ended; None where not known."""
+
+    failed: bool | None = None
+    exit_code: int | None = None
+    printed: str | None = None
+
+
+UNKNOWN = Outcome()
+
+_WHOLE_BELOW = 65_530
+"""Of more bytes Codex records the first and last 32 KiB, without a word; each end may lose a part
+of a character."""
+
+_UNSURE = re.compile(
+    # Line ends that a terminal may have made; a remark of the shell.
+    r"\r\n|\A(?:/\S*/)?(?:ba|z)?sh: |\AWarning: truncated output"
+    # What Codex says where it has cut, in each of its versions.
+    r"|\u2026[0-9]+ (?:chars|tokens) truncated\u2026|\.\.\. [0-9]+ bytes omitted"
+    r"|\[\.\.\. (?:omitted|output truncated)"
+)
+_HINTS = ("\r\n", "sh: ", "truncated", "omitted")
+"""One of these stands in each such text."""
+
+_COUNTED = re.compile(r"^Original token count: ([0-9]{1,15})$", re.MULTILINE)
+
+
+def outcome_of(run: CommandRun) -> Outcome:
+    """Return how a command ended by its item or event."""
+    if run.status in {"in_progress", "inProgress", "declined"}:
+        return UNKNOWN
+    failed = run.status == "failed" or run.exit_code not in {None, 0}
+    return Outcome(failed, run.exit_code, run.printed)
+
+
+def printed_whole(outcome: Outcome) -> str | None:
+    """Return the hash of what a command printed; None if it failed or may have printed more.
+
+    An empty text proves nothing: it may not be recorded.
+    """
+    text = outcome.printed
+    if outcome.exit_code != 0 or not text or _size(text) >= _WHOLE_BELOW:
+        return None
+    is_unsure = any(map(text.__contains__, _HINTS)) and _UNSURE.search(text)
+    return None if is_unsure else content_hash(text)
+
+
+def answered_whole(texts: tuple[str, ...]) -> str | None:
+    """Return the same for the answer to a call, which may say how much there was."""
+    found = outcome_in(texts)
+    head = "\n".join(texts)[:_HEAD].partition(_OUTPUT)[0]
+    counted = _COUNTED.search(head)
+    tokens = -(-_size(found.printed or "") // 4)
+    if "\nTotal output lines: " in head or (counted and int(counted[1]) != tokens):
+        return None
+    return printed_whole(found)
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="replace"))
+
+
+def outcome_in(texts: tuple[str, ...]) -> Outcome:
+    """Return how a command ended by the answer to its call."""
+    text = "\n".join(texts)
+    if text.startswith("{"):
+        return _outcome_in_json(text)
+    if not _HEADING.match(text):
+        return _outcome_in_words(text)
+    cut = text.find(_OUTPUT, 0, _HEAD)
+    head, printed = (text[:_HEAD], None) if cut < 0 else (text[:cut], text[cut + len(_OUTPUT) :])
+    found = _CODE.search(head)
+    if found is None:
+        return Outcome(printed=printed)
+    code = int(found[1])
+    return Outcome(code != 0, code, printed)
+
+
+def _outcome_in_words(text: str) -> Outcome:
+    """Return the outcome that an answer without headings begins with."""
+    found = _NOT_DONE.match(text)
+    if found is None:
+        return Outcome(printed=text)
+    if found["code"] is None:
+        return Outcome(failed=True, printed=text)
+    code, rest = int(found["code"]), text[found.end() :]
+    return Outcome(code != 0, code, "\n".join((found["printed"], rest)))
+
+
+def _outcome_in_json(text: str) -> Outcome:
+    value = load(text.encode(errors="replace"))
+    if not is_object(value) or "output" not in value:
+        return Outcome(printed=text)
+    printed, code = text_of(value["output"]), object_of(value.get("metadata")).get("exit_code")
+    if type(code) is not int:
+        return Outcome(printed=printed)
+    return Outcome(code != 0, code, printed)

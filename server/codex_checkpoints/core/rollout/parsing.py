@@ -13,6 +13,7 @@ from functools import partial
 from codex_checkpoints.core.rollout import items
 from codex_checkpoints.core.rollout.fields import (
     Json,
+    Unreadable,
     absent_or,
     content_hash,
     is_list,
@@ -62,7 +63,7 @@ def turn_id_of(payload: Json) -> str | None:
 def _function_call(payload: Json) -> items.Item:
     arguments = text_of(payload.get("arguments"))
     value = load(arguments.encode(errors="replace")) if arguments is not None else None
-    return _call(payload, None if isinstance(value, items.Unreadable) else value)
+    return _call(payload, None if isinstance(value, Unreadable) else value)
 
 
 def _call(payload: Json, arguments: object) -> items.Item:

@@ -17,12 +17,12 @@ import orjson
 from codex_checkpoints.core.rollout.fields import (
     NOTHING,
     Json,
+    Unreadable,
     is_object,
     load,
     text_of,
     whole_of,
 )
-from codex_checkpoints.core.rollout.items import Unreadable
 from codex_checkpoints.core.rollout.parsing import BOM, record_of
 from codex_checkpoints.values import Factory, define
 

@@ -21,8 +21,6 @@ from codex_checkpoints.core.rollout.shell import (
     Word,
     Write,
     parts_of,
-    program_of,
-    script_of,
 )
 from codex_checkpoints.values import evolve, frozen
 
@@ -123,11 +121,6 @@ _EXPANDS: Final = "\0"
 """Stands in front of a word that is not literal; such a word names no file."""
 
 
-def read_argv(argv: Sequence[str]) -> ShellReading:
-    """Parse the arguments of a call."""
-    return read_script(script_of(argv), program_of(argv))
-
-
 def read_script(script: str, program: str = "") -> ShellReading:
     """Find what a script reads, writes and patches; `program` is its shell, if that is known."""
     parts = split(script, program)
@@ -157,14 +150,10 @@ def split(script: str, program: str = "") -> tuple[Part, ...] | None:
     if BEGIN in script:
         # White space after the last line would hide the closing word of a heredoc.
         return parts_of(script.rstrip(" \t\n"))
-    if program == "cmd":
-        from codex_checkpoints.core.rollout import cmd  # noqa: PLC0415 - few scripts are
+    if program in {"cmd", *POWERSHELLS} or _CMDLET.search(script) is not None:
+        from codex_checkpoints.core.rollout import windows  # noqa: PLC0415 - few scripts are
 
-        return cmd.parts_of(script)
-    if program in POWERSHELLS or _CMDLET.search(script) is not None:
-        from codex_checkpoints.core.rollout import powershell  # noqa: PLC0415 - few scripts are
-
-        return powershell.parts_of(script)
+        return windows.parts_of(script, program)
     return parts_of(script)
 
 

@@ -139,22 +139,43 @@ def _unquoted(quoted: re.Match[str]) -> str:
     return quoted[0][1:-1]
 
 
-class _Splitter:
-    """One pass over a script, in linear time."""
+class Collected:
+    """The parts of a script, as a pass over it in linear time finds them, of whatever shell."""
 
-    def __init__(self, script: str) -> None:
-        self.script = script
-        self.at = 0
+    def __init__(self) -> None:
         self.parts: list[Part] = []
         self.words: list[Word] = []
         self.redirects: list[Redirect] = []
         self.operators: list[str] = []
+        self.into = ""
+        """The redirection whose target is the next word."""
+
+    def add_word(self, text: str, *, literal: bool) -> None:
+        """Add a word, or the target of a redirection."""
+        word = Word(text, literal)
+        if self.into:
+            self.redirects.append(Redirect(self.into, word))
+        else:
+            self.words.append(word)
+        self.into = ""
+
+    def add_part(self, separator: str, *, empty: bool = False) -> None:
+        """Add what was found as a part, if that is anything or it may be `empty`."""
+        if self.words or self.redirects or self.operators or empty:
+            content = tuple(self.words), tuple(self.redirects), tuple(self.operators)
+            self.parts.append(Part(*content, (), separator))
+        self.words, self.redirects, self.operators = [], [], []
+
+
+class _Splitter(Collected):
+    def __init__(self, script: str) -> None:
+        super().__init__()
+        self.script = script
+        self.at = 0
         self.pieces: list[str] | None = None
         self.literal = True
         self.awaited: list[tuple[int, str, str]] = []
         self.bodies: dict[int, list[str]] = {}
-        self.expects = ""
-        """The redirection whose target is the next word."""
 
     def run(self) -> None:
         """Split to the end of the script, or to the first token that is not supported."""
@@ -236,30 +257,23 @@ class _Splitter:
             self._end_part(operator)
         elif operator not in _REDIRECTS | _HEREDOCS:
             self.operators.append(operator)
-        self.expects = operator if operator in _REDIRECTS | _HEREDOCS else ""
+        self.into = operator if operator in _REDIRECTS | _HEREDOCS else ""
         return operator in _ENDS_HERE
 
     def _end_word(self) -> None:
         if self.pieces is None:
             return
-        word = Word("".join(self.pieces), self.literal)
-        self.pieces = None
-        if self.expects in _HEREDOCS:
-            # The body comes behind the line, and so perhaps behind other parts.
-            indent = "\t" if self.expects == "<<-" else ""
-            self.awaited.append((len(self.parts), word.text, indent))
-            self.bodies[len(self.parts)] = []
-        elif self.expects:
-            self.redirects.append(Redirect(self.expects, word))
-        else:
-            self.words.append(word)
-        self.expects = ""
+        text, self.pieces = "".join(self.pieces), None
+        if self.into not in _HEREDOCS:
+            self.add_word(text, literal=self.literal)
+            return
+        # The body comes behind the line, and so perhaps behind other parts.
+        self.awaited.append((len(self.parts), text, "\t" if self.into == "<<-" else ""))
+        self.bodies[len(self.parts)] = []
+        self.into = ""
 
     def _end_part(self, separator: str) -> None:
-        if self.words or self.redirects or self.operators or len(self.parts) in self.bodies:
-            content = tuple(self.words), tuple(self.redirects), tuple(self.operators)
-            self.parts.append(Part(*content, (), separator))
-        self.words, self.redirects, self.operators = [], [], []
+        self.add_part(separator, empty=len(self.parts) in self.bodies)
 
     def _read_heredocs(self) -> None:
         """Read the bodies that begin on this line; one without a delimiter takes the rest."""

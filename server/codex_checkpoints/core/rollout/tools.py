@@ -11,13 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from codex_checkpoints.core.rollout import shell
-from codex_checkpoints.core.rollout.fields import (
-    is_list,
-    object_of,
-    paths_in,
-    text_of,
-    words_of,
-)
+from codex_checkpoints.core.rollout.fields import is_list, object_of, paths_in, text_of, words_of
 from codex_checkpoints.core.rollout.items import (
     MCP,
     SHELLS,
@@ -26,12 +20,14 @@ from codex_checkpoints.core.rollout.items import (
     FileChange,
     FilesChanged,
     FileViewed,
+    Outcome,
     Seen,
     ToolCall,
     ToolRan,
     ToolResult,
+    outcome_in,
+    outcome_of,
 )
-from codex_checkpoints.core.rollout.outcome import Outcome, outcome_in, outcome_of
 from codex_checkpoints.core.rollout.script import (
     APPLY_PATCH,
     BEGIN,

@@ -24,7 +24,6 @@ from codex_checkpoints.core.compaction.building import (
     build,
     not_now,
 )
-from codex_checkpoints.core.compaction.contents import contents_of
 from codex_checkpoints.core.compaction.installed import (
     Naming,
     SourceSession,
@@ -40,6 +39,7 @@ from codex_checkpoints.core.compaction.records import (
     Sizes,
     Strategy,
     Windows,
+    contents_of,
     counts_of,
     digest_of,
     remaining,

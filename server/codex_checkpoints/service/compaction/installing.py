@@ -29,11 +29,7 @@ from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.restore.events import event_of
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.service.compaction.request import (
-    HookResult,
-    HookRunner,
-    session_live,
-)
+from codex_checkpoints.service.compaction.request import HookResult, HookRunner, session_live
 from codex_checkpoints.service.compaction.source import (
     CompactionSource,
     Sources,

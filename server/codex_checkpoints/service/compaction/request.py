@@ -11,9 +11,8 @@ from typing import Literal
 import orjson
 
 from codex_checkpoints.codex import config, file_edit, hooks
-from codex_checkpoints.codex.app_server import AskingFailed, RequestDeclined, nobody
+from codex_checkpoints.codex.app_server import AskingFailed, Ran, RequestDeclined, nobody
 from codex_checkpoints.codex.entries import CannotEdit
-from codex_checkpoints.codex.hook_process import Ran
 from codex_checkpoints.codex.program import Excerpt
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.compaction.building import (
@@ -26,9 +25,10 @@ from codex_checkpoints.core.compaction.building import (
     TooLarge,
     handed_over,
 )
-from codex_checkpoints.core.compaction.contents import CompactionWarning, Contents
 from codex_checkpoints.core.compaction.kinds import Kind, kind_of
 from codex_checkpoints.core.compaction.records import (
+    CompactionWarning,
+    Contents,
     Determinism,
     Into,
     RequestedBy,

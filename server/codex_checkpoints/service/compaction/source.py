@@ -31,9 +31,8 @@ from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.digests import Digests, OwnRecords
-from codex_checkpoints.service.history import Histories, Surveyed, Traced
+from codex_checkpoints.service.history import FirstPass, Histories, Listening, Surveyed, Traced
 from codex_checkpoints.service.kept import Opened, storing_compaction
-from codex_checkpoints.service.reading.first_pass import FirstPass, Listening
 from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
     SessionFile,

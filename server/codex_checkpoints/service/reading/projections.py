@@ -9,9 +9,8 @@ from collections import ChainMap
 from collections.abc import Container, Iterable
 
 from codex_checkpoints import logs
-from codex_checkpoints.core.checkpoint import canonical
 from codex_checkpoints.core.checkpoint.memory import Update
-from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint, Limits
+from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint, Limits, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.rollout.fields import renew
@@ -157,11 +156,11 @@ class Projections:
         if not self._catalogue.is_current(row):
             # A file from elsewhere, or an older segment: the session's checkpoint is another's.
             checkpoint = self.current(opened)
-            return Projection(row.session_id, checkpoint, canonical.to_bytes(checkpoint))
+            return Projection(row.session_id, checkpoint, to_bytes(checkpoint))
         if self.follows and self._seen.look(opened):
             self.waiting.add(row.session_id)
         checkpoint = self.current(opened)
-        data = canonical.to_bytes(checkpoint)
+        data = to_bytes(checkpoint)
         path = self._records.checkpoint_path(row.session_id, row.path)
         try:
             records, session_id = self._records, row.session_id
@@ -200,7 +199,7 @@ class Projections:
             replay = self._catalogue.read(row, until).now()
             updates = tuple(update for update in updates if update.seq <= replay.seq)
         checkpoint = self.project(opened, replay, updates)
-        return Projection(row.session_id, checkpoint, canonical.to_bytes(checkpoint))
+        return Projection(row.session_id, checkpoint, to_bytes(checkpoint))
 
     def updates(self, session_id: str) -> tuple[Update, ...]:
         """Return the updates accepted in a session itself; refuses `storage_error`."""

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from codex_checkpoints.core.checkpoint.canonical import state_codec
+from codex_checkpoints.core.checkpoint.records import state_codec
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, State, no_seed
 from codex_checkpoints.core.rollout.fields import is_object, load

@@ -70,17 +70,15 @@ from codex_checkpoints.service.refusal import Refusal, misfit, unreadable
 from codex_checkpoints.service.restore.copying import (
     CHANGED,
     CopiedPart,
+    Earlier,
     Reference,
+    chunks_now,
+    earlier_work,
     last_of,
     part_of,
     parts_below,
-    reference_to,
-)
-from codex_checkpoints.service.restore.lookups import (
-    Earlier,
-    chunks_now,
-    earlier_work,
     pinned_now,
+    reference_to,
 )
 from codex_checkpoints.service.sessions import Sessions, not_current
 from codex_checkpoints.storage.contract import Row, UnreadableSource

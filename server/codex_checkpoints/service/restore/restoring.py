@@ -12,9 +12,8 @@ from datetime import datetime
 
 from codex_checkpoints import logs
 from codex_checkpoints.codex import resume
-from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.memory import line_of as noted
-from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, kept
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.compaction.installed import (
     Naming,
@@ -31,20 +30,12 @@ from codex_checkpoints.core.restore.records import Restore, Windows, transferred
 from codex_checkpoints.core.rollout.fields import Json, object_of, whole_of
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.kept import (
-    PreparedRestore,
-    RestoreRecords,
-    storing_restore,
-)
+from codex_checkpoints.service.kept import PreparedRestore, RestoreRecords, storing_restore
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.reading.session_file import fingerprint
 from codex_checkpoints.service.refusal import Refusal, unreadable
-from codex_checkpoints.service.restore.copying import (
-    WindowNames,
-    copied_history,
-    unchanged,
-)
+from codex_checkpoints.service.restore.copying import WindowNames, copied_history, unchanged
 from codex_checkpoints.service.restore.planning import (
     Planner,
     RestoreOptions,

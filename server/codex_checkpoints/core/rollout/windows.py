@@ -1,14 +1,17 @@
-"""Splits a script by the rules of PowerShell, into the same parts as `shell` does.
+"""Splits a script by the rules of PowerShell or of `cmd`, into the same parts as `shell` does.
 
-Names of commands are in lower case, aliases in full, and a parameter `-Path` becomes `--path`.  An
-expression in front of a pipe, such as a text in quotes, becomes what `echo` prints.
+PowerShell: names of commands are in lower case, aliases in full, and a parameter `-Path` becomes
+`--path`.  An expression in front of a pipe, such as a text in quotes, becomes what `echo` prints.
+
+`cmd`: commands of its own get the names that the rules know, and lose switches that change no name.
+A word with `%`, `!` or `^` is not literal, nor is a pattern, another switch, or a folder's end.
 """
 
 import re
 from functools import lru_cache
 from typing import Final
 
-from codex_checkpoints.core.rollout.shell import SEPARATORS, Part, Redirect, Word
+from codex_checkpoints.core.rollout.shell import SEPARATORS, Collected, Part, Word
 
 _TOKEN = re.compile(
     r"(?P<blank>[ \t\r,]+|`\r?\n)|(?P<hash>\#[^\n]*)"
@@ -21,20 +24,37 @@ _TOKEN = re.compile(
 _ALIASES: Final = {"gc": "get-content", "cat": "get-content", "type": "get-content"}
 _PARAMETER: Final = re.compile(r"-([A-Za-z]+)(:?)(.*)", re.DOTALL)
 _ECHO: Final = Word("echo", literal=True)
+_CMD_TOKEN: Final = re.compile(
+    r"(?P<blank>[ \t\r,;=]+)|(?P<separator>&&|\|\||[&|\n])|(?P<into>[0-9]?>&[0-9]|[0-9]?>>?|<)"
+    r"|(?P<bracket>[()])|(?P<word>(?:\"[^\"\n]*\"|[^ \t\r\n,;=&|<>()\"])+)"
+)
+_NAMES: Final = {
+    "type": "cat",
+    "del": "rm",
+    "erase": "rm",
+    "copy": "cp",
+    "move": "mv",
+    "chdir": "cd",
+}
+_KNOWN: Final = frozenset(_NAMES.values())
+_SWITCHES: Final = frozenset({"/y", "/-y", "/q", "/f", "/d", "/b", "/v"})
+"""Of these commands: they ask or they do not, or say how a file is copied."""
+
+_NOT_LITERAL: Final = re.compile(r"[%!^*?]|^/|\\\Z")
 _KEPT = 4
 
 
 @lru_cache(_KEPT)
-def parts_of(script: str) -> tuple[Part, ...] | None:
-    """Split a script into its commands; None if a quote in it has no end.
+def parts_of(script: str, program: str) -> tuple[Part, ...] | None:
+    """Split a script into its commands; None where it cannot be split.
 
-    Brackets and blocks are not followed: a part that has one, or stands in one, has it among its
-    operators.
+    `program` is `cmd`, or else it is PowerShell.  There brackets and blocks are not followed: a
+    part that has one, or stands in one, has it among its operators.
     """
-    splitter = _Splitter()
+    splitter, tokens = (_Cmd(), _CMD_TOKEN) if program == "cmd" else (_PowerShell(), _TOKEN)
     at = 0
     while at < len(script):
-        token = _TOKEN.match(script, at)
+        token = tokens.match(script, at)
         if token is None:
             return None
         at = token.end()
@@ -43,20 +63,42 @@ def parts_of(script: str) -> tuple[Part, ...] | None:
     return tuple(splitter.parts)
 
 
-class _Splitter:
-    """One pass over a script, in linear time."""
+class _Cmd(Collected):
+    def take(self, token: re.Match[str]) -> None:
+        """Take one token."""
+        match token.lastgroup, token[0]:
+            case "word", text:
+                text = text.replace('"', "")
+                self.add_word(text, literal=_NOT_LITERAL.search(text) is None)
+            case "into", text if "&" not in text:
+                self.into = text.lstrip("0123456789")
+            case "bracket", text:
+                self.operators.append(text)
+            case "separator", text:
+                self.end_part(text)
+            case _:
+                pass
 
+    def end_part(self, separator: str) -> None:
+        """End the part; give its command the name that the rules know."""
+        if self.words:
+            name = self.words[0].text.lower().lstrip("@")
+            known = _NAMES.get(name, name)
+            if known in _KNOWN:
+                self.words = [each for each in self.words if each.text.lower() not in _SWITCHES]
+            self.words[:1] = [Word(known, self.words[0].literal)]
+        self.add_part(separator)
+        self.into = ""
+
+
+class _PowerShell(Collected):
     def __init__(self) -> None:
-        self.parts: list[Part] = []
-        self.words: list[Word] = []
+        super().__init__()
         self.bare: list[bool] = []
         """Of each word, whether it begins neither with a quote nor with a variable."""
-        self.redirects: list[Redirect] = []
-        self.operators: list[str] = []
         self.pieces: list[Word] = []
         self.is_bare = True
         self.is_called = False
-        self.into = ""
         self.depth = 0
 
     def take(self, token: re.Match[str]) -> None:
@@ -64,10 +106,10 @@ class _Splitter:
         kind, text = token.lastgroup, token[0]
         match kind:
             case "operator":
-                self.end_word()
+                self._end_word()
                 self._operator(text)
             case "blank" | "hash":
-                self.end_word()
+                self._end_word()
             case "here":
                 self._piece(token["body"], literal="$" not in token["body"] or text[1] == "'")
             case "single":
@@ -96,24 +138,18 @@ class _Splitter:
         elif "&" not in operator:
             self.into = operator.lstrip("0123456789*")
 
-    def end_word(self) -> None:
-        """End the word that the pieces make."""
+    def _end_word(self) -> None:
         if not self.pieces:
             return
-        text, literal = (
-            "".join(each.text for each in self.pieces),
-            all(each.literal for each in self.pieces),
-        )
-        if self.into:
-            self.redirects.append(Redirect(self.into, Word(text, literal)))
-        else:
-            self.words.append(Word(text, literal))
+        text = "".join(each.text for each in self.pieces)
+        if not self.into:
             self.bare.append(self.is_bare)
-        self.pieces, self.into = [], ""
+        self.add_word(text, literal=all(each.literal for each in self.pieces))
+        self.pieces = []
 
     def end_part(self, separator: str) -> None:
         """End the part, and make its words such as the rules know them."""
-        self.end_word()
+        self._end_word()
         words, bare = self.words, self.bare
         if len(words) > 1 and words[0].text[:1] == "$" and words[1].text == "=":
             words, bare = words[2:], bare[2:]
@@ -129,11 +165,9 @@ class _Splitter:
                 ]
         if self.depth > 0:
             self.operators.append("{")
-        if words or self.redirects or self.operators:
-            content = tuple(words), tuple(self.redirects), tuple(self.operators)
-            self.parts.append(Part(*content, (), separator))
-        self.words, self.bare, self.redirects, self.operators = [], [], [], []
-        self.is_called = False
+        self.words = words
+        self.add_part(separator)
+        self.bare, self.is_called = [], False
 
 
 def _parameter(word: Word) -> Word:
