@@ -304,6 +304,7 @@ def summary(home: Home, **known: Any) -> dict[str, Any]:  # noqa: ANN401 - any J
         "markers": 0,
         "branches": 0,
         "madeBy": None,
+        "undone": False,
         "nearlyFull": False,
         "overWindow": False,
         "git": None,

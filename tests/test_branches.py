@@ -80,6 +80,7 @@ def test_a_branch_of_a_restore_and_its_source_name_each_other(home: Home, mode: 
         "operationId": done["operationId"],
         "available": True,
         "archived": False,
+        "undone": False,
     }
     assert down == {
         "sessionId": thread(1),
@@ -108,6 +109,22 @@ def test_a_compaction_and_a_fork_are_branches_and_a_subagent_is_none(home: Home)
         ("compaction", made["sessionId"], made["compactionId"]),
         ("fork", thread(3), None),
     }
+
+
+def test_the_session_of_an_undone_compaction_says_so_everywhere(home: Home):
+    made = home.json("compact", thread(1), "--force")["sessionId"]
+    assert not listed(home)[made]["undone"]
+
+    home.json("uncompact", made[:13])
+
+    assert listed(home)[made]["undone"]
+    assert not listed(home)[thread(1)]["undone"]
+    assert [each["undone"] for each in around(home, thread(1))["items"]] == [True]
+    tree = home.json("lineage", made)["nodes"]
+    assert {each["id"]: each["undone"] for each in tree} == {thread(1): False, made: True}
+    for command in (["sessions"], ["lineage", made]):
+        lines = home.run(*command).stdout.decode().splitlines()
+        assert [made[:13] in line for line in lines if "compaction undone" in line] == [True]
 
 
 def test_a_session_that_arrived_in_a_pack_says_so(home: Home, tmp_path: Path):

@@ -58,8 +58,8 @@ LISTED = [
     *("sessionId", "path", "cwd", "title", "task", "updatedAt", "cliVersion", "model"),
     *("contextTokens", "contextTokensSource", "contextWindow", "windows", "compactions"),
     *("suspectFacts", "live", "archived", "forkedFrom", "parentSession"),
-    *("continuedBy", "turns", "seq", "named", "markers", "branches", "madeBy", "nearlyFull"),
-    *("overWindow", "git", "offer"),
+    *("continuedBy", "turns", "seq", "named", "markers", "branches", "madeBy", "undone"),
+    *("nearlyFull", "overWindow", "git", "offer"),
 ]
 
 COMMANDS = [

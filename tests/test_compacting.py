@@ -942,6 +942,17 @@ def test_the_command_line_compacts_and_takes_back(home: Home) -> None:
     assert home.refused("uncompact", "nobody")["code"] == "unknown_compaction"
 
 
+def test_a_compaction_is_taken_back_by_the_session_it_made_or_the_beginning_of_an_id(home: Home):
+    made = ""
+    for key, length in (("sessionId", 36), ("sessionId", 13), ("compactionId", 23)):
+        done = home.json("compact", thread(1))
+        made = done["sessionId"]
+        again = home.json("uncompact", done[key][:length].upper())
+        assert again["compactionId"] == done["compactionId"]
+    assert home.refused("uncompact", made[:7])["code"] == "unknown_compaction"
+    assert home.refused("uncompact", thread(1))["code"] == "unknown_compaction"
+
+
 def test_another_process_in_another_world_writes_the_same_bytes(home: Home) -> None:
     worlds = (
         {"PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo", "LC_ALL": "C"},

@@ -150,7 +150,7 @@ export interface Compacted {
   readonly resume: string | null;
 }
 
-/** A compaction by its id. */
+/** A compaction by its id, by that of the session that it made, or by the beginning of one. */
 export interface UncompactParams {
   readonly compactionId: string;
 }
@@ -716,7 +716,11 @@ export interface LineageWindow {
   readonly openedAt: string | null;
 }
 
-/** A session or a segment of one; one that is not `available` is only named by another. */
+/**
+ * A session or a segment of one; one that is not `available` is only named by another.
+ *
+ * `undone`: the compaction that made it was undone.
+ */
 export interface LineageNode {
   readonly id: string;
   readonly depth: number;
@@ -726,6 +730,7 @@ export interface LineageNode {
   readonly archived: boolean;
   readonly windows: readonly LineageWindow[];
   readonly updatedAt: string | null;
+  readonly undone: boolean;
 }
 
 /**
@@ -747,7 +752,7 @@ export interface Lineage {
  *
  * `kind` is `restore`, `compaction` or `fork`, `mode` that of a restore, `soft` or `hard`; `at`,
  * `turnId`, `checkpointId` and `operationId` are null where no record tells.  One that is not
- * `available` is known by its id alone.
+ * `available` is known by its id alone; `undone`: the compaction that made it was undone.
  */
 export interface Branch {
   readonly sessionId: string;
@@ -760,6 +765,7 @@ export interface Branch {
   readonly title: string | null;
   readonly available: boolean;
   readonly archived: boolean;
+  readonly undone: boolean;
 }
 
 /** The session that one was made from, and those made from it, oldest first. */
@@ -1294,7 +1300,8 @@ export interface Git {
  * compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
  * by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
  * service reported more than the window holds, so nothing goes by it; `branches` counts sessions
- * made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex.
+ * made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex;
+ * `undone`: the compaction that made it was undone.
  */
 export interface SessionSummary {
   readonly sessionId: string;
@@ -1322,6 +1329,7 @@ export interface SessionSummary {
   readonly markers: number;
   readonly branches: number;
   readonly madeBy: string | null;
+  readonly undone: boolean;
   readonly nearlyFull: boolean | null;
   readonly overWindow: boolean | null;
   readonly git: Git | null;

@@ -14,6 +14,7 @@ function node(id: string, parent: string | null, at: string, to: string): Lineag
     title: `About ${id}`,
     available: true,
     archived: false,
+    undone: false,
     updatedAt: to,
     windows: [{ ...window, openedAt: at }],
   };

@@ -68,6 +68,7 @@ function branch(some: Partial<Branch>): Branch {
     title: "before the rewrite",
     available: true,
     archived: false,
+    undone: false,
     ...some,
   };
 }
@@ -163,6 +164,8 @@ test("a branch is told from its source, which may be called the same", () => {
   const brought = sessionRow(session({ madeBy: "import" }), NOW);
   assert.equal(brought.icon, "package");
   assert.match(brought.tooltip, /^State: imported$/m);
+  const undone = sessionRow(session({ madeBy: "compaction", undone: true }), NOW);
+  assert.match(undone.tooltip, /^State: compacted, compaction undone$/m);
   const row = sessionRow({ ...made, archived: false }, NOW);
   assert.match(row.spoken, /, restored, /);
   assert.equal(row.icon, "git-branch");
@@ -339,6 +342,7 @@ function lineageNode(
     title: `of ${id}`,
     available: true,
     archived: false,
+    undone: false,
     updatedAt: at,
     windows: [{ ...window, openedAt: at }],
     ...some,

@@ -32,6 +32,7 @@ export function session(some: Partial<SessionSummary>): SessionSummary {
     markers: 0,
     branches: 0,
     madeBy: null,
+    undone: false,
     nearlyFull: false,
     overWindow: false,
     git: null,

@@ -122,11 +122,13 @@ export function turnWords({ kind, afterTurn }: LineageLink): string {
 export function standingOf(session: {
   readonly available: boolean;
   readonly archived: boolean;
+  readonly undone: boolean;
 }): string {
+  const undone = session.undone ? "compaction undone" : "";
   if (!session.available) {
-    return "no longer here";
+    return dotted("no longer here", undone);
   }
-  return session.archived ? "archived" : "";
+  return dotted(session.archived ? "archived" : "", undone);
 }
 
 /** The title of a session, else the beginning of its id. */

@@ -42,6 +42,7 @@ function statesOf(session: SessionSummary): string[] {
     session.archived ? "archived" : "",
     session.parentSession === null ? "" : "subagent",
     isBranch(session) || session.madeBy !== null ? madeWords(session.madeBy ?? "fork", null) : "",
+    session.undone ? "compaction undone" : "",
     session.continuedBy === null ? "" : "continued in a compacted session",
     suspect > 0 ? counted(suspect, "1 suspect fact", `${suspect} suspect facts`) : "",
   ].filter((word) => word !== "");

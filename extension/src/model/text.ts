@@ -95,7 +95,10 @@ export function subject(session: SessionSummary): string {
 }
 
 /** A copy has the first request of its source, so its name says that it is one. */
-function originOf({ madeBy, forkedFrom }: SessionSummary): string {
+function originOf({ madeBy, forkedFrom, undone }: SessionSummary): string {
+  if (undone) {
+    return "Undone: ";
+  }
   if (madeBy === "compaction") {
     return "Compacted: ";
   }

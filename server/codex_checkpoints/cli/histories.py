@@ -95,7 +95,8 @@ def add_compactions(commands: Commands) -> None:
         check=_wrong_compact,
         before=None,
     )
-    compaction = value("compaction_id", "COMPACTION", "its id, as `compact` printed it")
+    about = "its id, that of the session it made, or the beginning of one"
+    compaction = value("compaction_id", "COMPACTION", about)
     commands.add("uncompact", "take a compaction back", _uncompact, compaction, JSON)
     only_print = flag("--print", "only print the command; change nothing")
     json = flag("--json", "only print how to go on, as JSON; change nothing")

@@ -93,7 +93,7 @@ class Compacted:
 
 @frozen
 class UncompactParams:
-    """A compaction by its id."""
+    """A compaction by its id, by that of the session that it made, or by the beginning of one."""
 
     compaction_id: str
 
@@ -178,7 +178,7 @@ def uncompact(services: Services, params: UncompactParams) -> Uncompacted:
     """Take a compaction back."""
     done = Undoing(services.sessions, outside(os.environ)).uncompact(params.compaction_id)
     source = done.source.session_id
-    services.changed((source,), "rollout")
+    services.changed(tuple(sorted({source, done.session_id})), "rollout")
     return Uncompacted(done.compaction_id, source, source, done.into, resume_command(source))
 
 

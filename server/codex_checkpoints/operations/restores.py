@@ -16,6 +16,7 @@ from codex_checkpoints.core.restore.records import caution_text, files_of
 from codex_checkpoints.core.restore.records import summary_of as sentences_of
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service import lineages
+from codex_checkpoints.service.kept import CompactionRecords
 from codex_checkpoints.service.lineages import Branches
 from codex_checkpoints.service.restore import restoring, verifying
 from codex_checkpoints.service.restore.planning import RestoreOptions, restore_options
@@ -214,7 +215,10 @@ class LineageLink:
 
 @frozen
 class LineageNode:
-    """A session or a segment of one; one that is not `available` is only named by another."""
+    """A session or a segment of one; one that is not `available` is only named by another.
+
+    `undone`: the compaction that made it was undone.
+    """
 
     id: str
     depth: int
@@ -224,6 +228,7 @@ class LineageNode:
     archived: bool
     windows: tuple[LineageWindow, ...]
     updated_at: str | None
+    undone: bool
 
 
 @frozen
@@ -379,16 +384,17 @@ def lineage(services: Services, params: SessionParams) -> Lineage:
     row = services.sessions.find(params.session_id)
     tree = lineages.lineage(services.sessions, params.session_id)
     circles = tuple(kept.write(link) for link in tree.circles)
-    nodes = tuple(map(_node, tree.nodes))
+    nodes = tuple(_node(each, services.sessions.compactions) for each in tree.nodes)
     return Lineage(row.session_id, tree.root, nodes, circles, tree.omitted)
 
 
-def _node(node: trees.Node) -> LineageNode:
+def _node(node: trees.Node, compactions: CompactionRecords) -> LineageNode:
     link = node.link
     if link is None:
-        return filled(LineageNode, node, link=None)
+        return filled(LineageNode, node, link=None, undone=False)
     cut = filled(LineageLink, link.cut, parent=link.parent, kind=link.kind, at=link.at)
-    return filled(LineageNode, node, link=cut)
+    undone = link.kind == "compaction" and compactions.taken_back(node.id)
+    return filled(LineageNode, node, link=cut, undone=undone)
 
 
 def audit(services: Services, params: AuditParams) -> EventList:

@@ -205,6 +205,7 @@ def lineage_lines(tree: restores.Lineage, screen: Screen) -> list[str]:
     lines: list[str] = []
     for node in tree.nodes:
         made = "" if node.link is None else f"{_made_words(node.link)}  "
+        made += "compaction undone  " if node.undone else ""
         mark = "→ " if node.id == tree.session_id else "  "
         title = (node.title or "(no name)") if node.available else "(not available)"
         head = mark + "  " * node.depth

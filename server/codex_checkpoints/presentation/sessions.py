@@ -34,6 +34,7 @@ def session_lines(page: sessions.SessionList, screen: Screen, now: float) -> lis
         marks = " ●" if item.live else ""
         marks += f" !{item.suspect_facts}" if item.suspect_facts else ""
         marks += "" if item.parent_session is None else " (subagent)"
+        marks += " (compaction undone)" if item.undone else ""
         label = plain(item.title or item.task or "(no message yet)")
         label = screen.behind(head + marks, label)
         lines.append(f"{screen.tinted(DIM, head)}{label}{marks}")

@@ -26,7 +26,7 @@ from codex_checkpoints.core.restore.events import Operation, StateTransferred
 from codex_checkpoints.core.restore.lineage import MAX_CHAIN, Link
 from codex_checkpoints.core.restore.records import Restore, restore_in, restores_in
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.service.refusal import Refusal, keeping
+from codex_checkpoints.service.refusal import SHORTEST_PREFIX, Refusal, keeping
 from codex_checkpoints.storage.contract import ThreadStore, UnreadableSource
 from codex_checkpoints.storage.durable import Journal, StorageError
 from codex_checkpoints.storage.records import COMPACTIONS, IMPORTS, MARKERS, RESTORES, Records
@@ -152,16 +152,41 @@ class CompactionRecords:
         sources = {each.source.session_id for each in made if each.session_id == session_id}
         return any(self.continued_by(each) == session_id for each in sources - {session_id})
 
-    def find(self, compaction_id: str) -> Installed:
-        """Return a compaction by its id; refuses `unknown_compaction`, `storage_error`."""
+    def taken_back(self, session_id: str) -> bool:
+        """Return whether the compaction that made a session was undone."""
+        try:
+            made = began_session(self.of(session_id), session_id)
+            return made is not None and is_undone(
+                self.of(made.source.session_id), made.compaction_id
+            )
+        except StorageError as error:
+            logs.warn(__name__, "storage_error: compactions of %s: %s", session_id, error)
+            return False
+
+    def find(self, name: str) -> Installed:
+        """Return a compaction by its id, the new session's, or the beginning of one of the two.
+
+        Refuses `unknown_compaction`, `ambiguous_session`, `storage_error`.
+        """
+        found: dict[str, Installed] = {}
         for session_id in sorted(self.holders()):
             with storing_compaction(session_id):
-                found = self.of(session_id)
-            for record in found:
-                if isinstance(record, Installed) and record.compaction_id == compaction_id:
+                records = self.of(session_id)
+            for record in records:
+                if not isinstance(record, Installed):
+                    continue
+                own = [record.session_id] if record.into == "new" else []
+                if name in {record.compaction_id, *own}:
                     return record
-        message = f"no compaction {compaction_id[:80]!r}"
-        raise Refusal("unknown_compaction", message, {"compactionId": compaction_id[:200]})
+                if any(each.startswith(name.lower()) for each in (record.compaction_id, *own)):
+                    found[record.compaction_id] = record
+        if len(name) < SHORTEST_PREFIX or not found:
+            message = f"no compaction {name[:80]!r}"
+            raise Refusal("unknown_compaction", message, {"compactionId": name[:200]})
+        if len(found) > 1:
+            message = f"{len(found)} compactions begin with {name!r}"
+            raise Refusal("ambiguous_session", message, {"candidates": sorted(found)[:20]})
+        return found.popitem()[1]
 
 
 def storing_compaction(session_id: str) -> AbstractContextManager[None]:

@@ -267,7 +267,7 @@ class Branch:
 
     `kind` is `restore`, `compaction` or `fork`, `mode` that of a restore, `soft` or `hard`; `at`,
     `turnId`, `checkpointId` and `operationId` are null where no record tells.  One that is not
-    `available` is known by its id alone.
+    `available` is known by its id alone; `undone`: the compaction that made it was undone.
     """
 
     session_id: str
@@ -280,6 +280,7 @@ class Branch:
     title: str | None = None
     available: bool = False
     archived: bool = False
+    undone: bool = False
 
 
 @frozen
@@ -304,7 +305,9 @@ def around(sessions: Sessions, session: str) -> Branches:
         if there is None:
             return found
         title = sessions.title(there)
-        return evolve(found, title=title, available=True, archived=there.archived)
+        is_made_so = found.kind == "compaction" and other == child
+        undone = is_made_so and sessions.compactions.taken_back(child)
+        return evolve(found, title=title, available=True, archived=there.archived, undone=undone)
 
     branches = [
         end(each.session_id, each.session_id)

@@ -7,6 +7,9 @@ from collections.abc import Generator, Mapping
 
 from codex_checkpoints.storage.durable import StorageError
 
+SHORTEST_PREFIX = 8
+"""The fewest characters of an id that may stand for all of it."""
+
 
 class Refusal(Exception):
     """A refused request: a code from the interfaces page, a sentence, and facts as JSON values."""

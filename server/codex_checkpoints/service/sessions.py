@@ -25,7 +25,7 @@ from codex_checkpoints.service.reading.catalogue import (
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.reading.projections import Projection, Projections, View
 from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
-from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
+from codex_checkpoints.service.refusal import SHORTEST_PREFIX, Cancelled, Refusal, misfit
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, Settings
 from codex_checkpoints.storage.contract import Rollout, Row
 from codex_checkpoints.storage.records import Records
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from codex_checkpoints.service.kept import CompactionRecords
     from codex_checkpoints.service.summaries import SessionDetail, SessionSummary, Summaries
     from codex_checkpoints.service.threads import IsReferredTo, Move, ThreadManager
-
-_SHORTEST_PREFIX = 8
 
 
 def find_session(catalogue: Catalogue, session: str) -> Row:
@@ -52,7 +50,7 @@ def find_session(catalogue: Catalogue, session: str) -> Row:
     broken = _broken(catalogue)
     if wanted in broken:
         raise broken[wanted]
-    if len(session) >= _SHORTEST_PREFIX:
+    if len(session) >= SHORTEST_PREFIX:
         fitting = sorted(each for each in {*current, *broken} if each.lower().startswith(wanted))
         if len(fitting) > 1:
             message = f"{len(fitting)} sessions begin with {session!r}"
@@ -69,7 +67,7 @@ def may_mean(session: str, rollout: Rollout) -> bool:
     """Return whether `find_session` may find this rollout, judged by its file name alone."""
     if _is_path(session):
         return rollout.path == os.path.abspath(session)
-    long_enough = len(session) >= _SHORTEST_PREFIX
+    long_enough = len(session) >= SHORTEST_PREFIX
     return long_enough and rollout.thread_id.lower().startswith(session.lower())
 
 

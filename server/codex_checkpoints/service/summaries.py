@@ -46,7 +46,8 @@ class SessionSummary:
     compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
     by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
     service reported more than the window holds, so nothing goes by it; `branches` counts sessions
-    made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex.
+    made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex;
+    `undone`: the compaction that made it was undone.
     """
 
     session_id: str
@@ -74,6 +75,7 @@ class SessionSummary:
     markers: int
     branches: int
     made_by: str | None
+    undone: bool
     nearly_full: bool | None
     over_window: bool | None
     git: Git | None
@@ -193,7 +195,7 @@ class Summaries:
         live: bool,
         noted: frozenset[str],
     ) -> SessionSummary:
-        session_id, named = row.session_id, self._named()
+        session_id, named, made_by = row.session_id, self._named(), self._made_by(row)
         continued_by = self._compactions.continued_by(session_id) if session_id in noted else None
         source = "reported" if row.context_source == "reported" else "estimated"
         ended = row.turn_open is not None and not row.turn_open
@@ -229,7 +231,8 @@ class Summaries:
             named=bool(name),
             markers=self._marker_count(session_id),
             branches=branches.get(session_id, 0),
-            made_by=self._made_by(row),
+            made_by=made_by,
+            undone=made_by == "compaction" and self._compactions.taken_back(session_id),
             nearly_full=offering.is_nearly_full(state, named) if told else None,
             over_window=state.is_impossible if told else None,
             git=Git(*orjson.loads(row.git)) if row.git else None,
