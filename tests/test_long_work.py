@@ -10,16 +10,16 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Generator
-from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from codex_checkpoints.core.compaction.records import Into
-from codex_checkpoints.server.long_work import LongWork
+from codex_checkpoints.server.long_work import LongWork, Worker
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Request
+from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.portable import Importing, Packing
@@ -272,7 +272,7 @@ def test_the_percentage_grows_and_stays_below_the_end() -> None:
 def called_off_while_others_are_served(sessions: Sessions, pace: Pace) -> str:
     """Call off a piece that waits for its turn; return what its client is answered."""
 
-    async def begun(worker: Executor) -> str:
+    async def begun(worker: Worker) -> str:
         work, others = LongWork(worker, sessions, pace), threading.Event()
         worker.submit(others.wait)
         piece = asyncio.ensure_future(work.do(lambda: "done"))
@@ -282,7 +282,7 @@ def called_off_while_others_are_served(sessions: Sessions, pace: Pace) -> str:
         others.set()
         return await piece
 
-    with ThreadPoolExecutor(1) as worker:
+    with Worker() as worker:
         return asyncio.run(begun(worker))
 
 
@@ -296,6 +296,46 @@ def test_a_piece_that_waits_for_its_turn_can_be_called_off_but_not_behind_what_i
     pace = Pace()
     pace.commit()
     assert called_off_while_others_are_served(sessions, pace) == "done"
+
+
+def test_between_the_steps_of_a_long_reading_others_are_served(sessions: Sessions) -> None:
+    done: list[str] = []
+
+    def submit(name: str, run: Callable[[], object]) -> None:
+        worker.submit(run).add_done_callback(lambda job: done.append(name) or job.result())
+
+    def reading(*others: str) -> None:
+        for each in others:
+            submit(each, pace.cancel if each == "call it off" else lambda: sessions.show(thread(1)))
+        Digests(sessions).digest(thread(1))
+        done.append("digest")
+
+    async def served(*others: str) -> None:
+        work = LongWork(worker, sessions, pace, lets_in=True)
+        await work.do(lambda: reading(*others))
+
+    with Worker() as worker:
+        pace = Pace()
+        asyncio.run(served("show"))
+        assert done == ["show", "digest"]
+        # What it let in is done, also where it is called off itself.
+        with pytest.raises(Cancelled):
+            asyncio.run(served("call it off", "show"))
+    assert done[2:] == ["call it off", "show"]
+
+
+def test_what_else_is_asked_for_is_answered_before_digest_and_losses(
+    home: Home, large: bytes
+) -> None:
+    home.put(large)
+    named = {"sessionId": thread(1)}
+    with served(home) as peer:
+        long = [peer.ask(f"checkpoints/{method}", named) for method in ("losses", "digest")]
+        peer.call("checkpoints/timeline", named)
+        assert peer.call("checkpoints/notes", named)["items"] == []
+        for number in long:
+            call_off(peer, number)
+        assert all(is_called_off(peer, number) for number in long)
 
 
 # --- an editor -----------------------------------------------------------------------------------

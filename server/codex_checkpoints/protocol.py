@@ -37,14 +37,16 @@ class Method:
     """A request: its name, and the operation that answers, `module.function` in `operations`.
 
     One with a `title` takes long: it can be cancelled, and reports progress under that title, or
-    under `preview` where that is set and `dryRun` is.  Of those that are `alone` one runs at a
-    time.  One that is `apart` uses no session: it takes the folders in place of the services.
+    under `preview` where that is set and `dryRun` is.  One that `lets_in` only reads, and others
+    are answered between its steps.  Of those that are `alone` one runs at a time.  One that is
+    `apart` uses no session: it takes the folders in place of the services.
     """
 
     name: str
     operation: str
     title: str | None = None
     preview: str | None = None
+    lets_in: bool = False
     alone: bool = False
     apart: bool = False
 
@@ -94,7 +96,7 @@ METHODS = (
     _method("session", "sessions.session"),
     _method("show", "views.show"),
     _method("view", "views.view"),
-    _method("digest", "digests.digest", _READING),
+    _method("digest", "digests.digest", _READING, lets_in=True),
     _method("recall", "digests.recall", _READING),
     _method("search", "searching.search", "Searching the sessions"),
     _method("applyUpdate", "memory.apply_update"),
@@ -105,7 +107,7 @@ METHODS = (
     _method("history", "histories.history", ""),
     _method("windows", "histories.windows", ""),
     _method("outline", "histories.outline", ""),
-    _method("losses", "histories.losses", ""),
+    _method("losses", "histories.losses", "", lets_in=True),
     _method("timeline", "histories.timeline", _READING),
     _method("transcript", "histories.transcript", _READING),
     _method("changes", "histories.changes", _READING),

@@ -1,7 +1,7 @@
 """The server of one client: its sessions, its follower, its notifications.
 
-All work happens on one worker thread, so the service needs no locks.  Only the loop's thread sends;
-the observer's threads only mark paths.
+All work happens on one worker thread, so the service needs no locks; a long reading lets in others
+between its steps.  Only the loop's thread sends; the observer's threads only mark paths.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import contextlib
 import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -21,7 +20,7 @@ from pygls.lsp.server import LanguageServer
 from codex_checkpoints import assembly, protocol, wire
 from codex_checkpoints.assembly import Assembly, Places
 from codex_checkpoints.operations.services import InitializationOptions, Services, Steps
-from codex_checkpoints.server.long_work import LongWork, reporting
+from codex_checkpoints.server.long_work import LongWork, Worker, reporting
 from codex_checkpoints.service import following
 from codex_checkpoints.service.following import Follower
 from codex_checkpoints.service.reading.catalogue import Progress
@@ -93,7 +92,7 @@ class App:
         self.where = where
         self._overrides: dict[str, Any] = {}
         self._wrong_options: tuple[str, ...] = ()
-        self._worker = ThreadPoolExecutor(1, "sessions")
+        self._worker = Worker()
         self._opening: asyncio.Future[Assembly] | None = None
         self._sessions: Sessions | None = None
         self._follower: Follower | None = None
@@ -181,7 +180,8 @@ class App:
             if method.preview is not None and params.dry_run:
                 title = method.preview
             turn = self._alone if method.alone else contextlib.nullcontext()
-            async with self._calling(assembled.sessions, pace, title, token) as work, turn:
+            async with self._calling(pace, title, token), turn:
+                work = LongWork(self._worker, assembled.sessions, pace, method.lets_in)
                 return await _in_steps(run, work.do, work.wait)
         finally:
             completed = assembled.sessions.catalogue.take_completed()
@@ -224,14 +224,14 @@ class App:
 
     @contextlib.asynccontextmanager
     async def _calling(
-        self, sessions: Sessions, pace: Pace, title: str, token: int | str | None
-    ) -> AsyncGenerator[LongWork]:
+        self, pace: Pace, title: str, token: int | str | None
+    ) -> AsyncGenerator[None]:
         """Run a block that takes long and can be cancelled; report progress to `token`."""
         ended = asyncio.get_running_loop().create_future()
         self._calls[ended] = pace
         try:
             with reporting(self._server.work_done_progress, token, title, pace):
-                yield LongWork(self._worker, sessions, pace)
+                yield
         finally:
             del self._calls[ended]
             ended.set_result(None)

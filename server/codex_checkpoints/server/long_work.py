@@ -1,12 +1,17 @@
-"""Requests that take long: progress, and cancellation until one begins to write (`Pace`)."""
+"""Requests that take long: progress, and cancellation until one begins to write (`Pace`).
+
+A long reading lets in what else waits for the thread, between two of its steps.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Callable, Generator
-from concurrent.futures import Executor, Future
-from typing import TypeVar, cast
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import partial
+from typing import ParamSpec, TypeVar, cast
 
 from lsprotocol import types
 from pygls.progress import Progress
@@ -17,15 +22,58 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.values import frozen
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Worker(Executor):
+    """The one thread of the sessions: what is submitted runs in order."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "sessions")
+        self._waiting = deque[tuple[Future[object], Callable[[], object]]]()
+
+    def submit(
+        self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs
+    ) -> Future[T]:
+        """Run a function, also between the steps of a long reading."""
+        job = Future[T]()
+        run = partial(function, *arguments, **named)
+        self._waiting.append((cast("Future[object]", job), run))
+        self._thread.submit(self.let_in)
+        return job
+
+    def submit_long(self, function: Callable[[], T]) -> Future[T]:
+        """Run a function that lets in what else waits."""
+        return self._thread.submit(function)
+
+    def let_in(self) -> None:
+        """Run what waits, on the thread."""
+        while self._waiting:
+            job, run = self._waiting.popleft()
+            if job.set_running_or_notify_cancel():
+                try:
+                    job.set_result(run())
+                except BaseException as error:  # noqa: BLE001 - whoever waits for it handles it
+                    job.set_exception(error)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as its base has it
+        """Begin nothing more."""
+        self._thread.shutdown(wait, cancel_futures=cancel_futures)
+        for job, _ in self._waiting:
+            job.cancel()
 
 
 @frozen
 class LongWork:
-    """One request that takes long, in one or more pieces on the thread of the sessions."""
+    """One request that takes long, in one or more pieces on the thread of the sessions.
 
-    _worker: Executor
+    With `lets_in` it lets in what else waits for that thread, between two steps of its reading.
+    """
+
+    _worker: Worker
     _sessions: Sessions
     _pace: Pace
+    lets_in: bool = False
 
     async def do(self, function: Callable[[], T]) -> T:
         """Run a piece on the thread of the sessions; raise `Cancelled` if it is cancelled."""
@@ -37,13 +85,21 @@ class LongWork:
 
         if self._pace.cancelled:
             raise Cancelled
-        job = self._worker.submit(run)
+        if self.lets_in:
+            self._pace.let_in = self._let_in
+            job = self._worker.submit_long(run)
+        else:
+            job = self._worker.submit(run)
         return await self._outcome(asyncio.wrap_future(job), job.cancel)
 
     async def wait(self, function: Callable[[], T]) -> T:
         """Run on another thread what waits for programs; it is waited for even if cancelled."""
         loop = asyncio.get_running_loop()
         return await self._outcome(loop.run_in_executor(None, function), lambda: False)
+
+    def _let_in(self) -> None:
+        with self._sessions.at(Pace()):
+            self._worker.let_in()
 
     async def _outcome(self, waiting: asyncio.Future[T], withdraw: Callable[[], bool]) -> T:
         """Wait for a piece; a cancelled one is still waited for, unless it can be withdrawn."""

@@ -29,6 +29,8 @@ class Pace:
         self._size = self._done = 0
         self._unwanted = threading.Event()
         self._committed = False
+        self.let_in: Callable[[], None] | None = None
+        """What is done between two steps: the work of others."""
 
     @property
     def cancelled(self) -> bool:
@@ -51,6 +53,8 @@ class Pace:
         """Add so many bytes to what is read; raises `Cancelled`."""
         if self.cancelled:
             raise Cancelled
+        if self.let_in is not None:
+            self.let_in()
         self._done += size
         percent = min(_ALMOST, self._done * 100 // self._size) if self._size > 0 else 0
         if percent > self._reported:
