@@ -54,12 +54,6 @@ test("a person sees what a session changed in files, and what changed since", as
   const tab = (name: RegExp) => page.getByRole("tab", { name }).waitFor();
   const shown = page.locator(".monaco-diff-editor:visible");
   const close = () => page.keyboard.press("ControlOrMeta+W");
-  const pictures = async (name: string) => {
-    await workbench.theme("Dark 2026", "vs-dark");
-    await workbench.screenshot(`${name} dark`);
-    await workbench.theme("Light 2026", "vs");
-    await workbench.screenshot(`${name} light`);
-  };
   await workbench.showCheckpoints();
 
   await step(t, "a file is as the session left it, until it changes", async () => {
@@ -76,7 +70,7 @@ test("a person sees what a session changed in files, and what changed since", as
     await tab(/prices\.py: turn 2 ↔ now/);
     await shown.locator(".original").getByText("price = 2").waitFor();
     await shown.locator(".modified").getByText("price = 3").waitFor();
-    await pictures("a changed file");
+    await workbench.screenshot("a changed file");
     await close();
   });
 
@@ -101,7 +95,7 @@ test("a person sees what a session changed in files, and what changed since", as
     await entry("view.txt").waitFor();
     assert.ok((await top("patches only")) < (await top("price = 1")));
     assert.ok((await top("price = 1")) < (await top("view.txt")));
-    await pictures("compared states");
+    await workbench.screenshot("compared states");
     await close();
   });
 
@@ -127,7 +121,7 @@ test("a person sees what a session changed in files, and what changed since", as
     await choice.filter({ hasText: "first price" }).first().click();
     const front = inFront(page);
     await front.getByText("Your files are not changed.").waitFor();
-    await pictures("restore of changed files");
+    await workbench.screenshot("restore of changed files");
     await front.getByRole("button", { name: "prices.py" }).click();
     await tab(/prices\.py: at the marker ↔ now/);
     await shown.locator(".original").getByText("price = 1").waitFor();

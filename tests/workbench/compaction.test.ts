@@ -26,7 +26,8 @@ function signOf(line: Locator): Promise<string> {
 
 /** Lines that all differ, so that a larger budget quotes more of them. */
 function measured(turn: number, count: number): string {
-  const lines = Array.from({ length: count }, (_, n) => `read_${turn}_${n}() took ${n * 7} ms`);
+  const times = (n: number) => `read_${turn}_${n}() took ${n * 7} ms, `.repeat(4);
+  const lines = Array.from({ length: count }, (_, n) => times(n));
   return lines.join("\n");
 }
 
@@ -42,13 +43,13 @@ test("a session is compacted after a look at what Codex would be sent", async (t
       "sed -i s/1/2/ shop.py",
       ...Array.from({ length: 9 }, (_, n) => `make step${n}`),
     ],
-    output: measured(0, 400),
+    output: measured(0, 100),
     answer: "I have measured it: read_0_7() is called by show() and by total().",
     tokens: 119_000,
     further: [
       ...Array.from({ length: 40 }, (_, n) => ({
         task: `Measure part ${n + 1}`,
-        answer: `Part ${n + 1}:\n${measured(n + 1, 30)}`,
+        answer: `Part ${n + 1}:\n${measured(n + 1, 8)}`,
       })),
       { task: "Then read them once", answer: "They are read once now." },
     ],

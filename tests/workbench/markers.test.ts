@@ -5,22 +5,7 @@ import type { Locator } from "playwright-core";
 import { Lab } from "./lab.ts";
 import { inFront, isForEverybody } from "./pages.ts";
 import { rollBack, writeSession } from "./rollouts.ts";
-import { type Workbench as Bench, shows, step, Workbench } from "./workbench.ts";
-
-const THEMES = {
-  light: { theme: "Light Modern", kind: "vs" },
-  dark: { theme: "Dark Modern", kind: "vs-dark" },
-  "high contrast": { theme: "Dark High Contrast", kind: "hc-black" },
-};
-
-/** Take a picture in each kind of theme, and go back to the first. */
-async function pictures(workbench: Bench, name: string): Promise<void> {
-  for (const [looks, { theme, kind }] of Object.entries(THEMES)) {
-    await workbench.theme(theme, kind);
-    await workbench.screenshot(`${name} in ${looks}`);
-  }
-  await workbench.theme(THEMES.light.theme, THEMES.light.kind);
-}
+import { shows, step, Workbench } from "./workbench.ts";
 
 /** Fold a row out, or in. */
 function twist(row: Locator): Promise<void> {
@@ -95,7 +80,7 @@ test("turns are marked and compared, and the mark is renamed and removed", async
     const diff = page.locator(".monaco-diff-editor");
     await diff.getByText("Cache them").first().waitFor();
     await page.getByRole("tab", { name: /turn 1 ↔ before testing · task · plan 1/ }).waitFor();
-    await pictures(workbench, "markers");
+    await workbench.screenshot("markers");
   });
 
   await step(t, "a state of the past opens as a view and as a checkpoint", async () => {
@@ -202,7 +187,7 @@ test("source and branch lead to each other, and a branch is deleted", async (t) 
     await shows(row(/^Compacted: Try a cache, /).and(selected));
     await twist(row(/^Compacted: Try a cache, /));
     await shows(row("Source: Make the shop faster"));
-    await pictures(workbench, "branches");
+    await workbench.screenshot("branches");
   });
 
   await step(t, "both are shown side by side", async () => {

@@ -16,7 +16,7 @@ const REASON = "typed before it went";
 const NOTED = "the prices are read for each request";
 const SIZE = { width: 1500, height: 1000 };
 
-test("a page of a restore outlives its server, and says what it cannot know", async (t) => {
+test("a page of a restore outlives its session and its server, and says what it cannot know", async (t) => {
   const lab = new Lab();
   lab.write("shop.py", "price = 1\n");
   const session = writeSession(lab.codexHome, {
@@ -33,6 +33,7 @@ test("a page of a restore outlives its server, and says what it cannot know", as
   const button = (name: string): Locator => front.getByRole("button", { name, exact: true });
   const restore = button("Restore");
   const trouble = front.getByRole("alert");
+  const [here, away] = [fileOf(lab.codexHome, session), join(lab.root, "away.jsonl")];
   const mode = (name: string): Locator => front.getByRole("radio", { name });
   const soft = front.getByText("What the new session keeps");
   const hard = front.getByText("[SESSION_RESTORE v1]");
@@ -40,6 +41,27 @@ test("a page of a restore outlives its server, and says what it cannot know", as
   await workbench.command("Codex Checkpoints: Restore from Marker");
   await page.locator(".quick-input-widget:visible .monaco-list-row").first().click();
   await soft.waitFor();
+
+  await step(t, "a session that is deleted cannot be restored from any more", async () => {
+    renameSync(here, away);
+    await trouble.waitFor();
+    await workbench.screenshot("restore preview, the session is gone");
+    assert.match((await trouble.textContent()) ?? "", /^This session is no longer there\.$/);
+    await becomes(() => restore.isDisabled(), true);
+    await mode(HARD).check();
+    await button("Try Again").click();
+    await trouble.waitFor();
+    await becomes(() => restore.isDisabled(), true);
+  });
+
+  await step(t, "it can be once it is there again", async () => {
+    renameSync(away, here);
+    await trouble.waitFor({ state: "detached" });
+    await hard.waitFor();
+    await becomes(() => restore.isEnabled(), true);
+    await mode(SOFT).check();
+    await soft.waitFor();
+  });
 
   await step(
     t,
@@ -150,44 +172,4 @@ test("a page of a restore outlives its server, and says what it cannot know", as
       assert.equal(await trouble.count(), 0);
     },
   );
-});
-
-test("a page of a restore says when its session goes, and when it is there again", async (t) => {
-  const lab = new Lab();
-  const session = writeSession(lab.codexHome, {
-    task: "Make the shop faster",
-    cwd: lab.project,
-    plan: ["Measure it"],
-    answer: "Measured.",
-  });
-  lab.run("mark", session, "--label", "before the cache");
-  const workbench = await Workbench.open(t, lab, { size: SIZE });
-  const { page } = workbench;
-  const front = inFront(page);
-  const restore = front.getByRole("button", { name: "Restore", exact: true });
-  const trouble = front.getByRole("alert");
-  const [here, away] = [fileOf(lab.codexHome, session), join(lab.root, "away.jsonl")];
-  await workbench.showCheckpoints();
-  await workbench.command("Codex Checkpoints: Restore from Marker");
-  await page.locator(".quick-input-widget:visible .monaco-list-row").first().click();
-  await front.getByText("What the new session keeps").waitFor();
-
-  await step(t, "a session that is deleted cannot be restored from any more", async () => {
-    renameSync(here, away);
-    await trouble.waitFor();
-    await workbench.screenshot("restore preview, the session is gone");
-    assert.match((await trouble.textContent()) ?? "", /^This session is no longer there\.$/);
-    await becomes(() => restore.isDisabled(), true);
-    await front.getByRole("radio", { name: HARD }).check();
-    await front.getByRole("button", { name: "Try Again" }).click();
-    await trouble.waitFor();
-    await becomes(() => restore.isDisabled(), true);
-  });
-
-  await step(t, "it can be once it is there again", async () => {
-    renameSync(away, here);
-    await trouble.waitFor({ state: "detached" });
-    await front.getByText("[SESSION_RESTORE v1]").waitFor();
-    await becomes(() => restore.isEnabled(), true);
-  });
 });

@@ -4,12 +4,13 @@ import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { test } from "node:test";
 import { Lab } from "./lab.ts";
+import { inEachTheme } from "./pages.ts";
 import { fileOf, writeSession } from "./rollouts.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
 const DAY = 24 * 60;
 
-test("rows keep their names and show age and meter; what is done can be undone", async (t) => {
+test("rows show age and meter; sessions are named and put away, and what is done can be undone", async (t) => {
   const lab = new Lab();
   const cwd = lab.project;
   const later = { task: "Now the very last of all the things that were said in it" };
@@ -27,6 +28,8 @@ test("rows keep their names and show age and meter; what is done can be undone",
   const row = (name: string | RegExp) => workbench.sessions.getByRole("treeitem", { name });
   const toast = (text: string | RegExp) =>
     page.locator(".notification-toast").filter({ hasText: text });
+  const picker = page.locator(".quick-input-widget:visible");
+  const input = picker.locator("input[type=text]").first();
   await workbench.showCheckpoints();
 
   await step(
@@ -75,7 +78,6 @@ test("rows keep their names and show age and meter; what is done can be undone",
       await row(/^Find out why/).click();
       await workbench.status.getByText("Codex 45%").waitFor();
       await workbench.status.click();
-      const picker = page.locator(".quick-input-widget:visible");
       for (const name of ["Resume in Terminal", "Compact Session…", "Search in Sessions…"]) {
         await picker.locator(".monaco-list-row").filter({ hasText: name }).waitFor();
       }
@@ -84,12 +86,46 @@ test("rows keep their names and show age and meter; what is done can be undone",
     },
   );
 
+  await step(t, "it can be read in every kind of theme, and so can the view text", async () => {
+    await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
+    await workbench.editor("codex-checkpoints://view").getByText("SESSION_CHECKPOINT").waitFor();
+    await inEachTheme(workbench, (colours) => workbench.screenshot(colours));
+  });
+
   await step(t, "what is archived comes back by a click", async () => {
     await workbench.menu(row(/^Tidy the docs/), "Archive Session");
     await shows(toast("Archived “Tidy the docs”."));
     await row(/^Tidy the docs/).waitFor({ state: "hidden" });
     await workbench.screenshot("archived with undo");
     await toast("Archived").getByRole("button", { name: "Undo" }).click();
+    await shows(row(/^Tidy the docs/));
+  });
+
+  await step(t, "a name is given from the menu, and found by a search", async () => {
+    await workbench.menu(row(/^Name the parts/), "Rename Session…");
+    await input.fill("Parts, the \u202eodd ones");
+    await page.keyboard.press("Enter");
+    await workbench.command("Codex Checkpoints: Find Session by Name…");
+    await input.fill("odd ones");
+    await page.keyboard.press("Enter");
+    await shows(row(/^Parts, the odd ones/));
+    await row(/^Tidy the docs/).waitFor({ state: "hidden" });
+    await workbench.command("Codex Checkpoints: Clear Search and Filter");
+    await shows(row(/^Tidy the docs/));
+  });
+
+  await step(t, "archived sessions have a list of their own, and leave it again", async () => {
+    await workbench.menu(row(/^Tidy the docs/), "Archive Session");
+    await row(/^Tidy the docs/).waitFor({ state: "hidden" });
+    await workbench.command("Codex Checkpoints: Filter Sessions…");
+    await picker.locator(".monaco-list-row").filter({ hasText: "Archived sessions" }).click();
+    await picker.getByRole("button", { name: "OK" }).click();
+    await shows(row(/^Tidy the docs/));
+    await row(/^Parts, the odd ones/).waitFor({ state: "hidden" });
+    await workbench.screenshot("archived sessions");
+    await workbench.menu(row(/^Tidy the docs/), "Unarchive Session");
+    await row(/^Tidy the docs/).waitFor({ state: "hidden" });
+    await workbench.command("Codex Checkpoints: Clear Search and Filter");
     await shows(row(/^Tidy the docs/));
   });
 
@@ -106,7 +142,7 @@ test("rows keep their names and show age and meter; what is done can be undone",
   });
 
   await step(t, "without Codex on the PATH nothing is typed into a terminal", async () => {
-    await row(/^Name the parts/).click();
+    await row(/^Parts, the odd ones/).click();
     await workbench.command("Codex Checkpoints: Resume in Terminal");
     await shows(toast("Codex was not found on the PATH."));
     await toast("Codex was not found").getByRole("button", { name: "Choose Codex…" }).waitFor();

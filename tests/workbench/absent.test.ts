@@ -1,0 +1,148 @@
+/** What is missing or broken has its sentence and its way out; what is not trusted is not run. */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { suite, test } from "node:test";
+import { Lab } from "./lab.ts";
+import { writeSession } from "./rollouts.ts";
+import { becomes } from "./waiting.ts";
+import { shows, Workbench } from "./workbench.ts";
+
+test("without a folder of sessions the view says so, until there is one", async (t) => {
+  const lab = new Lab();
+  const codexHome = join(lab.root, "not yet");
+  const workbench = await Workbench.open(t, lab, { environment: { CODEX_HOME: codexHome } });
+  await workbench.showCheckpoints();
+
+  await workbench.sessions.getByText("There is no folder of Codex sessions yet.").waitFor();
+  await workbench.checkpoint.getByText("appears here").waitFor();
+  await workbench.screenshot("no folder");
+
+  writeSession(codexHome, { task: "The very first one.", cwd: lab.project });
+  await shows(workbench.sessions.getByRole("treeitem", { name: "The very first one." }));
+  await shows(workbench.checkpoint.getByRole("treeitem", { name: "Task, The very first one." }));
+});
+
+test("without sessions of this folder those of others are one click away", async (t) => {
+  const lab = new Lab();
+  writeSession(lab.codexHome, { task: "Somewhere else.", cwd: "/elsewhere" });
+  const workbench = await Workbench.open(t, lab);
+  await workbench.showCheckpoints();
+
+  await workbench.sessions.getByText("No Codex session was started in this folder yet.").waitFor();
+  await workbench.screenshot("none here");
+  await workbench.sessions.getByText("Show Sessions from Other Folders").click();
+  await shows(workbench.sessions.getByRole("treeitem", { name: "Somewhere else." }));
+
+  writeSession(lab.codexHome, { task: "Right here.", cwd: lab.project });
+  await shows(workbench.sessions.getByRole("treeitem", { name: "Right here." }));
+});
+
+test("without a Python the view says so, and finds one that comes", async (t) => {
+  const lab = new Lab();
+  writeSession(lab.codexHome, { task: "Waiting.", cwd: lab.project });
+  const bin = join(lab.root, "bin");
+  mkdirSync(bin);
+  const workbench = await Workbench.open(t, lab, {
+    environment: { PATH: bin },
+    settings: { "codexCheckpoints.python": join(bin, "nothing") },
+  });
+  await workbench.showView();
+
+  const status = workbench.status.and(workbench.page.getByLabel("found none"));
+  await status.and(workbench.page.locator(".error-kind")).waitFor();
+  await workbench.sessions.getByText("needs Python 3.11").waitFor();
+  await workbench.screenshot("no python");
+
+  symlinkSync(realPython(), join(bin, "python3"));
+  await workbench.sessions.getByText("Try Again").click();
+  await workbench.sessions.getByRole("treeitem", { name: "Waiting." }).waitFor();
+});
+
+// For half a minute the first of them only waits: the others go on beside it.
+suite("a server", { concurrency: 2 }, () => {
+  test("a server that never answers is given up, and gone", async (t) => {
+    const lab = new Lab();
+    writeSession(lab.codexHome, { task: "Nobody reads it.", cwd: lab.project });
+    const hangs =
+      "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)";
+    function hanging(): string[] {
+      const running = execFileSync("ps", ["-eo", "args="], { encoding: "utf8" }).split("\n");
+      return running.filter((line) => line.includes(hangs) && line.includes(lab.root));
+    }
+    const workbench = await Workbench.open(t, lab, {
+      settings: { "codexCheckpoints.server.command": [realPython(), "-I", "-c", hangs, lab.root] },
+    });
+    await workbench.showView();
+    await becomes(() => hanging().length > 0, true);
+
+    await workbench.page
+      .locator(".notification-toast")
+      .getByText("The command in the setting codexCheckpoints.server.command did not start.")
+      .waitFor();
+    await workbench.screenshot("never answers");
+    await becomes(hanging, []);
+  });
+
+  test("a killed server shows in the status bar, and one click restarts it", async (t) => {
+    const lab = new Lab();
+    writeSession(lab.codexHome, { task: "Before and after.", cwd: lab.project });
+    const workbench = await Workbench.open(t, lab);
+    await workbench.showCheckpoints();
+    const session = workbench.sessions.getByRole("treeitem", { name: "Before and after." });
+    await session.waitFor();
+
+    process.kill(await lab.server(), "SIGKILL");
+    const stopped = workbench.status.and(workbench.page.getByLabel("The server has stopped"));
+    await shows(stopped.and(workbench.page.locator(".warning-kind")));
+    await shows(workbench.sessions.getByText("The server has stopped."));
+    await workbench.screenshot("stopped");
+
+    await stopped.click();
+    await session.waitFor();
+    await shows(workbench.status.and(workbench.page.getByLabel(/no session here|session in view/)));
+  });
+
+  test("a folder that is not trusted runs nothing that it names", async (t) => {
+    const lab = new Lab();
+    const trace = join(lab.root, "was-run");
+    const script = lab.write("run-me", `#!/bin/sh\necho "$0 $*" >> '${trace}'\n`, 0o755);
+    lab.write("python3", readFileSync(script, "utf8"), 0o755);
+    lab.write(
+      ".vscode/settings.json",
+      JSON.stringify({
+        "codexCheckpoints.server.command": [script],
+        "codexCheckpoints.python": script,
+        "codexCheckpoints.codexHome": lab.project,
+        "codexCheckpoints.stateDir": lab.project,
+        "python.defaultInterpreterPath": script,
+      }),
+    );
+    writeSession(lab.codexHome, { task: "Seen all the same.", cwd: lab.project });
+    const before = readdirSync(lab.project);
+    const workbench = await Workbench.open(t, lab, { untrusted: true });
+    await workbench.showCheckpoints();
+
+    await workbench.page
+      .getByRole("button", { name: /Restricted Mode/ })
+      .first()
+      .waitFor();
+    await workbench.sessions.getByRole("treeitem", { name: "Seen all the same." }).waitFor();
+    await workbench.checkpoint
+      .getByRole("treeitem", { name: "Task, Seen all the same." })
+      .waitFor();
+    await shows(workbench.sessions.getByText("Restricted Mode"));
+    await workbench.screenshot("restricted mode");
+    assert.equal(existsSync(trace), false, "something that the folder names was run");
+    assert.deepEqual(readdirSync(lab.project), before);
+  });
+});
+
+/** The interpreter itself, not the name of a virtual environment or of a version manager. */
+function realPython(): string {
+  const venv = join(import.meta.dirname, "..", "..", ".venv", "bin", "python");
+  const says = "import os, sys; print(os.path.realpath(sys.executable))";
+  return execFileSync(venv, ["-c", says], { encoding: "utf8" }).trim();
+}
