@@ -1262,11 +1262,22 @@ def test_a_compaction_says_the_size_that_windows_say_and_what_of_it_stays(
     words = here("compact", thread(1), "--into", "in-place").stdout.decode()
     after = json.loads(here("windows", thread(1), "--json").stdout)[-1]["tokensAfter"]
 
-    sizes = r"(.+) tokens in use \(reported\) → (.+) \(estimated\), at most .+ stay: (.+)\n"
+    sizes = (
+        r"(.+) tokens in use \(reported\) → (.+) \(estimated\); instructions and tools stay: (.+)\n"
+    )
     (told,) = re.findall(sizes, words)
     before, size, beside = (int(each.replace(",", "")) for each in told)
     assert (before, size) == (90_000, after)
+    assert "saves little" not in words
     assert 2000 < beside < size
+
+
+def test_a_compaction_that_saves_little_says_so_before_and_after(home: Home, here: Here) -> None:
+    home.put(rollout(session(thread=thread(1)), turn(user("fix it"), shell("make", "noise " * 90))))
+
+    for options in (["--dry-run"], []):
+        words = here("compact", thread(1), "--force", *options).stdout.decode()
+        assert re.search(r"\n! This saves little: [0-9,]+ of [0-9,]+ tokens remain\.\n", words)
 
 
 def test_a_defect_is_told_by_its_kind_and_its_place_and_never_by_its_words(

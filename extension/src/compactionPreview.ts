@@ -183,13 +183,14 @@ class CompactionPreview {
     this.#usual = usual;
     this.#shown = { session, would };
     const { contents, tokensBefore, tokensBeforeSource, tokensAfter } = would;
-    const { tokensBeside, bound, contextWindow } = would;
+    const { tokensBeside, bound, contextWindow, remark } = would;
     return {
       kind: "compaction",
       sessionId,
       name: cut(subject(session), 80),
       would: {
-        ...{ tokensBefore, tokensBeforeSource, tokensAfter, tokensBeside, bound, contextWindow },
+        ...{ tokensBefore, tokensBeforeSource, tokensAfter, tokensBeside, bound },
+        ...{ contextWindow, remark },
       },
       contents,
       usual: usual.contents.digest,

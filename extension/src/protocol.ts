@@ -119,7 +119,7 @@ export interface CompactionContents {
  * `sessionId` is the one to resume, `replacement` what Codex sends in place of the history.
  * `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
  * of each is beside the history: instructions, tools and standing context.  `digestTokens` is
- * the size of the digest.
+ * the size of the digest; `remark` a sentence where not even a tenth is saved.
  */
 export interface Compacted {
   readonly compactionId: string | null;
@@ -136,6 +136,7 @@ export interface Compacted {
   readonly tokensAfter: number;
   readonly tokensAfterSource: string;
   readonly tokensBeside: number;
+  readonly remark: string | null;
   readonly bound: number;
   readonly digestTokens: number;
   readonly contextWindow: number | null;

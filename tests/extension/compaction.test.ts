@@ -26,6 +26,7 @@ function compacted(some: Partial<Compacted> = {}): Compacted {
     tokensBefore: 200_716,
     tokensBeforeSource: "reported",
     tokensBeside: 1200,
+    remark: null,
     tokensAfter: 2140,
     tokensAfterSource: "estimated",
     bound: 21_000,
@@ -58,15 +59,20 @@ test("the notice says where the work goes on, and promises nothing more", () => 
   assert.match(notice(compacted({ into: "in-place" })), /^Compacted in place: /);
 });
 
-test("the report names each piece with its fate", () => {
-  const text = reportText(compacted());
+test("a compaction that saves little says so in the notice and in the report", () => {
+  const remark = "This saves little: 18,628 of 19,150 tokens remain.";
+  for (const text of [notice(compacted({ remark })), reportText(compacted({ remark }))]) {
+    assert.ok(text.includes(remark));
+  }
+});
+
+test("the report counts pieces by kind and fate, without ids and times", () => {
+  const call = piece(2, { kind: "tool_call", fate: "replaced", at: "2026-11-20T10:00:00Z" });
+  const text = reportText(compacted({ dropped: [piece(1, { ...call, place: 1 }), call] }));
 
   assert.match(text, /^Compaction +c1\n/);
-  assert.match(text, /\nKept \(2\)\n {2}1 · message · user · 40 tokens · kept · m0\n/);
-  assert.match(
-    text,
-    /\nLeft out \(1\)\n {2}2 · function_call · assistant · 40 tokens · replaced · m1\n$/,
-  );
+  assert.match(text, /\nKept \(2\)\n {2}2 × message · 80 tokens\n/);
+  assert.match(text, /\nLeft out \(2\)\n {2}2 × tool call, replaced · 80 tokens\n$/);
   assert.ok(!reportText(compacted({ sessionId: "a\u001b[31m\nb" })).includes("\u001b"));
 });
 

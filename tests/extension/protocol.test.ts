@@ -102,7 +102,7 @@ test("sessions come newest first, by pages, with every key", async () => {
       markers: 0,
       branches: 0,
       madeBy: null,
-    undone: false,
+      undone: false,
       nearlyFull: false,
       overWindow: false,
       git: null,

@@ -32,9 +32,11 @@ export function figures(done: Compacted): string {
 }
 
 export function notice(done: Compacted): string {
-  return done.into === "new"
-    ? `Compacted into a new session: ${changeText(done)}. The original stays as it is.`
-    : `Compacted in place: ${changeText(done)}. The old history stays in the file.`;
+  const said =
+    done.into === "new"
+      ? `Compacted into a new session: ${changeText(done)}. The original stays as it is.`
+      : `Compacted in place: ${changeText(done)}. The old history stays in the file.`;
+  return done.remark === null ? said : `${said} ${plain(done.remark)}`;
 }
 
 function changeText(done: Compacted): string {
@@ -50,7 +52,7 @@ export function reportText(done: Compacted): string {
     ["Tokens before", tokens(done.tokensBefore, done.tokensBeforeSource)],
     ["Tokens after", after(done)],
     ["Digest", done.digestTokens === 0 ? "none" : tokenCount(done.digestTokens)],
-    ["At most", tokenCount(done.bound)],
+    ["Limit", `${tokenCount(done.bound)}, however long the session is`],
     ["Window before", done.windows.before.current ?? "not known"],
     ["Window after", done.windows.after.current ?? "not known"],
   ];
@@ -62,9 +64,10 @@ export function reportText(done: Compacted): string {
     ["Left out", done.dropped],
   ];
   const lists = parts.map(([name, pieces]) =>
-    [`${name} (${pieces.length})`, ...pieces.map((piece) => `  ${pieceLine(piece)}`)].join("\n"),
+    [`${name} (${pieces.length})`, ...groupLines(pieces)].join("\n"),
   );
-  return `${[head, ...lists].join("\n\n")}\n`;
+  const remark = done.remark === null ? [] : [plain(done.remark)];
+  return `${[head, ...remark, ...lists].join("\n\n")}\n`;
 }
 
 /** A row for a window; `loss` belongs to the compaction before it. */
@@ -128,15 +131,16 @@ function tokens(count: number, source: string): string {
   return source === "estimated" ? `~${shown}` : shown;
 }
 
-function pieceLine(piece: CompactionPiece): string {
-  return dotted(
-    `${piece.place + 1}`,
-    plain(piece.kind),
-    plain(piece.author),
-    counted(piece.tokens, "1 token", `${piece.tokens} tokens`),
-    plain(piece.fate),
-    piece.at === null ? "" : plain(piece.at),
-    piece.ref === null ? "" : plain(piece.ref),
+/** A line for the pieces of a kind and a fate: `  9 × tool call, replaced · 3,400 tokens`. */
+function groupLines(pieces: readonly CompactionPiece[]): string[] {
+  const groups = new Map<string, [number, number]>();
+  for (const { kind, fate, tokens } of pieces) {
+    const about = listed(kind, fate === "kept" ? "" : fate).replaceAll("_", " ");
+    const [count, size] = groups.get(about) ?? [0, 0];
+    groups.set(about, [count + 1, size + tokens]);
+  }
+  return [...groups].map(
+    ([about, [count, size]]) => `  ${dotted(`${count} × ${plain(about)}`, tokenCount(size))}`,
   );
 }
 

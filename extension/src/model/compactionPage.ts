@@ -18,6 +18,7 @@ export interface CompactionView {
     | "tokensBeside"
     | "bound"
     | "contextWindow"
+    | "remark"
   >;
   readonly contents: CompactionContents;
   /** The digest of the usual budget, which every other is compared with. */

@@ -218,8 +218,8 @@ class CompactionPage {
   }
 
   #showContext(): void {
-    const { tokensBefore, tokensBeforeSource, tokensAfter, tokensBeside, contextWindow, bound } =
-      this.#view.would;
+    const { tokensBefore, tokensBeforeSource, tokensAfter, tokensBeside } = this.#view.would;
+    const { contextWindow, bound, remark } = this.#view.would;
     const isEstimate = tokensBeforeSource === "estimated";
     const both = figures(
       contextWindow,
@@ -228,8 +228,15 @@ class CompactionPage {
     );
     const stays =
       tokensBeside === 0 ? "" : ` Instructions and tools stay: about ${tokenCount(tokensBeside)}.`;
-    const most = `With this budget at most ${tokenCount(bound)}.${stays}`;
-    fill(this.#context, el("h2", {}, "Context"), both, el("p", { class: "quiet" }, most));
+    const most = `However long the session is, never more than ${tokenCount(bound)}.${stays}`;
+    const little = remark === null ? [] : [el("p", {}, remark)];
+    fill(
+      this.#context,
+      el("h2", {}, "Context"),
+      both,
+      ...little,
+      el("p", { class: "quiet" }, most),
+    );
   }
 }
 

@@ -60,7 +60,7 @@ class Compacted:
     `sessionId` is the one to resume, `replacement` what Codex sends in place of the history.
     `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
     of each is beside the history: instructions, tools and standing context.  `digestTokens` is
-    the size of the digest.
+    the size of the digest; `remark` a sentence where not even a tenth is saved.
     """
 
     compaction_id: str | None
@@ -77,6 +77,7 @@ class Compacted:
     tokens_after: int
     tokens_after_source: str
     tokens_beside: int
+    remark: str | None
     bound: int
     digest_tokens: int
     context_window: int | None
@@ -236,6 +237,7 @@ def _compacted(done: request.Compacted) -> Compacted:
         tokens_after=report.after,
         tokens_after_source="estimated",
         tokens_beside=report.beside,
+        remark=report.remark,
         bound=report.bound,
         digest_tokens=done.built.digest.tokens,
         context_window=done.window,

@@ -223,9 +223,11 @@ def compaction_lines(done: compactions.Compacted, screen: Screen) -> list[str]:
     kinds = Counter(piece.kind for piece in done.dropped)
     dropped = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     before = f"{done.tokens_before:,} tokens in use ({done.tokens_before_source})"
-    after = f"{done.tokens_after:,} ({done.tokens_after_source}), at most {done.bound:,}"
+    after = f"{done.tokens_after:,} ({done.tokens_after_source})"
     lines = [
         f"{before} → {after}; instructions and tools stay: {done.tokens_beside:,}",
+        *(() if done.remark is None else (f"! {done.remark}",)),
+        f"limit: {done.bound:,} tokens, however long the session is",
         f"kept {len(done.kept)}, cut {len(done.truncated)}, dropped {len(done.dropped)}"
         + (f" ({dropped})" if dropped else ""),
         f"standing context: {done.standing_context}",

@@ -92,6 +92,22 @@ def test_the_report_says_what_became_of_each_item() -> None:
 
 
 @pytest.mark.parametrize(
+    ("after", "remark"),
+    [
+        (18_628, "This saves little: 18,628 of 19,150 tokens remain."),
+        (17_235, "This saves little: 17,235 of 19,150 tokens remain."),
+        (17_234, None),
+    ],
+)
+def test_a_compaction_that_saves_not_even_a_tenth_says_so(after: int, remark: str | None) -> None:
+    report = built(SESSION).report
+
+    told = attrs.evolve(report, before=Figure(19_150, "reported"), after=after).remark
+
+    assert told == remark
+
+
+@pytest.mark.parametrize(
     ("texts", "budget", "fates"),
     [
         (["one", "x" * 400, "y" * 400], 150, "over_budget truncated kept replaced"),

@@ -181,6 +181,14 @@ class Report:
     pieces: tuple[Piece, ...]
 
     @property
+    def remark(self) -> str | None:
+        """Return a sentence where not even a tenth is saved."""
+        before, after = self.before.tokens, self.after
+        if after * 10 < before * 9:
+            return None
+        return f"This saves little: {after:,} of {before:,} tokens remain."
+
+    @property
     def kept(self) -> tuple[Piece, ...]:
         """Return what the replacement has word for word."""
         return tuple(piece for piece in self.pieces if piece.fate == "kept")
