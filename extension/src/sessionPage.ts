@@ -9,7 +9,7 @@ import { titleOf } from "./model/branches.ts";
 import { type Checkpoint, checkpointNodes } from "./model/checkpoint.ts";
 import { lineagePicture } from "./model/lineage.ts";
 import { labelOf } from "./model/markers.ts";
-import { OneAtATime } from "./model/paced.ts";
+import { PictureFirst } from "./model/paced.ts";
 import type { FromPage } from "./model/pages.ts";
 import {
   keptLists,
@@ -99,12 +99,8 @@ class SessionPage {
   readonly page: Page;
   readonly #app: App;
   readonly #sessionId: string;
-  /** The pause before a look is the one that stands between two; what is below costs more. */
-  readonly #loads = new OneAtATime(
-    () => this.#load(),
-    async () => {},
-  );
-  readonly #loadsBelow = new OneAtATime(() => this.#loadBelow());
+  readonly #filling: PictureFirst;
+  #askingBelow = new vscode.CancellationTokenSource();
   #session: SessionSummary | null = null;
   #view: ((below: Below) => SessionView) | null = null;
   #below: Below = { digest: null, lineage: null, losses: null };
@@ -122,7 +118,7 @@ class SessionPage {
     const later = () => {
       waiting ??= setTimeout(() => {
         waiting = undefined;
-        void this.#loads.run();
+        void this.#filling.again();
       }, PAUSE_MS);
     };
     let isStale = false;
@@ -148,7 +144,9 @@ class SessionPage {
         }
       }),
       panel.onDidChangeViewState(() => {
-        if (panel.visible && isStale) {
+        if (!panel.visible) {
+          this.#askingBelow.cancel(); // a page that is hidden is thrown away
+        } else if (isStale) {
           later();
         }
       }),
@@ -161,8 +159,14 @@ class SessionPage {
       () => {
         vscode.Disposable.from(...subscriptions).dispose();
         clearTimeout(waiting);
+        this.#askingBelow.cancel();
         gone();
       },
+    );
+    this.#filling = new PictureFirst(
+      () => this.#load(),
+      () => this.#show(),
+      () => this.#loadBelow(),
     );
   }
 
@@ -171,10 +175,10 @@ class SessionPage {
     try {
       if (message.kind === "again") {
         await awake(server);
+        return await this.#filling.again();
       }
-      if (message.kind === "ready" || message.kind === "again") {
-        this.#show(); // what is known; a page that is hidden is thrown away
-        return await this.#loads.run();
+      if (message.kind === "ready") {
+        return await this.#filling.ready();
       }
       const session = this.#session;
       if (session === null) {
@@ -204,37 +208,42 @@ class SessionPage {
     }
   }
 
-  async #load(): Promise<void> {
+  async #load(): Promise<boolean> {
     try {
       await answering(this.#app.server);
       this.#view = await this.#askView();
-      this.#show();
-      void this.#loadsBelow.run();
+      return true;
     } catch (error) {
       this.page.complain(errorText(error), true);
+      return false;
     }
   }
 
-  /** The picture comes first: the rest takes longer, and each part is shown as it comes. */
+  /** Ask for what stands below the picture, as long as it is in sight; show each part as it comes. */
   async #loadBelow(): Promise<void> {
     const { server } = this.#app;
     const sessionId = this.#sessionId;
+    this.#askingBelow = new vscode.CancellationTokenSource();
+    const { token } = this.#askingBelow;
     const part = async <K extends keyof Below>(name: K, asked: Promise<Below[K]>) => {
       const found = await asked; // the others may come meanwhile
       this.#below = { ...this.#below, [name]: found };
       this.#show();
     };
     const isCompacted = this.#session?.compactions !== 0;
-    const ask = async () => (await server.request(LossesRequest, { sessionId })).items;
+    const whole = { sessionId, turnId: null, tokens: null };
+    const ask = async () => (await server.request(LossesRequest, { sessionId }, token)).items;
     const tree = async () => lineagePicture(await server.request(LineageRequest, { sessionId }));
     try {
       await Promise.all([
         part("lineage", tree()),
         part("losses", isCompacted ? ask() : Promise.resolve(null)),
-        part("digest", server.request(DigestRequest, { sessionId, turnId: null, tokens: null })),
+        part("digest", server.request(DigestRequest, whole, token)),
       ]);
     } catch (error) {
-      this.page.complain(errorText(error), true);
+      if (!token.isCancellationRequested) {
+        this.page.complain(errorText(error), true);
+      }
     }
   }
 

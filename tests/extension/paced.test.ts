@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { OneAtATime } from "../../extension/src/model/paced.ts";
+import { OneAtATime, PictureFirst } from "../../extension/src/model/paced.ts";
 
 test("what is asked for many times during the work is done once more, and after a pause", async () => {
   const done: string[] = [];
@@ -37,4 +37,68 @@ test("work that failed can be done again", async () => {
   await one.run();
 
   assert.equal(times, 2);
+});
+
+/** A page, what happens to it in order, and the answer to whoever asks for its picture. */
+function filled() {
+  const done: string[] = [];
+  let answer = (_isThere: boolean) => {};
+  const ask = () => {
+    done.push("ask");
+    return new Promise<boolean>((resolve) => {
+      answer = resolve;
+    });
+  };
+  const rest = async () => {
+    done.push("rest");
+  };
+  const filling = new PictureFirst(ask, () => done.push("show"), rest);
+  const answered = async (isThere: boolean) => {
+    answer(isThere);
+    await turn();
+  };
+  return { done, filling, answered };
+}
+
+for (const isReadyFirst of [true, false]) {
+  const which = isReadyFirst ? "page" : "picture";
+  test(`the picture is asked for at once, and the rest when it is shown: the ${which} comes first`, async () => {
+    const { done, filling, answered } = filled();
+    const steps = [() => filling.ready(), () => answered(true)];
+
+    for (const step of isReadyFirst ? steps : steps.reverse()) {
+      assert.deepEqual(done, ["ask"]);
+      await step();
+    }
+
+    assert.deepEqual(done, ["ask", "show", "rest"]);
+  });
+}
+
+test("a page that comes back is shown what is known, and then what is new", async () => {
+  const { done, filling, answered } = filled();
+  await answered(true);
+  await filling.ready();
+  done.length = 0;
+
+  void filling.ready();
+  await turn();
+  assert.deepEqual(done, ["show", "rest", "ask"]);
+  await answered(true);
+
+  assert.deepEqual(done, ["show", "rest", "ask", "show", "rest"]);
+  void filling.again();
+  await answered(false); // a complaint stays
+  assert.deepEqual(done.slice(5), ["ask"]);
+});
+
+test("a picture that did not come is asked for again by the page, and before it comes no rest", async () => {
+  const { done, filling, answered } = filled();
+  await answered(false);
+
+  void filling.ready();
+  await turn();
+  await answered(true);
+
+  assert.deepEqual(done, ["ask", "ask", "show", "rest"]);
 });

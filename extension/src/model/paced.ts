@@ -17,6 +17,10 @@ export class OneAtATime {
     this.#pause = pause;
   }
 
+  get isBusy(): boolean {
+    return this.#isBusy;
+  }
+
   /** Do it, or once more; back when nothing is left to do, or at once where it is under way. */
   async run(): Promise<void> {
     this.#again = true;
@@ -35,6 +39,56 @@ export class OneAtATime {
       }
     } finally {
       this.#isBusy = false;
+    }
+  }
+}
+
+/**
+ * Fills a page in two steps.  The picture is asked for while the page itself is still being made, and
+ * shown when both are there; only then the rest is asked for, which takes longer.
+ */
+export class PictureFirst {
+  readonly #picture: OneAtATime;
+  readonly #rest: OneAtATime;
+  readonly #show: () => void;
+  #isReady = false;
+  #isKnown = false;
+
+  /** `ask` returns whether the picture is there to be shown; if not, it has complained. */
+  constructor(ask: () => Promise<boolean>, show: () => void, rest: () => Promise<void>) {
+    this.#show = show;
+    this.#rest = new OneAtATime(rest);
+    this.#picture = new OneAtATime(
+      async () => {
+        if (await ask()) {
+          this.#isKnown = true;
+          this.#present();
+        }
+      },
+      async () => {}, // whoever asks again has paused before
+    );
+    void this.#picture.run();
+  }
+
+  /** The page takes what it is shown: for the first time, or again after it was thrown away. */
+  async ready(): Promise<void> {
+    const isFirst = !this.#isReady;
+    this.#isReady = true;
+    this.#present();
+    if (!(isFirst && (this.#isKnown || this.#picture.isBusy))) {
+      await this.#picture.run();
+    }
+  }
+
+  /** Ask for all of it once more. */
+  again(): Promise<void> {
+    return this.#picture.run();
+  }
+
+  #present(): void {
+    if (this.#isReady && this.#isKnown) {
+      this.#show();
+      void this.#rest.run();
     }
   }
 }
