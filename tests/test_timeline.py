@@ -11,6 +11,8 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints.core.history.items import user_message
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.lineages import lineage
 from codex_checkpoints.service.timelines import SessionTimeline, timeline
 from homes import Home, more, thread
 from reading import reads
@@ -175,6 +177,27 @@ def test_another_process_only_reads_what_was_added_to_a_large_session(
 
         assert sum(counted) <= added + 10_000
     assert found == anew(home)
+
+
+def test_windows_and_lineage_are_read_in_the_timeline_where_that_is_kept(
+    home: Home, large: Path, monkeypatch: pytest.MonkeyPatch
+):
+    ids = [thread(1), home.json("compact", thread(1), "--force")["sessionId"], thread(3)]
+    base = r.based_on(thread(1), large.read_bytes().count(b"\n"), 0)
+    own = r.turn(r.user("Go on"), r.compacted("n", [user_message(["Go on"])]), name="own")
+    home.put(r.rollout(r.session(thread=thread(3), history_base=base), own), 3)
+    with home.house() as house:
+        histories = Histories(house.sessions)
+        before = [histories.windows(each) for each in ids]
+        tree = lineage(house.sessions, thread(1))
+        for each in ids:
+            timeline(house.sessions, each)
+        counted = reads(monkeypatch)
+
+        assert [histories.windows(each) for each in ids] == before
+        assert lineage(house.sessions, thread(1)) == tree
+        assert sum(counted) <= 20_000
+    assert [len(each) for each in before] == [2, 2, 3]
 
 
 def reverted(_home: Home, path: Path) -> None:

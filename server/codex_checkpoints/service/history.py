@@ -16,6 +16,7 @@ from typing import Protocol
 
 from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction import offering
 from codex_checkpoints.core.compaction.installed import Retracing
 from codex_checkpoints.core.compaction.kinds import Past
@@ -34,10 +35,12 @@ from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.items import HistoryBase
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.core.rollout.reader import Place, Reader
+from codex_checkpoints.core.timeline import Timeline
 from codex_checkpoints.service.kept import Opened
 from codex_checkpoints.service.reading.session_file import (
     ByteSink,
     Fingerprint,
+    Followed,
     Locate,
     bases_below,
     find_turn,
@@ -117,10 +120,15 @@ class Histories:
     def windows(self, session: str) -> tuple[Window, ...]:
         """Return the windows that still count, the first one first, ours as recorded (WIN-12)."""
         row = self._sessions.find(session)
-        surveyed = self._survey(row)
-        made, shift = ours(self._sessions, row), self._shift(row, surveyed.parts[0])
-        found = windows_of(surveyed.outline, surveyed.choice)
-        windows = (evolve(each, opened_seq=each.opened_seq + shift) for each in found)
+        catalogue, made = self._sessions.catalogue, ours(self._sessions, row)
+        known = catalogue.known(row, TIMELINE) if row.path in catalogue.rows() else None
+        if known is None:
+            surveyed = self._survey(row)
+            shift = self._shift(row, surveyed.parts[0])
+            found = windows_of(surveyed.outline, surveyed.choice)
+            windows = tuple(evolve(each, opened_seq=each.opened_seq + shift) for each in found)
+        else:
+            windows = timeline_in(known.now()).windows()
         return tuple(
             each if (opened := made.get(each.window_id)) is None else _with_record(opened, each)
             for each in windows
@@ -226,6 +234,28 @@ class Histories:
             return read_parts(self._reader, taker, parts, start, row.path)
         except UnreadableSource as error:
             raise unreadable(row.path, str(error)) from error
+
+
+def timeline_in(replay: Replay) -> Timeline:
+    """Return the timeline that follows a replay."""
+    return next(fold for fold in replay.folds if isinstance(fold, Timeline))
+
+
+def _new_timeline() -> Replay:
+    return Timeline(Replay()).replay
+
+
+def _save_timeline(replay: Replay) -> object | None:
+    return timeline_in(replay).save()
+
+
+def _load_timeline(value: object) -> Replay | None:
+    found = Timeline.load(value)
+    return None if found is None else found.replay
+
+
+TIMELINE = Followed("timeline", _new_timeline, _save_timeline, _load_timeline)
+"""What a timeline is made of."""
 
 
 def _surveyed(outline: Outline, parts: tuple[ChainPart, ...]) -> Surveyed:

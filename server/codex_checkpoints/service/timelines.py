@@ -18,9 +18,10 @@ from codex_checkpoints.core.rollout.items import outcome_in
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.core.timeline import Timeline, TimelineTurn, merged
 from codex_checkpoints.service.digests import Digests
+from codex_checkpoints.service.history import TIMELINE, timeline_in
 from codex_checkpoints.service.lineages import leaving
 from codex_checkpoints.service.reading.catalogue import utc
-from codex_checkpoints.service.reading.session_file import Followed, end_of, find_turn
+from codex_checkpoints.service.reading.session_file import end_of, find_turn
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import durable
@@ -76,27 +77,7 @@ def timeline(sessions: Sessions, session: str) -> SessionTimeline:
 
 def _read(sessions: Sessions, row: Row) -> Timeline:
     """Return the timeline of a session as it is now; one that was read before is only read on."""
-    return _of(sessions.catalogue.follow(row, _TIMELINE).now())
-
-
-def _of(replay: Replay) -> Timeline:
-    return next(fold for fold in replay.folds if isinstance(fold, Timeline))
-
-
-def _new() -> Replay:
-    return Timeline(Replay()).replay
-
-
-def _save(replay: Replay) -> object | None:
-    return _of(replay).save()
-
-
-def _load(value: object) -> Replay | None:
-    found = Timeline.load(value)
-    return None if found is None else found.replay
-
-
-_TIMELINE = Followed("timeline", _new, _save, _load)
+    return timeline_in(sessions.catalogue.follow(row, TIMELINE).now())
 
 
 def _events(sessions: Sessions, row: Row, found: Timeline) -> Iterator[TimelineEvent]:

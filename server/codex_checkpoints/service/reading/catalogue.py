@@ -405,13 +405,22 @@ class Catalogue:
 
     def follow(self, row: Row, by: Followed) -> SessionFile:
         """Return the session as it is now, read by another fold, which only reads on; as `open`."""
+        session = self.known(row, by)
+        if session is None:
+            with reading_file(row.path):
+                session = self._opened(row.path, None, by)
+            self._others[by.fold].keep(session)
+        return session
+
+    def known(self, row: Row, by: Followed) -> SessionFile | None:
+        """Return the session as `follow` does, None where it would be read from its beginning."""
         readers = self._others.get(by.fold)
         if readers is None:
             readers = self._others[by.fold] = Readers(self.store, self.reader, self.seeds, by, _FEW)
         session = readers.take(row.path) or readers.resume(row.path)
         with reading_file(row.path):
             if session is None or not session.moves_on():
-                session = self._opened(row.path, None, by)
+                return None
         readers.keep(session)
         return session
 
