@@ -34,12 +34,41 @@ def test_a_timeline_has_each_key_of_the_protocol(home: Home):
     assert list(found) == ["turns", "events", "merged"]
     assert list(found["turns"][0]) == [
         *("turn", "turnId", "seq", "startedAt", "endedAt", "outcome", "contextTokens"),
-        *("window", "calls", "filesChanged", "checksFailed"),
+        *("mostTokens", "window", "calls", "filesChanged", "checksFailed"),
     ]
     assert [list(event) for event in found["events"]] == [["kind", "turn", "seq", "at", "id"]]
     assert [row["contextTokens"] for row in found["turns"]] == [100_000, None, 30_000]
     assert [(each["kind"], each["turn"]) for each in found["events"]] == [("compaction", 2)]
     assert found["merged"] == 1
+
+
+def test_the_most_in_use_counts_what_was_in_use_before_a_compaction_in_the_same_turn(home: Home):
+    steps = r.turn(r.user("Go on"), r.shell("ls"), r.tokens(200_000), SUMMARY, r.tokens(9_000))
+    home.put(r.rollout(r.session(), *WORK[:1], steps))
+
+    rows = home.json("timeline", thread(1))["turns"]
+    lines = home.run("timeline", thread(1)).stdout.decode().split("\n")
+
+    assert [(row["contextTokens"], row["mostTokens"]) for row in rows] == [
+        (100_000, 100_000),
+        (9_000, 200_000),
+    ]
+    assert lines[:2] == ["▃▆", "context, at most 200,000 of 258,400 tokens"]
+
+
+def test_the_lines_name_requests_labels_and_titles_instead_of_ids(home: Home):
+    home.put(r.rollout(r.session(), *WORK, r.turn(r.user("Stop it"), r.aborted())))
+    marker = home.json("mark", thread(1), "--turn", "1", "--label", "before it")["checkpointId"]
+    branch = home.json("restore", thread(1), marker, "--mode", "soft")["sessionId"]
+
+    text = home.run("timeline", thread(1)).stdout.decode()
+
+    ends = ["Fix <the> login", "marker  before it", "branch  before it: Fix <the> login"]
+    ends += ["Again", "compaction", "And now", "aborted: Stop it"]
+    shown = zip(text.splitlines()[4:], ends, strict=True)
+    assert [line for line, end in shown if not line.endswith(f"  {end}")] == []
+    assert marker not in text
+    assert branch not in text
 
 
 def test_markers_and_branches_stand_at_their_turn(home: Home):

@@ -529,9 +529,9 @@ export interface LossList {
  *
  * Number, id, `seq` and start are those of the first one; end, outcome, tokens and window are as
  * of the last one.  `seq` is that of its first record.  `endedAt` is null while the turn is open.
- * `contextTokens` is the last report of the context in use that can be true.  `filesChanged`
- * counts different files of a turn; `checksFailed` the commands that failed, without those that
- * only look at something.
+ * `contextTokens` is the last report of the context in use that can be true, `mostTokens` the
+ * largest, which is more where it was compacted meanwhile.  `filesChanged` counts different files
+ * of a turn; `checksFailed` the commands that failed, without those that only look at something.
  */
 export interface TimelineTurn {
   readonly turn: number;
@@ -541,6 +541,7 @@ export interface TimelineTurn {
   readonly endedAt: string | null;
   readonly outcome: string;
   readonly contextTokens: number | null;
+  readonly mostTokens: number | null;
   readonly window: number;
   readonly calls: number;
   readonly filesChanged: number;

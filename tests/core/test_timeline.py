@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rollouts as r
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.timeline import Timeline, TimelineTurn, merged
+from codex_checkpoints.core.timeline import SAVED, Timeline, TimelineTurn, merged
 from generated import damaged, sessions
 from reading import read_with
 
@@ -140,7 +140,7 @@ def test_what_is_no_saved_timeline_is_none(saved: object):
 
 def test_a_timeline_of_another_version_is_none():
     data = orjson.dumps(timeline(r.rollout(r.session(), r.turn(r.user("a")))).save())
-    older = data.replace(b'"version":1', b'"version":0', 1)
+    older = data.replace(f'"version":{SAVED}'.encode(), b'"version":0', 1)
 
     assert older != data
     assert Timeline.load(orjson.loads(data)) is not None
@@ -157,7 +157,7 @@ def test_a_saved_timeline_has_no_words_of_the_session():
 @given(st.integers(0, 300), st.integers(1, 40))
 def test_merged_rows_stand_for_all_turns_in_order_and_are_no_more_than_asked(count: int, most: int):
     rows = [
-        TimelineTurn(n, f"t{n}", n, None, None, "answered", n if n % 3 else None, 0, 1, 2, n % 2)
+        TimelineTurn(n, f"t{n}", n, None, None, "answered", n if n % 3 else None, n, 0, 1, 2, n % 2)
         for n in range(1, count + 1)
     ]
 

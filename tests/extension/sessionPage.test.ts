@@ -25,7 +25,7 @@ function row(turn: number, more: Partial<TimelineTurn> = {}): TimelineTurn {
   const times = { startedAt: "2026-11-20T10:00:00.000Z", endedAt: null };
   const counts = { calls: 1, filesChanged: 0, checksFailed: 0 };
   const known = { turn, turnId: `t${turn}`, seq: turn * 10, outcome: "answered", window: 0 };
-  return { ...known, ...times, ...counts, contextTokens: null, ...more };
+  return { ...known, ...times, ...counts, contextTokens: null, mostTokens: null, ...more };
 }
 
 function turn(number: number): TurnEntry {

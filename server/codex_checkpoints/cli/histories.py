@@ -143,20 +143,29 @@ def _changes(options: argparse.Namespace, services: Terminal) -> int:
 
 def _timeline(options: argparse.Namespace, services: Terminal) -> int:
     from codex_checkpoints.core.checkpoint.text import redact
-    from codex_checkpoints.presentation.timelines import timeline_lines, timeline_svg
+    from codex_checkpoints.presentation.timelines import Names, timeline_lines, timeline_svg
     from codex_checkpoints.service.timelines import write_picture
 
     record = ask(options, services, "histories.timeline")
     sessions = services.sessions
     row = sessions.find(options.session_id)
-    window = sessions.detail(options.session_id).summary.context_window
+    detail = sessions.detail(options.session_id)
+    window = detail.summary.context_window
     if options.svg is not None:
         title = sessions.title(row) or row.session_id
         write_picture(options.svg, timeline_svg(record, redact(title), window))
         output.say(f"wrote {options.svg}")
         if not options.json:
             return DONE
-    return report(options, record, timeline_lines(record, screen(options), window))
+    if options.json:
+        return report(options, record, ())
+    marks = ask(options, services, "marking.marks").items
+    others = {each.checkpoint_id: each.label for each in marks}
+    branches = ask(options, services, "restores.around").items
+    others |= {each.session_id: each.title or each.session_id for each in branches}
+    requests = {turn.number: redact(turn.task or "") for turn in detail.turns}
+    names = Names(requests, {name: redact(words) for name, words in others.items()})
+    return report(options, record, timeline_lines(record, screen(options), window, names))
 
 
 def _wrong_diff(options: argparse.Namespace) -> str | None:

@@ -30,7 +30,7 @@ from codex_checkpoints.values import Factory, define, evolve, frozen
 MOST_ROWS = 400
 """With more turns a row stands for several."""
 
-SAVED = 1
+SAVED = 2
 """The version of what `Timeline.save` returns."""
 
 _CALLS: Final = frozenset(
@@ -51,9 +51,9 @@ class TimelineTurn:
 
     Number, id, `seq` and start are those of the first one; end, outcome, tokens and window are as
     of the last one.  `seq` is that of its first record.  `endedAt` is null while the turn is open.
-    `contextTokens` is the last report of the context in use that can be true.  `filesChanged`
-    counts different files of a turn; `checksFailed` the commands that failed, without those that
-    only look at something.
+    `contextTokens` is the last report of the context in use that can be true, `mostTokens` the
+    largest, which is more where it was compacted meanwhile.  `filesChanged` counts different files
+    of a turn; `checksFailed` the commands that failed, without those that only look at something.
     """
 
     turn: int
@@ -63,6 +63,7 @@ class TimelineTurn:
     ended_at: str | None
     outcome: Ended
     context_tokens: int | None
+    most_tokens: int | None
     window: int
     calls: int
     files_changed: int
@@ -72,6 +73,7 @@ class TimelineTurn:
 @define
 class _Tally:
     tokens: int | None = None
+    most: int | None = None
     newest: str | None = None
     calls: int = 0
     files: dict[str, None] = Factory(dict[str, None])
@@ -163,7 +165,7 @@ class Timeline(Fold):
             tally.calls += line.tag in _CALLS
             used = self.replay.reducer.item
             if isinstance(used, Tokens) and not used.is_impossible:
-                tally.tokens = used.total
+                tally.tokens, tally.most = used.total, max(tally.most or 0, used.total)
         for each in observed:
             self._observe(each)
 
@@ -187,6 +189,7 @@ class Timeline(Fold):
                     None if outcome == "open" else tally.newest,
                     outcome,
                     tally.tokens,
+                    tally.most,
                     window,
                     tally.calls,
                     len(tally.files),
@@ -241,6 +244,7 @@ def _joined(rows: Sequence[TimelineTurn]) -> TimelineTurn:
         ended_at=last.ended_at,
         outcome=last.outcome,
         context_tokens=next(used, None),
+        most_tokens=max((row.most_tokens for row in rows if row.most_tokens), default=None),
         window=last.window,
         calls=sum(row.calls for row in rows),
         files_changed=sum(row.files_changed for row in rows),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
 from codex_checkpoints.presentation.terminal import AMBER, DIM, RED, Screen, plain
+from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.operations import histories
@@ -18,8 +19,16 @@ _COLUMNS = 100
 _TINTS: Final = {"failed": RED, "aborted": AMBER, "open": AMBER}
 
 
+@frozen
+class Names:
+    """What rows and events are called: requests by turn, markers and sessions by id."""
+
+    requests: Mapping[int, str] = {}
+    others: Mapping[str, str] = {}
+
+
 def timeline_lines(
-    timeline: histories.SessionTimeline, screen: Screen, window: int | None
+    timeline: histories.SessionTimeline, screen: Screen, window: int | None, names: Names
 ) -> list[str]:
     """Return the use of the context as a line of bars, then a line for each turn and event.
 
@@ -31,7 +40,7 @@ def timeline_lines(
     most, full = _scale(timeline, window)
     room = f" of {window:,}" if window else ""
     about = f"context, at most {most:,}{room} tokens"
-    values: Sequence[int | None] = [row.context_tokens for row in rows]
+    values: Sequence[int | None] = [row.most_tokens for row in rows]
     if not most:
         full = max(1, *(row.calls for row in rows))
         about = f"calls of tools, at most {full:,} a row; the file reports no tokens"
@@ -40,14 +49,14 @@ def timeline_lines(
     lines = [bars, screen.tinted(DIM, screen.cut(about)), ""]
     if timeline.merged > 1:
         lines += [f"One row stands for {timeline.merged} turns.", ""]
-    head = _line(screen, ("turn", "began", "context", "calls", "files", "failed", "ended"))
+    head = _line(screen, ("turn", "began", "context", "calls", "files", "failed", "request"))
     lines.append(screen.tinted(DIM, head))
     waiting = list(timeline.events)
     for at, row in enumerate(rows):
         following = rows[at + 1].turn if at + 1 < len(rows) else None
-        lines.append(_row(row, timeline.merged, following, screen))
+        lines.append(_row(row, timeline.merged, following, screen, names))
         while waiting and (following is None or (waiting[0].turn or 0) < following):
-            lines.append(screen.tinted(DIM, _event(waiting.pop(0), screen)))
+            lines.append(screen.tinted(DIM, _event(waiting.pop(0), screen, names)))
     return lines
 
 
@@ -56,7 +65,7 @@ def _scale(timeline: histories.SessionTimeline, window: int | None) -> tuple[int
 
     That is the window, or a tenth of it while no more was ever in use.
     """
-    most = max((row.context_tokens or 0 for row in timeline.turns), default=0)
+    most = max((row.most_tokens or 0 for row in timeline.turns), default=0)
     tenth = -(-(window or 0) // 10)
     return most, max(most, 1, tenth if most <= tenth else window or 0)
 
@@ -70,30 +79,41 @@ def _bars(values: Sequence[int | None], full: int, columns: int) -> str:
     return "".join("·" if top is None else _BARS[min(top * last // full, last)] for top in tops)
 
 
-def _row(row: histories.TimelineTurn, merged: int, following: int | None, screen: Screen) -> str:
+def _row(
+    row: histories.TimelineTurn, merged: int, following: int | None, screen: Screen, names: Names
+) -> str:
     to = row.turn + merged - 1 if following is None else following - 1
     turns = str(row.turn) if merged == 1 else f"{row.turn}-{to}"
     used = "-" if row.context_tokens is None else f"{row.context_tokens:,}"
     counts = (str(row.calls), str(row.files_changed), str(row.checks_failed or "-"))
-    line = _line(screen, (turns, screen.moment(row.started_at), used, *counts, row.outcome))
+    ended = "" if row.outcome == "answered" else f"{row.outcome}: "
+    request = f"{ended}{names.requests.get(row.turn, '')}"
+    line = _line(screen, (turns, _minute(row.started_at, screen), used, *counts, request))
     tint = _TINTS.get(row.outcome)
     return line if tint is None else screen.tinted(tint, line)
 
 
-def _event(event: histories.TimelineEvent, screen: Screen) -> str:
-    name = f"{event.kind}  {event.id or '-'}"
-    return _line(screen, ("", screen.moment(event.at), name))
+def _event(event: histories.TimelineEvent, screen: Screen, names: Names) -> str:
+    name = names.others.get(event.id or "", "")
+    return _line(screen, ("", _minute(event.at, screen), f"{event.kind}  {name}".rstrip()))
+
+
+def _minute(stamp: str | None, screen: Screen) -> str:
+    """Return a time, on a terminal to the minute and without its year."""
+    if stamp is None or screen.width is None:
+        return screen.moment(stamp)
+    return stamp[5:16].replace("T", " ")
 
 
 def _line(screen: Screen, cells: Sequence[str]) -> str:
     """Return the cells of a row in their columns, cut to the terminal."""
-    wide = 24 if screen.width is None else 20
-    widths = (9, -wide, 9, 5, 5, 6, 0)
+    wide = 24 if screen.width is None else 11
+    widths = (7, -wide, 9, 5, 5, 6, 0)
     placed = zip(cells, widths, strict=False)
     texts = (
         plain(cell).rjust(size) if size > 0 else plain(cell).ljust(-size) for cell, size in placed
     )
-    return screen.cut("  ".join(texts))
+    return screen.cut("  ".join(texts).rstrip())
 
 
 # --- the picture ---------------------------------------------------------------------------------

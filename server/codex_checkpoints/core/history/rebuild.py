@@ -409,7 +409,10 @@ def windows_of(outline: Outline, choice: Choice) -> tuple[Window, ...]:
         before, opening = windows[-1], outline.openings[compaction.index]
         following = before.number + 1
         number = following if compaction.number is None else compaction.number
-        after = None if compaction.size is None else compaction.size + outline.instructions
+        after = opening.after
+        if after is None and opening.before is None and compaction.size is not None:
+            # Beside a report the estimate of the history alone would lack what stands beside it.
+            after = compaction.size + outline.instructions
         windows.append(
             Window(
                 number=number,
@@ -421,7 +424,7 @@ def windows_of(outline: Outline, choice: Choice) -> tuple[Window, ...]:
                 trigger=opening.trigger,
                 strategy=compaction.strategy,
                 tokens_before=opening.before,
-                tokens_after=after if opening.after is None else opening.after,
+                tokens_after=after,
             )
         )
     return tuple(windows)
