@@ -143,7 +143,7 @@ def _changes(options: argparse.Namespace, services: Terminal) -> int:
 
 def _timeline(options: argparse.Namespace, services: Terminal) -> int:
     from codex_checkpoints.core.checkpoint.text import redact
-    from codex_checkpoints.presentation.timelines import Names, timeline_lines, timeline_svg
+    from codex_checkpoints.presentation.timelines import timeline_lines, timeline_svg
     from codex_checkpoints.service.timelines import write_picture
 
     record = ask(options, services, "histories.timeline")
@@ -160,11 +160,11 @@ def _timeline(options: argparse.Namespace, services: Terminal) -> int:
     if options.json:
         return report(options, record, ())
     marks = ask(options, services, "marking.marks").items
-    others = {each.checkpoint_id: each.label for each in marks}
     branches = ask(options, services, "restores.around").items
-    others |= {each.session_id: each.title or each.session_id for each in branches}
-    requests = {turn.number: redact(turn.task or "") for turn in detail.turns}
-    names = Names(requests, {name: redact(words) for name, words in others.items()})
+    named = {turn.turn_id: turn.task for turn in detail.turns}
+    named |= {each.checkpoint_id: each.label for each in marks}
+    named |= {each.session_id: each.title or each.session_id for each in branches}
+    names = {each: redact(words or "") for each, words in named.items()}
     return report(options, record, timeline_lines(record, screen(options), window, names))
 
 

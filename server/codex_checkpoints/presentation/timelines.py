@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
 from codex_checkpoints.presentation.terminal import AMBER, DIM, RED, Screen, plain
-from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.operations import histories
@@ -19,20 +18,16 @@ _COLUMNS = 100
 _TINTS: Final = {"failed": RED, "aborted": AMBER, "open": AMBER}
 
 
-@frozen
-class Names:
-    """What rows and events are called: requests by turn, markers and sessions by id."""
-
-    requests: Mapping[int, str] = {}
-    others: Mapping[str, str] = {}
-
-
 def timeline_lines(
-    timeline: histories.SessionTimeline, screen: Screen, window: int | None, names: Names
+    timeline: histories.SessionTimeline,
+    screen: Screen,
+    window: int | None,
+    names: Mapping[str, str],
 ) -> list[str]:
     """Return the use of the context as a line of bars, then a line for each turn and event.
 
-    `window` is the size of the context window in tokens, None where it is unknown.
+    `window` is the size of the context window in tokens, None where it is unknown; `names` are
+    requests by the id of their turn, labels of markers and titles of sessions.
     """
     rows = timeline.turns
     if not rows:
@@ -80,21 +75,25 @@ def _bars(values: Sequence[int | None], full: int, columns: int) -> str:
 
 
 def _row(
-    row: histories.TimelineTurn, merged: int, following: int | None, screen: Screen, names: Names
+    row: histories.TimelineTurn,
+    merged: int,
+    following: int | None,
+    screen: Screen,
+    names: Mapping[str, str],
 ) -> str:
     to = row.turn + merged - 1 if following is None else following - 1
     turns = str(row.turn) if merged == 1 else f"{row.turn}-{to}"
     used = "-" if row.context_tokens is None else f"{row.context_tokens:,}"
     counts = (str(row.calls), str(row.files_changed), str(row.checks_failed or "-"))
     ended = "" if row.outcome == "answered" else f"{row.outcome}: "
-    request = f"{ended}{names.requests.get(row.turn, '')}"
+    request = f"{ended}{names.get(row.turn_id, '')}"
     line = _line(screen, (turns, _minute(row.started_at, screen), used, *counts, request))
     tint = _TINTS.get(row.outcome)
     return line if tint is None else screen.tinted(tint, line)
 
 
-def _event(event: histories.TimelineEvent, screen: Screen, names: Names) -> str:
-    name = names.others.get(event.id or "", "")
+def _event(event: histories.TimelineEvent, screen: Screen, names: Mapping[str, str]) -> str:
+    name = names.get(event.id or "", "")
     return _line(screen, ("", _minute(event.at, screen), f"{event.kind}  {name}".rstrip()))
 
 
