@@ -450,8 +450,8 @@ def test_a_refusal_is_exit_code_1_in_json_and_in_words(
 
     done = here(*arguments)
     assert (done.returncode, done.stdout) == (1, b"")
-    sentence, way_out = f"{code}: {told['message']}", _WAYS_OUT.get(code)
-    assert said(done) == (f"{sentence}. {way_out}\n" if way_out else f"{sentence}\n")
+    sentence, way_out = told["message"], _WAYS_OUT.get(code)
+    assert said(done) == f"{sentence}{f'. {way_out}' if way_out else ''} [{code}]\n"
 
 
 def test_a_file_that_is_no_session_is_answered_and_said_to_be_none(
@@ -1017,7 +1017,7 @@ def shell_run(home: Home, script: str) -> subprocess.CompletedProcess[bytes]:
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="a line of bash")
 
 
-GOOD, FULL = (0, ""), (1, "storage_error: No space left on device\n")
+GOOD, FULL = (0, ""), (1, "No space left on device [storage_error]\n")
 OURS = "exit ${PIPESTATUS[0]}"
 STREAMS = [
     (f"set -o pipefail; $CC sessions --json | head -n 1; {OURS}", b"[\n", GOOD),
@@ -1330,7 +1330,7 @@ def test_only_a_question_that_is_answered_with_yes_lets_it_write(home: Home, ans
         finally:
             process.kill()
 
-    refused = (1, b"cancelled: nothing was written\n")
+    refused = (1, b"nothing was written [cancelled]\n")
     expected = {"Ctrl+C": (130, b""), "y\n": (0, b"")}.get(answer, refused)
     assert b"+[mcp_servers.codex-checkpoints]" in printed
     assert (process.returncode, errors) == expected

@@ -344,7 +344,7 @@ def test_a_folder_is_said_to_be_one_and_not_that_it_may_be_replaced(
     done = two.there.run("export", thread(1), str(named), *how)
 
     assert (done.returncode, done.stdout) == (1, b"")
-    assert done.stderr.decode().startswith(f"conflict: {named} is a folder. Name the file")
+    assert done.stderr.decode().startswith(f"{named} is a folder. Name the file")
     assert "--force" not in done.stderr.decode()
     assert list(folder.iterdir()) == []
     assert [path.name for path in two.file.parent.glob(".*")] == []

@@ -710,7 +710,7 @@ def test_a_restore_of_a_turn_that_is_gone_names_its_marker_by_its_whole_id(home:
 
     done = home.run("restore", thread(1)[:-1], marker[:-1], "--mode", "hard")
 
-    assert done.stderr.startswith(b"unknown_turn")
+    assert done.stderr.endswith(b" [unknown_turn]\n")
     assert whose(home) == failed(thread(1), marker)
 
 

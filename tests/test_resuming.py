@@ -523,7 +523,7 @@ def test_without_codex_nothing_is_begun(due: Home):
     done, _ = on_a_terminal(due, "resume", thread(1), env={"PATH": str(due.user)})
 
     assert done.returncode == 1
-    assert done.stderr.startswith(b"codex_not_found")
+    assert done.stderr.endswith(b" [codex_not_found]\n")
     assert rollouts_of(due) == before
 
 

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         # A full disk behind `>`, a port that is taken.
         output.discard()
-        output.say(f"storage_error: {error.strerror or error}")
+        output.say(f"{error.strerror or error} [storage_error]")
         return REFUSED
     except Exception as error:  # noqa: BLE001 - a traceback would end with what may be a prompt
         return _failed(error, as_json=getattr(options, "json", False))

@@ -89,7 +89,7 @@ def say(sentence: str) -> None:
 
 
 def refused(refusal: Refusal, *, as_json: bool) -> None:
-    """Report a refusal: as JSON on stdout, else in one line on stderr."""
+    """Report a refusal: as JSON on stdout, else in one line on stderr, its code at the end."""
     if as_json:
         facts = dict(refusal.facts)
         error = {"code": refusal.code, "message": refusal.message, "facts": facts}
@@ -99,7 +99,7 @@ def refused(refusal: Refusal, *, as_json: bool) -> None:
         if refusal.facts.get("canForce"):
             hints.append("With --force it is done all the same.")
         hint = " ".join(str(each) for each in hints if each)
-        say(f"{refusal.code}: {refusal.message}" + (f". {hint}" if hint else ""))
+        say(f"{refusal.message}{f'. {hint}' if hint else ''} [{refusal.code}]")
 
 
 def failed(error: Exception, *, as_json: bool) -> None:
