@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import islice
 
-from codex_checkpoints.core.checkpoint.records import FOLDER, MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.records import FOLDER, MAX_VALUE_CHARS, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.checkpoint.text import value
@@ -34,6 +34,12 @@ from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.digest.searching import Needle, with_lines
 from codex_checkpoints.core.rollout.reader import is_whole
 from codex_checkpoints.service.kept import RestoreRecords, storing_compaction
+from codex_checkpoints.service.reading.kept_answers import (
+    DIGEST_RULES,
+    DIGESTS,
+    keeps_digests,
+    kept_or_made,
+)
 from codex_checkpoints.service.reading.session_file import (
     NOWHERE,
     SessionFile,
@@ -176,8 +182,35 @@ class Digests:
             until = end_of(find_turn(replay, turn, row.session_id), replay.state.turns.turns)
         setting = self._sessions.settings.at(row.cwd).digest_tokens
         budget = checked_budget(tokens, default_budget(setting, row.context_window))
-        gathered = self.gathered(row, until) if budget else Gathered()
-        return digest_v1(gathered, self.terms(row, budget))
+        terms = self.terms(row, budget)
+        if until is not None or not budget:
+            return digest_v1(self.gathered(row, until) if budget else Gathered(), terms)
+
+        def make() -> tuple[Digest, Collection[str]]:
+            replay, gathered = self._gathered(row)
+            whole = self.as_of_now(row, opened, replay, gathered)
+            return digest_v1(whole, terms), gathered.targets
+
+        catalogue = self._sessions.catalogue
+        if not keeps_digests(catalogue, self._sessions.settings):
+            return make()[0]
+        made_of = partial(self._made_of, row, opened, terms)
+        return kept_or_made(catalogue, row, opened, DIGESTS[1], Digest, made_of, make)
+
+    def _made_of(
+        self, row: Row, opened: SessionFile, terms: DigestTerms, targets: Collection[str]
+    ) -> object:
+        """Return what the digest of a session as of now depends on beside its file."""
+        projections, now = self._sessions.projections, opened.now()
+        return (
+            DIGEST_RULES,
+            terms.budget,
+            terms.ignore,
+            to_bytes(projections.current(opened)).decode(),
+            sorted(self._drifted(opened, now)),
+            sorted(self._folders(now, targets)),
+            self._sessions.records.look(row.session_id, MARKERS),
+        )
 
     def injected(self, row: Row, setting: int, beside: Collection[str] = ()) -> str:
         """Return the digest of a session for a hook, which Codex waits for.
@@ -262,6 +295,17 @@ class Digests:
         `until` is the position of the last line to read; `own` has read the session's own records;
         `now` is the state of the whole session, where that is not read to its end.
         """
+        replay, gathered = self._gathered(row, until, own, now)
+        return self.as_of_now(row, self._sessions.catalogue.open(row), replay, gathered)
+
+    def _gathered(
+        self,
+        row: Row,
+        until: int | None = None,
+        own: tuple[Replay, Gathering] | None = None,
+        now: State | None = None,
+    ) -> tuple[Replay, Gathered]:
+        """Return the same as its records tell it, and the replay of the session itself."""
         if own is None:
             replay, gathered = self._read(row, until, None, now)
         else:
@@ -284,17 +328,20 @@ class Digests:
         whole = parts.pop()
         while parts:
             whole = parts.pop().after(whole)
-        return self.as_of_now(row, self._sessions.catalogue.open(row), at_its_end, whole)
+        return at_its_end, whole
 
     def as_of_now(
         self, row: Row, opened: SessionFile, replay: Replay, gathered: Gathered
     ) -> Gathered:
         """Return what was gathered with the pins of a session and its files as they are now."""
         drifted = self._drifted(opened, replay)
-        if gathered.targets:
-            looks = self._sessions.workspace.looks(replay.state.base, gathered.targets)
-            gathered = gathered.without({uri for uri, now in looks.items() if now == FOLDER})
+        gathered = gathered.without(self._folders(replay, gathered.targets))
         return evolve(gathered, pinned=self._pinned(row, replay), drifted=drifted)
+
+    def _folders(self, replay: Replay, targets: Collection[str]) -> frozenset[str]:
+        """Return those of some uris at which a folder is now."""
+        looks = self._sessions.workspace.looks(replay.state.base, targets) if targets else {}
+        return frozenset(uri for uri, now in looks.items() if now == FOLDER)
 
     def _drifted(self, opened: SessionFile, replay: Replay) -> frozenset[str]:
         """Return the files that are not what a session had seen at the end of a replay."""

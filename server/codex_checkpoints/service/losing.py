@@ -14,6 +14,7 @@ from codex_checkpoints.core.losses.account import Account
 from codex_checkpoints.core.losses.watched import Loss, Readings
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.history import ours
+from codex_checkpoints.service.reading.kept_answers import kept_or_made
 from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
@@ -35,7 +36,11 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
 )
 from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.storage.records import UPDATES
 from codex_checkpoints.values import evolve, frozen
+
+RULES = 1
+"""The version of how losses are found; kept ones of another version are found anew."""
 
 LONGEST_WINDOW = 1 << 22
 """Bytes read at most while a caller waits."""
@@ -48,10 +53,19 @@ def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
     `Sessions.find`, `unreadable_source` and `storage_error`.
     """
     row, opened = sessions.open(session)
-    source = _source_of(sessions, row.path)
-    account = Account(sessions.projections.updates_of(opened), source=source)
-    sessions.catalogue.read_with(account.replay, row)
-    return _losses(sessions, row, account)
+
+    def made_of(_names: object) -> object:
+        return RULES, sessions.records.look(row.session_id, UPDATES)
+
+    def make() -> tuple[tuple[Loss, ...], tuple[str, ...]]:
+        source = _source_of(sessions, row.path)
+        account = Account(sessions.projections.updates_of(opened), source=source)
+        sessions.catalogue.read_with(account.replay, row)
+        return account.losses(), ()
+
+    kind = tuple[Loss, ...]
+    found = kept_or_made(sessions.catalogue, row, opened, "losses", kind, made_of, make)
+    return _as_recorded(sessions, row, found)
 
 
 def newest_loss(sessions: Sessions, row: Row) -> Loss | None:
@@ -68,7 +82,8 @@ def newest_loss(sessions: Sessions, row: Row) -> Loss | None:
         found = losses_of(sessions, row.path)
     else:
         account = Account(sessions.projections.updates_of(opened), opened.now())
-        found = _losses(sessions, row, _read_from(sessions, row, account, opened, span.start))
+        losses = _read_from(sessions, row, account, opened, span.start).losses()
+        found = _as_recorded(sessions, row, losses)
     return evolve(found[-1], since=Readings()) if found else None
 
 
@@ -242,12 +257,12 @@ class _UpTo(PacedReader):
         return bytes_between(self, path, start, self._end)
 
 
-def _losses(sessions: Sessions, row: Row, account: Account) -> tuple[Loss, ...]:
+def _as_recorded(sessions: Sessions, row: Row, losses: tuple[Loss, ...]) -> tuple[Loss, ...]:
     """Return the losses, with strategy and trigger from our own records where we have any."""
     made = ours(sessions, row)
     return tuple(
         each
         if (opened := made.get(each.window_id)) is None
         else evolve(each, strategy=opened.strategy, trigger=opened.trigger)
-        for each in account.losses()
+        for each in losses
     )

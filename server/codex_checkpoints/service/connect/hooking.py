@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codex_checkpoints.core.compaction.handoff import bundle, is_due
-from codex_checkpoints.service.connect.kept_digest import forget_unwanted, lost_digest
+from codex_checkpoints.service.connect.kept_digest import lost_digest
+from codex_checkpoints.service.reading.kept_answers import keeps_digests
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.reading.session_file import has_ended
 from codex_checkpoints.service.refusal import Refusal
@@ -112,7 +113,7 @@ class Hooking:
         """Return the digest to give with a view: on a resume what the history no longer holds."""
         setting, whole = self._sessions.settings.hook_digest_tokens, source == "compact"
         if not setting or not (whole or row.compactions):
-            forget_unwanted(self._sessions)
+            keeps_digests(self._sessions.catalogue, self._sessions.settings)
             return ""
         from codex_checkpoints.core.history.items import texts  # noqa: PLC0415 - few views need it
 

@@ -7,13 +7,16 @@ all else that it is made of, and only how the last turn ended is said anew each 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Sequence
 
-import orjson
-
-from codex_checkpoints.core.codec import Codec
 from codex_checkpoints.core.digest.status import status_of, with_status
+from codex_checkpoints.service.reading.kept_answers import (
+    DIGEST_RULES,
+    DIGESTS,
+    hash_of,
+    keep,
+    kept,
+)
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.sessions import Sessions
@@ -21,14 +24,7 @@ from codex_checkpoints.storage.contract import Mark, Row
 from codex_checkpoints.storage.records import MARKERS, UPDATES
 from codex_checkpoints.values import frozen
 
-FOLD = "digest"
-"""The name under which it is kept."""
-
-RULES = 2
-"""The version of how a digest is made; one of another version is made anew."""
-
-LONGEST = 1 << 18
-"""Bytes; a longer one is not kept."""
+FOLD = DIGESTS[0]
 
 
 @frozen
@@ -46,15 +42,6 @@ class _Kept:
     commands: tuple[str, ...]
 
 
-_codec = Codec()
-
-
-def forget_unwanted(sessions: Sessions) -> None:
-    """Keep no digest where none is wanted."""
-    if not (sessions.settings.digest_tokens or sessions.settings.hook_digest_tokens):
-        sessions.catalogue.store.forget(fold=FOLD)
-
-
 def lost_digest(
     sessions: Sessions, row: Row, shown: View, setting: int, beside: Sequence[str]
 ) -> str:
@@ -62,13 +49,13 @@ def lost_digest(
 
     `beside` are the user's messages in the history.
     """
-    store, opened = sessions.catalogue.store, sessions.catalogue.open(row)
+    opened = sessions.catalogue.open(row)
     state = opened.now().state
-    kept = _codec.read_or_none(store.recall(row.path, FOLD), _Kept)
-    if kept is not None and _still_counts(kept, opened):
-        made_of = _made_of(sessions, row, shown, beside, kept.seq, kept.files, kept.commands)
-        if made_of == kept.made_of:
-            return with_status(kept.text, status_of(state))
+    found = kept(sessions.catalogue, row, FOLD, _Kept)
+    if found is not None and _still_counts(found, opened):
+        made_of = _made_of(sessions, row, shown, beside, found.seq, found.files, found.commands)
+        if made_of == found.made_of:
+            return with_status(found.text, status_of(state))
     from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - loads much
 
     lost = Digests(sessions).lost(row, setting, beside)
@@ -77,9 +64,7 @@ def lost_digest(
         made_of = _made_of(sessions, row, shown, beside, lost.seq, lost.files, lost.commands)
         mark = opened.reader.mark_at(row.path, lost.place, opened.mark.inode)
         found = _Kept(lost.text, made_of, mark, lost.seq, lost.files, lost.commands)
-        data = _codec.write(found)
-        if len(orjson.dumps(data)) <= LONGEST:
-            store.remember(row.path, FOLD, data)
+        keep(sessions.catalogue, row, FOLD, found)
     return with_status(lost.text, status_of(state))
 
 
@@ -106,7 +91,7 @@ def _made_of(  # noqa: PLR0913, PLR0917 - what a digest is made of
     edited, ran = state.observations.since(seq)
     ends, counted = dict(state.ends()), state.turns.counting()
     parts = (
-        RULES,
+        DIGEST_RULES,
         state.compacted_at,
         beside,
         [uri for uri in files if (each := artifacts.get(uri)) is not None and each.is_changed],
@@ -119,4 +104,4 @@ def _made_of(  # noqa: PLR0913, PLR0917 - what a digest is made of
         sessions.settings.at(row.cwd).digest_ignore,
         [sessions.records.look(row.session_id, name) for name in (MARKERS, UPDATES)],
     )
-    return hashlib.sha256(orjson.dumps(parts)).hexdigest()
+    return hash_of(parts)

@@ -1,0 +1,102 @@
+"""Answers that take long to make, kept in the index while all that they are made of is the same.
+
+They quote a session: so they are redacted and bounded, and go with the session file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection
+from typing import TypeVar
+
+import orjson
+
+from codex_checkpoints.core.codec import Codec
+from codex_checkpoints.service.reading.catalogue import Catalogue
+from codex_checkpoints.service.reading.session_file import SessionFile
+from codex_checkpoints.service.settings import Settings
+from codex_checkpoints.storage.contract import Row
+from codex_checkpoints.values import asdict, frozen
+
+T = TypeVar("T")
+
+DIGESTS = ("digest", "whole digest")
+"""The names of the digest for a resume, and of that of all of a session."""
+
+LONGEST = {**dict.fromkeys(DIGESTS, 1 << 17), "losses": 1 << 18}
+"""By name the most bytes that are kept of a session: 256 KiB of quotes, and as many of losses."""
+
+DIGEST_RULES = 2
+"""The version of how a digest is made; a kept one of another version is made anew."""
+
+_LARGE = 1 << 20
+"""A smaller file is read again as quickly."""
+
+_codec = Codec()
+
+
+@frozen
+class _Kept:
+    """An answer, a hash of what it is made of, and the names on which that depends."""
+
+    made_of: str
+    names: tuple[str, ...]
+    answer: object
+
+
+def keeps_digests(catalogue: Catalogue, settings: Settings) -> bool:
+    """Return whether digests are kept; where none is wanted, those that were are forgotten."""
+    wanted = bool(settings.digest_tokens or settings.hook_digest_tokens)
+    if not wanted:
+        for name in DIGESTS:
+            catalogue.store.forget(fold=name)
+    return wanted
+
+
+def keep(catalogue: Catalogue, row: Row, name: str, record: object) -> None:
+    """Keep a record of a session, unless it is too long."""
+    data = _codec.write(record)
+    if len(orjson.dumps(data)) <= LONGEST[name]:
+        catalogue.store.remember(row.path, name, data)
+
+
+def kept(catalogue: Catalogue, row: Row, name: str, kind: type[T]) -> T | None:
+    """Return a record that was kept, None without one of this build."""
+    return _codec.read_or_none(catalogue.store.recall(row.path, name), kind)
+
+
+def hash_of(parts: object) -> str:
+    """Return a hash of JSON values."""
+    return hashlib.sha256(orjson.dumps(parts)).hexdigest()
+
+
+def kept_or_made(  # noqa: PLR0913, PLR0917 - what an answer is made of, and how
+    catalogue: Catalogue,
+    row: Row,
+    opened: SessionFile,
+    name: str,
+    kind: type[T],
+    made_of: Callable[[Collection[str]], object],
+    make: Callable[[], tuple[T, Collection[str]]],
+) -> T:
+    """Return the answer about a large session that was kept, or make and keep it.
+
+    `made_of` returns as JSON values what beside the session file the answer depends on, given the
+    names that `make` returns with it.
+    """
+    reads_others = row.base_rollout is not None or opened.now().state.seed is not None
+    if opened.mark.offset < _LARGE or reads_others or row.path not in catalogue.rows():
+        return make()[0]
+    file = (asdict(opened.mark), hashlib.sha256(opened.tail).hexdigest())
+    found = kept(catalogue, row, name, _Kept)
+    if found is not None and found.made_of == hash_of((file, made_of(found.names))):
+        answer = _codec.read_or_none(found.answer, kind)
+        if answer is not None:
+            return answer
+    before = made_of(())
+    answer, names = make()
+    if made_of(()) == before:  # nothing changed under our hands
+        names = tuple(sorted(names))
+        made = hash_of((file, made_of(names)))
+        keep(catalogue, row, name, _Kept(made, names, _codec.write(answer)))
+    return answer
