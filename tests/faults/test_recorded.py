@@ -9,15 +9,26 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from codex_checkpoints.assembly import Assembly
+from codex_checkpoints.core.compaction.records import Into
+from codex_checkpoints.core.restore.events import ORDER, RestoreMode
+from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.installing import Undoing
+from codex_checkpoints.service.compaction.request import Request
+from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.restore.verifying import verify
-from homes import Home, thread
+from codex_checkpoints.storage.records import MARKERS
+from codex_checkpoints.wiring import outside
+from homes import Home, refusal, thread
 from killing import How, again, killed_at_each_step
 from restores import put
+from updates import fact
 
 pytestmark = [
     pytest.mark.slow,
@@ -54,7 +65,7 @@ def work(sessions, root, what, *given):
             Importing(sessions, *clock).make(given[0], os.path.join(root, "user"))
         case "export":
             file = os.path.join(root, "user", "a.pack")
-            Packing(sessions, [], *clock).write(given[0], file)
+            Packing(sessions, [], *clock).write(given[0], file, "replace")
         case "delete":
             Deleting(sessions, *clock).delete(given[0])
         case _:
@@ -69,8 +80,11 @@ def work(sessions, root, what, *given):
 EVERY = 1 if os.environ.get("CODEX_CHECKPOINTS_EACH_FAULT") else 25
 """How far it is from one step of a second run that is cut off to the next."""
 
-Made = tuple[tuple[str, ...], Callable[[Home], int]]
-"""The arguments of an operation, and how many times it stands, by what is on the disk."""
+Holds = Callable[[Home, Assembly, bool], None]
+"""What else holds after the next start of a home, whether the operation stands there or not."""
+
+Made = tuple[tuple[str, ...], Callable[[Home], int], Holds]
+"""The arguments of an operation, how many times it stands, by what is on the disk, and the rest."""
 
 HOOKS = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}'
 
@@ -89,10 +103,46 @@ def whole_lines(path: Path) -> list[bytes]:
     return [line for line in path.read_bytes().splitlines() if line.endswith(b"}")]
 
 
-def compact(home: Home, into: str) -> Made:
-    if into == "new":
-        return ("compact", thread(1), into), new_sessions(home)
-    return ("compact", thread(1), into), windows
+def nothing_else(_home: Home, _house: Assembly, _stands: bool) -> None:
+    """Hold nothing."""
+
+
+def are_whole(home: Home, house: Assembly) -> set[str]:
+    """Hold that each new session has whole lines, and nothing of ours is of another; return all."""
+    current = set(house.sessions.catalogue.current())
+    assert all(path.read_bytes().endswith(b"\n") for path in files(home) - {home.path()})
+    assert {path.name for path in (home.state / "sessions").iterdir()} == current
+    return current
+
+
+def kept(home: Home, session_id: str, name: str) -> list[Any]:
+    """Read a record of a session."""
+    path = home.state / "sessions" / session_id / f"{name}.jsonl"
+    return [json.loads(line) for line in whole_lines(path)] if path.exists() else []
+
+
+def compact(home: Home, into: Into) -> Made:
+    before = home.path().read_bytes()
+
+    def holds(after: Home, house: Assembly, stands: bool) -> None:
+        new = sorted(are_whole(after, house) - {thread(1)})
+        data = after.path().read_bytes()
+        assert data.startswith(before)
+        assert data[len(before) :].count(b"\n") == (2 if stands and into == "in-place" else 0)
+        pointer = house.sessions.compactions.continued_by(thread(1))
+        assert (new, pointer) == (([pointer], *new) if stands and into == "new" else ([], None))
+        assert house.sessions.records.holding(MARKERS) == {thread(1), *new}
+        told = kept(after, thread(1), "compactions")
+        assert [each["type"] for each in told] == (["prepared", "installed"] if stands else [])
+        if stands:
+            task = house.sessions.show(pointer or thread(1)).checkpoint.task
+            assert task is not None
+            assert task.text == "later-words"
+            Undoing(house.sessions, outside({})).uncompact(told[-1]["compactionId"])
+        else:
+            Compacting(house.sessions, outside({})).compact(Request(thread(1), into, force=True))
+
+    return ("compact", thread(1), into), new_sessions(home) if into == "new" else windows, holds
 
 
 def windows(home: Home) -> int:
@@ -101,38 +151,92 @@ def windows(home: Home) -> int:
 
 
 def undone(home: Home) -> int:
-    path = home.state / "sessions" / thread(1) / "compactions.jsonl"
-    return sum(b'{"type":"undone"' in line for line in whole_lines(path))
+    return sum(each["type"] == "undone" for each in kept(home, thread(1), "compactions"))
 
 
-def uncompact(home: Home, into: str) -> Made:
-    made: str = home.json("compact", thread(1), "--into", into, "--force")["compactionId"]
+def uncompact(home: Home, into: Into) -> Made:
+    with home.house() as house:
+        old = Histories(house.sessions).history(thread(1)).items
+        made = Compacting(house.sessions, outside({})).compact(
+            Request(thread(1), into=into, force=True)
+        )
+        compacted = Histories(house.sessions).history(thread(1)).items
+    before, name = home.path().read_bytes(), str(made.compaction_id)
+
+    def holds(after: Home, house: Assembly, stands: bool) -> None:
+        data = after.path().read_bytes()
+        assert data.startswith(before)
+        assert data[len(before) :].count(b"\n") == (2 if stands and into == "in-place" else 0)
+        now = Histories(house.sessions).history(thread(1)).items
+        assert now == (old if stands else compacted)
+        pointer = house.sessions.compactions.continued_by(thread(1))
+        assert pointer == (None if stands or into == "in-place" else made.session_id)
+        undoing = Undoing(house.sessions, outside({}))
+        if stands:
+            assert refusal(lambda: undoing.uncompact(name)).code == "conflict"
+        else:
+            undoing.uncompact(name)
+
     if into == "new":
-        return ("uncompact", made), undone
-    return ("uncompact", made), lambda after: windows(after) - 1
+        return ("uncompact", name), undone, holds
+    return ("uncompact", name), lambda after: windows(after) - 1, holds
 
 
-def restore(home: Home, mode: str) -> Made:
+def restore(home: Home, mode: RestoreMode) -> Made:
     marker = home.json("mark", thread(1), "--label", "x", "--turn", "2")["checkpointId"]
-    return ("restore", thread(1), marker, mode), new_sessions(home)
+    source = home.path().read_bytes()
+
+    def holds(after: Home, house: Assembly, stands: bool) -> None:
+        current = are_whole(after, house)
+        assert after.path().read_bytes() == source
+        assert {name: len(kept(after, name, "restores")) for name in current} == dict.fromkeys(
+            current, int(stands)
+        )
+        kinds = [event["type"] for event in home_events(after)]
+        if not stands:
+            assert "BranchCreated" not in kinds
+            assert not kinds or kinds[-1] == "RestoreFailed"
+            return
+        assert tuple(kinds) == ORDER[mode]
+        (made,) = current - {thread(1)}
+        shown = house.sessions.show(made).checkpoint
+        assert (shown.task and shown.task.text, list(shown.facts)) == ("And the logout", ["k"])
+        if mode == "soft" and not answer_of(after).exists():  # killed, not refused
+            listed = whole_lines(after.root / "session_index.jsonl")
+            assert {json.loads(line)["thread_name"] for line in listed} == {"x: Fix the login"}
+
+    return ("restore", thread(1), marker, mode), new_sessions(home), holds
 
 
 def imports(home: Home) -> Made:
     pack = str(home.root.parent.parent / "a.pack")
     home.json("export", thread(1), pack)
-    return ("import", pack), new_sessions(home)
+
+    def holds(after: Home, house: Assembly, _stands: bool) -> None:
+        for name in are_whole(after, house):
+            task = house.sessions.show(name).checkpoint.task
+            assert task is not None
+            assert task.text == "later-words"
+
+    return ("import", pack), new_sessions(home), holds
 
 
 def export(home: Home) -> Made:
-    del home
-    return ("export", thread(1)), lambda after: (after.user / "a.pack").exists()
+    """Put it in the place of an old file."""
+    (home.user / "a.pack").write_text("old")
+
+    def stands(after: Home) -> int:
+        text = (after.user / "a.pack").read_text()
+        return 0 if text == "old" else cast("int", json.loads(text)["version"])
+
+    return ("export", thread(1)), stands, nothing_else
 
 
 def delete(home: Home) -> Made:
-    (_, _, marker, _), _ = restore(home, "soft")
+    (_, _, marker, _), *_ = restore(home, "soft")
     made = home.json("restore", thread(1), marker, "--mode", "soft")["sessionId"]
     count = len(files(home))
-    return ("delete", made), lambda after: count - len(files(after))
+    return ("delete", made), lambda after: count - len(files(after)), nothing_else
 
 
 def connect(home: Home, request: str) -> Made:
@@ -147,7 +251,7 @@ def connect(home: Home, request: str) -> Made:
         assert sorted(name for names in told for name in names) == sorted(changed)
         return len(told)
 
-    return ("connect", request), stands
+    return ("connect", request), stands, nothing_else
 
 
 def configuration(home: Home) -> dict[str, bytes | None]:
@@ -186,7 +290,8 @@ each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path / "template")
     put(home)
-    home.json("sessions")
+    home.remember([fact("k", seq=3)])
+    home.json("pin", thread(1), "a.py")
     return home
 
 
@@ -198,39 +303,56 @@ def home_events(home: Home) -> Iterator[Any]:
             yield json.loads(line)
 
 
+def answer_of(home: Home) -> Path:
+    """Return where a caller that met a refusal says what it was told."""
+    return home.root.parent / "answer"
+
+
 def settled(home: Home, made: Made, kind: str) -> int:
     """Start again where a process was cut off; return how many times the operation stands."""
     with home.house() as house:
         findings = verify(house.sessions).findings
-    assert list((home.state / "restoring").glob("*")) == []
-    assert list(home.root.rglob(".*.tmp")) == []
-    count = made[1](home)
-    assert [each["type"] for each in home_events(home)].count(kind) == count
-    assert findings == ()
+        assert list((home.state / "restoring").glob("*")) == []
+        assert list(home.root.rglob(".*.tmp")) == []
+        count = made[1](home)
+        assert [each["type"] for each in home_events(home)].count(kind) == count
+        assert findings == ()
+        made[2](home, house, bool(count))
     return count
 
 
-@each_case
-@pytest.mark.parametrize("how", ["kill", "refuse", "full"])
+# To be interrupted is to be killed, but that the process tidies up by itself.
+CUT_OFF = [
+    (how, name)
+    for how in ("kill", "interrupt", "refuse", "full")
+    for name in CASES
+    if how != "interrupt" or name.split()[0] in {"compact", "import", "export"}
+]
+
+
+@pytest.mark.parametrize(("how", "name"), CUT_OFF)
 def test_an_operation_that_is_cut_off_stands_with_its_event_or_not_at_all(
-    home: Home, tmp_path: Path, case: Callable[[Home], Made], how: How
+    home: Home, tmp_path: Path, how: How, name: str
 ):
-    made = case(home)
+    made = CASES[name](home)
     kind = CLOSING[made[0][1] if made[0][0] == "connect" else made[0][0]]
 
     tries = killed_at_each_step(WORK, home, tmp_path / "cut", *made[0], how=how)
 
-    counts: list[int] = []
+    counts: dict[object, int] = {}
     for at in range(1, tries):
         here = again(tmp_path / "cut" / str(at))
-        counts.append(settled(here, made, kind))
-        told = here.root.parent / "answer"
+        left, told = shape(here.root.parent, digest_without_ids), answer_of(here)
+        if left not in counts:  # what is the same is gone on with in the same way
+            counts[left] = settled(here, made, kind)
         if told.exists():
             said = told.read_text()
             is_told = said == "done" or said.endswith("is changed already")
-            assert is_told == bool(counts[-1]), (at, said)
-    assert set(counts) >= {0, 1}, "both are tried"
-    print(f"{len(counts)} points")
+            assert is_told == bool(counts[left]), (at, said)
+    assert {*counts.values()} >= {0, 1}, "both are tried"
+    if (how, name) == ("interrupt", "export"):  # while it is being removed, it stays
+        assert len(list((tmp_path / "cut").glob("*/user/.a.pack.*.tmp"))) <= 1
+    print(f"{tries - 1} points, {len(counts)} states")
 
 
 @each_case
@@ -240,7 +362,7 @@ def test_a_second_run_over_what_the_first_left_is_no_exception(
     made = case(home)
     kind = CLOSING[made[0][1] if made[0][0] == "connect" else made[0][0]]
     tries = killed_at_each_step(WORK, home, tmp_path / "cut", *made[0])
-    left = {shape(tmp_path / "cut" / str(at)): at for at in range(1, tries)}
+    left = {shape(tmp_path / "cut" / str(at), lines_in): at for at in range(1, tries)}
 
     points = 0
     for place, first in enumerate(left.values()):
@@ -253,16 +375,23 @@ def test_a_second_run_over_what_the_first_left_is_no_exception(
     print(f"{len(left)} states, {points} points")
 
 
-def shape(root: Path) -> tuple[tuple[str, int], ...]:
+def shape(root: Path, of: Callable[[bytes], object]) -> tuple[tuple[str, object], ...]:
     """Return what a home looks like, whatever its ids and times are."""
     return tuple(
         sorted(
-            (re.sub(r"[0-9a-f-]{16,}", "*", str(path.relative_to(root))), lines_in(path))
+            (IDS.sub(b"*", os.fsencode(path.relative_to(root))).decode(), of(path.read_bytes()))
             for path in root.rglob("*")
             if path.is_file() and "sqlite" not in path.name
         )
     )
 
 
-def lines_in(path: Path) -> int:
-    return path.read_bytes().count(b"\n")
+IDS = re.compile(rb"[0-9a-f-]{10,}|\d\d:\d\d:\d\d\.\d+")
+
+
+def digest_without_ids(data: bytes) -> str:
+    return sha256(IDS.sub(b"*", data)).hexdigest()
+
+
+def lines_in(data: bytes) -> int:
+    return data.count(b"\n")

@@ -1,4 +1,7 @@
-"""A restore that is killed at any step leaves no branch or a whole one; the next start knows."""
+"""What the next start makes of a restore that was cut off or refused, whatever stood in its way.
+
+That it is cut off at each step is in `test_recorded.py`.
+"""
 
 import errno
 import json
@@ -12,7 +15,7 @@ from typing import Any, NoReturn
 import pytest
 
 from codex_checkpoints.assembly import Assembly
-from codex_checkpoints.core.restore.events import ORDER, RestoreMode
+from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.recovery import recover
 from codex_checkpoints.service.restore.planning import RestoreOptions
@@ -22,19 +25,9 @@ from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import MARKERS, Records
 from homes import Home, refusal, snapshot, thread
-from killing import again, killed_at_each_step
 from rollouts import assistant, patch, rollout, session, shell, turn, user
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
-
-RESTORE = """
-from codex_checkpoints.service.restore.planning import RestoreOptions
-from codex_checkpoints.service.recovery import recover
-from codex_checkpoints.service.restore.restoring import Restoring
-
-def work(sessions, root, session, marker, mode):
-    Restoring(sessions, stamps.now, stamps.new_id).restore(session, marker, RestoreOptions(mode))
-"""
 
 
 @pytest.fixture
@@ -89,55 +82,6 @@ def events(home: Home) -> list[dict[str, Any]]:
     audit = home.state / "audit.jsonl"
     lines = audit.read_bytes().splitlines() if audit.exists() else []
     return [json.loads(line) for line in lines if line.endswith(b"}")]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", ["soft", "hard"])
-def test_a_restore_that_is_killed_at_any_step_is_taken_back_or_finished_by_the_next_start(
-    home: Home, tmp_path: Path, mode: RestoreMode
-):
-    name = home.json("mark", thread(1), "--label", "x", "--turn", "1")["checkpointId"]
-    state = json.loads(home.run("show", thread(1), "--at", "1").stdout)
-    source, folder = home.path().read_bytes(), tmp_path / "killed"
-
-    tries = killed_at_each_step(RESTORE, home, folder, thread(1), name, mode)
-
-    whole = [_after(folder / str(at), mode, source, state) for at in range(1, tries)]
-    assert len(whole) > 30
-    assert 10 < sum(whole) < len(whole), "both are tried"
-
-
-def _after(root: Path, mode: RestoreMode, source: bytes, state: dict[str, Any]) -> bool:
-    """Start again where a restore was killed; return whether there is a branch."""
-    home = again(root)
-    with home.house() as house:
-        current = set(house.sessions.catalogue.current())
-        made = current - {thread(1)}
-        shown = [house.sessions.show(each).checkpoint for each in made]
-        records = {name: house.sessions.records.lines(name, "restores.jsonl") for name in current}
-        counts = {name: len(list(lines)) for name, lines in records.items()}
-        assert verify(house.sessions).findings == ()
-    assert home.path().read_bytes() == source
-    assert not list((home.state / "restoring").glob("*"))
-    assert not list(home.root.rglob("*.tmp"))
-    folders = {path.name for path in (home.state / "sessions").iterdir()}
-    kinds = [event["type"] for event in events(home)]
-    if made:
-        assert tuple(kinds) == ORDER[mode]
-        assert counts == dict.fromkeys(current, 1)
-        assert [each.task and each.task.text for each in shown] == [state["task"]["text"]]
-        assert [sorted(each.facts) for each in shown] == [["k"]]
-        assert folders == current
-        if mode == "soft":
-            listed = (home.root / "session_index.jsonl").read_bytes().splitlines()
-            whole = [json.loads(line) for line in listed if line.endswith(b"}")]
-            assert {line["thread_name"] for line in whole} == {"x: Fix it"}
-        return True
-    assert folders == {thread(1)}
-    assert "BranchCreated" not in kinds
-    assert not kinds or kinds[-1] == "RestoreFailed"
-    assert counts == {thread(1): 0}
-    return False
 
 
 def test_a_restore_that_another_process_is_at_is_left_alone(home: Home):
