@@ -186,6 +186,8 @@ def test_a_person_reads_which_files_changed_and_the_patches_of_one(home: Home, s
     assert home.json("changes", thread(1), "--after", "2") == {"files": [], "left": 0}
     none = home.run("changes", thread(1), "--after", "2").stdout.decode()
     assert none == "No file was changed.\n"
+    other = home.run("changes", thread(1), "never.py").stdout.decode()
+    assert other == "never.py was not changed here. Without PATH, all changed files are listed.\n"
 
 
 def test_a_checkpoint_says_which_files_the_session_changed_and_when_it_saw_them_last(home: Home):

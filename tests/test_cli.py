@@ -712,6 +712,15 @@ def test_every_command_takes_the_two_folders(here: Here, command: str) -> None:
 # --- doctor --------------------------------------------------------------------------------------
 
 
+def test_a_home_whose_sessions_are_all_archived_says_so(here: Here) -> None:
+    assert here("archive", thread(1)).returncode == 0
+
+    words = said(here("sessions"))
+
+    assert words == "The only session here is archived; `sessions --archived` lists what is.\n"
+    assert said(here("sessions", "--search", "x")).startswith("No session fits;")
+
+
 def test_doctor_prints_its_keys_and_names_the_files_that_hold_what_gave_nothing(
     home: Home,
 ) -> None:

@@ -115,8 +115,9 @@ def test_for_people_items_are_cut_escaped_and_without_secrets(home: Home):
 def test_for_people_a_window_is_a_line(home: Home):
     home.put(rollout(session(), turn(user("a"), shell("ls"), tokens(800), compacted("m"))))
 
-    first, second = home.run("windows", thread(1)).stdout.decode().splitlines()
+    head, first, second = home.run("windows", thread(1)).stdout.decode().splitlines()
 
+    assert head.split() == ["#", "opened", "how", "made", "by", "before", "→", "after", "id"]
     assert first.split() == ["0", "2026-11-20T10:00:00.000Z", "-", "-", "-", "→", "-", "-"]
     assert second.split()[2:] == ["during", "a", "turn", "Codex", "800", "→", "-", "-"]
 

@@ -101,8 +101,8 @@ def test_for_people_a_compaction_is_a_paragraph(home: Home):
         "window 1  2026-11-20T10:00:16.000Z  during a turn  3 of 4 lost",
         "  kept  task       Fix the login",
         "  lost  open step  Write the test",
-        "  lost  changed    auth.py  (update, c3)",
-        "  lost  failing    TOKEN=[redacted] pytest -q [31m  (exit 1, c4)",
+        "  lost  changed    auth.py  (update, #11)",
+        "  lost  failing    TOKEN=[redacted] pytest -q [31m  (exit 1, #14)",
         "  since then: 1 file read, 1 of unchanged files again (18 bytes): auth.py",
     ]
 

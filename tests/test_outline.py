@@ -61,7 +61,8 @@ def test_for_people_there_are_no_secrets_and_no_controls_in_it(home: Home):
 
     lines = home.run("outline", thread(1)).stdout.decode().splitlines()
 
-    assert lines[0].split()[:4] == ["1-32", "0-0", "Do", "1."]
+    assert lines[0].split() == ["turns", "windows", "request"]
+    assert lines[1].split()[:4] == ["1-32", "0-0", "Do", "1."]
     assert lines[-1].split()[:2] == ["97", "0"]
     assert SECRET not in lines[-1]
     assert "\x1b" not in lines[-1]

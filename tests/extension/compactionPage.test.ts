@@ -135,6 +135,17 @@ test("a reason that a whole section shares is said once, others at their records
   );
 });
 
+test("a command says itself whether it passed, so no reason stands beside it", () => {
+  const checks = digest(8000, [
+    line("CHECKS", "- #3 exit 1: make", { why: "a failing command" }),
+    line("CHECKS", "- #5 exit 0: ls", { why: "a command that passed" }),
+  ]);
+
+  const [part] = digestParts(checks, checks);
+
+  assert.deepEqual([part?.why, ...(part?.records.map(({ why }) => why) ?? [])], ["", "", ""]);
+});
+
 test("a page asks for budgets that a digest may have, and for records by name", () => {
   for (const [budget, read] of [
     [0, 0],

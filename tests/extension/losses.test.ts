@@ -41,13 +41,13 @@ test("the document names each thing with its record, and whether it is lost", ()
   const text = lossesText([loss({ number: 1 }), { ...MUCH, number: 2 }]);
 
   assert.ok(text.indexOf("Window 2") < text.indexOf("Window 1"), "the newest comes first");
-  assert.match(text, /\nLast request: 0 of 1 lost\n {2}✓ Fix the shop · u1\n/);
+  assert.match(text, /\nLast request: 0 of 1 lost\n {2}✓ Fix the shop · #3\n/);
   assert.match(
     text,
-    /\nOpen steps of the plan: 1 of 2 lost\n {2}✗ Measure it · c1\n {2}✓ Change it · c1\n/,
+    /\nOpen steps of the plan: 1 of 2 lost\n {2}✗ Measure it · #5\n {2}✓ Change it · #5\n/,
   );
-  assert.match(text, /\nChanged files: 1 of 1 lost\n {2}✗ update shop\.py · c2\n/);
-  assert.match(text, /\nCommands that failed: 1 of 1 lost\n {2}✗ pytest -q · exit code 1 · c3\n/);
+  assert.match(text, /\nChanged files: 1 of 1 lost\n {2}✗ update shop\.py · #9\n/);
+  assert.match(text, /\nCommands that failed: 1 of 1 lost\n {2}✗ pytest -q · exit code 1 · #12\n/);
   assert.match(
     text,
     /\nReads of files since then: 4, of unchanged ones again: 3 \(12,345 bytes\)\n {2}3× shop\.py/,
@@ -73,7 +73,7 @@ test("what a session says in a loss stays one line of text", () => {
   ]);
 
   assert.ok(!["\u001b", "\u009b", "\u202e"].some((control) => text.includes(control)));
-  assert.match(text, /✗ a b \[c\]\(command:d\) · u1\n/);
+  assert.match(text, /✗ a b \[c\]\(command:d\) · #3\n/);
 });
 
 test("a window row tells of its losses, and a loop is a warning", () => {

@@ -146,7 +146,7 @@ function groupLines(pieces: readonly CompactionPiece[]): string[] {
 
 interface Kept {
   readonly name: string;
-  readonly ref: string | null;
+  readonly seq: number | null;
   readonly lost: boolean | null;
 }
 
@@ -232,9 +232,9 @@ function list(title: string, parts: readonly Kept[]): string[] {
   }
   const lost = parts.filter((part) => part.lost === true).length;
   const heading = `${title}: ${lost} of ${parts.length} lost`;
-  const lines = parts.map(({ name, ref, lost: isLost }) => {
+  const lines = parts.map(({ name, seq, lost: isLost }) => {
     const sign = isLost === null ? "?" : isLost ? "✗" : "✓";
-    return `  ${sign} ${dotted(plain(name), plain(ref ?? ""))}`;
+    return `  ${sign} ${dotted(plain(name), seq === null ? "" : `#${seq}`)}`;
   });
   return [heading, ...lines];
 }

@@ -74,7 +74,11 @@ export function digestParts(now: SessionDigest, usual: SessionDigest): readonly 
       tokens: here.reduce((sum, line) => sum + line.tokens, 0),
       change: changeText(records),
       left: left === 0 ? "" : `${linesOf(section, left)} left out`,
-      records: why === "" ? records : records.map((record) => ({ ...record, why: "" })),
+      // Of other sections the title and the lines themselves say why they stand.
+      records:
+        section === "KEY_LINES" && why === ""
+          ? records
+          : records.map((record) => ({ ...record, why: "" })),
     };
   });
 }

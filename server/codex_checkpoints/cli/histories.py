@@ -138,7 +138,8 @@ def _losses(options: argparse.Namespace, services: Terminal) -> int:
 
 def _changes(options: argparse.Namespace, services: Terminal) -> int:
     options.texts = options.uri is not None
-    return answer(options, services, "histories.changes", texts.change_lines)
+    lines = partial(texts.change_lines, uri=options.uri)
+    return answer(options, services, "histories.changes", lines)
 
 
 def _timeline(options: argparse.Namespace, services: Terminal) -> int:

@@ -204,7 +204,9 @@ def _sessions(options: argparse.Namespace, services: Terminal) -> int:
     record = ask(options, services, "sessions.listed")
     if not (record.items or options.json):
         filtered = bool(options.search or options.cwd or options.archived)
-        output.say(texts.no_sessions(services.where.codex_home, filtered=filtered))
+        home, rows = services.where.codex_home, services.sessions.catalogue.current().values()
+        archived = sum(row.archived for row in rows)
+        output.say(texts.no_sessions(home, filtered=filtered, archived=archived))
     lines = [] if options.json else texts.session_lines(record, screen(options), time.time())
     return report(options, record, lines)
 

@@ -58,9 +58,12 @@ def window_lines(
     Below it stand the compaction of ours that opened it, and what Codex was given in it, if any.
     `undone` are the ids of windows that were opened by taking a compaction back.
     """
-    lines: list[str] = []
+    room = 24 if screen.width is None else 20
+    names = (
+        f"  #  {'opened':<{room}}  {'how':<13}  {'made by':<10} {'before':>9} → {'after':>9}  id"
+    )
+    lines = [] if screen.is_narrow else [screen.tinted(DIM, screen.cut(names))]
     for each in windows.items:
-        room = 24 if screen.width is None else 20
         head = f"{each.number:>3}  {screen.moment(each.opened_at):<{room}}"
         how = plain(f"{_WAYS.get(each.trigger, '-'):<13}  {_maker(each, undone):<10}")
         sizes = f"{_number(each.tokens_before):>9} → {_number(each.tokens_after):>9}"
@@ -104,7 +107,8 @@ def outline_lines(outline: histories.Outline, screen: Screen) -> list[str]:
         for each in outline.chunks
     ]
     heads += [(str(each.number), str(each.window), each.text) for each in outline.recent]
-    lines: list[str] = []
+    names = f"{'turns':>11}  {'windows':>7}  request"
+    lines = [screen.tinted(DIM, names)] if heads else []
     for turns, windows, text in heads:
         head = f"{turns:>11}  {windows:>7}  "
         lines.append(f"{head}{screen.behind(head, plain(redact(text)), _WORDS)}".rstrip())
@@ -114,10 +118,12 @@ def outline_lines(outline: histories.Outline, screen: Screen) -> list[str]:
 _STANDING = {"same": "as the session left it", "gone": "no longer there", "unknown": ""}
 
 
-def change_lines(changes: histories.FileChanges, screen: Screen) -> list[str]:
+def change_lines(
+    changes: histories.FileChanges, screen: Screen, uri: str | None = None
+) -> list[str]:
     """Return one line a file: what was done to it, in which turns, and whether it changed since.
 
-    Below it stand its patches, where they were asked for.
+    Below it stand its patches, where one file, `uri`, was asked for.
     """
     lines: list[str] = []
     for each in changes.files:
@@ -135,7 +141,9 @@ def change_lines(changes: histories.FileChanges, screen: Screen) -> list[str]:
             rows = ["(changed without a patch)"] if patch.text is None else patch.text.split("\n")
             lines += map(plain, rows)
     lines += [f"and {changes.left} more"] if changes.left else []
-    return lines or ["No file was changed."]
+    if lines or uri is None:
+        return lines or ["No file was changed."]
+    return [plain(f"{uri} was not changed here. Without PATH, all changed files are listed.")]
 
 
 def _number(value: int | None) -> str:
@@ -187,14 +195,14 @@ def _entries(loss: histories.Loss) -> Iterator[tuple[str, str, str, bool | None]
     for step in loss.open_plan_steps:
         yield "open step", step.text, "", step.lost
     for file in loss.edited_files:
-        yield "changed", file.uri, _because(file.change, file.ref), file.lost
+        yield "changed", file.uri, _because(file.change, file.seq), file.lost
     for command in loss.failing_commands:
         code = "failed" if command.exit_code is None else f"exit {command.exit_code}"
-        yield "failing", command.command, _because(code, command.ref), command.lost
+        yield "failing", command.command, _because(code, command.seq), command.lost
 
 
-def _because(what: str, ref: str | None) -> str:
-    return f"  ({what})" if ref is None else f"  ({what}, {ref})"
+def _because(what: str, seq: int | None) -> str:
+    return f"  ({what})" if seq is None else f"  ({what}, #{seq})"
 
 
 def _readings(loss: histories.Loss) -> str:
