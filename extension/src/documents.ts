@@ -11,6 +11,7 @@ import { comparisonTitle, inOrder, type Place } from "./model/markers.ts";
 import { fileName, plain, subject } from "./model/text.ts";
 import { changesOf } from "./pastTexts.ts";
 import {
+  BranchesRequest,
   CompactPreviewRequest,
   DiffRequest,
   DigestRequest,
@@ -206,17 +207,27 @@ export class Documents
     }
   }
 
-  /** The files that were changed between two states; none if one is not part of the other. */
+  /** The files that were changed between two states, or in a branch since it left its source. */
   async #changedBetween(
     session: SessionSummary,
     left: Place,
     right: Place,
   ): Promise<readonly FileChange[]> {
-    if (left.turnId === null) {
+    const { sessionId, turnId } = right;
+    let afterTurnId = left.turnId;
+    if (left.sessionId !== sessionId) {
+      const { source } = await this.#server.request(BranchesRequest, { sessionId });
+      const isSoft = source?.mode === "soft";
+      // A hard branch and a compacted session hold turns of their own alone.
+      const isClear = source?.kind !== "fork" && (isSoft || turnId === null);
+      if (source?.sessionId !== left.sessionId || !isClear) {
+        return [];
+      }
+      afterTurnId = isSoft ? source.turnId : null;
+    } else if (afterTurnId === null) {
       return [];
     }
-    const { sessionId, turnId } = right;
-    const asked = { sessionId, turnId, afterTurnId: left.turnId, uri: null };
+    const asked = { sessionId, turnId, afterTurnId, uri: null };
     try {
       return await changesOf(this.#server, session, asked);
     } catch (error) {
