@@ -7,7 +7,7 @@ import { sidesOf } from "./model/changes.ts";
 import { lossesText } from "./model/compaction.ts";
 import { anchorsIn, digestText, recalledText } from "./model/digest.ts";
 import { doctorText, historyText, KeptTexts } from "./model/documents.ts";
-import { comparisonTitle, inOrder, type Place } from "./model/markers.ts";
+import { comparisonTitle, inOrder, type Place, turnBefore } from "./model/markers.ts";
 import { fileName, plain, subject } from "./model/text.ts";
 import { changesOf } from "./pastTexts.ts";
 import {
@@ -214,17 +214,12 @@ export class Documents
     right: Place,
   ): Promise<readonly FileChange[]> {
     const { sessionId, turnId } = right;
-    let afterTurnId = left.turnId;
-    if (left.sessionId !== sessionId) {
-      const { source } = await this.#server.request(BranchesRequest, { sessionId });
-      const isSoft = source?.mode === "soft";
-      // A hard branch and a compacted session hold turns of their own alone.
-      const isClear = source?.kind !== "fork" && (isSoft || turnId === null);
-      if (source?.sessionId !== left.sessionId || !isClear) {
-        return [];
-      }
-      afterTurnId = isSoft ? source.turnId : null;
-    } else if (afterTurnId === null) {
+    const { source } =
+      left.sessionId === sessionId
+        ? { source: null }
+        : await this.#server.request(BranchesRequest, { sessionId });
+    const afterTurnId = turnBefore(left, right, source);
+    if (afterTurnId === undefined) {
       return [];
     }
     const asked = { sessionId, turnId, afterTurnId, uri: null };

@@ -16,6 +16,7 @@ import {
   markerRow,
   offered,
   placeNow,
+  turnBefore,
   placeOfMarker,
   placeOfTurn,
   turnChoices,
@@ -300,6 +301,21 @@ test("a pinned message opens its record; a note and a text are copied", () => {
   ]);
   assert.equal(rows[0]?.row.label, cut(plain(HOSTILE), 400));
   assert.equal(new Set(rows.map(({ id }) => id)).size, 3);
+});
+
+test("a branch is compared by the files that it changed since it left its source", () => {
+  const [source, made] = [placeNow("a", "source"), placeNow("b", "branch")];
+  const soft = branch({ sessionId: "a", mode: "soft" });
+  const then = { ...made, turnId: "t9" };
+
+  assert.equal(turnBefore(source, made, soft), "t3");
+  assert.equal(turnBefore(source, then, soft), "t3");
+  assert.equal(turnBefore(source, made, branch({ sessionId: "a" })), null, "all turns are its own");
+  assert.equal(turnBefore(source, then, branch({ sessionId: "a" })), undefined);
+  assert.equal(turnBefore(source, made, branch({ sessionId: "a", kind: "fork" })), undefined);
+  assert.equal(turnBefore(source, made, branch({ sessionId: "c" })), undefined);
+  assert.equal(turnBefore({ ...source, turnId: "t1" }, source, null), "t1");
+  assert.equal(turnBefore(source, source, null), undefined);
 });
 
 test("what a rollout says of markers, turns and branches stays text", () => {

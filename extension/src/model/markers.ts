@@ -1,7 +1,7 @@
 /** Texts about markers, turns and states. */
 
 import { MAX_LABEL } from "../limits.ts";
-import type { Difference, Marker, SessionSummary, TurnEntry } from "../protocol.ts";
+import type { Branch, Difference, Marker, SessionSummary, TurnEntry } from "../protocol.ts";
 import {
   type Appearance,
   age,
@@ -142,6 +142,25 @@ export function inOrder(one: Place, other: Place): readonly [Place, Place] {
     one.turnId === null ||
     (one.number !== null && other.number !== null && one.number > other.number);
   return isLater && other.turnId !== null ? [other, one] : [one, other];
+}
+
+/**
+ * The turn behind which files are compared: that of `left`, or where `right` left its `source`; null
+ * where all turns count, and undefined where none is known.
+ */
+export function turnBefore(
+  left: Place,
+  right: Place,
+  source: Branch | null,
+): string | null | undefined {
+  if (left.sessionId === right.sessionId) {
+    return left.turnId ?? undefined;
+  }
+  if (source?.sessionId !== left.sessionId || source.kind === "fork") {
+    return undefined;
+  }
+  // A hard branch and a compacted session hold turns of their own alone.
+  return source.mode === "soft" ? source.turnId : right.turnId === null ? null : undefined;
 }
 
 /** The title of a comparison: `Fix the login: turn 1 ↔ now · plan 2 · files 1`. */
