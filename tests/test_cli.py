@@ -721,6 +721,16 @@ def test_a_home_whose_sessions_are_all_archived_says_so(here: Here) -> None:
     assert said(here("sessions", "--search", "x")).startswith("No session fits;")
 
 
+def test_of_many_sessions_that_an_id_may_mean_few_are_named(home: Home, here: Here) -> None:
+    for number in range(2, 31):
+        home.put(chat("more", number), number)
+
+    words = said(here("view", thread(1)[:20]))
+
+    assert words.startswith("30 sessions begin with ")
+    assert f": {', '.join(map(thread, range(1, 5)))}, … [ambiguous_session]" in words
+
+
 def test_doctor_prints_its_keys_and_names_the_files_that_hold_what_gave_nothing(
     home: Home,
 ) -> None:

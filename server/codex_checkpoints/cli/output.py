@@ -113,6 +113,9 @@ def failed(error: Exception, *, as_json: bool) -> None:
         say(f"error: internal: {what}")
 
 
+_NAMED = 4
+"""How many of several sessions are named; more are hard to read in one line."""
+
 _WAYS_OUT = {
     "unknown_session": "`sessions` lists them; of an id, give 8 characters or more.",
     "codex_not_found": "Install the Codex CLI, or put its folder on the PATH.",
@@ -128,7 +131,8 @@ def _way_out(refusal: Refusal) -> str | None:
     """Return which command helps; the service itself names no command."""
     if refusal.code == "ambiguous_session":
         candidates = cast("list[str]", refusal.facts["candidates"])
-        return f"Give more of one: {', '.join(candidates)}"
+        more = ["…"] if len(candidates) > _NAMED else []
+        return f"Give more of one: {', '.join([*candidates[:_NAMED], *more])}"
     return _WAYS_OUT.get(refusal.code)
 
 

@@ -229,7 +229,8 @@ _BY_CODEX = {
 def compaction_lines(done: compactions.Compacted, screen: Screen) -> list[str]:
     """Return what a compaction did, or would do: sizes, what stays and goes, where it goes on."""
     kinds = Counter(piece.kind for piece in done.dropped)
-    dropped = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    counts = (f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(kinds.items()))
+    dropped = ", ".join(counts)
     before = f"{done.tokens_before:,} tokens in use ({done.tokens_before_source})"
     after = f"{done.tokens_after:,} ({done.tokens_after_source})"
     lines = [
