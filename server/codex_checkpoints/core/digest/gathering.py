@@ -106,6 +106,12 @@ class _Turn:
     reported: Said | None = None
     subagents: dict[str, Said] = Factory(dict[str, Said])
 
+    def said(self, where: Where, text: str) -> Said:
+        """Return a text with its place; Codex records most answers three times, all share one."""
+        cut = ends_of(text)
+        known = (each.text for each in (self.answer, self.item) if each is not None)
+        return Said(where, next((each for each in known if each == cut), cut))
+
     @property
     def last(self) -> Said | None:
         item, commentary = self.item, self.commentary
@@ -283,20 +289,22 @@ class Gathering(Fold):
         if not text:
             return
         where = self._where(line, turn_id_of(payload))
-        said, turn = Said(where, ends_of(text)), self._of(where)
+        turn = self._of(where)
+        said = turn.said(where, text)
         if payload.get("phase") == "commentary":
             turn.commentary = said
         else:
             turn.before, turn.answer = turn.answer, said
             self._newest = turn
-        self._quote(Quote(where, "answer", "", text))
+        self._quote(Quote(where, "answer", "", said.text if said.text == text else text))
 
     def _item(self, item: Json, line: Line) -> None:
         """Keep an answer that an item tells; mostly a message of the history says the same."""
         text = "\n".join(texts_of(item.get("content"))).strip()
         if text and item.get("phase") != "commentary":
             where = self._where(line, text_of(line.payload.get("turn_id")))
-            self._of(where).item = Said(where, ends_of(text))
+            turn = self._of(where)
+            turn.item = turn.said(where, text)
 
     def _subagents(self, told: Json, agent_id: str | None, line: Line) -> None:
         """Keep the answers of subagents with the turns that called them."""
@@ -317,7 +325,8 @@ class Gathering(Fold):
         where = self._where(line, text_of(payload.get("turn_id")))
         text = (text_of(payload.get("last_agent_message")) or "").strip()
         if text:
-            self._of(where).reported = Said(where, ends_of(text))
+            turn = self._of(where)
+            turn.reported = turn.said(where, text)
 
     def _compacted(self, payload: Json, line: Line) -> None:
         self._replaced_below = line.seq
