@@ -136,7 +136,7 @@ class PreviewPage {
       fill(this.#contents, this.#pack.element);
       this.#budget.show(would.lines, this.#options.budget ?? would.budget ?? 0);
     } else {
-      fill(this.#contents, along(would, preview.turn));
+      keepingFocus(() => fill(this.#contents, along(would, preview.turn)));
       this.#showContext(null);
     }
     page().setAttribute("data-ready", shown.mode);
@@ -424,11 +424,9 @@ export function along(would: Restored, turn: number | null): HTMLElement {
   const groups = [...parts].flatMap(([part, all]) => {
     // A file is named once, also where the model read some of its lines alone.
     const items = all.filter(({ id }) => part !== "files" || !id.startsWith("reread:"));
-    const rows = items.map((item) => {
-      const note = part === "files" ? notes.get(item.id) : undefined;
-      const mark = note === undefined ? null : el("em", { class: "mark" }, ` ${note}`);
-      return el("li", {}, itemName(item), mark);
-    });
+    const rows = items.map((item) =>
+      part === "files" ? fileRow(item.id, notes.get(item.id)) : el("li", {}, itemName(item)),
+    );
     const list = el("ul", { class: part === "notes" ? "items words" : "items" }, ...rows);
     return [el("h3", {}, `${partName(part)} (${items.length})`), list];
   });
@@ -441,15 +439,22 @@ export function along(would: Restored, turn: number | null): HTMLElement {
   );
 }
 
-/** The files that are not as they were at the marker; a changed one opens as a diff. */
+/** The files that are not as they were at the marker, but those that a soft restore lists. */
 function differing(would: Restored): Child {
-  const rows = [...fileNotes(would)].map(([uri, note]) => {
-    const open = () => send({ kind: "file", uri });
-    const name = note === CHANGED ? button(uri, { class: "link" }, open) : uri;
-    return el("li", {}, name, el("em", { class: "mark" }, ` ${note}`));
-  });
+  const listed = would.mode === "soft" ? would.included.filter(({ part }) => part === "files") : [];
+  const named = new Set(listed.map(({ id }) => id));
+  const rows = [...fileNotes(would)]
+    .filter(([uri]) => !named.has(uri))
+    .map(([uri, note]) => fileRow(uri, note));
   const about = el("p", {}, "Not as they were at the end of the marker's turn:");
   return rows.length === 0 ? null : el("div", {}, about, el("ul", { class: "items" }, ...rows));
+}
+
+/** A file with what is said about it; a changed one opens as a diff. */
+function fileRow(uri: string, note: string | undefined): HTMLElement {
+  const open = () => send({ kind: "file", uri });
+  const name = note === CHANGED ? button(uri, { class: "link" }, open) : uri;
+  return el("li", {}, name, note === undefined ? null : el("em", { class: "mark" }, ` ${note}`));
 }
 
 const CHANGED = "changed since";
