@@ -103,6 +103,9 @@ function carriedSection(details: RestoreDetails): Section {
     const isIts = (item: PackItem) => item.part === part && !item.id.startsWith("reread:");
     const shown = told.filter(isIts).length;
     const out = left.filter(isIts).length;
+    if (shown + out === 0) {
+      return "none";
+    }
     return details.budget === null ? String(shown) : `${shown} in the pack, ${out} left out`;
   };
   const rows: Row[] = [
