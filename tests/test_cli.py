@@ -693,20 +693,18 @@ def test_wrong_usage_is_answered_with_what_is_wrong_and_the_usage_of_that_comman
     assert words in told.splitlines()[-1]
 
 
-def test_help_names_every_command_and_the_version_is_printed(home: Home, here: Here) -> None:
+def test_help_names_every_command_each_takes_the_two_folders_and_the_version_is_printed(
+    home: Home, here: Here
+) -> None:
     text = here("--help").stdout.decode()
 
     assert [command for command in COMMANDS if command not in text] == []
+    for command in COMMANDS:
+        its = here(command, "--help").stdout.decode()
+        assert "--codex-home" in its, command
+        assert "--state-dir" in its, command
     assert home.run("--version").stdout.decode() == f"codex-checkpoints {__version__}\n"
     assert home.run("--nonsense").returncode == 2
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_takes_the_two_folders(here: Here, command: str) -> None:
-    text = here(command, "--help").stdout.decode()
-
-    assert "--codex-home" in text
-    assert "--state-dir" in text
 
 
 # --- doctor --------------------------------------------------------------------------------------

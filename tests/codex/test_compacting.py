@@ -1,7 +1,5 @@
 """What a compaction installs is what the real Codex sends next, and what is taken back is, too."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +7,15 @@ import pytest
 
 from codex.codex_cli import AppServer, CodexHome
 from codex.conftest import MakeHome
+from codex.product import service_over, worked
 from codex.requests import sent
 from codex.scripted_model import Answer, Request, Usage, say, shell, update_plan
-from codex_checkpoints import assembly
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.service.compaction import request as asking
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.wiring import outside
 from homes import more, thread
 from rollouts import (
@@ -55,28 +51,8 @@ def script() -> list[Answer]:
     ]
 
 
-def worked(home: CodexHome, *, legacy: bool) -> tuple[str, Path]:
-    with AppServer(home) as server:
-        thread = server.start(legacy=legacy)
-        server.turn(thread, "Fix the login, größer 日本 🙂")
-        server.turn(thread, "And the logout.")
-    (path,) = home.rollouts()
-    return thread, path
-
-
-@contextmanager
-def product(home: CodexHome) -> Generator[Sessions]:
-    root = str(home.codex_home)
-    house = assembly.assemble(Places(root, f"{root}/codex-checkpoints"))
-    try:
-        house.sessions.refresh()
-        yield house.sessions
-    finally:
-        house.sessions.close()
-
-
 def compacted(home: CodexHome, thread: str, into: Any = "new") -> asking.Compacted:  # noqa: ANN401
-    with product(home) as sessions:
+    with service_over(home) as sessions:
         return Compacting(sessions, outside({})).compact(asking.Request(thread, into=into))
 
 
@@ -110,7 +86,7 @@ def test_a_new_session_is_listed_resumed_and_sends_exactly_the_replacement(
     assert model.compactions == []
     assert len(model.turns) == calls + 2
     assert path.read_bytes() == before
-    with product(home) as sessions:
+    with service_over(home) as sessions:
         detail = sessions.detail(made)
         assert [turn.task for turn in detail.turns] == ["Go on.", "And on."]
         assert "And on." in sessions.view(made).text
@@ -164,7 +140,7 @@ def test_taken_back_in_place_codex_sends_what_it_sent_before(
     thread, _ = worked(home, legacy=legacy)
     done = compacted(home, thread, "in-place")
 
-    with product(home) as sessions:
+    with service_over(home) as sessions:
         Undoing(sessions, outside({})).uncompact(str(done.compaction_id))
     home.exec("Go on.", resume=thread)
 
@@ -248,7 +224,7 @@ def put(home: CodexHome, *steps: Step, events: bool = True) -> Path:
 
 
 def history_of(home: CodexHome) -> list[Any]:
-    with product(home) as sessions:
+    with service_over(home) as sessions:
         return list(Histories(sessions).history(thread(1)).items)
 
 
@@ -267,7 +243,7 @@ def test_wherever_a_session_was_rolled_back_the_replacement_counts_and_can_be_ta
     assert begins_with(model.turns[-1], done.built.items)
     assert model.turns[-1].texts("user")[-1] == "Go on."
 
-    with product(home) as sessions:
+    with service_over(home) as sessions:
         Undoing(sessions, outside({})).uncompact(str(done.compaction_id))
     home.exec("And on.", resume=thread(1))
 
@@ -286,7 +262,7 @@ def test_what_was_said_and_rolled_back_since_does_not_bar_the_way_back(scripted:
         steps = turn(turn_context(), user("Drop it."), assistant("Done."), name="later")
         file.write(more(steps, taken_back(1), thread=thread(1), ordinal=0, form="legacy"))
 
-    with product(home) as sessions:
+    with service_over(home) as sessions:
         Undoing(sessions, outside({})).uncompact(str(done.compaction_id))
     home.exec("And on.", resume=thread(1))
 

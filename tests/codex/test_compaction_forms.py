@@ -14,9 +14,10 @@ import pytest
 from codex.codex_cli import AppServer, CodexHome
 from codex.conftest import MakeHome
 from codex.generations import FIRST, FULL, GENERATIONS, WORK, written_by
+from codex.product import service_over
 from codex.requests import is_context, sent
 from codex.scripted_model import Answer, Request, say, text_of
-from codex.test_compacting import compacted, product
+from codex.test_compacting import compacted
 from codex_checkpoints.core.checkpoint.records import Checkpoint, from_bytes
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.rollout.fields import texts_of
@@ -43,12 +44,12 @@ def put(home: CodexHome, data: bytes) -> Path:
 
 
 def shown(home: CodexHome, session_id: str) -> Checkpoint:
-    with product(home) as sessions:
+    with service_over(home) as sessions:
         return attrs.evolve(from_bytes(sessions.show(session_id).data), seq=0)
 
 
 def history(home: CodexHome, session_id: str) -> list[Any]:
-    with product(home) as sessions:
+    with service_over(home) as sessions:
         return list(Histories(sessions).history(session_id).items)
 
 
@@ -141,7 +142,7 @@ def test_taken_back_codex_sends_what_it_would_have_sent(
     before, old, knew = path.read_bytes(), history(home, THREAD), shown(home, THREAD)
     done = compacted(home, THREAD, into)
 
-    with product(home) as sessions:
+    with service_over(home) as sessions:
         Undoing(sessions, outside({})).uncompact(str(done.compaction_id))
         assert [
             s.continued_by for s in sessions.summaries.page().items if s.session_id == THREAD

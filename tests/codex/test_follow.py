@@ -8,14 +8,14 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import pytest
 
 from codex.child import eventually
 from codex.codex_cli import CODE_MODE_MODEL, PROJECT, AppServer, CodexHome
 from codex.conftest import MakeHome
-from codex.product import Document, Serve, Watch, run, stored_checkpoint
+from codex.product import Document, Watch, environment, run, stored_checkpoint
 from codex.scripted_model import (
     Answer,
     Json,
@@ -28,6 +28,7 @@ from codex.scripted_model import (
     update_plan,
 )
 from codex.session_file import SessionFile, content_hash, hash_of
+from peer import Peer
 
 pytestmark = pytest.mark.codex
 
@@ -220,37 +221,45 @@ def test_serve_tells_its_client_while_codex_works(scripted: MakeHome) -> None:
     work = Work()
     home, model = scripted(*work.answers())
 
-    with Serve(home) as server:
-        assert server.ask("checkpoints/sessions", {})["items"] == []
+    with Peer(home.codex_home, env=environment(home)) as server:
+        server.start()
+        assert server.call("checkpoints/sessions", {})["items"] == []
+        changes: list[Any] = []
 
-        def tells(session: str, since: int, expected: Callable[[SessionFile], bytes]) -> None:
-            start = time.monotonic()
-            assert server.wait_for_change(session, since, FRESH), server.log()
+        def catch_up() -> None:
+            while not server.notifications.empty():
+                changes.append(server.heard("checkpoints/changed"))
+
+        def tells(session: str, expected: Callable[[SessionFile], bytes]) -> None:
+            start, named = time.monotonic(), list[str]()
+            while session not in named:
+                changes.append(server.heard("checkpoints/changed"))
+                named = changes[-1]["sessionIds"]
+            assert time.monotonic() - start < FRESH, "".join(server.log)
             eventually(
-                lambda: server.ask("checkpoints/show", {"sessionId": session})["text"],
+                lambda: server.call("checkpoints/show", {"sessionId": session})["text"],
                 lambda: expected(session_file(home, session)).decode(),
                 start + FRESH - time.monotonic(),
             )
 
-        seen = 0
         with home.run(TASK) as codex:
             session = codex.session_id()
             for answer, expected in work.states(home):
                 answer.wait_until_asked()
-                tells(session, seen, expected)
+                tells(session, expected)
                 assert row(server)["live"] is True
-                seen = len(server.changes())
+                catch_up()
                 answer.release()
             codex.finish()
-        tells(session, seen, lambda said: work.end(home, said))
-        assert server.ask("checkpoints/view", {"sessionId": session})["text"] == view(home)
+        tells(session, lambda said: work.end(home, said))
+        assert server.call("checkpoints/view", {"sessionId": session})["text"] == view(home)
 
-        seen = len(server.changes())
+        catch_up()
         edit(home.project / "calc/core.py")
-        tells(session, seen, lambda said: work.end(home, said))
-        assert server.ask("checkpoints/view", {"sessionId": session})["text"] == view(home)
+        tells(session, lambda said: work.end(home, said))
+        assert server.call("checkpoints/view", {"sessionId": session})["text"] == view(home)
 
-        changes = server.changes()
+        catch_up()
         assert [change["seq"] for change in changes] == list(range(1, len(changes) + 1))
         assert {type(change["reason"]) for change in changes} == {str}
         assert {
@@ -272,13 +281,13 @@ def test_serve_tells_its_client_while_codex_works(scripted: MakeHome) -> None:
         }.items() <= row(server).items()
 
         assert server.stop() == 0
-    assert "Traceback" not in server.log()
+    assert "Traceback" not in "".join(server.log)
     assert model.unscripted == []
 
 
-def row(server: Serve) -> Document:
+def row(server: Peer) -> Document:
     """The one session that the server lists."""
-    (only,) = cast("list[Document]", server.ask("checkpoints/sessions", {})["items"])
+    (only,) = server.call("checkpoints/sessions", {})["items"]
     return only
 
 

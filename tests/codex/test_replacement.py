@@ -9,8 +9,9 @@ from typing import Any
 import orjson
 import pytest
 
-from codex.codex_cli import AppServer, CodexHome
+from codex.codex_cli import AppServer
 from codex.conftest import MakeHome
+from codex.product import worked
 from codex.scripted_model import Answer, Request, Usage, say, shell
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.replay import Replay
@@ -38,15 +39,6 @@ pytestmark = [
 
 FULL = 255_000
 """So many tokens that Codex would compact by itself before the next turn."""
-
-
-def session_at_its_limit(home: CodexHome, *, legacy: bool) -> tuple[str, Path]:
-    with AppServer(home) as server:
-        thread = server.start(legacy=legacy)
-        server.turn(thread, "Fix the login, größer 日本 🙂")
-        server.turn(thread, "And the logout.")
-    (path,) = home.rollouts()
-    return thread, path
 
 
 def script() -> list[Answer]:
@@ -105,7 +97,7 @@ def test_codex_sends_a_replacement_that_was_installed_in_place(
     scripted: MakeHome, legacy: bool
 ) -> None:
     home, model = scripted(*script())
-    thread, path = session_at_its_limit(home, legacy=legacy)
+    thread, path = worked(home, legacy=legacy)
     before, history = path.read_bytes(), history_in(path)
     built = replaced(path, history)
 
@@ -130,7 +122,7 @@ def test_codex_lists_and_sends_a_session_that_begins_with_a_replacement(
     scripted: MakeHome, legacy: bool
 ) -> None:
     home, model = scripted(*script())
-    thread, path = session_at_its_limit(home, legacy=legacy)
+    thread, path = worked(home, legacy=legacy)
     before = path.read_bytes()
     built = replaced(path, history_in(path))
     head = orjson.loads(before.splitlines()[0])["payload"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codex import product
+from codex import product, requests
 from codex.codex_cli import AppServer, CodexHome
 from codex.conftest import MakeHome
 from codex.generations import FIRST, GENERATIONS, SECOND, written_by
@@ -37,12 +37,7 @@ def script() -> list[Answer]:
 
 
 def two_turns(home: CodexHome, *, legacy: bool) -> tuple[str, Path]:
-    with AppServer(home) as server:
-        thread = server.start(legacy=legacy)
-        server.turn(thread, "Fix the division, größer 日本 🙂")
-        server.turn(thread, "later-words")
-    (path,) = home.rollouts()
-    return thread, path
+    return product.worked(home, "Fix the division, größer 日本 🙂", "later-words", legacy=legacy)
 
 
 def restore(home: CodexHome, thread: str, mode: str, turn: str = "1") -> Any:  # noqa: ANN401 - a record
@@ -57,12 +52,7 @@ def sent(home: CodexHome, model: ScriptedModel, session: str) -> list[dict[str, 
     home.exec(PROMPT, resume=session)
     assert len(model.turns) == before + 1
     assert model.compactions == []
-    items = [
-        {key: value for key, value in item.items() if key not in NOT_COMPARED}
-        for item in model.turns[-1].input
-    ]
-    first = next(n for n, item in enumerate(items) if item["type"] == "message")
-    return items[:first] + items[first + 1 :]
+    return requests.sent(model.turns[-1])
 
 
 def fresh(items: list[dict[str, Json]]) -> bool:

@@ -5,8 +5,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,11 +14,9 @@ import pytest
 from codex.child import Child, eventually
 from codex.codex_cli import HERE, AppServer, CodexHome
 from codex.conftest import MakeHome
-from codex.product import PATIENCE, environment, product, run
+from codex.product import PATIENCE, environment, product, run, service_over, worked
 from codex.requests import sent
 from codex.scripted_model import Answer, Json, say, shell
-from codex_checkpoints import assembly
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.codex import SCRATCH, program
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.history.tokens import of_items
@@ -67,15 +64,6 @@ def held() -> Answer:
     return Answer(say(SUMMARY), held=True)
 
 
-def worked(home: CodexHome, *, legacy: bool = False) -> tuple[str, Path]:
-    with AppServer(home) as server:
-        thread = server.start(legacy=legacy)
-        server.turn(thread, "Fix the login, größer 日本 🙂")
-        server.turn(thread, "And the logout.")
-    (path,) = home.rollouts()
-    return thread, path
-
-
 def by_a_service(home: CodexHome) -> None:
     """Make Codex take its provider for one that compacts by itself."""
     config = home.codex_home / "config.toml"
@@ -96,23 +84,12 @@ def surroundings(home: CodexHome) -> dict[str, str]:
     return home.environment() | {"PATH": PATH}
 
 
-@contextmanager
-def house(home: CodexHome) -> Generator[Sessions]:
-    root = str(home.codex_home)
-    built = assembly.assemble(Places(root, f"{root}/codex-checkpoints"))
-    try:
-        built.sessions.refresh()
-        yield built.sessions
-    finally:
-        built.sessions.close()
-
-
 def compacting(home: CodexHome, sessions: Sessions) -> Compacting:
     return Compacting(sessions, outside(surroundings(home)))
 
 
 def compacted(home: CodexHome, thread: str, into: Any = "new", **more: Any) -> Compacted:  # noqa: ANN401
-    with house(home) as sessions:
+    with service_over(home) as sessions:
         request = Request(thread, into=into, strategy="codex", **more)
         return compacting(home, sessions).compact(request)
 
@@ -207,7 +184,7 @@ def test_it_is_recorded_like_any_other_with_its_strategy(scripted: MakeHome) -> 
     assert SUMMARY not in json.dumps(record)
     (event,) = audit(home)
     assert (event["type"], event["strategy"]) == ("CompactionInstalled", "codex")
-    with house(home) as sessions:
+    with service_over(home) as sessions:
         assert sessions.show(str(done.session_id)).data  # it goes on from the seed
     shown = json.loads(run(home, "windows", str(done.session_id), "--json"))
     assert shown[-1]["strategy"] == "codex"
@@ -240,7 +217,7 @@ def test_taken_back_in_place_codex_sends_what_it_sent_before(
     thread, _ = worked(home, legacy=legacy)
     done = compacted(home, thread, "in-place")
 
-    with house(home) as sessions:
+    with service_over(home) as sessions:
         Undoing(sessions, outside({})).uncompact(str(done.compaction_id))
     home.exec("Go on.", resume=thread)
 
@@ -364,7 +341,7 @@ def test_whoever_asked_can_stop_it_while_the_model_is_at_work(scripted: MakeHome
         summary.wait_until_asked()
         unwanted.set()
 
-    with house(home) as sessions:
+    with service_over(home) as sessions:
         service = compacting(home, sessions)
         asked = service.ask(Request(thread, strategy="codex"))
         canceller = threading.Thread(target=cancel)
@@ -398,7 +375,7 @@ def test_a_session_that_went_on_meanwhile_is_left_as_it_is(scripted: MakeHome) -
     home, _ = scripted(*script(), summaries=(SUMMARY,))
     thread, path = worked(home)
 
-    with house(home) as sessions:
+    with service_over(home) as sessions:
         service = compacting(home, sessions)
         consulted = service.ask(Request(thread, strategy="codex")).consult()
         home.exec("And then?", resume=thread)
@@ -414,7 +391,7 @@ def test_a_preview_asks_no_model(scripted: MakeHome) -> None:
     home, model = scripted(*script(), summaries=(SUMMARY,))
     thread, _ = worked(home)
 
-    with house(home) as sessions, pytest.raises(Refusal) as refused:
+    with service_over(home) as sessions, pytest.raises(Refusal) as refused:
         compacting(home, sessions).preview(Request(thread, strategy="codex"))
 
     assert refused.value.code == "no_preview"
@@ -494,7 +471,7 @@ def test_a_scratch_fork_is_no_branch_and_in_no_list_once_it_is_put_away(
     done = compacted(home, thread)
 
     (fork,) = scratches(home)
-    with house(home) as sessions:
+    with service_over(home) as sessions:
         listed = {each.session_id: each.branches for each in sessions.summaries.page().items}
         assert listed == {thread: 1, done.session_id: 0}
         assert sessions.summaries.page(ThreadQuery(archived=True)).items == ()

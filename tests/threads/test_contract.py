@@ -476,31 +476,42 @@ def test_the_newest_comes_first_and_equals_by_their_ids(shop: Shop):
         (ThreadQuery(cwd="/w/a/"), "deep a"),
         (ThreadQuery(cwd="/w"), "deep ab a"),
         (ThreadQuery(cwd="/W/A"), ""),
+        (ThreadQuery(cwd="/"), "deep ab a"),
+        (ThreadQuery(cwd="C:\\"), "win"),
+        (ThreadQuery(cwd=r"\\HOST\Share"), "share"),
+        (ThreadQuery(cwd=r"\\host\x"), ""),
         (ThreadQuery(cwd=r"c:\Work"), "win"),
         (ThreadQuery(cwd="C:/WORK/x/"), "win"),
         (ThreadQuery(cwd=r"C:\Wor"), ""),
-        (ThreadQuery(outside=("/w/a",)), "none win ab"),
-        (ThreadQuery(outside=("/w", r"c:\work\X")), "none"),
+        (ThreadQuery(outside=("/w/a",)), "none win ab share"),
+        (ThreadQuery(outside=("/w", r"c:\work\X")), "none share"),
         (ThreadQuery(cwd="/w", outside=("/w/a/deep", "/elsewhere")), "ab a"),
         (ThreadQuery(search="FIRST"), "deep"),
         (ThreadQuery(search="/w/AB"), "ab"),
         (ThreadQuery(search="nAmed"), "none"),
-        (ThreadQuery(search="000000000002"), "ab"),
+        (ThreadQuery(search="000000000003"), "ab"),
+        (ThreadQuery(search="straße"), "deep"),
+        (ThreadQuery(search="STRASSE"), "deep"),
+        (ThreadQuery(search="ΣΊΣΥΦΟΣ"), "deep"),
+        (ThreadQuery(search="日本"), "deep"),
+        *((ThreadQuery(search=each), "") for each in ("ı", "words deep", "*", ".")),
         (ThreadQuery(search="nowhere"), ""),
         (ThreadQuery(limit=2), "none deep"),
         (ThreadQuery(limit=0), ""),
     ],
 )
 def test_a_list_holds_what_fits(shop: Shop, query: ThreadQuery, expected: str):
+    words = "first words in der Straße, σίσυφος, 日本語"
     stock(
         shop,
+        share={"cwd": r"\\host\share\work"},
         a={"cwd": "/w/a"},
         ab={"cwd": "/w/ab"},
         win={"cwd": r"C:\Work\x"},
-        deep={"cwd": "/w/a/deep", "first_text": "first words"},
+        deep={"cwd": "/w/a/deep", "first_text": words},
         none={},
     )
-    shop.store.update_thread_metadata([(thread(5), Patch(name="Named"))])
+    shop.store.update_thread_metadata([(thread(6), Patch(name="Named"))])
 
     assert titles(shop.store, query) == expected.split()
 
