@@ -16,9 +16,9 @@ import {
   markerRow,
   offered,
   placeNow,
-  turnBefore,
   placeOfMarker,
   placeOfTurn,
+  turnBefore,
   turnChoices,
 } from "../../extension/src/model/markers.ts";
 import { hasBelow, sessionRow, standsFor } from "../../extension/src/model/sessions.ts";

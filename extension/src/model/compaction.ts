@@ -131,7 +131,7 @@ function tokens(count: number, source: string): string {
   return source === "estimated" ? `~${shown}` : shown;
 }
 
-/** A line for the pieces of a kind and a fate: `  9 × tool call, replaced · 3,400 tokens`. */
+/** A line for the pieces of a kind and a fate: `  tool call, replaced: 9 · 3,400 tokens`. */
 function groupLines(pieces: readonly CompactionPiece[]): string[] {
   const groups = new Map<string, [number, number]>();
   for (const { kind, fate, tokens } of pieces) {
@@ -140,7 +140,7 @@ function groupLines(pieces: readonly CompactionPiece[]): string[] {
     groups.set(about, [count + 1, size + tokens]);
   }
   return [...groups].map(
-    ([about, [count, size]]) => `  ${dotted(`${count} × ${plain(about)}`, tokenCount(size))}`,
+    ([about, [count, size]]) => `  ${dotted(`${plain(about)}: ${count}`, tokenCount(size))}`,
   );
 }
 
@@ -245,7 +245,9 @@ function rereadLines(loss: Loss): string[] {
   }
   const size = loss.bytes.toLocaleString("en-US");
   const heading = `Reads of files since then: ${loss.reads}, of unchanged ones again: ${loss.rereadsUnchanged} (${counted(loss.bytes, "1 byte", `${size} bytes`)})`;
-  const rereads = loss.rereads.map(({ uri, times }) => `  ${times}× ${plain(uri)}`);
+  const rereads = loss.rereads.map(
+    ({ uri, times }) => `  ${plain(uri)}: ${counted(times, "once", `${times} times`)}`,
+  );
   const over = loss.loopOver.map(plain).join(", ");
   const loop = loss.loop ? [`It keeps reading the same files: ${over}`] : [];
   return [heading, ...rereads, ...loop];
