@@ -1,0 +1,162 @@
+/** What stands below the picture of a session: its digest, its lineage, its lists and its table. */
+
+import { digestParts } from "../model/compactionPage.ts";
+import type { LineagePicture } from "../model/lineage.ts";
+import {
+  eventsOf,
+  near,
+  type PageEvent,
+  type SessionView,
+  turnName,
+} from "../model/sessionPage.ts";
+import { cut, dotted } from "../model/text.ts";
+import { button, el, fill, send, svg, time } from "./draw.ts";
+import { keyOfLine } from "./picture.ts";
+import { partRows } from "./quotes.ts";
+
+/** Pixels of the room for the dot at the beginning of a line of the lineage. */
+const DOT = 6;
+/** So much of what a compaction lost stands on the page. */
+const MOST_LOST = 8;
+/** The sections of a digest that stand by themselves. */
+const SHOWN = ["CHANGES", "CHECKS"];
+
+/** An event of a turn; of a compaction also what it lost. */
+export function eventRows({ kind, id, name, lost }: PageEvent): readonly HTMLElement[] {
+  const shown = lost.slice(0, MOST_LOST).map((each) => el("li", {}, each));
+  const more = lost.length - shown.length;
+  const rest = more === 0 ? [] : [el("li", { class: "quiet" }, `${more} more: What Was Lost`)];
+  const title =
+    kind === "branch" && id !== null ? button(name, { class: "link" }, () => openOther(id)) : name;
+  const list = shown.length === 0 ? [] : [el("ul", { class: "lost" }, ...shown, ...rest)];
+  return [el("p", {}, title), ...list];
+}
+
+export function listSection({ title, count, items }: SessionView["kept"][number]): HTMLElement {
+  const rows = items.map((item) => el("li", {}, item));
+  const about = el("span", { class: "about" }, count);
+  return el("section", { class: "block" }, el("h2", {}, title, " ", about), el("ul", {}, ...rows));
+}
+
+function openOther(sessionId: string): void {
+  send({ kind: "goTo", sessionId });
+}
+
+/** Show a digest: what was done stands in a place of its own. */
+export function showDigest(done: Element, rest: Element, digest: SessionView["digest"]): void {
+  const of = (wanted: boolean) =>
+    digest === null
+      ? []
+      : digestParts(digest, digest).filter(({ section }) => SHOWN.includes(section) === wanted);
+  const blocks = of(true).map((part) => {
+    const rows = partRows({ ...part, why: "", tokens: 0 }, "h2");
+    return el("section", { class: "block" }, ...rows);
+  });
+  fill(done, ...blocks);
+  const parts = of(false).flatMap((part) => partRows(part));
+  const none = digest?.budget === 0 ? "The digest is switched off." : "Nothing to quote yet.";
+  const why = digest === null ? "Reading the session…" : none;
+  fill(rest, ...(parts.length > 0 ? parts : [el("p", { class: "quiet" }, why)]));
+}
+
+/** A session alone has no lineage to show. */
+export function showLineage(
+  place: HTMLElement,
+  lines: HTMLElement,
+  picture: LineagePicture | null,
+): void {
+  place.hidden = (picture?.rows.length ?? 0) < 2;
+  if (picture === null || place.hidden) {
+    return;
+  }
+  const { rows, began, ended, left } = picture;
+  const items = rows.map(({ id, name, made, source, at, standing, opens, isHere }) => {
+    const title =
+      opens && !isHere
+        ? button(name, { class: "link" }, () => openOther(id))
+        : el("span", { class: opens ? "" : "quiet" }, name);
+    const from = source === "" ? null : el("span", { class: "spoken" }, ` from “${source}”`);
+    const when = at === null ? null : time(at);
+    const words = dotted(standing, made);
+    const about = el("span", { class: "about" }, words, from, when && " · ", when);
+    return el("li", { class: isHere ? "row here" : "row" }, title, " ", about);
+  });
+  const ends = [began, ended].map((stamp) => stamp && time(stamp));
+  const axis = el("div", { class: "axis quiet" }, ...ends);
+  const key = [
+    ["fork", "forked"],
+    ["restore", "restored"],
+    ["compaction", "compacted"],
+    ["import", "imported"],
+    ["subagent", "subagent"],
+  ].filter(([kind]) => rows.some((row) => row.kind === kind));
+  fill(
+    place,
+    el("h2", {}, "Lineage ", el("span", { class: "about" }, left)),
+    el("div", { class: "tree" }, el("div", {}, lines, axis), el("ol", {}, ...items)),
+    el(
+      "p",
+      { class: "key quiet", aria: { hidden: "true" } },
+      ...key.map(([kind = "", words = ""]) => keyOfLine(kind, words)),
+      el("span", {}, "Long pauses are shortened."),
+    ),
+  );
+  drawLineage(lines, picture);
+}
+
+/** A line for each session from its beginning to its last record, and a bend where it began. */
+export function drawLineage(lines: HTMLElement, picture: LineagePicture | null): void {
+  const rows = picture?.rows ?? [];
+  const wide = lines.clientWidth - 2 * DOT;
+  const high = lines.closest("section")?.querySelector("li")?.offsetHeight ?? 0;
+  if (wide <= 0) {
+    return;
+  }
+  const x = (share: number) => near(DOT + share * wide);
+  const y = (row: number) => (row + 0.5) * high;
+  const drawn = rows.flatMap(({ from, to, parent, isHere, isThere, kind }, row) => {
+    const looks = `line ${isHere ? "here" : ""} ${isThere ? "" : "gone"}`;
+    const bend = `M${x(from)},${y(parent ?? row)} V${y(row)}`;
+    const dot = { cx: String(x(from)), cy: String(y(row)), r: "3.5" };
+    // What left a session after its last record left it as it then was.
+    const leaving = rows.filter((each) => each.parent === row);
+    const left = Math.max(to, ...leaving.map((each) => each.from));
+    return [
+      svg("path", { class: "rest", d: `M${x(to)},${y(row)} H${x(left)}` }),
+      ...(parent === null ? [] : [svg("path", { class: `bend ${kind}`, d: bend })]),
+      svg("path", { class: looks, d: `M${x(from)},${y(row)} H${x(to) + 1}` }),
+      svg("circle", { class: `${looks} dot`, ...dot }),
+    ];
+  });
+  const size = { width: String(wide + 2 * DOT), height: String(rows.length * high) };
+  fill(lines, svg("svg", size, ...drawn));
+}
+
+/** The same as the picture, in words. */
+export function tableOf({ rows, events }: SessionView): HTMLElement {
+  const head = "Turn Began Context Window Calls Files Failed Ended Request Events".split(" ");
+  const body = rows.map((row) =>
+    el(
+      "tr",
+      {},
+      ...[
+        turnName(row).replace(/^Turns? /, ""),
+        row.startedAt === null ? "" : time(row.startedAt),
+        row.contextTokens?.toLocaleString("en-US") ?? "",
+        String(row.window),
+        String(row.calls),
+        String(row.filesChanged),
+        String(row.checksFailed),
+        row.outcome,
+        cut(row.turns[0].task, 80),
+        eventsOf(row, events)
+          .map(({ name }) => name)
+          .join(" "),
+      ].map((cell) => el("td", {}, cell)),
+    ),
+  );
+  const heads = head.map((each) => el("th", { scope: "col" }, each));
+  const table = el("table", { aria: { label: "All turns" } });
+  fill(table, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...body));
+  return el("div", { class: "wide" }, table);
+}
