@@ -11,6 +11,8 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints.core.history.items import user_message
+from codex_checkpoints.presentation.terminal import NARROW, Screen
+from codex_checkpoints.presentation.timelines import timeline_lines
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.lineages import lineage
 from codex_checkpoints.service.timelines import SessionTimeline, timeline
@@ -69,6 +71,20 @@ def test_the_lines_name_requests_labels_and_titles_instead_of_ids(home: Home):
     assert [line for line, end in shown if not line.endswith(f"  {end}")] == []
     assert marker not in text
     assert branch not in text
+
+
+def test_a_narrow_terminal_still_shows_the_requests(home: Home):
+    home.put(DATA)
+    with home.house() as house:
+        record = timeline(house.sessions, thread(1))
+    names = {turn.turn_id: "Fix the login and the tests" for turn in record.turns}
+
+    lines = timeline_lines(record, Screen(width=NARROW - 1), None, names)
+
+    assert [line.split() for line in lines[3:5]] == [
+        ["turn", "context", "request"],
+        ["1", "100,000", "Fix", "the", "login", "and", "the", "tests"],
+    ]
 
 
 def test_markers_and_branches_stand_at_their_turn(home: Home):

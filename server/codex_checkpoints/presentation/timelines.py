@@ -104,13 +104,18 @@ def _minute(stamp: str | None, screen: Screen) -> str:
     return stamp[5:16].replace("T", " ")
 
 
+_SPARED: Final = frozenset({1, 3, 4, 5})
+"""The columns that a narrow terminal leaves out: all but turn, context and request."""
+
+
 def _line(screen: Screen, cells: Sequence[str]) -> str:
     """Return the cells of a row in their columns, cut to the terminal."""
     wide = 24 if screen.width is None else 11
     widths = (7, -wide, 9, 5, 5, 6, 0)
-    placed = zip(cells, widths, strict=False)
     texts = (
-        plain(cell).rjust(size) if size > 0 else plain(cell).ljust(-size) for cell, size in placed
+        plain(cell).rjust(size) if size > 0 else plain(cell).ljust(-size)
+        for at, (cell, size) in enumerate(zip(cells, widths, strict=False))
+        if not (screen.is_narrow and at in _SPARED)
     )
     return screen.cut("  ".join(texts).rstrip())
 
