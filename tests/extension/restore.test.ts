@@ -266,7 +266,13 @@ function details(some: Partial<RestoreDetails> = {}): RestoreDetails {
 
 function sections(some: Partial<RestoreDetails> = {}, state: unknown = null): Map<string, Section> {
   const events = [
-    { type: "RestoreRequested", at: "2026-11-21T22:56:32.000Z", operationId: "o1", budget: 120 },
+    {
+      type: "RestoreRequested",
+      at: "2026-11-21T22:56:32.000Z",
+      operationId: "o1",
+      budget: 120,
+      previous: "sha256:1",
+    },
   ];
   const told = { kind: "details", details: details(some), events, lineage: [], state };
   const all = detailSections({ ...told, kind: "details" });
@@ -323,6 +329,7 @@ test("the details have every part, each with its own content", () => {
     }
   }
   assert.equal(found.has("missing"), false, "what there is none of is not there");
+  assert.doesNotMatch(words(found.get("events")), /previous/, "the chain of the audit is no fact");
 });
 
 test("a session above that no restore made is shown with what made it", () => {

@@ -216,7 +216,7 @@ const FALLBACKS: Readonly<Record<string, string>> = {
 
 const SHARED = new Set([
   ...["type", "at", "operationId", "sessionId", "sourceSessionId", "checkpointId"],
-  ...["sourceTurn", "restoreMode", "userId", "orgId", "step", "digest", "label"],
+  ...["sourceTurn", "restoreMode", "userId", "orgId", "step", "digest", "label", "previous"],
 ]);
 
 function eventSections({ events }: Details): Section[] {
