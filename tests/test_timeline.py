@@ -58,6 +58,16 @@ def test_the_most_in_use_counts_what_was_in_use_before_a_compaction_in_the_same_
     assert lines[:2] == ["▃▆", "context, at most 200,000 of 258,400 tokens"]
 
 
+def test_the_picture_reaches_the_most_that_was_in_use(home: Home, tmp_path: Path):
+    steps = r.turn(r.user("Go on"), r.shell("ls"), r.tokens(258_400), SUMMARY, r.tokens(9_000))
+    home.put(r.rollout(r.session(), steps))
+    file = tmp_path / "picture.svg"
+
+    home.run("timeline", thread(1), "--svg", str(file))
+
+    assert 'class="fill" d="M64,200 L64.0,40.0 ' in file.read_text(encoding="utf-8")
+
+
 def test_the_lines_name_requests_labels_and_titles_instead_of_ids(home: Home):
     home.put(r.rollout(r.session(), *WORK, r.turn(r.user("Stop it"), r.aborted())))
     marker = home.json("mark", thread(1), "--turn", "1", "--label", "before it")["checkpointId"]

@@ -25,7 +25,14 @@ function row(turn: number, more: Partial<TimelineTurn> = {}): TimelineTurn {
   const times = { startedAt: "2026-11-20T10:00:00.000Z", endedAt: null };
   const counts = { calls: 1, filesChanged: 0, checksFailed: 0 };
   const known = { turn, turnId: `t${turn}`, seq: turn * 10, outcome: "answered", window: 0 };
-  return { ...known, ...times, ...counts, contextTokens: null, mostTokens: null, ...more };
+  return {
+    ...known,
+    ...times,
+    ...counts,
+    contextTokens: null,
+    mostTokens: more.contextTokens ?? null,
+    ...more,
+  };
 }
 
 function turn(number: number): TurnEntry {
@@ -92,6 +99,9 @@ test("the picture is as high as the window, or a tenth of it while no more was i
   assert.equal(heightOf([single({ contextTokens: 3000 })], 1000), 3000);
   assert.equal(heightOf([single({ contextTokens: 30 })], null), 30);
   assert.equal(heightOf([], null), 1);
+  const compacted = single({ contextTokens: 9, mostTokens: 3000 });
+  assert.equal(heightOf([compacted], 1000), 3000, "what was in use before a compaction counts");
+  assert.match(turnText(compacted), /context 9 tokens, at most 3,000 tokens/);
 });
 
 test("round numbers of turns stand below the picture, with room between them", () => {

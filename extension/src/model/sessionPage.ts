@@ -179,10 +179,11 @@ const OUTCOMES: Readonly<Record<string, string>> = {
 
 /** What a turn did, in one sentence. */
 export function turnText(row: PageRow): string {
-  const { calls, filesChanged, checksFailed, contextTokens, outcome } = row;
+  const { calls, filesChanged, checksFailed, contextTokens, mostTokens, outcome } = row;
   const words = listed(
     OUTCOMES[outcome] ?? plain(outcome),
     contextTokens === null ? "" : `context ${tokenCount(contextTokens)}`,
+    mostTokens === contextTokens ? "" : `at most ${tokenCount(mostTokens ?? 0)}`,
     counted(calls, "1 call", `${calls} calls`),
     filesChanged === 0
       ? ""
@@ -207,7 +208,7 @@ export function eventsOf(row: PageRow, events: readonly PageEvent[]): readonly P
 
 /** What a full column stands for: the window, or a tenth of it while no more was ever in use. */
 export function heightOf(rows: readonly PageRow[], window: number | null): number {
-  const most = Math.max(1, ...rows.map(({ contextTokens }) => contextTokens ?? 0));
+  const most = Math.max(1, ...rows.map(({ mostTokens }) => mostTokens ?? 0));
   const tenth = Math.ceil((window ?? 0) / 10);
   return Math.max(most, most <= tenth ? tenth : (window ?? 0));
 }
@@ -234,7 +235,7 @@ export function areaPath(
   const step = width / Math.max(rows.length, 1);
   let used = 0;
   const points = rows.flatMap((row, at) => {
-    used = row.contextTokens ?? used;
+    used = row.mostTokens ?? used;
     const y = Math.round(top + height * (1 - Math.min(1, used / full)));
     return [`${near(left + at * step)},${y}`, `${near(left + (at + 1) * step)},${y}`];
   });

@@ -163,7 +163,7 @@ def _drawn(timeline: histories.SessionTimeline, title: str, window: int | None) 
     points: list[str] = []
     used = 0
     for row in rows:
-        used = used if row.context_tokens is None else row.context_tokens
+        used = used if row.most_tokens is None else row.most_tokens
         at, behind = across(row.turn), across(row.turn + timeline.merged)
         points += [f"{at},{high(used)}", f"{behind},{high(used)}"]
         middle = f"{_LEFT + (row.turn - 0.5) / timeline.merged * step:.1f}"
