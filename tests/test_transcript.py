@@ -5,6 +5,7 @@ import pytest
 import rollouts as r
 from codex_checkpoints.service.timelines import MOST_ITEMS, TurnTranscript, transcript
 from homes import Home, refusal, thread
+from reading import reads
 
 SECRET = "ghp_" + "a1B2" * 9
 WORK = (
@@ -74,3 +75,25 @@ def test_what_stands_before_a_turn_changes_nothing(home: Home):
 
     assert [each.text for each in read(home, "7").items] == ["Thanks", "You are welcome."]
     assert read(home, "6").items[0].text == "Fix the login"
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_a_turn_near_the_end_is_told_as_reading_all_of_the_session_tells_it(
+    home: Home, monkeypatch: pytest.MonkeyPatch, form: r.Form
+):
+    data = r.rollout(r.session(form), *WORK, r.turn(r.user("Once more"), name="t3"), *WORK[:1])
+    unfinished = home.put(data.rstrip(b"\n"))
+    with home.house() as house:
+        known = house.sessions.open(thread(1))[1].now().state.turns.counting()
+        turns = [turn.turn_id for turn in known]
+        told = [transcript(house.sessions, thread(1), turn, 0) for turn in turns]
+        counted, sizes = reads(monkeypatch), set[int]()
+        for near in range(100, len(data), 900):
+            monkeypatch.setattr("codex_checkpoints.service.timelines.NEAR", near)
+            assert [transcript(house.sessions, thread(1), turn, 0) for turn in turns] == told
+            counted.clear()
+            transcript(house.sessions, thread(1), turns[-1], 0)
+            sizes.add(sum(counted))
+
+    assert len(turns) > 2
+    assert (min(sizes) < unfinished.stat().st_size / 2) is (form == "paginated")

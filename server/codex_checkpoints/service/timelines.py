@@ -154,6 +154,9 @@ def _is_picture(path: str) -> bool:
         return False
 
 
+NEAR = 1 << 22
+"""Bytes of the end of a session in which a turn is looked for before all of it is read."""
+
 MOST_ITEMS = 200
 """Items of one answer."""
 
@@ -198,7 +201,12 @@ def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -
     row, opened = sessions.open(session)
     state = opened.now().state
     meant = find_turn(opened.now(), turn, row.session_id)
-    replay = Replay()
+    # Most often it is one of the last turns.  Without ordinals what stands before may name it.
+    is_numbered = opened.replay.scale.paginated and not row.rollout.compressed
+    near = opened.last(NEAR) if is_numbered else None
+    replay = Replay() if near is None else opened.replay.near_the_end(near)
+    if replay.scale.lines >= meant.opened:
+        replay, near = Replay(), None
     recall = Recall(
         replay,
         lambda entry: entry.turn_id == meant.turn_id and says_more(entry),
@@ -207,7 +215,14 @@ def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -
     )
     # What stands before the turn is only read for where turns begin.
     replay.passes_over = passing_over(lambda _raw: replay.scale.lines + 1 >= meant.opened)
-    Digests(sessions).read_over(row, replay, end_of(meant, state.turns.turns), None)
+    until = end_of(meant, state.turns.turns)
+    if near is None:
+        Digests(sessions).read_over(row, replay, until, None)
+    else:
+        replay.until = replay.until if until is None else until
+        replay.feed(near)
+        if not replay.stopped:
+            replay.close(opened.tail)
     numbers = {each.turn_id: number for number, each in enumerate(state.turns.counting(), 1)}
     told = [each for each in recall.entries if not (recall.typed and each.in_history)]
     shown = tuple(map(_item, told[offset : offset + MOST_ITEMS]))
