@@ -16,8 +16,8 @@ from codex_checkpoints.core.checkpoint.records import Checkpoint, Plan, to_bytes
 from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.core.restore.lineage import (
     Cut,
-    Known,
     Link,
+    Node,
     chain_of,
     closes_a_circle,
     parents_of,
@@ -284,7 +284,7 @@ LINKS = st.lists(st.builds(Link, IDS, IDS, KINDS_OF_LINKS, st.just(Cut())), max_
 
 @given(LINKS, IDS)
 def test_a_tree_has_every_node_once_and_each_behind_its_parent(links: list[Link], asked: str):
-    tree = tree_of(asked, links, {asked: Known(asked, None)})
+    tree = tree_of(asked, links, {asked: Node(asked)})
     places = {node.id: place for place, node in enumerate(tree.nodes)}
 
     assert len(places) == len(tree.nodes)
@@ -301,7 +301,7 @@ def test_a_refused_link_is_just_one_that_would_close_a_circle(
     links: list[Link], child: str, parent: str
 ):
     sound = {name: link for name, link in parents_of(links).items() if name != child}
-    known: Mapping[str, Known] = {}
+    known: Mapping[str, Node] = {}
     ends = (tree_of(end, sound.values(), known) for end in (child, parent))
     circles = {circle for tree in ends for circle in tree.circles}
     link = Link(child, parent, "restore", Cut())

@@ -15,7 +15,7 @@ import python
 from codex_checkpoints.codex import SCRATCH, program
 from codex_checkpoints.codex.app_server import AskingFailed, Patience, RequestDeclined, run
 from codex_checkpoints.core.compaction.kinds import kind_of
-from codex_checkpoints.core.history.tokens import of_items, thresholds
+from codex_checkpoints.core.history.tokens import budget_of, of_items, window_size
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import (
     BASE_TOKENS,
@@ -381,7 +381,7 @@ def test_what_is_handed_over_fits_into_the_window_with_every_word_of_the_user(
         Compacting(house.sessions, outside(asked_for)).ask(WISH).consult()
 
     (excerpt,) = asked_for
-    limits = thresholds(WINDOW)
+    limits = budget_of(window_size(WINDOW))
     added = BASE_TOKENS + CONTEXT_TOKENS  # Codex sends them as well
     assert of_items(excerpt.items) <= limits.window - limits.reserve - added
     kinds = [kind_of(item) for item in excerpt.items]

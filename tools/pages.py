@@ -17,7 +17,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -129,7 +129,7 @@ def in_words(hint: object) -> str:
         return " or ".join("null" if part is NoneType else in_words(part) for part in inner)
     if origin is tuple:
         return f"array of {in_words(inner[0])}"
-    if origin is dict:
+    if origin in {dict, Mapping}:
         values = "" if inner[1] is Any else f" of {in_words(inner[1])}"
         return f"object{values}"
     if origin is Literal:

@@ -34,123 +34,105 @@ MOST_LINES = 100
 """How many lines a query may ask for."""
 
 _READS = {"readOnlyHint": True, "openWorldHint": False}
+# Without these hints a client takes the tool for a destructive one and asks each time.
+_ADDS = {
+    "readOnlyHint": False,
+    "destructiveHint": False,
+    "idempotentHint": False,
+    "openWorldHint": False,
+}
+
+
+def _is(kind: str | list[str], description: str | None = None, **more: int) -> Json:
+    return {"type": kind, **more, **({"description": description} if description else {})}
+
+
+_TEXT, _NUMBER = _is("string"), _is("integer")
+_MAYBE_TEXT, _MAYBE_NUMBER = ["string", "null"], _is(["integer", "null"])
+_REFUSAL: Json = {
+    "accepted": _is("boolean"),
+    "code": _is("string", "what was refused"),
+    "rule": _is(_MAYBE_TEXT, "the rule that was broken"),
+    "message": _TEXT,
+    "hint": _is(_MAYBE_TEXT, "how to satisfy the rule"),
+    "facts": _is("object"),
+}
+"""What a refusal has in place of the other fields of a result."""
 
 
 def described() -> list[Json]:
     """Return the tools for `tools/list`."""
-    return [_described_apply(), _described_read(), _described_recall()]
-
-
-def _described_apply() -> Json:
     from codex_checkpoints.core.checkpoint.payloads import schema
 
-    return {
-        "name": APPLY,
-        "title": "Store a note",
-        "description": _APPLY,
-        "inputSchema": _portable(schema()),
-        "outputSchema": _answers(
-            accepted={"type": "boolean"},
-            seq={"type": "integer", "description": "the record after which the note counts"},
-            id={"type": ["string", "null"], "description": "of the fact or decision"},
-            kind={"type": "string"},
-            shortened={"type": "array", "items": {"type": "string"}},
-            evicted={"type": "array", "items": {"type": "object"}},
+    store = _tool(
+        (APPLY, "Store a note", _APPLY),
+        _portable(schema()),
+        _ADDS,
+        accepted=_is("boolean"),
+        seq=_is("integer", "the record after which the note counts"),
+        id=_is(_MAYBE_TEXT, "of the fact or decision"),
+        kind=_TEXT,
+        shortened=_list(_TEXT),
+        evicted=_list(_is("object")),
+    )
+    limit = "how many anchors of each kind to list; may be left out"
+    digest = "tokens of quotes from the session to add; none when left out"
+    read = _tool(
+        (READ, "Read the state of this session", _READ),
+        _params(
+            limit=_is("integer", limit, minimum=FEWEST_ANCHORS, maximum=MOST_ANCHORS),
+            digest=_is("integer", digest, minimum=0, maximum=32_000),
         ),
-        # Without these hints a client takes the tool for a destructive one and asks each time.
-        "annotations": {
-            "readOnlyHint": False,
-            "destructiveHint": False,
-            "idempotentHint": False,
-            "openWorldHint": False,
-        },
-    }
-
-
-def _described_read() -> Json:
-    limit = {
-        "type": "integer",
-        "minimum": FEWEST_ANCHORS,
-        "maximum": MOST_ANCHORS,
-        "description": "how many anchors of each kind to list; may be left out",
-    }
-    digest = {
-        "type": "integer",
-        "minimum": 0,
-        "maximum": 32_000,
-        "description": "tokens of quotes from the session to add; none when left out",
-    }
-    text = {"type": "string"}
-    anchor = {
-        "type": "object",
-        "properties": {"source": text, "ref": text, "text": text, "seq": {"type": "integer"}},
-        "required": ["source", "ref", "text", "seq"],
-    }
-    return {
-        "name": READ,
-        "title": "Read the state of this session",
-        "description": _READ,
-        "inputSchema": {
-            "type": "object",
-            "properties": {"limit": limit, "digest": digest},
-            "additionalProperties": False,
-        },
-        "outputSchema": _answers(
-            view={"type": "string", "description": "the state, as text"},
-            digest={"type": "string", "description": "what was asked, answered, changed and run"},
-            anchors={"type": "array", "items": anchor},
-            seq={"type": "integer", "description": "the newest record that the view knows"},
+        _READS,
+        view=_is("string", "the state, as text"),
+        digest=_is("string", "what was asked, answered, changed and run"),
+        anchors=_list(_record(source=_TEXT, ref=_TEXT, text=_TEXT, seq=_NUMBER)),
+        seq=_is("integer", "the newest record that the view knows"),
+    )
+    hit = _record(ref=_TEXT, turn=_MAYBE_NUMBER, kind=_TEXT, line=_TEXT)
+    recall = _tool(
+        (RECALL, "Look something up", _RECALL),
+        _params(
+            ref=_is("string", "an anchor: #120, t3, or the id of a call"),
+            query=_is("string", "a text that lines contain"),
+            offset=_is("integer", "where the record's text begins", minimum=0),
+            limit=_is("integer", minimum=1, maximum=MOST_LINES),
         ),
-        "annotations": _READS,
-    }
+        _READS,
+        ref=_TEXT,
+        kind=_is("string", "user, assistant, call, output, patch or summary"),
+        turn=_MAYBE_NUMBER,
+        text=_TEXT,
+        offset=_NUMBER,
+        total=_is("integer", "the length of the whole text"),
+        hits=_list(hit),
+    )
+    return [store, read, recall]
 
 
-def _described_recall() -> Json:
-    text, number = {"type": "string"}, {"type": "integer"}
-    maybe = {"type": ["integer", "null"]}
-    hit = {
-        "type": "object",
-        "properties": {"ref": text, "turn": maybe, "kind": text, "line": text},
-        "required": ["ref", "kind", "line"],
-    }
+def _tool(names: tuple[str, str, str], params: object, hints: Json, **result: Json) -> Json:
+    name, title, description = names
     return {
-        "name": RECALL,
-        "title": "Look something up",
-        "description": _RECALL,
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "ref": {**text, "description": "an anchor: #120, t3, or the id of a call"},
-                "query": {**text, "description": "a text that lines contain"},
-                "offset": {**number, "minimum": 0, "description": "where the record's text begins"},
-                "limit": {**number, "minimum": 1, "maximum": MOST_LINES},
-            },
-            "additionalProperties": False,
-        },
-        "outputSchema": _answers(
-            ref=text,
-            kind={**text, "description": "user, assistant, call, output, patch or summary"},
-            turn=maybe,
-            text=text,
-            offset=number,
-            total={**number, "description": "the length of the whole text"},
-            hits={"type": "array", "items": hit},
-        ),
-        "annotations": _READS,
+        "name": name,
+        "title": title,
+        "description": description,
+        "inputSchema": params,
+        "outputSchema": {"type": "object", "properties": {**result, **_REFUSAL}},
+        "annotations": hints,
     }
 
 
-def _answers(**fields: Json) -> Json:
-    """Describe a result; a refusal has the other fields instead."""
-    refusal: Json = {
-        "accepted": {"type": "boolean"},
-        "code": {"type": "string", "description": "what was refused"},
-        "rule": {"type": ["string", "null"], "description": "the rule that was broken"},
-        "message": {"type": "string"},
-        "hint": {"type": ["string", "null"], "description": "how to satisfy the rule"},
-        "facts": {"type": "object"},
-    }
-    return {"type": "object", "properties": {**fields, **refusal}}
+def _params(**fields: Json) -> Json:
+    return {"type": "object", "properties": fields, "additionalProperties": False}
+
+
+def _record(**fields: Json) -> Json:
+    required = [name for name, its in fields.items() if its is not _MAYBE_NUMBER]
+    return {"type": "object", "properties": fields, "required": required}
+
+
+def _list(items: Json) -> Json:
+    return {"type": "array", "items": items}
 
 
 def _portable(part: object) -> object:

@@ -13,7 +13,7 @@ import argparse
 import difflib
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Union, cast, get_args, get_origin
@@ -25,7 +25,9 @@ from codex_checkpoints.core.checkpoint import anchors
 from codex_checkpoints.core.checkpoint.payloads import MAX_NAME
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Evidence
 from codex_checkpoints.core.codec import camel
-from codex_checkpoints.core.compaction.offering import Chunk, OutlineTurn, WindowBudget
+from codex_checkpoints.core.compaction.offering import Chunk, OutlineTurn
+from codex_checkpoints.core.compaction.records import CompactionWarning, KeptMessage
+from codex_checkpoints.core.history.tokens import WindowBudget
 from codex_checkpoints.core.restore import events
 from codex_checkpoints.core.restore.pack import DEFAULT_WINDOW, MAX_WINDOW
 from codex_checkpoints.core.rollout.contextual import LeftOut
@@ -76,11 +78,13 @@ _FOUND: dict[str, Any] = {
     },
     "Branch": lineages.Branch,
     "Changed": Changed,
+    "CompactionWarning": CompactionWarning,
     "ConnectChange": status.Done,
     "ConnectFailure": doors.Failure,
     "ConnectHome": status.OtherHome,
     "DoctorFinding": doctor.Finding,
     "Git": summaries.Git,
+    "KeptMessage": KeptMessage,
     "LeftOut": LeftOut,
     "NoteDependency": anchors.Rest,
     "NoteEvidence": Evidence,
@@ -198,7 +202,7 @@ def _type(kind: object) -> str:
     if origin is tuple and inner[1:] == (...,):
         item = _type(inner[0])
         return f"readonly ({item})[]" if " | " in item else f"readonly {item}[]"
-    if origin is dict:
+    if origin in {dict, Mapping}:
         return f"Readonly<Record<string, {_type(inner[1])}>>"
     raise TypeError(f"no TypeScript for {kind!r}")
 

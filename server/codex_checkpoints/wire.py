@@ -72,16 +72,22 @@ def as_bytes(value: object) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
-def filled(cls: type[T], source: object, **others: object) -> T:
-    """Make a wire record of `others`, and the rest from a record with fields of the same names."""
-    names, values_of = _rest(cls, frozenset(others))
-    return cls(**dict(zip(names, values_of(source), strict=True)), **others)
+def filled(cls: type[T], *sources: object, **others: object) -> T:
+    """Make a wire record of `others`, and the rest from records with fields of the same names.
+
+    Of several sources that have a name the first one counts.
+    """
+    for source in sources:
+        names, values_of = _shared(cls, type(source), frozenset(others))
+        others |= zip(names, values_of(source), strict=True)
+    return cls(**others)
 
 
 @functools.cache
-def _rest(
-    cls: type[Record], others: frozenset[str]
+def _shared(
+    cls: type[Record], source: type, known: frozenset[str]
 ) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
-    """Return the other fields of a class, and the function that reads them from a record."""
-    names = tuple(field.name for field in fields(cls) if field.name not in others)
+    """Return the fields that a class lacks and a source has, and what reads them from one."""
+    lacking = (field.name for field in fields(cls) if field.name not in known)
+    names = tuple(name for name in lacking if hasattr(source, name))
     return names, taking(names)

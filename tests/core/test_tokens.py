@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from codex_checkpoints.core.history.tokens import (
     Context,
     Figure,
-    Thresholds,
+    WindowBudget,
     WindowSize,
     approximate_tokens,
+    budget_of,
     context,
     cut_text,
     of_item,
-    thresholds,
     window_size,
 )
 from codex_checkpoints.core.rollout.items import Tokens
@@ -153,24 +153,24 @@ def test_a_cut_keeps_no_more_than_the_limit(text: str, limit: int):
 
 
 @pytest.mark.parametrize(
-    ("window", "output", "expected"),
+    ("window", "expected"),
     [
-        (272_000, 128_000, Thresholds(272_000, 128_000, 68_000, 153_000, 122_400)),
-        (None, None, Thresholds(400_000, 128_000, 100_000, 225_000, 180_000)),
-        (0, -1, Thresholds(400_000, 128_000, 100_000, 225_000, 180_000)),
-        (1_000_000, 8_000, Thresholds(1_000_000, 8_000, 8_000, 744_000, 595_200)),
-        (1, 1, Thresholds(1, 1, 0, 1, 1)),
+        (272_000, (272_000, "advertised", 68_000, 153_000, 122_400)),
+        (None, (400_000, "unknown", 100_000, 225_000, 180_000)),
+        (0, (400_000, "unknown", 100_000, 225_000, 180_000)),
+        (1_000_000, (1_000_000, "advertised", 128_000, 654_000, 523_200)),
+        (1, (1, "advertised", 0, 1, 1)),
     ],
 )
 def test_the_trigger_follows_from_the_window_with_room_for_an_answer(
-    window: int | None, output: int | None, expected: Thresholds
+    window: int | None, expected: tuple[int, str, int, int, int]
 ):
-    assert thresholds(window, output) == expected
+    assert budget_of(window_size(window)) == WindowBudget(*expected)
 
 
-@given(st.integers(1, 10_000_000), st.integers(1, 1_000_000))
-def test_a_compaction_aims_below_what_triggers_it_and_both_fit(window: int, output: int):
-    found = thresholds(window, output)
+@given(st.integers(1, 10_000_000))
+def test_a_compaction_aims_below_what_triggers_it_and_both_fit(window: int):
+    found = budget_of(window_size(window))
 
     assert 1 <= found.target <= found.trigger <= max(1, window - found.reserve)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from codex_checkpoints.codex import resume as resume_command
 from codex_checkpoints.core.compaction.building import Piece as CompactionPiece
 from codex_checkpoints.core.compaction.offering import Offer
-from codex_checkpoints.core.compaction.records import CompactionWarning, Contents, Into, KeptMessage
+from codex_checkpoints.core.compaction.records import Contents as CompactionContents
+from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.compaction.records import Windows as CompactionWindows
-from codex_checkpoints.operations.digests import SessionDigest, told
 from codex_checkpoints.operations.services import Services, Steps, elsewhere
 from codex_checkpoints.service.compaction import request, resuming
 from codex_checkpoints.service.compaction.compacting import Compacting
@@ -43,17 +44,6 @@ class CompactParams:
 
 
 @frozen
-class CompactionContents:
-    """The parts of a replacement; `stateTokens` is what the how-to text and the view take."""
-
-    messages: tuple[KeptMessage, ...]
-    view: str
-    state_tokens: int
-    digest: SessionDigest
-    warnings: tuple[CompactionWarning, ...]
-
-
-@frozen
 class Compacted:
     """A compaction that was done, or a preview (`compactionId` is null), which has `contents`.
 
@@ -81,8 +71,8 @@ class Compacted:
     bound: int
     digest_tokens: int
     context_window: int | None
-    kinds_before: dict[str, int]
-    kinds_after: dict[str, int]
+    kinds_before: Mapping[str, int]
+    kinds_after: Mapping[str, int]
     kept: tuple[CompactionPiece, ...]
     dropped: tuple[CompactionPiece, ...]
     truncated: tuple[CompactionPiece, ...]
@@ -231,40 +221,27 @@ def _compacted(done: request.Compacted) -> Compacted:
     return filled(
         Compacted,
         done,
+        report,
         replacement=tuple(dict(item) for item in done.built.items),
         tokens_before=report.before.tokens,
         tokens_before_source=report.before.source,
         tokens_after=report.after,
         tokens_after_source="estimated",
         tokens_beside=report.beside,
-        remark=report.remark,
-        bound=report.bound,
         digest_tokens=done.built.digest.tokens,
         context_window=done.window,
-        kinds_before={str(kind): count for kind, count in report.kinds_before.items()},
-        kinds_after={str(kind): count for kind, count in report.kinds_after.items()},
-        kept=report.kept,
-        dropped=report.dropped,
-        truncated=report.truncated,
-        contents=None if (parts := done.contents) is None else _contents(parts),
         resume=None if done.session_id is None else resume_command(done.session_id),
     )
-
-
-def _contents(parts: Contents) -> CompactionContents:
-    return filled(CompactionContents, parts, digest=told(parts.digest))
 
 
 def _resumed(ready: Ready) -> Resumed:
     declined = ready.declined
     return filled(
         Resumed,
+        ready,
         ready.source,
-        session_id=ready.session_id,
         source_session_id=ready.source.session_id,
-        offer=ready.offer,
         compacted=None if ready.compacted is None else _compacted(ready.compacted),
         not_compacted=None if declined is None else NotCompacted(declined.code, declined.message),
-        notice=ready.notice,
         resume=resume_command(ready.session_id),
     )

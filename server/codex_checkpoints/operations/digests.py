@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from codex_checkpoints.core.digest.composing import Digest, DigestLine
+from codex_checkpoints.core.digest.composing import Digest as SessionDigest
+from codex_checkpoints.core.digest.composing import DigestLine
 from codex_checkpoints.core.digest.recall import MOST_HITS
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.digests import Digests, Hit, Recalled
 from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.values import frozen
 
-__all__ = ["Hit", "Recalled"]  # what presentation uses from here
+__all__ = ["DigestLine", "Hit", "Recalled"]  # for doors
 
 
 @frozen
@@ -19,17 +20,6 @@ class DigestParams:
     session_id: str
     turn_id: str | None = None
     tokens: int | None = None
-
-
-@frozen
-class SessionDigest:
-    """A digest: its text, its cost, and its lines; `left` counts by section what is left out."""
-
-    text: str
-    tokens: int
-    budget: int
-    lines: tuple[DigestLine, ...]
-    left: dict[str, int]
 
 
 @frozen
@@ -57,13 +47,7 @@ class RecallAnswer:
 
 def digest(services: Services, params: DigestParams) -> SessionDigest:
     """Return the digest of a session."""
-    found = Digests(services.sessions).digest(params.session_id, params.turn_id, params.tokens)
-    return told(found)
-
-
-def told(found: Digest) -> SessionDigest:
-    """Return a digest as it goes out."""
-    return SessionDigest(found.text, found.tokens, found.budget, found.lines, dict(found.left))
+    return Digests(services.sessions).digest(params.session_id, params.turn_id, params.tokens)
 
 
 def recall(services: Services, params: RecallParams) -> RecallAnswer:

@@ -231,25 +231,15 @@ def losses(services: Services, params: SessionParams) -> LossList:
 
 
 def _loss(loss: losing.Loss) -> Loss:
-    missed, since = loss.missed, loss.since
-    task = missed.task
+    task = loss.missed.task
     return filled(
         Loss,
         loss,
+        loss.missed,
+        loss.since,
         opened_at_seq=loss.opened_seq,
-        sealed=missed.sealed,
         task_present=None if task is None or task.lost is None else not task.lost,
-        task=task,
-        open_plan_steps=missed.open_plan_steps,
-        edited_files=missed.edited_files,
-        failing_commands=missed.failing_commands,
-        not_listed=missed.not_listed,
-        reads=since.reads,
-        rereads_unchanged=since.rereads_unchanged,
-        bytes=since.bytes,
-        rereads=since.rereads,
-        loop=bool(since.loop_over),
-        loop_over=since.loop_over,
+        loop=bool(loss.since.loop_over),
     )
 
 

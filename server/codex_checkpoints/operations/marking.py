@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from codex_checkpoints.core.restore import markers
-from codex_checkpoints.core.restore.markers import AnyPin
+from codex_checkpoints.core.restore.markers import AnyPin, Hint
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.marking import Hints, Markers, PinKind, Placed
 from codex_checkpoints.service.refusal import misfit
@@ -112,16 +112,6 @@ class PinList:
 
 
 @frozen
-class Hint:
-    """An agent's `verdict` on an artifact: `authoritative`, `helpful` or `noise`."""
-
-    uri: str
-    verdict: str
-    suppress_on_hard_restore: bool = False
-    pin_for_restore: bool = False
-
-
-@frozen
 class HintsParams:
     """A session, and hints to store; null only lists."""
 
@@ -189,9 +179,8 @@ def hints(services: Services, params: HintsParams) -> HintList:
     if params.items is None:
         found = kept.given(params.session_id)
     else:
-        items = [filled(markers.Hint, each) for each in params.items]
-        found = kept.give(params.session_id, items)
-    return HintList(tuple(filled(Hint, each) for each in found), None)
+        found = kept.give(params.session_id, params.items)
+    return HintList(found, None)
 
 
 def _markers(services: Services) -> Markers:
@@ -226,7 +215,7 @@ def _pin(found: AnyPin) -> Pin:
 
 
 def _marker(placed: Placed) -> Marker:
-    return filled(Marker, placed.marker, turn_number=placed.turn, detached=placed.detached)
+    return filled(Marker, placed.marker, placed, turn_number=placed.turn)
 
 
 def _changed(

@@ -21,7 +21,7 @@ from codex_checkpoints.service.lineages import Branches
 from codex_checkpoints.service.restore import restoring, verifying
 from codex_checkpoints.service.restore.planning import RestoreOptions, restore_options
 from codex_checkpoints.service.restore.restoring import Restoring
-from codex_checkpoints.service.restore.verifying import Listed, RestoreHistory
+from codex_checkpoints.service.restore.verifying import RestoreHistory
 from codex_checkpoints.service.restore.verifying import Verified as VerifyReport
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.values import frozen
@@ -298,15 +298,13 @@ def _restored(done: restoring.Restored) -> Restored:
     record = done.record
     return filled(
         Restored,
+        done,
         record,
         **_derived(record),
         operation_id=record.operation_id or None,
         session_id=record.session_id or None,
         restored_at=record.restored_at or None,
-        pack=done.pack,
         lines=tuple(map(_pack_line, done.lines)),
-        resume=done.resume,
-        dry_run=done.dry_run,
     )
 
 
@@ -338,16 +336,7 @@ def _pack_line(line: pack.PackLine) -> PackLine:
 def restores(services: Services, params: RestoresParams) -> RestoreList:
     """Return the restores of a session, or all."""
     found = RestoreHistory(services.sessions).restores(params.session_id)
-    return RestoreList(tuple(map(_entry, found)), None)
-
-
-def _entry(listed: Listed) -> RestoreEntry:
-    return filled(
-        RestoreEntry,
-        listed.record,
-        branch_available=listed.branch.available,
-        source_available=listed.source.available,
-    )
+    return RestoreList(tuple(filled(RestoreEntry, each, each.record) for each in found), None)
 
 
 def restore_details(services: Services, params: RestoreDetailsParams) -> RestoreDetails:
@@ -358,6 +347,7 @@ def restore_details(services: Services, params: RestoreDetailsParams) -> Restore
     lists = ("chain", "modes", "pinned", "drift", "missing", "fallbacks")
     return filled(
         RestoreDetails,
+        listed,
         record,
         **_derived(record),
         **{name: tuple(written[name]) for name in lists},
@@ -365,12 +355,7 @@ def restore_details(services: Services, params: RestoreDetailsParams) -> Restore
         caps=dict(record.caps),
         windows=written["windows"],
         state=written["seed"],
-        pack=listed.pack,
         resume=resume(record.session_id),
-        branch_title=listed.branch.title,
-        branch_available=listed.branch.available,
-        source_title=listed.source.title,
-        source_available=listed.source.available,
     )
 
 
@@ -390,11 +375,9 @@ def lineage(services: Services, params: SessionParams) -> Lineage:
 
 def _node(node: trees.Node, compactions: CompactionRecords) -> LineageNode:
     link = node.link
-    if link is None:
-        return filled(LineageNode, node, link=None, undone=False)
-    cut = filled(LineageLink, link.cut, parent=link.parent, kind=link.kind, at=link.at)
-    undone = link.kind == "compaction" and compactions.taken_back(node.id)
-    return filled(LineageNode, node, link=cut, undone=undone)
+    edge = None if link is None else filled(LineageLink, link.cut, link)
+    undone = link is not None and link.kind == "compaction" and compactions.taken_back(node.id)
+    return filled(LineageNode, node, link=edge, undone=undone)
 
 
 def audit(services: Services, params: AuditParams) -> EventList:

@@ -112,7 +112,7 @@ class Histories:
         for _ in range(_TRIES):
             surveyed = self._survey(row)
             rebuild = Rebuild(surveyed.choice, surveyed.outline.start)
-            self._read(row, rebuild, surveyed.parts, rebuild.start)
+            self._read(row, rebuild, surveyed.parts)
             if rebuild.found:
                 return history_of(surveyed.outline, rebuild)
         raise _replaced(row)
@@ -157,10 +157,7 @@ class Histories:
         Raises `unreadable_source`.
         """
         first = self.first_pass(row.path) if first is None else first
-        try:
-            survey, parts = first.read_on(end)
-        except UnreadableSource as error:
-            raise unreadable(row.path, str(error)) from error
+        survey, parts = self._passed(row, first, end)
         surveyed = _surveyed(survey.outline(), parts)
         outline, choice = surveyed.outline, surveyed.choice
         retracing = Retracing(choice, outline, shift)
@@ -214,24 +211,25 @@ class Histories:
         return self._sessions.open(row.path)[1].replay.scale.shift
 
     def _survey(self, row: Row) -> Surveyed:
-        locate, survey = self._sessions.catalogue.chains.locator(row.path), Survey()
-        try:
-            chain = parts_below(self._reader, row.path, locate)
-        except UnreadableSource as error:
-            raise unreadable(row.path, str(error)) from error
-        parts = self._read(row, survey, (*chain, ChainPart(row.path)), Place(0, 0))
+        survey, parts = self._passed(row, self.first_pass(row.path), None)
         return _surveyed(survey.outline(), parts)
 
+    def _passed(
+        self, row: Row, first: FirstPass, end: int | None
+    ) -> tuple[Survey, tuple[ChainPart, ...]]:
+        try:
+            return first.read_on(end)
+        except UnreadableSource as error:
+            raise unreadable(row.path, str(error)) from error
+
     def _rebuild(self, row: Row, rebuild: Rebuild, parts: tuple[ChainPart, ...]) -> None:
-        self._read(row, rebuild, parts, rebuild.start)
+        self._read(row, rebuild, parts)
         if not rebuild.found:
             raise _replaced(row)
 
-    def _read(
-        self, row: Row, taker: Taker, parts: tuple[ChainPart, ...], start: Place
-    ) -> tuple[ChainPart, ...]:
+    def _read(self, row: Row, rebuild: Rebuild, parts: tuple[ChainPart, ...]) -> None:
         try:
-            return read_parts(self._reader, taker, parts, start, row.path)
+            read_parts(self._reader, rebuild, parts, rebuild.start, row.path)
         except UnreadableSource as error:
             raise unreadable(row.path, str(error)) from error
 

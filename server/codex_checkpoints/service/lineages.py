@@ -14,7 +14,6 @@ from codex_checkpoints.core.portable.reading import links_of
 from codex_checkpoints.core.restore.lineage import (
     MAX_CHAIN,
     Cut,
-    Known,
     Link,
     Node,
     Tree,
@@ -56,9 +55,7 @@ def lineage(sessions: Sessions, session: str) -> Tree:
     row = sessions.find(session)
     current = sessions.catalogue.current()
     known = {
-        each.session_id: Known(
-            each.session_id, sessions.title(each), each.archived, updated_at=each.updated_at
-        )
+        each.session_id: Node(each.session_id, sessions.title(each), each.archived, each.updated_at)
         for each in current.values()
     }
     links = (*_links_in_records(sessions), *_links_in_heads(sessions, known))
@@ -155,7 +152,7 @@ def _own_ordinal(sessions: Sessions, session_id: str, seq: int) -> int | None:
     return seq - seed.seq - ordinals
 
 
-def _links_in_heads(sessions: Sessions, known: dict[str, Known]) -> Iterator[Link]:
+def _links_in_heads(sessions: Sessions, known: dict[str, Node]) -> Iterator[Link]:
     """Yield the links in session files; a segment becomes a node of its own in `known`."""
     catalogue, owners = sessions.catalogue, _owners(sessions)
     for row in catalogue.rows().values():
@@ -164,7 +161,7 @@ def _links_in_heads(sessions: Sessions, known: dict[str, Known]) -> Iterator[Lin
         if not catalogue.is_current(row):
             name = row.rollout_id
             if name != row.session_id:
-                known.setdefault(name, Known(name, None, row.archived))
+                known.setdefault(name, Node(name, archived=row.archived))
                 head = _head(sessions, row)
                 yield Link(name, row.session_id, "revert", _cut(head), head and head.timestamp)
             continue

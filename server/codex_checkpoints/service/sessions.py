@@ -268,7 +268,9 @@ class Sessions:
 
     def show(self, session: str, turn: str | int | None = None) -> Projection:
         """Return a checkpoint now, which is stored (DSC-80), or at the end of a turn."""
-        row, opened = self.open(session)
+        return self._shown(*self.open(session), turn)
+
+    def _shown(self, row: Row, opened: SessionFile, turn: str | int | None) -> Projection:
         if turn is not None:
             return self.projections.at(row, opened, turn)
         return self.projections.keep(row, opened)
@@ -286,11 +288,7 @@ class Sessions:
             effective = effective if caps is None else effective.replaced(caps)
         except BadCaps as error:
             raise misfit(str(error)) from error
-        shown = (
-            self.projections.keep(row, opened)
-            if turn is None
-            else self.projections.at(row, opened, turn)
-        )
+        shown = self._shown(row, opened, turn)
         return View(view_v1(shown.checkpoint, effective), effective, shown)
 
     def close(self) -> None:

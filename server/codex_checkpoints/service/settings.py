@@ -16,6 +16,7 @@ from codex_checkpoints.core.checkpoint.records import (
     BadCaps,
     Caps,
 )
+from codex_checkpoints.core.rollout.fields import is_list
 from codex_checkpoints.storage.workspace import DEFAULT_HASH_LIMIT
 from codex_checkpoints.values import Factory, evolve, frozen
 
@@ -201,14 +202,17 @@ def _added(names: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _rule(
-    field: str, fits: Callable[[Any], bool], must: str
+    field: str,
+    fits: Callable[[Any], bool],
+    must: str,
+    read: Callable[[Any], object] = lambda value: value,
 ) -> Callable[[Settings, Any], Settings]:
 
     def rule(settings: Settings, value: Any) -> Settings:  # noqa: ANN401 - as TOML or JSON has it
         if not fits(value):
             message = f"must be {must}"
             raise ValueError(message)
-        return evolve(settings, **{field: value})
+        return evolve(settings, **{field: read(value)})
 
     return rule
 
@@ -228,25 +232,22 @@ def _within(field: str, least: int, most: int) -> Callable[[Settings, Any], Sett
     return _rule(field, lambda value: type(value) is int and least <= value <= most, must)
 
 
-def _names(field: str) -> Callable[[Settings, object], Settings]:
-    def rule(settings: Settings, value: object) -> Settings:
-        names = cast("list[object]", value) if isinstance(value, list) else [None]
-        if not all(isinstance(each, str) and 0 < len(each) <= _LONGEST_NAME for each in names):
-            message = f"must be a list of texts of at most {_LONGEST_NAME} characters"
-            raise ValueError(message)
-        return evolve(settings, **{field: tuple(map(str, names))})
-
-    return rule
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= _LONGEST_NAME
 
 
-def _name(field: str) -> Callable[[Settings, object], Settings]:
-    def rule(settings: Settings, value: object) -> Settings:
-        if not isinstance(value, str) or len(value) > _LONGEST_NAME:
-            message = f"must be a text of at most {_LONGEST_NAME} characters"
-            raise ValueError(message)
-        return evolve(settings, **{field: value or None})
+def _is_text(value: object) -> bool:
+    return _is_name(value) and value != ""
 
-    return rule
+
+def _names(field: str) -> Callable[[Settings, Any], Settings]:
+    must = f"a list of texts of at most {_LONGEST_NAME} characters"
+    return _rule(field, lambda value: is_list(value) and all(map(_is_text, value)), must, tuple)
+
+
+def _name(field: str) -> Callable[[Settings, Any], Settings]:
+    must = f"a text of at most {_LONGEST_NAME} characters"
+    return _rule(field, _is_name, must, lambda value: value or None)
 
 
 def _truth(field: str) -> Callable[[Settings, Any], Settings]:

@@ -14,7 +14,8 @@ import orjson
 from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Caps, status_of
 from codex_checkpoints.core.compaction import offering
-from codex_checkpoints.core.compaction.offering import Named, Offer, WindowBudget
+from codex_checkpoints.core.compaction.offering import Named, Offer
+from codex_checkpoints.core.history.tokens import WindowBudget
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.service.reading.catalogue import Catalogue, title_of
 from codex_checkpoints.service.refusal import Refusal

@@ -26,8 +26,6 @@ _NAME = re.compile(
     re.ASCII,
 )
 _LIKE = re.compile(r"rollout-.*\.jsonl(\.zst)?", re.DOTALL)
-_DEPTHS = (3, 0)
-"""How deep session files lie: `sessions/YYYY/MM/DD`, and flat among the archived ones."""
 _LARGEST = (1 << 63) - 1
 _MOMENT = 2_000_000_000
 """A clock of files is at least so fine, in ns."""
@@ -76,7 +74,7 @@ def lock_folder(codex_home: str) -> str:
 def scan(codex_home: str, thread_id: str | None = None) -> dict[str, Rollout]:
     """Return session files by path, all or those of one thread; of twins only the plain one."""
     found: dict[str, Rollout] = {}
-    for root, depth in zip(roots(codex_home), _DEPTHS, strict=True):
+    for root, depth in _trees(codex_home):
         for path, name in _names(root, depth):
             if thread_id is None or name.thread_id == thread_id:
                 file = find(path, archived=depth == 0)
@@ -95,8 +93,9 @@ def stamps(codex_home: str, now_ns: int) -> dict[str, int]:
     A change of just now says nothing: a file may come behind it at the same moment of the clock.
     """
     found = dict(zip(roots(codex_home), map(_stamp, roots(codex_home)), strict=True))
-    for root, depth in zip(roots(codex_home), _DEPTHS, strict=True):
-        found |= {folder: _stamp(folder) for folder in _folders(root, depth)}
+    for root, depth in _trees(codex_home):
+        folders = (entry.path for entry, _, is_passed in _within(root, depth) if is_passed)
+        found |= {folder: _stamp(folder) for folder in folders}
     return {at: stamp if stamp < now_ns - _MOMENT else -1 for at, stamp in found.items()}
 
 
@@ -112,18 +111,10 @@ def _stamp(folder: str) -> int:
         return 0
 
 
-def _folders(folder: str, depth: int) -> Iterator[str]:
-    for entry in _entries(folder) if depth else ():
-        with contextlib.suppress(OSError):
-            if entry.is_dir(follow_symlinks=False):
-                yield entry.path
-                yield from _folders(entry.path, depth - 1)
-
-
 def places(codex_home: str) -> dict[str, str]:
     """Return by rollout id where each lies, by names alone; of two the plain, active one."""
     found: dict[str, str] = {}
-    for root, depth in zip(reversed(roots(codex_home)), reversed(_DEPTHS), strict=True):
+    for root, depth in reversed(_trees(codex_home)):
         for path, name in _names(root, depth):
             known = found.get(name.rollout_id)
             if known is None or is_compressed(known) or not name.compressed:
@@ -133,17 +124,11 @@ def places(codex_home: str) -> dict[str, str]:
 
 def passed_over(codex_home: str) -> Iterator[tuple[str, str]]:
     """Yield entries named like a session file, and links to folders, that `scan` leaves out."""
-    for root, depth in zip(roots(codex_home), _DEPTHS, strict=True):
-        yield from _passed_over(root, depth)
-
-
-def _passed_over(folder: str, depth: int) -> Iterator[tuple[str, str]]:
-    for entry in _entries(folder):
-        with contextlib.suppress(OSError):
-            if depth > 0 and entry.is_dir(follow_symlinks=False):
-                yield from _passed_over(entry.path, depth - 1)
-            elif _LIKE.fullmatch(entry.name) or (depth > 0 and entry.is_symlink()):
-                reason = _why_not(entry)
+    for root, depth in _trees(codex_home):
+        for entry, left, is_passed in _within(root, depth):
+            with contextlib.suppress(OSError):
+                is_like = _LIKE.fullmatch(entry.name) or (left > 0 and entry.is_symlink())
+                reason = _why_not(entry) if is_like and not is_passed else None
                 if reason is not None:
                     yield entry.path, reason
 
@@ -229,23 +214,35 @@ def look_of(found: os.stat_result) -> Look:
 
 
 def _names(folder: str, depth: int) -> Iterator[tuple[str, RolloutName]]:
-    for entry in _entries(folder):
+    for entry, _, is_passed in _within(folder, depth):
         with contextlib.suppress(OSError):
-            if depth > 0 and entry.is_dir(follow_symlinks=False):
-                yield from _names(entry.path, depth - 1)
-                continue
-            name = parse_name(entry.name)
+            name = None if is_passed else parse_name(entry.name)
             if name is not None and entry.is_file(follow_symlinks=False):
                 yield entry.path, name
 
 
-def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+def _trees(codex_home: str) -> tuple[tuple[str, int], tuple[str, int]]:
+    """Return the folder of the active and of the archived sessions, and how deep files lie."""
+    active, archived = roots(codex_home)
+    return (active, 3), (archived, 0)  # sessions/YYYY/MM/DD
+
+
+def _within(folder: str, depth: int) -> Iterator[tuple[os.DirEntry[str], int, bool]]:
+    """Yield what lies in a folder and in those below it, each with how far it goes on from there.
+
+    The last value tells of a folder that this goes into.
+    """
     try:
         entries = os.scandir(folder)
     except OSError:  # missing or unreadable, which `doctor` reports
         return
     with entries:
-        yield from entries
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                is_passed = depth > 0 and entry.is_dir(follow_symlinks=False)
+                yield entry, depth, is_passed
+                if is_passed:
+                    yield from _within(entry.path, depth - 1)
 
 
 def watched(codex_home: str) -> tuple[str, ...]:

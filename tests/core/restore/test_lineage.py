@@ -9,8 +9,8 @@ from codex_checkpoints.core.restore.lineage import (
     MAX_CHAIN,
     MAX_NODES,
     Cut,
-    Known,
     Link,
+    Node,
     Tree,
     Window,
     branches_above,
@@ -28,8 +28,8 @@ def link(child: str, parent: str, kind: LinkKind = "restore", at: str | None = N
     return Link(child, parent, kind, Cut(turn_id=f"turn of {parent}"), at)
 
 
-def known(*names: str) -> dict[str, Known]:
-    return {name: Known(name, f"about {name}") for name in names}
+def known(*names: str) -> dict[str, Node]:
+    return {name: Node(name, f"about {name}") for name in names}
 
 
 def restore(branch: str, source: str, *above: Ancestor) -> Restore:
@@ -59,7 +59,9 @@ def test_every_node_has_its_edge_with_the_cut():
     edge = Link("b", "a", "fork", Cut(ordinal_exclusive=42, byte_offset=61_511), RESTORED)
     windows = (Window(0, "w0", None, 0, RESTORED), Window(1, "w1", "w0", 30, RESTORED))
 
-    tree = tree_of("b", [edge], {"a": Known("a", "cart", True, windows), "b": Known("b", None)})
+    tree = tree_of(
+        "b", [edge], {"a": Node("a", "cart", archived=True, windows=windows), "b": Node("b")}
+    )
 
     first, second = tree.nodes
     assert (first.link, first.windows, first.archived, first.title) == (None, windows, True, "cart")

@@ -14,9 +14,9 @@ from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
 from codex_checkpoints.core.history.tokens import (
     Source,
-    WindowSize,
+    WindowBudget,
     approximate_tokens,
-    thresholds,
+    budget_of,
     window_size,
 )
 from codex_checkpoints.values import evolve, frozen
@@ -35,20 +35,6 @@ class Named:
     fast_environment: str | None = None
 
 
-@frozen
-class WindowBudget:
-    """The size of a window, and the trigger and target of a compaction, in tokens.
-
-    `windowSource` is `setting`, `environment`, `advertised` or `unknown`.
-    """
-
-    window: int
-    window_source: str
-    reserve: int
-    trigger: int
-    target: int
-
-
 def window(advertised: int | None, named: Named) -> int | None:
     """Return the window size of a session, None where nobody names one (JUN-21)."""
     return window_size(advertised, named.environment, named.setting or None).tokens
@@ -56,17 +42,12 @@ def window(advertised: int | None, named: Named) -> int | None:
 
 def budget(advertised: int | None, named: Named) -> WindowBudget:
     """Return the budget of what a model is sent."""
-    return _budget(window_size(advertised, named.environment, named.setting or None))
+    return budget_of(window_size(advertised, named.environment, named.setting or None))
 
 
 def outline_budget(named: Named) -> WindowBudget:
     """Return the budget of the outline; no session names the smaller model (JUN-20)."""
-    return _budget(window_size(None, named.fast_environment, named.fast_setting or None))
-
-
-def _budget(chosen: WindowSize) -> WindowBudget:
-    limits = thresholds(chosen.tokens)
-    return WindowBudget(limits.window, chosen.source, limits.reserve, limits.trigger, limits.target)
+    return budget_of(window_size(None, named.fast_environment, named.fast_setting or None))
 
 
 @frozen

@@ -106,7 +106,7 @@ class DigestLine:
 
 @frozen
 class Digest:
-    """The text of a digest; `left` counts by section what it had no room for, or leaves out."""
+    """A digest: its text, its cost, and its lines; `left` counts by section what is left out."""
 
     text: str = ""
     tokens: int = 0

@@ -289,20 +289,20 @@ class Outline:
     said: tuple[Said, ...] = ()
 
 
-@frozen
+@define
 class SurveyState:
     """What a survey has after some lines, without the payloads that it keeps for others."""
 
-    marks: list[Mark]
-    said: list[Said]
-    openings: Openings
-    start: Place
-    opened: tuple[int, str | None] | None
-    window_id: str | None
-    instructions: int
-    usage: Tokens | None
-    stale: bool
-    file: int
+    marks: list[Mark] = Factory(list[Mark])
+    said: list[Said] = Factory(list[Said])
+    openings: Openings = Factory(Openings)
+    start: Place = Place(0, 0)
+    opened: tuple[int, str | None] | None = None
+    window_id: str | None = None
+    instructions: int = 0
+    usage: Tokens | None = None
+    stale: bool = False
+    file: int = -1
 
 
 class Survey:
@@ -326,13 +326,7 @@ class Survey:
         """The payload of the newest `token_count`."""
         self.last_settings: Json | None = None
         """The payload of the newest `turn_context`: model, effort, approvals."""
-        state = state or SurveyState(
-            [], [], Openings(), Place(0, 0), None, None, 0, None, stale=False, file=-1
-        )
-        self._marks, self._said, self._openings = state.marks, state.said, state.openings
-        self._start, self._opened, self._file = state.start, state.opened, state.file
-        self._window_id, self._instructions = state.window_id, state.instructions
-        self._usage, self._stale = state.usage, state.stale
+        self.state = SurveyState() if state is None else state
         self._cut = cut
         self._in_front: Outline | None = None
 
@@ -344,39 +338,23 @@ class Survey:
     @property
     def newest(self) -> Mark | None:
         """Return the newest mark."""
-        return self._marks[-1] if self._marks else None
-
-    @property
-    def state(self) -> SurveyState:
-        """Return the state, which the next line changes."""
-        return SurveyState(
-            self._marks,
-            self._said,
-            self._openings,
-            self._start,
-            self._opened,
-            self._window_id,
-            self._instructions,
-            self._usage,
-            self._stale,
-            self._file,
-        )
+        return self.state.marks[-1] if self.state.marks else None
 
     def outline(self) -> Outline:
         """Return the outline so far."""
-        seq, stamp = self._opened or (self.reader.scale.seq, None)
+        seq, stamp = self.state.opened or (self.reader.scale.seq, None)
         return Outline(
-            marks=tuple(self._marks),
-            openings=tuple(self._openings.all),
-            start=self._start,
-            window_id=self._window_id,
+            marks=tuple(self.state.marks),
+            openings=tuple(self.state.openings.all),
+            start=self.state.start,
+            window_id=self.state.window_id,
             opened_seq=seq,
             opened_at=stamp or None,
-            instructions=self._instructions,
-            usage=self._usage,
-            stale=self._stale,
+            instructions=self.state.instructions,
+            usage=self.state.usage,
+            stale=self.state.stale,
             seq=self.reader.scale.seq,
-            said=tuple(self._said),
+            said=tuple(self.state.said),
         )
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
@@ -398,9 +376,9 @@ class Survey:
             self._in_front, self._cut = self.outline(), None
         if not counts(line):
             return
-        first, self._file = line.place.file != self._file, line.place.file
-        if self._opened is None and (line.kind in _KINDS or line.tag in _EVENTS):
-            self._opened = line.seq, line.stamp
+        first, self.state.file = line.place.file != self.state.file, line.place.file
+        if self.state.opened is None and (line.kind in _KINDS or line.tag in _EVENTS):
+            self.state.opened = line.seq, line.stamp
         match line.kind:
             case "response_item":
                 self._response_item(line)
@@ -412,9 +390,9 @@ class Survey:
                 self._compacted(line)
             case "turn_context":
                 self.last_settings = line.payload
-                self._marks.append(Settings(text_of(line.payload.get("turn_id")), line.seq))
+                self.state.marks.append(Settings(text_of(line.payload.get("turn_id")), line.seq))
             case "world_state":
-                self._marks.append(WorldState(full=line.payload.get("full") is True))
+                self.state.marks.append(WorldState(full=line.payload.get("full") is True))
             case "inter_agent_communication":
                 self._added(turn=True)
             case _:
@@ -424,12 +402,12 @@ class Survey:
         if first:
             self.head = line.payload  # the head of the file, not that of its base
             text = text_of(object_of(self.head.get("base_instructions")).get("text")) or ""
-            self._instructions = tokens.approximate_tokens(text)
-            self._window_id = first_window(self.head)
-        elif line.payload.get("history_mode") == "paginated" and self._marks:
+            self.state.instructions = tokens.approximate_tokens(text)
+            self.state.window_id = first_window(self.head)
+        elif line.payload.get("history_mode") == "paginated" and self.state.marks:
             # Codex reads such a file from its end back to the nearest head.
-            self._marks.clear()
-            self._start = line.place
+            self.state.marks.clear()
+            self.state.start = line.place
 
     def _response_item(self, line: Line) -> None:
         if line.tag is None or _is_message(line.tag, line.inner):
@@ -439,7 +417,7 @@ class Survey:
             self._added(turn=begins_turn(item))
             if is_prompt(item):
                 key = keys_of(item, line.payload)[0]
-                self._said.append(Said(key, line.place, line.stamp or None, line.seq))
+                self.state.said.append(Said(key, line.place, line.stamp or None, line.seq))
         else:
             self._added(turn=line.tag == "agent_message")
         by_model = line.tag not in _NOT_THE_MODELS and line.inner in {"assistant", None}
@@ -448,22 +426,22 @@ class Survey:
             parts = list_of(line.payload.get("content"))
             found = (text_of(object_of(part).get("text")) for part in parts)
             answer = "".join(text for text in found if text is not None)
-        self._openings.item(answer, by_model=by_model)
+        self.state.openings.item(answer, by_model=by_model)
 
     def _added(self, *, turn: bool) -> None:
-        last = self._marks[-1] if self._marks else None
+        last = self.state.marks[-1] if self.state.marks else None
         if not isinstance(last, ItemsAdded):
-            self._marks.append(ItemsAdded(turn))
+            self.state.marks.append(ItemsAdded(turn))
         elif turn and not last.turn:
-            self._marks[-1] = ItemsAdded(turn=True)
+            self.state.marks[-1] = ItemsAdded(turn=True)
 
     def _event(self, line: Line) -> None:
         if line.tag == "user_message":
-            self._openings.prompted()
+            self.state.openings.prompted()
             self._added(turn=True)
         elif line.tag == "item_completed":
             if line.inner == "UserMessage":
-                self._openings.prompted()
+                self.state.openings.prompted()
         elif line.tag in _EVENTS:
             self._report(line)
 
@@ -471,25 +449,25 @@ class Survey:
         item = item_of(line.kind, line.payload, bare=line.bare)
         match item:
             case TaskStarted():
-                self._openings.began()
-                self._marks.append(item)
+                self.state.openings.began()
+                self.state.marks.append(item)
             case TaskEnded():
-                self._openings.ended()
-                self._marks.append(item)
+                self.state.openings.ended()
+                self.state.marks.append(item)
             case RolledBack():
-                self._marks.append(item)
+                self.state.marks.append(item)
             case Tokens():
-                self._usage, self._stale, self.last_report = item, False, line.payload
-                self._openings.reported(item)
+                self.state.usage, self.state.stale, self.last_report = item, False, line.payload
+                self.state.openings.reported(item)
             case _:
                 pass
 
     def _compacted(self, line: Line) -> None:
-        compaction = read_compaction(line, len(self._openings.all))
+        compaction = read_compaction(line, len(self.state.openings.all))
         if compaction is not None:
-            self._marks.append(compaction)
-            self._openings.compacted(compaction, text_of(line.payload.get("message")) or "")
-            self._stale = True
+            self.state.marks.append(compaction)
+            self.state.openings.compacted(compaction, text_of(line.payload.get("message")) or "")
+            self.state.stale = True
 
 
 def _is_message(tag: str, inner: str | None) -> bool:

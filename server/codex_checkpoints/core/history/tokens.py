@@ -110,26 +110,6 @@ def _correction(part: object) -> int:
     return 0 if sealed is None else len(sealed) * 9 // 16 - len(sealed)
 
 
-@frozen
-class Thresholds:
-    """When a window is compacted (`trigger`), and to what (`target`); in tokens."""
-
-    window: int
-    output: int
-    reserve: int
-    trigger: int
-    target: int
-
-
-def thresholds(window: int | None, output: int | None = None) -> Thresholds:
-    """Return the thresholds of a model with these sizes (JUN-18, JUN-19, JUN-20)."""
-    window = UNKNOWN_WINDOW if window is None or window <= 0 else window
-    output = UNKNOWN_OUTPUT if output is None or output <= 0 else output
-    reserve = min(output, window // 4)
-    trigger = max(1, 3 * (window - reserve) // 4)
-    return Thresholds(window, output, reserve, trigger, max(1, 4 * trigger // 5))
-
-
 Chosen = Literal["setting", "environment", "advertised", "unknown"]
 
 
@@ -164,6 +144,28 @@ def window_size(
     if advertised is not None and advertised > 0:
         return WindowSize(advertised, "advertised", tuple(ignored))
     return WindowSize(None, "unknown", tuple(ignored))
+
+
+@frozen
+class WindowBudget:
+    """The size of a window, and the trigger and target of a compaction, in tokens.
+
+    `windowSource` is `setting`, `environment`, `advertised` or `unknown`.
+    """
+
+    window: int
+    window_source: str
+    reserve: int
+    trigger: int
+    target: int
+
+
+def budget_of(size: WindowSize) -> WindowBudget:
+    """Return the budget of a window, with room for an answer (JUN-18, JUN-19, JUN-20)."""
+    window = size.tokens or UNKNOWN_WINDOW
+    reserve = min(UNKNOWN_OUTPUT, window // 4)
+    trigger = max(1, 3 * (window - reserve) // 4)
+    return WindowBudget(window, size.source, reserve, trigger, max(1, 4 * trigger // 5))
 
 
 def _positive(value: object) -> int | None:

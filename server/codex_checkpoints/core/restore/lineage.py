@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from codex_checkpoints.core.restore.pack import Ancestor, LinkKind, Parent
 from codex_checkpoints.core.restore.records import Restore
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import evolve, frozen
 
 MAX_CHAIN = 1024
 """The most links that a chain follows."""
@@ -127,17 +127,6 @@ class Window:
 
 
 @frozen
-class Known:
-    """A session or segment whose file is there."""
-
-    id: str
-    title: str | None
-    archived: bool = False
-    windows: tuple[Window, ...] = ()
-    updated_at: str | None = None
-
-
-@frozen
 class Node:
     """One place in a tree; `link` leads to its parent, which stands somewhere before it.
 
@@ -145,13 +134,13 @@ class Node:
     """
 
     id: str
-    depth: int
-    link: Link | None
-    available: bool
-    title: str | None
-    archived: bool
-    windows: tuple[Window, ...]
-    updated_at: str | None
+    title: str | None = None
+    archived: bool = False
+    updated_at: str | None = None
+    available: bool = True
+    windows: tuple[Window, ...] = ()
+    depth: int = 0
+    link: Link | None = None
 
 
 @frozen
@@ -167,10 +156,11 @@ class Tree:
     omitted: int
 
 
-def tree_of(session_id: str, links: Iterable[Link], known: Mapping[str, Known]) -> Tree:
+def tree_of(session_id: str, links: Iterable[Link], known: Mapping[str, Node]) -> Tree:
     """Return the whole tree of a session, from the first session down.
 
-    A tree that is too large still has the session and all that stand above it.
+    `known` are the sessions and segments whose files are there; their depths and links are not
+    read.  A tree that is too large still has the session and all that stand above it.
     """
     parents, circles = _without_circles(parents_of(links))
     root, way = session_id, {session_id}
@@ -188,20 +178,8 @@ def tree_of(session_id: str, links: Iterable[Link], known: Mapping[str, Known]) 
         at, depth, link = waiting.pop()
         reached.add(at)
         if at in way or room > 0:
-            found = known.get(at)
-            named = found or Known(at, None)
-            nodes.append(
-                Node(
-                    at,
-                    depth,
-                    link,
-                    available=found is not None,
-                    title=named.title,
-                    archived=named.archived,
-                    windows=named.windows,
-                    updated_at=named.updated_at,
-                )
-            )
+            node = known.get(at) or Node(at, available=False)
+            nodes.append(evolve(node, depth=depth, link=link))
             room -= at not in way
         below = sorted(children.get(at, ()), key=lambda each: (each.at or "", each.child))
         waiting += [(each.child, depth + 1, each) for each in reversed(below)]

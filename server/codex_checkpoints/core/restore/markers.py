@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, TypeGuard, get_args
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS, kept
 from codex_checkpoints.core.checkpoint.text import value
@@ -216,7 +216,7 @@ def lines_of(source: MarkerSet, at: str) -> list[dict[str, Any]]:
     return [created(marker) for marker in source.markers] + [pinned(pin, at) for pin in source.pins]
 
 
-Verdict = Literal["authoritative", "helpful", "noise"]
+VERDICTS = ("authoritative", "helpful", "noise")
 
 MAX_ITEMS = 64
 """The most artifacts that are judged at once."""
@@ -224,10 +224,10 @@ MAX_ITEMS = 64
 
 @frozen
 class Hint:
-    """The verdict on one artifact, by its uri."""
+    """An agent's `verdict` on an artifact: `authoritative`, `helpful` or `noise`."""
 
     uri: str
-    verdict: Verdict
+    verdict: str
     suppress_on_hard_restore: bool = False
     pin_for_restore: bool = False
 
@@ -242,8 +242,8 @@ def problems_in(hints: Iterable[Hint]) -> tuple[str, ...]:
             return (*found, f"items: more than {MAX_ITEMS}")
         if not 0 < len(hint.uri) <= MAX_URI_CHARS or encoded(hint.uri) != hint.uri:
             found.append(f"{at}.uri: must be 1 to {MAX_URI_CHARS} plain characters")
-        if hint.verdict not in get_args(Verdict):
-            found.append(f"{at}.verdict: must be one of {', '.join(get_args(Verdict))}")
+        if hint.verdict not in VERDICTS:
+            found.append(f"{at}.verdict: must be one of {', '.join(VERDICTS)}")
         if hint.uri in seen:
             found.append(f"{at}.uri: stands twice")
         if hint.suppress_on_hard_restore and hint.pin_for_restore:
@@ -263,7 +263,7 @@ def hints_in(lines: Iterable[object]) -> tuple[Hint, ...]:
     for line in lines:
         fields = object_of(line)
         hint = kept.read_or_none(fields, Hint) if fields.get("type") == "hint" else None
-        if hint is not None:
+        if hint is not None and hint.verdict in VERDICTS:
             found.pop(hint.uri, None)
             found[hint.uri] = hint
     return tuple(found.values())

@@ -64,12 +64,9 @@ _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _SYSTEM: Final = re.compile(r"system\(|>")
 
 
-def only_looks(script: str, program: str = "") -> bool:
-    """Return whether every part of a script only looks; False where it cannot be split.
-
-    `program` is its shell, if that is known.
-    """
-    parts = split(script, program)
+def only_looks(script: str) -> bool:
+    """Return whether every part of a script only looks; False where it cannot be split."""
+    parts = split(script)
     return bool(parts) and all(map(_looks, parts))
 
 

@@ -318,20 +318,14 @@ _SHORTEST_PREFIX = 8
 
 
 @frozen
-class Side:
-    """One session of a restore; `title` is None where it is gone."""
-
-    title: str | None
-    available: bool
-
-
-@frozen
 class Listed:
-    """A restore and its two sessions; only details have the `pack`."""
+    """A restore and its two sessions, without titles where they are gone; details have the pack."""
 
     record: Restore
-    branch: Side
-    source: Side
+    branch_title: str | None
+    branch_available: bool
+    source_title: str | None
+    source_available: bool
     pack: str | None = None
 
 
@@ -403,12 +397,11 @@ class RestoreHistory:
 
     def _listed(self, record: Restore, pack: str | None = None) -> Listed:
         branch, source = self._side(record.session_id), self._side(record.source_session_id)
-        return Listed(record, branch, source, pack)
+        return Listed(record, *branch, *source, pack)
 
-    def _side(self, session_id: str) -> Side:
+    def _side(self, session_id: str) -> tuple[str | None, bool]:
         row = self._sessions.catalogue.current().get(session_id)
-        title = None if row is None else self._sessions.title(row)
-        return Side(title, available=row is not None)
+        return (None, False) if row is None else (self._sessions.title(row), True)
 
     def _pack(self, record: Restore) -> str | None:
         """Read the pack from the branch; None where it is gone or another one."""
