@@ -15,12 +15,12 @@ from codex_checkpoints.core.rollout.shell import SEPARATORS, Collected, Part, Wo
 
 _TOKEN = re.compile(
     r"(?P<blank>[ \t\r,]+|`\r?\n)|(?P<hash>\#[^\n]*)"
-    r"|(?P<here>@(?P<mark>[\"'])\r?\n(?P<body>.*?)\r?\n(?P=mark)@)"
     r"|(?P<single>'(?:[^']|'')*')|(?P<double>\"(?:[^\"`]|`.|\"\")*\")|(?P<escape>`.)"
     r"|(?P<operator>&&|\|\||[|;\n]|[0-9*]?>&[0-9]|[0-9*]?>>?|[&(){}])"
     r"|(?P<expands>[$@~*?\[\]])|(?P<plain>[^ \t\r\n,`'\"|;&<>(){}$@~*?\[\]]+)",
     re.DOTALL,
 )
+_HERE: Final = re.compile(r"(?P<here>@(?P<mark>[\"'])\r?\n(?P<body>.*?)\r?\n(?P=mark)@)", re.DOTALL)
 _ALIASES: Final = {"gc": "get-content", "cat": "get-content", "type": "get-content"}
 _PARAMETER: Final = re.compile(r"-([A-Za-z]+)(:?)(.*)", re.DOTALL)
 _ECHO: Final = Word("echo", literal=True)
@@ -52,9 +52,12 @@ def parts_of(script: str, program: str) -> tuple[Part, ...] | None:
     part that has one, or stands in one, has it among its operators.
     """
     splitter, tokens = (_Cmd(), _CMD_TOKEN) if program == "cmd" else (_PowerShell(), _TOKEN)
+    # A text whose end is not there would be sought to the end of the script, each time anew.
+    ends = {mark: script.rfind(f"\n{mark}@") for mark in ("'", '"') if program != "cmd"}
     at = 0
     while at < len(script):
-        token = tokens.match(script, at)
+        here = script[at] == "@" and ends.get(script[at + 1 : at + 2], -1) > at
+        token = (_HERE.match(script, at) if here else None) or tokens.match(script, at)
         if token is None:
             return None
         at = token.end()
