@@ -229,7 +229,7 @@ class Histories:
 
     def _read(self, row: Row, rebuild: Rebuild, parts: tuple[ChainPart, ...]) -> None:
         try:
-            read_parts(self._reader, rebuild, parts, rebuild.start, row.path)
+            read_parts(self._reader, rebuild.reader, parts, rebuild.start, row.path)
         except UnreadableSource as error:
             raise unreadable(row.path, str(error)) from error
 
@@ -318,12 +318,6 @@ class ChainPart:
     end: int | None = None
 
 
-class Taker(Protocol):
-    """A pass over the lines of a chain."""
-
-    reader: Reader
-
-
 class Follower(Protocol):
     """Takes the same bytes as a pass; `close` is given what stands behind the last LF."""
 
@@ -343,13 +337,13 @@ def parts_below(reader: RolloutReader, path: str, locate: Locate) -> tuple[Chain
 
 
 def read_parts(
-    reader: RolloutReader, taker: Taker, parts: tuple[ChainPart, ...], start: Place, own: str
+    reader: RolloutReader, lines: Reader, parts: tuple[ChainPart, ...], start: Place, own: str
 ) -> tuple[ChainPart, ...]:
-    """Read a chain from a place on; return it cut where it ends now.
+    """Read the `lines` of a chain from a place on; return it cut where it ends now.
 
     Raises `UnreadableSource` for the session's own file; an unreadable base is skipped.
     """
-    lines, read = taker.reader, list(parts[: start.file])
+    read = list(parts[: start.file])
     for number, part in enumerate(parts[start.file :], start.file):
         if number > start.file:
             lines.next_file(part.ordinal)
@@ -429,7 +423,7 @@ class FirstPass:
         if self._begun is None:
             below = parts_below(self._reader, self._path, self._locate)
             survey = Survey(cut=None if self.cut is None else Place(len(below), self.cut))
-            below = read_parts(self._reader, survey, below, Place(0, 0), self._path)
+            below = read_parts(self._reader, survey.reader, below, Place(0, 0), self._path)
             if below:
                 survey.reader.next_file()
             self._begun = survey, below
