@@ -191,8 +191,7 @@ def test_the_protocol_page_has_each_record_method_and_notification_and_no_other(
     page = TEXTS["server/PROTOCOL.md"]
     methods = [each.name for each in (*protocol.METHODS, *protocol.EVENTS)]
 
-    assert pages.records() == dict(sorted(RECORDS.items()))
-    assert sorted(re.findall(r"^### (\w+)$", page, re.MULTILINE)) == list(pages.records())
+    assert sorted(re.findall(r"^### (\w+)$", page, re.MULTILINE)) == sorted(RECORDS)
     assert re.findall(r"^## `(\S+)`$", page, re.MULTILINE) == methods
 
 

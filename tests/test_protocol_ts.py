@@ -1,6 +1,9 @@
 """The extension's protocol.ts and limits.ts say what the server says."""
 
+from typing import get_type_hints
+
 from codex_checkpoints import protocol, typescript
+from codex_checkpoints.values import has
 
 
 def test_the_generated_types_are_current():
@@ -15,6 +18,20 @@ def test_each_method_and_notification_has_a_constant():
     for each in (*protocol.METHODS, *protocol.EVENTS):
         assert text.count(f'"{each.name}"') == 1
         assert f"{each.params.__name__}" in text
+
+
+def test_no_two_records_have_one_name():
+    text = typescript.generate()
+    used = {
+        part
+        for record in typescript.RECORDS.values()
+        for kind in get_type_hints(record).values()
+        for part in typescript.parts_of(kind)
+        if has(part)
+    }
+
+    assert used <= {*typescript.RECORDS.values()}
+    assert all(text.count(f"export interface {name} ") <= 1 for name in typescript.RECORDS)
 
 
 def test_each_field_has_its_wire_name():

@@ -17,7 +17,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -101,27 +101,6 @@ def cli_page(page: str) -> str:
 NAMES = {record: name for name, record in RECORDS.items()}
 
 
-def records() -> dict[str, type]:
-    """Return every record of the wire by name, those inside others as well."""
-    tops = [cls for method in protocol.METHODS for cls in (method.params, method.result)]
-    tops += [event.params for event in protocol.EVENTS] + [InitializationOptions]
-    found: dict[str, type] = {}
-    while tops:
-        cls = tops.pop()
-        if NAMES[cls] not in found:
-            found[NAMES[cls]] = cls
-            hints = get_type_hints(cls).values()
-            tops += [part for hint in hints for part in parts(hint) if attrs.has(part)]
-    return dict(sorted(found.items()))
-
-
-def parts(hint: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
-    """Return the types that a type is made of."""
-    yield hint
-    for inner in get_args(hint):
-        yield from parts(inner)
-
-
 def in_words(hint: object) -> str:
     """Return a type as the page writes it."""
     origin, inner = get_origin(hint), get_args(hint)
@@ -165,7 +144,7 @@ def table(cls: type, meanings: dict[str, str]) -> str:
 
 def with_tables(page: str) -> str:
     """Return the page of the protocol with the table of each record anew."""
-    known = records()
+    known = dict(sorted(RECORDS.items()))
 
     def written(section: re.Match[str]) -> str:
         name, text = section[1], section[2]

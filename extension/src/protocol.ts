@@ -4,15 +4,27 @@
 import { NotificationType, RequestType } from "vscode-jsonrpc";
 
 /**
- * The place of a session among its windows; null where no record tells it.
+ * Which sessions to list: those in or below `cwd`, and not in or below `outside`.
  *
- * `number` counts from 0; `previous` is null in the first window.
+ * `search` looks in title, task, folder and id; `cursor` is the `nextCursor` of the last answer.
+ * `read` reads every session whole first, which takes long; else what is not known is null.
  */
-export interface WindowChain {
-  readonly first: string | null;
-  readonly previous: string | null;
-  readonly current: string | null;
-  readonly number: number | null;
+export interface SessionsParams {
+  readonly cwd: string | null;
+  readonly outside: readonly string[];
+  readonly archived: boolean;
+  readonly search: string | null;
+  readonly limit: number | null;
+  readonly cursor: string | null;
+  readonly read: boolean;
+  readonly workDoneToken: number | string | null;
+}
+
+/** The repository that a session began in, as Codex noted it. */
+export interface Git {
+  readonly commit: string | null;
+  readonly branch: string | null;
+  readonly repositoryUrl: string | null;
 }
 
 /**
@@ -31,332 +43,82 @@ export interface Offer {
 }
 
 /**
- * A session, and how to compact it.
+ * One session in a list; what is null is not known before the session was read whole.
  *
- * `into` is `new` or `in-place`, `strategy` `checkpoint` or `codex`, `placement` `manual` or
- * `pre_turn`; `digestTokens` is the budget of the digest, null for that of the settings; `force`
- * overrides `not_smaller`, and `turn_not_complete` of a session not in use.
+ * `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
+ * compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
+ * by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
+ * service reported more than the window holds, so nothing goes by it; `branches` counts sessions
+ * made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex;
+ * `undone`: the compaction that made it was undone.
  */
-export interface CompactParams {
+export interface SessionSummary {
   readonly sessionId: string;
-  readonly into: string;
-  readonly strategy: string;
-  readonly placement: string;
-  readonly force: boolean;
-  readonly digestTokens: number | null;
-  readonly workDoneToken: number | string | null;
-}
-
-/** A payload that a note replaces: its media type, its size in bytes. */
-export interface LeftOut {
-  readonly media: string;
-  readonly size: number;
-}
-
-/**
- * One item of the replaced history: its author, time and line, and what became of it.
- *
- * `place` counts the items from 0.  `fate` is `kept`, `truncated`, `replaced`, `over_budget`,
- * `over_target` or `only_payload`; `cutTokens` is how much a truncated one lost.
- */
-export interface CompactionPiece {
-  readonly place: number;
-  readonly kind: string;
-  readonly author: string;
-  readonly at: string | null;
-  readonly ref: string | null;
-  readonly tokens: number;
-  readonly fate: string;
-  readonly cutTokens: number;
-  readonly leftOut: readonly LeftOut[];
-}
-
-/** The chain of the source, and that of the session where the work continues. */
-export interface CompactionWindows {
-  readonly before: WindowChain;
-  readonly after: WindowChain;
-}
-
-/** The result of a hook; `number` counts the hooks of one event from 1. */
-export interface HookOutcome {
-  readonly number: number;
-  readonly outcome: string;
-  readonly reason: string | null;
-}
-
-/**
- * A message from the user as a replacement has it; `ref` names its record for `recall`.
- *
- * `cutTokens` is how much was cut out of its middle.
- */
-export interface KeptMessage {
-  readonly ref: string | null;
-  readonly at: string | null;
-  readonly text: string;
-  readonly tokens: number;
-  readonly cutTokens: number;
-}
-
-/** A warning about a compaction: a code, how many things it concerns, and a sentence. */
-export interface CompactionWarning {
-  readonly code: string;
-  readonly count: number;
-  readonly message: string;
-}
-
-/** The parts of a replacement; `stateTokens` is what the how-to text and the view take. */
-export interface CompactionContents {
-  readonly messages: readonly KeptMessage[];
-  readonly view: string;
-  readonly stateTokens: number;
-  readonly digest: SessionDigest;
-  readonly warnings: readonly CompactionWarning[];
-}
-
-/**
- * A compaction that was done, or a preview (`compactionId` is null), which has `contents`.
- *
- * `sessionId` is the one to resume, `replacement` what Codex sends in place of the history.
- * `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
- * of each is beside the history: instructions, tools and standing context.  `digestTokens` is
- * the size of the digest; `remark` a sentence where not even a tenth is saved.
- */
-export interface Compacted {
-  readonly compactionId: string | null;
-  readonly sessionId: string | null;
-  readonly sourceSessionId: string;
-  readonly into: string;
-  readonly strategy: string;
-  readonly determinism: string;
-  readonly placement: string;
-  readonly standingContext: string;
-  readonly replacement: readonly Readonly<Record<string, unknown>>[];
-  readonly tokensBefore: number;
-  readonly tokensBeforeSource: string;
-  readonly tokensAfter: number;
-  readonly tokensAfterSource: string;
-  readonly tokensBeside: number;
-  readonly remark: string | null;
-  readonly bound: number;
-  readonly digestTokens: number;
-  readonly contextWindow: number | null;
-  readonly kindsBefore: Readonly<Record<string, number>>;
-  readonly kindsAfter: Readonly<Record<string, number>>;
-  readonly kept: readonly CompactionPiece[];
-  readonly dropped: readonly CompactionPiece[];
-  readonly truncated: readonly CompactionPiece[];
-  readonly windows: CompactionWindows;
-  readonly hooks: readonly HookOutcome[];
-  readonly contents: CompactionContents | null;
-  readonly resume: string | null;
-}
-
-/** A compaction by its id, by that of the session that it made, or by the beginning of one. */
-export interface UncompactParams {
-  readonly compactionId: string;
-}
-
-/** A compaction that was taken back; `sessionId` is the one to resume. */
-export interface Uncompacted {
-  readonly compactionId: string;
-  readonly sessionId: string;
-  readonly sourceSessionId: string;
-  readonly into: string;
-  readonly resume: string;
-}
-
-/** A session to go on with. */
-export interface ResumeParams {
-  readonly sessionId: string;
-  readonly workDoneToken: number | string | null;
-}
-
-/** Why a compaction that the settings ask for was refused. */
-export interface NotCompacted {
-  readonly code: string;
-  readonly message: string;
-}
-
-/**
- * How to go on with a session: the command `resume`, to be run in `cwd`.
- *
- * `compacted` is a compaction that the setting `automatic` asked for, `notCompacted` why it was
- * refused, `offer` one to propose.  `live`: Codex has the session loaded.  `continuedBy`: the
- * session in which its work went on.  `notice` is a sentence for a notification.
- */
-export interface Resumed {
-  readonly sessionId: string;
-  readonly sourceSessionId: string;
-  readonly cwd: string | null;
-  readonly live: boolean;
-  readonly continuedBy: string | null;
-  readonly offer: Offer | null;
-  readonly compacted: Compacted | null;
-  readonly notCompacted: NotCompacted | null;
-  readonly notice: string | null;
-  readonly resume: string;
-}
-
-/** No params. */
-export type DoctorParams = Readonly<Record<string, never>>;
-
-/** One thing worth knowing, with a way out; `severity` is `error`, `warning` or `info`. */
-export interface DoctorFinding {
-  readonly code: string;
-  readonly severity: string;
-  readonly message: string;
-  readonly path: string | null;
-  readonly count: number;
-  readonly wayOut: string;
-}
-
-/** What was found, skipped and why; `skipped` counts what gave nothing, by reason. */
-export interface DoctorReport {
-  readonly codexHome: string;
-  readonly stateDir: string;
-  readonly sessions: number;
-  readonly findings: readonly DoctorFinding[];
-  readonly skipped: Readonly<Record<string, number>>;
-}
-
-/**
- * Connect, or `remove` the connection; `dryRun` and `status` only report.
- *
- * `cwd` is the folder whose project may have a configuration of its own.
- */
-export interface ConnectParams {
-  readonly dryRun: boolean;
-  readonly remove: boolean;
-  readonly status: boolean;
-  readonly cwd: string | null;
-}
-
-/** A failed call after the last successful one. */
-export interface ConnectFailure {
-  readonly at: string;
-  readonly sessionId: string | null;
-  readonly code: string;
-}
-
-/**
- * One way in which Codex calls us: `hook` or `mcp`.
- *
- * `trusted` is null where that is not known, for the reason in `trustUnknown`; Codex asks for no
- * trust in an MCP server.  `problem` is null or `not_configured`, `unreadable`
- * (whether it is configured is not known), `incomplete`, `program_missing`, `other_program`,
- * `other_folders`, `no_hooks`, `disabled`, `untrusted`, `failed`.  `next` is what helps:
- * null or `connect`, `repair`, `trust`, `update_codex`, `choose_home`; `wayOut` says it in a
- * sentence.  `byHand` tells that a person wrote something that calls it, which `connect` neither
- * changes nor takes out.
- */
-export interface ConnectDoor {
-  readonly door: string;
-  readonly configured: boolean;
-  readonly trusted: boolean | null;
-  readonly trustUnknown: string | null;
-  readonly lastRanAt: string | null;
-  readonly lastSession: string | null;
-  readonly failure: ConnectFailure | null;
-  readonly problem: string | null;
-  readonly next: string | null;
-  readonly wayOut: string | null;
-  readonly byHand: boolean;
-}
-
-/** A hook of ours; `trust` is Codex's word: `trusted`, `untrusted`, `modified`, `managed`. */
-export interface ConnectHook {
-  readonly event: string;
-  readonly configured: boolean;
-  readonly trust: string | null;
-  readonly enabled: boolean | null;
-  readonly lastRanAt: string | null;
-  readonly lastSession: string | null;
-  readonly failure: ConnectFailure | null;
-}
-
-/** Another Codex home of this user: whether it is connected, and whether sessions are there. */
-export interface ConnectHome {
-  readonly codexHome: string;
-  readonly connected: boolean;
-  readonly hasSessions: boolean;
-}
-
-/** A written or previewed change of a file of Codex. */
-export interface ConnectChange {
   readonly path: string;
-  readonly action: string;
-  readonly diff: string;
-  readonly backup: string | null;
+  readonly cwd: string | null;
+  readonly title: string | null;
+  readonly task: string | null;
+  readonly updatedAt: string | null;
+  readonly cliVersion: string | null;
+  readonly model: string | null;
+  readonly contextTokens: number | null;
+  readonly contextTokensSource: string | null;
+  readonly contextWindow: number | null;
+  readonly windows: number | null;
+  readonly compactions: number | null;
+  readonly suspectFacts: number | null;
+  readonly live: boolean;
+  readonly archived: boolean;
+  readonly forkedFrom: string | null;
+  readonly parentSession: string | null;
+  readonly continuedBy: string | null;
+  readonly turns: number | null;
+  readonly seq: number | null;
+  readonly named: boolean;
+  readonly markers: number;
+  readonly branches: number;
+  readonly madeBy: string | null;
+  readonly undone: boolean;
+  readonly nearlyFull: boolean | null;
+  readonly overWindow: boolean | null;
+  readonly git: Git | null;
+  readonly offer: Offer | null;
 }
 
-/**
- * How Codex is connected with us, and what was `written` or would be.
- *
- * `codexProblem` is null or `codex_not_found`, `timed_out`, `codex_failed`, `hooks_unknown`.
- */
-export interface ConnectReport {
-  readonly codexHome: string;
-  readonly codexPath: string | null;
-  readonly codexVersion: string | null;
-  readonly codexProblem: string | null;
-  readonly doors: readonly ConnectDoor[];
-  readonly hooks: readonly ConnectHook[];
-  readonly otherHomes: readonly ConnectHome[];
-  readonly problems: readonly string[];
-  readonly wayOut: string | null;
-  readonly written: boolean;
-  readonly changes: readonly ConnectChange[];
-}
-
-/**
- * Sessions that changed; ask again for what is shown.
- *
- * `seq` counts this server's notifications from 1; after a gap ask for everything again.
- * `reason` is `rollout`, `workspace`, `memory` or `markers`.
- */
-export interface Changed {
-  readonly sessionIds: readonly string[];
-  readonly seq: number;
-  readonly reason: string;
-}
-
-/**
- * Files that Codex edited though neither the plan nor recent work speaks of them.
- *
- * Sent only where the setting `driftGuard` asks for it, once for the new records of a session.
- * `seq` is that of the session after them.
- */
-export interface Strayed {
-  readonly sessionId: string;
-  readonly uris: readonly string[];
-  readonly seq: number;
-}
-
-/** Options of the client at the start; `settings` override `config.toml` by name. */
-export interface InitializationOptions {
-  readonly codexHome: string | null;
-  readonly stateDir: string | null;
-  readonly settings: Readonly<Record<string, unknown>>;
-}
-
-/** An agent's `verdict` on an artifact: `authoritative`, `helpful` or `noise`. */
-export interface Hint {
-  readonly uri: string;
-  readonly verdict: string;
-  readonly suppressOnHardRestore: boolean;
-  readonly pinForRestore: boolean;
-}
-
-/** A session, and hints to store; null only lists. */
-export interface HintsParams {
-  readonly sessionId: string;
-  readonly items: readonly Hint[] | null;
-}
-
-/** The newest hint of each artifact, the oldest first. */
-export interface HintList {
-  readonly items: readonly Hint[];
+/** A page of sessions, newest first; `nextCursor` is null on the last one. */
+export interface SessionList {
+  readonly items: readonly SessionSummary[];
   readonly nextCursor: string | null;
+}
+
+/** A session: its id, a unique prefix of 8 characters or more, or a path. */
+export interface SessionParams {
+  readonly sessionId: string;
+}
+
+/**
+ * One turn that is not rolled back; `task` is what the user said last in it.
+ *
+ * `startedAt` is the time of its first message, UTC, null where no record tells.
+ */
+export interface TurnEntry {
+  readonly turnId: string;
+  readonly number: number;
+  readonly task: string | null;
+  readonly ended: boolean;
+  readonly aborted: boolean;
+  readonly startedAt: string | null;
+}
+
+/** The caps a view was made with. */
+export interface EffectiveCaps {
+  readonly maxOpenPlanSteps: number;
+  readonly maxDonePlanSteps: number;
+  readonly maxDecisions: number;
+  readonly maxFactsValid: number;
+  readonly maxFactsSuspect: number;
+  readonly maxRecentArtifacts: number;
+  readonly maxValueChars: number;
 }
 
 /**
@@ -375,6 +137,330 @@ export interface Receipt {
   readonly digest: string;
   readonly size: number;
   readonly isCurrent: boolean;
+}
+
+/**
+ * The size of a window, and the trigger and target of a compaction, in tokens.
+ *
+ * `windowSource` is `setting`, `environment`, `advertised` or `unknown`.
+ */
+export interface WindowBudget {
+  readonly window: number;
+  readonly windowSource: string;
+  readonly reserve: number;
+  readonly trigger: number;
+  readonly target: number;
+}
+
+/**
+ * One session with its turns; `problems` and `skipped` are what could not be read.
+ *
+ * `received` is what Codex was given of it last; `outlineBudget` is that of the smaller model.
+ */
+export interface SessionDetail {
+  readonly summary: SessionSummary;
+  readonly turns: readonly TurnEntry[];
+  readonly caps: EffectiveCaps;
+  readonly problems: readonly string[];
+  readonly skipped: Readonly<Record<string, number>>;
+  readonly received: Receipt | null;
+  readonly budget: WindowBudget;
+  readonly outlineBudget: WindowBudget;
+}
+
+/** A session, and a turn for the state at its end. */
+export interface ShowParams {
+  readonly sessionId: string;
+  readonly turnId: string | null;
+}
+
+/**
+ * A checkpoint, and the uris of files in it that are not what the session saw.
+ *
+ * `edited` are those of files that the session itself changed; `seenIn` has, by uri, the number of
+ * the turn in which it read or changed a file last.
+ */
+export interface CheckpointText {
+  readonly text: string;
+  readonly changed: readonly string[];
+  readonly edited: readonly string[];
+  readonly seenIn: Readonly<Record<string, number>>;
+}
+
+/** A session, a turn of it, and caps by name that override the effective ones. */
+export interface ViewParams {
+  readonly sessionId: string;
+  readonly turnId: string | null;
+  readonly caps: Readonly<Record<string, unknown>> | null;
+}
+
+/** A view, and the caps it was made with. */
+export interface ViewText {
+  readonly text: string;
+  readonly caps: EffectiveCaps;
+}
+
+/** A session, a turn for the digest at its end, and the budget, null for the usual one. */
+export interface DigestParams {
+  readonly sessionId: string;
+  readonly turnId: string | null;
+  readonly tokens: number | null;
+}
+
+/**
+ * One line: its section, its anchor, the turn it is of, and why it stands.
+ *
+ * `tokens` is ceil(UTF-8 bytes / 4) of the line with its LF.
+ */
+export interface DigestLine {
+  readonly section: string;
+  readonly ref: string | null;
+  readonly turn: number | null;
+  readonly turnId: string | null;
+  readonly sessionId: string | null;
+  readonly text: string;
+  readonly tokens: number;
+  readonly why: string;
+}
+
+/** A digest: its text, its cost, and its lines; `left` counts by section what is left out. */
+export interface SessionDigest {
+  readonly text: string;
+  readonly tokens: number;
+  readonly budget: number;
+  readonly lines: readonly DigestLine[];
+  readonly left: Readonly<Record<string, number>>;
+}
+
+/**
+ * A session, and the anchor of a record of it, or a text that lines contain.
+ *
+ * `ref` is `#12`, `12`, `t3`, or the id of a message or a call; the text is given from `offset`
+ * on.  `limit` is the most lines for a `query`.
+ */
+export interface RecallParams {
+  readonly sessionId: string;
+  readonly ref: string | null;
+  readonly query: string | null;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/**
+ * A record behind an anchor: at most 8,000 code points of its text, from `offset` on.
+ *
+ * `total` is the length of the whole text, redacted.  `turn` is the number of its turn, null in a
+ * session that this one goes on from.  `kind` is `user`, `assistant`, `call`, `output`, `patch` or
+ * `summary`, that of the first where several records have the number.
+ */
+export interface Recalled {
+  readonly ref: string;
+  readonly sessionId: string;
+  readonly turn: number | null;
+  readonly turnId: string | null;
+  readonly kind: string;
+  readonly text: string;
+  readonly offset: number;
+  readonly total: number;
+}
+
+/** A line that contains the text, and the anchor of its record. */
+export interface Hit {
+  readonly ref: string;
+  readonly sessionId: string;
+  readonly turn: number | null;
+  readonly turnId: string | null;
+  readonly kind: string;
+  readonly line: string;
+}
+
+/** The record behind an anchor, or the lines that contain a text, the newest first. */
+export interface RecallAnswer {
+  readonly record: Recalled | null;
+  readonly items: readonly Hit[];
+}
+
+/**
+ * A text, and which sessions: those in or below `cwd`, the archived ones instead.
+ *
+ * With `sessionId` one session alone is searched, with all that it carries on from others.
+ * `kind` is `user`, `assistant`, `command` or `output`; with `file` the text is a path, and the
+ * hits are the turns that read or changed that file.  `limit` null asks for all.
+ */
+export interface SearchParams {
+  readonly text: string;
+  readonly cwd: string | null;
+  readonly archived: boolean;
+  readonly limit: number | null;
+  readonly kind: string | null;
+  readonly sessionId: string | null;
+  readonly workDoneToken: number | string | null;
+  readonly partialResultToken: number | string | null;
+}
+
+/**
+ * A line that contains the text, and where it stands.
+ *
+ * `turn` is null for a turn that was taken back, and before the first one.  `at` is the time of
+ * the record, `updated_at` that of the session's last one.
+ */
+export interface SearchHit {
+  readonly sessionId: string;
+  readonly title: string | null;
+  readonly cwd: string | null;
+  readonly updatedAt: string | null;
+  readonly turn: number | null;
+  readonly turnId: string | null;
+  readonly seq: number;
+  readonly kind: string;
+  readonly line: string;
+  readonly at: string | null;
+}
+
+/**
+ * Hits, of the newest session first; `more`: the limit left some out.
+ *
+ * Those that were reported to `partialResultToken` are not repeated.
+ */
+export interface SearchAnswer {
+  readonly items: readonly SearchHit[];
+  readonly more: boolean;
+}
+
+/** A session and one payload of `memory.apply`; with `dryRun` it is only checked. */
+export interface ApplyParams {
+  readonly sessionId: string;
+  readonly payload: unknown;
+  readonly dryRun: boolean;
+}
+
+/** A `fact` or a `decision` for which newer ones left no room. */
+export interface Evicted {
+  readonly kind: string;
+  readonly id: string;
+}
+
+/**
+ * An update that was accepted, or would be.
+ *
+ * `updateId` is null for a dry run, `id` for a plan; `shortened` names the texts and steps that
+ * are kept in part, `evicted` what had to make room.
+ */
+export interface Applied {
+  readonly accepted: boolean;
+  readonly dryRun: boolean;
+  readonly sessionId: string;
+  readonly updateId: string | null;
+  readonly seq: number;
+  readonly turnId: string | null;
+  readonly kind: string;
+  readonly id: string | null;
+  readonly shortened: readonly string[];
+  readonly evicted: readonly Evicted[];
+}
+
+/** What a note rests on; `source` is `user`, `file` or `tool_output`. */
+export interface NoteEvidence {
+  readonly source: string;
+  readonly ref: string;
+  readonly hash: string | null;
+}
+
+/** A dependency of a fact: its hash when the fact was accepted, and its current hash. */
+export interface NoteDependency {
+  readonly uri: string;
+  readonly hash: string | null;
+  readonly current: string | null;
+  readonly holds: boolean;
+}
+
+/**
+ * A fact or a decision that counts; the fields of the other kind are null or empty.
+ *
+ * `kind` is `fact` or `decision`, `status` is `VALID` or `SUSPECT`; `why` is the first dependency
+ * that does not hold.  `evicted`: it no longer counts, since newer ones left no room for it.
+ */
+export interface Note {
+  readonly kind: string;
+  readonly id: string;
+  readonly value: string | null;
+  readonly topic: string | null;
+  readonly decision: string | null;
+  readonly rationale: string | null;
+  readonly supersedes: string | null;
+  readonly supersededBy: string | null;
+  readonly status: string | null;
+  readonly why: string | null;
+  readonly evidence: NoteEvidence;
+  readonly dependsOn: readonly NoteDependency[];
+  readonly seq: number;
+  readonly turnId: string | null;
+  readonly acceptedAt: string | null;
+  readonly evicted: boolean;
+}
+
+/** Facts by key, then decisions in the order of their acceptance. */
+export interface NoteList {
+  readonly items: readonly Note[];
+  readonly nextCursor: string | null;
+}
+
+/** A session and a note of it; `kind` where a fact and a decision have the same id. */
+export interface RevokeParams {
+  readonly sessionId: string;
+  readonly id: string;
+  readonly kind: string | null;
+}
+
+/** A note that was revoked. */
+export interface Revoked {
+  readonly sessionId: string;
+  readonly kind: string;
+  readonly id: string;
+  readonly seq: number;
+}
+
+/** A session, and how many anchors of each source are wanted. */
+export interface AnchorsParams {
+  readonly sessionId: string;
+  readonly limit: number | null;
+}
+
+/** A message or a call that evidence can name; `text` is its beginning. */
+export interface Anchor {
+  readonly source: string;
+  readonly ref: string;
+  readonly text: string;
+  readonly seq: number;
+}
+
+/** Messages, tool calls and files, the newest of each first. */
+export interface AnchorList {
+  readonly items: readonly Anchor[];
+  readonly nextCursor: string | null;
+}
+
+/** A session, and the `ref` of an anchor of it: a message or a tool call. */
+export interface RecordParams {
+  readonly sessionId: string;
+  readonly ref: string;
+}
+
+/** A text as it is stored or injected, byte for byte. */
+export interface Text {
+  readonly text: string;
+}
+
+/**
+ * The place of a session among its windows; null where no record tells it.
+ *
+ * `number` counts from 0; `previous` is null in the first window.
+ */
+export interface WindowChain {
+  readonly first: string | null;
+  readonly previous: string | null;
+  readonly current: string | null;
+  readonly number: number | null;
 }
 
 /**
@@ -421,20 +507,20 @@ export interface WindowList {
   readonly nextCursor: string | null;
 }
 
-/** A recent turn: its number from 1, its id, the window it began in, its first words. */
-export interface OutlineTurn {
-  readonly number: number;
-  readonly turnId: string;
-  readonly window: number;
-  readonly text: string;
-}
-
 /** A stretch of older turns, and of the windows they began in; `text` is of its first turn. */
 export interface OutlineChunk {
   readonly first: number;
   readonly last: number;
   readonly firstWindow: number;
   readonly lastWindow: number;
+  readonly text: string;
+}
+
+/** A recent turn: its number from 1, its id, the window it began in, its first words. */
+export interface OutlineTurn {
+  readonly number: number;
+  readonly turnId: string;
+  readonly window: number;
   readonly text: string;
 }
 
@@ -691,136 +777,6 @@ export interface Difference {
   readonly artifacts: readonly Readonly<Record<string, unknown>>[];
 }
 
-/**
- * How a session was made from its parent, with the exact cut if it is known.
- *
- * `kind` is `restore`, `compaction`, `revert`, `subagent`, `fork` or `import`.  `afterTurn` is
- * the number of the parent's last turn before the cut, 0 for none.
- */
-export interface LineageLink {
-  readonly parent: string;
-  readonly kind: string;
-  readonly at: string | null;
-  readonly afterTurn: number | null;
-  readonly turnId: string | null;
-  readonly ordinalExclusive: number | null;
-  readonly byteOffset: number | null;
-  readonly checkpointId: string | null;
-  readonly operationId: string | null;
-}
-
-/** One context window of a session. */
-export interface LineageWindow {
-  readonly number: number;
-  readonly windowId: string | null;
-  readonly previousWindowId: string | null;
-  readonly openedAtSeq: number | null;
-  readonly openedAt: string | null;
-}
-
-/**
- * A session or a segment of one; one that is not `available` is only named by another.
- *
- * `undone`: the compaction that made it was undone.
- */
-export interface LineageNode {
-  readonly id: string;
-  readonly depth: number;
-  readonly link: LineageLink | null;
-  readonly title: string | null;
-  readonly available: boolean;
-  readonly archived: boolean;
-  readonly windows: readonly LineageWindow[];
-  readonly updatedAt: string | null;
-  readonly undone: boolean;
-}
-
-/**
- * The tree of sessions around one, depth first.
- *
- * `circles` are links that were left out since they lead in a circle; `omitted` counts nodes
- * beyond the bound, which spares the session and those above it.
- */
-export interface Lineage {
-  readonly sessionId: string;
-  readonly root: string;
-  readonly nodes: readonly LineageNode[];
-  readonly circles: readonly Readonly<Record<string, unknown>>[];
-  readonly omitted: number;
-}
-
-/**
- * The session at one end of a step of the tree, and how the step was made.
- *
- * `kind` is `restore`, `compaction` or `fork`, `mode` that of a restore, `soft` or `hard`; `at`,
- * `turnId`, `checkpointId` and `operationId` are null where no record tells.  One that is not
- * `available` is known by its id alone; `undone`: the compaction that made it was undone.
- */
-export interface Branch {
-  readonly sessionId: string;
-  readonly kind: string;
-  readonly mode: string | null;
-  readonly at: string | null;
-  readonly turnId: string | null;
-  readonly checkpointId: string | null;
-  readonly operationId: string | null;
-  readonly title: string | null;
-  readonly available: boolean;
-  readonly archived: boolean;
-  readonly undone: boolean;
-}
-
-/** The session that one was made from, and those made from it, oldest first. */
-export interface Branches {
-  readonly sessionId: string;
-  readonly source: Branch | null;
-  readonly items: readonly Branch[];
-  readonly nextCursor: string | null;
-}
-
-/** Events of a session, as source or branch, or of an operation. */
-export interface AuditParams {
-  readonly sessionId: string | null;
-  readonly operationId: string | null;
-}
-
-/** Events of the audit log as they were written, the oldest first. */
-export interface EventList {
-  readonly items: readonly Readonly<Record<string, unknown>>[];
-  readonly nextCursor: string | null;
-}
-
-/** Only a token for progress. */
-export interface VerifyParams {
-  readonly workDoneToken: number | string | null;
-}
-
-/**
- * Something that is not as it was written.
- *
- * `code` is `changed_line`, `broken_chain`, `missing_lines` or `wrong_order` for the audit (`line`
- * counts from 1; null where a whole end is gone). A chain is broken where lines in front of `line`
- * were removed or replaced. It is `changed_record` for the record of a restore or an import,
- * `missing_record` for one that a session lacks and another place tells of, `changed_branch` for
- * what a session began with that a restore or a compaction made, `changed_source` for the bytes
- * that its source had then.
- */
-export interface VerifyFinding {
-  readonly code: string;
-  readonly operationId: string | null;
-  readonly sessionId: string | null;
-  readonly line: number | null;
-}
-
-/** The number of checks, and the faults; `unavailable` files were not checked. */
-export interface VerifyReport {
-  readonly events: number;
-  readonly records: number;
-  readonly files: number;
-  readonly unavailable: number;
-  readonly findings: readonly VerifyFinding[];
-}
-
 /** A session, a label, and the turn to mark; null is the last one that has ended. */
 export interface MarkParams {
   readonly sessionId: string;
@@ -900,200 +856,24 @@ export interface PinList {
   readonly nextCursor: string | null;
 }
 
-/** A session and one payload of `memory.apply`; with `dryRun` it is only checked. */
-export interface ApplyParams {
-  readonly sessionId: string;
-  readonly payload: unknown;
-  readonly dryRun: boolean;
-}
-
-/** A `fact` or a `decision` for which newer ones left no room. */
-export interface Evicted {
-  readonly kind: string;
-  readonly id: string;
-}
-
-/**
- * An update that was accepted, or would be.
- *
- * `updateId` is null for a dry run, `id` for a plan; `shortened` names the texts and steps that
- * are kept in part, `evicted` what had to make room.
- */
-export interface Applied {
-  readonly accepted: boolean;
-  readonly dryRun: boolean;
-  readonly sessionId: string;
-  readonly updateId: string | null;
-  readonly seq: number;
-  readonly turnId: string | null;
-  readonly kind: string;
-  readonly id: string | null;
-  readonly shortened: readonly string[];
-  readonly evicted: readonly Evicted[];
-}
-
-/** What a note rests on; `source` is `user`, `file` or `tool_output`. */
-export interface NoteEvidence {
-  readonly source: string;
-  readonly ref: string;
-  readonly hash: string | null;
-}
-
-/** A dependency of a fact: its hash when the fact was accepted, and its current hash. */
-export interface NoteDependency {
+/** An agent's `verdict` on an artifact: `authoritative`, `helpful` or `noise`. */
+export interface Hint {
   readonly uri: string;
-  readonly hash: string | null;
-  readonly current: string | null;
-  readonly holds: boolean;
+  readonly verdict: string;
+  readonly suppressOnHardRestore: boolean;
+  readonly pinForRestore: boolean;
 }
 
-/**
- * A fact or a decision that counts; the fields of the other kind are null or empty.
- *
- * `kind` is `fact` or `decision`, `status` is `VALID` or `SUSPECT`; `why` is the first dependency
- * that does not hold.  `evicted`: it no longer counts, since newer ones left no room for it.
- */
-export interface Note {
-  readonly kind: string;
-  readonly id: string;
-  readonly value: string | null;
-  readonly topic: string | null;
-  readonly decision: string | null;
-  readonly rationale: string | null;
-  readonly supersedes: string | null;
-  readonly supersededBy: string | null;
-  readonly status: string | null;
-  readonly why: string | null;
-  readonly evidence: NoteEvidence;
-  readonly dependsOn: readonly NoteDependency[];
-  readonly seq: number;
-  readonly turnId: string | null;
-  readonly acceptedAt: string | null;
-  readonly evicted: boolean;
+/** A session, and hints to store; null only lists. */
+export interface HintsParams {
+  readonly sessionId: string;
+  readonly items: readonly Hint[] | null;
 }
 
-/** Facts by key, then decisions in the order of their acceptance. */
-export interface NoteList {
-  readonly items: readonly Note[];
+/** The newest hint of each artifact, the oldest first. */
+export interface HintList {
+  readonly items: readonly Hint[];
   readonly nextCursor: string | null;
-}
-
-/** A session and a note of it; `kind` where a fact and a decision have the same id. */
-export interface RevokeParams {
-  readonly sessionId: string;
-  readonly id: string;
-  readonly kind: string | null;
-}
-
-/** A note that was revoked. */
-export interface Revoked {
-  readonly sessionId: string;
-  readonly kind: string;
-  readonly id: string;
-  readonly seq: number;
-}
-
-/** A session, and how many anchors of each source are wanted. */
-export interface AnchorsParams {
-  readonly sessionId: string;
-  readonly limit: number | null;
-}
-
-/** A message or a call that evidence can name; `text` is its beginning. */
-export interface Anchor {
-  readonly source: string;
-  readonly ref: string;
-  readonly text: string;
-  readonly seq: number;
-}
-
-/** Messages, tool calls and files, the newest of each first. */
-export interface AnchorList {
-  readonly items: readonly Anchor[];
-  readonly nextCursor: string | null;
-}
-
-/** A session, and the `ref` of an anchor of it: a message or a tool call. */
-export interface RecordParams {
-  readonly sessionId: string;
-  readonly ref: string;
-}
-
-/** A session, and the file to write, by its whole path; one that is there needs `force`. */
-export interface ExportParams {
-  readonly sessionId: string;
-  readonly file: string;
-  readonly force: boolean;
-  readonly dryRun: boolean;
-  readonly workDoneToken: number | string | null;
-}
-
-/** How many of each kind a pack holds; `notes` are facts and decisions. */
-export interface PackCounts {
-  readonly sessions: number;
-  readonly turns: number;
-  readonly notes: number;
-  readonly noteEvents: number;
-  readonly planSteps: number;
-  readonly checkpoints: number;
-  readonly fileReferences: number;
-  readonly modes: number;
-  readonly artifacts: number;
-  readonly markers: number;
-  readonly pins: number;
-  readonly lineage: number;
-}
-
-/**
- * What is not in a pack, or is different here.
- *
- * `reason` is `outside_folder`, `older_turns`, `older_notes`, `older_markers`, `pinned_words`,
- * `standing_orders`, `missing_files`, `changed_files`, `suspect_facts` or `distant_markers`.
- */
-export interface LeftBehind {
-  readonly reason: string;
-  readonly count: number;
-  readonly message: string;
-}
-
-/** A pack that was written, or would be (`dryRun`); `digest` is that of its bytes. */
-export interface Exported {
-  readonly sessionId: string;
-  readonly file: string;
-  readonly bytes: number;
-  readonly digest: string;
-  readonly counts: PackCounts;
-  readonly leftBehind: readonly LeftBehind[];
-  readonly dryRun: boolean;
-}
-
-/** A pack by its whole path, and the folder of the new session; null is the server's own. */
-export interface ImportParams {
-  readonly file: string;
-  readonly cwd: string | null;
-  readonly dryRun: boolean;
-  readonly workDoneToken: number | string | null;
-}
-
-/**
- * A session made from a pack; a preview (`dryRun`) has no ids, no time and no `resume`.
- *
- * `sourceSessionId` is the session that was exported, `handoff` what a model is sent.
- */
-export interface Imported {
-  readonly operationId: string | null;
-  readonly sessionId: string | null;
-  readonly sourceSessionId: string;
-  readonly name: string;
-  readonly cwd: string;
-  readonly importedAt: string | null;
-  readonly digest: string;
-  readonly counts: PackCounts;
-  readonly leftBehind: readonly LeftBehind[];
-  readonly handoff: string;
-  readonly handoffTokens: number;
-  readonly resume: string | null;
-  readonly dryRun: boolean;
 }
 
 /**
@@ -1139,6 +919,14 @@ export interface DeferredItem {
   readonly reason: string;
 }
 
+/** A warning about a restore: a code, how many things it concerns, a sentence, and the files. */
+export interface RestoreWarning {
+  readonly code: string;
+  readonly count: number;
+  readonly message: string;
+  readonly files: readonly string[];
+}
+
 /**
  * One possible line of a pack; `tokens` is the smallest budget of a pack that holds it.
  *
@@ -1149,14 +937,6 @@ export interface PackLine {
   readonly part: string | null;
   readonly id: string | null;
   readonly tokens: number;
-}
-
-/** A warning about a restore: a code, how many things it concerns, a sentence, and the files. */
-export interface RestoreWarning {
-  readonly code: string;
-  readonly count: number;
-  readonly message: string;
-  readonly files: readonly string[];
 }
 
 /**
@@ -1272,299 +1052,377 @@ export interface RestoreDetails {
 }
 
 /**
- * Which sessions to list: those in or below `cwd`, and not in or below `outside`.
+ * The session at one end of a step of the tree, and how the step was made.
  *
- * `search` looks in title, task, folder and id; `cursor` is the `nextCursor` of the last answer.
- * `read` reads every session whole first, which takes long; else what is not known is null.
+ * `kind` is `restore`, `compaction` or `fork`, `mode` that of a restore, `soft` or `hard`; `at`,
+ * `turnId`, `checkpointId` and `operationId` are null where no record tells.  One that is not
+ * `available` is known by its id alone; `undone`: the compaction that made it was undone.
  */
-export interface SessionsParams {
-  readonly cwd: string | null;
-  readonly outside: readonly string[];
-  readonly archived: boolean;
-  readonly search: string | null;
-  readonly limit: number | null;
-  readonly cursor: string | null;
-  readonly read: boolean;
-  readonly workDoneToken: number | string | null;
-}
-
-/** The repository that a session began in, as Codex noted it. */
-export interface Git {
-  readonly commit: string | null;
-  readonly branch: string | null;
-  readonly repositoryUrl: string | null;
-}
-
-/**
- * One session in a list; what is null is not known before the session was read whole.
- *
- * `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
- * compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
- * by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
- * service reported more than the window holds, so nothing goes by it; `branches` counts sessions
- * made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex;
- * `undone`: the compaction that made it was undone.
- */
-export interface SessionSummary {
+export interface Branch {
   readonly sessionId: string;
-  readonly path: string;
-  readonly cwd: string | null;
+  readonly kind: string;
+  readonly mode: string | null;
+  readonly at: string | null;
+  readonly turnId: string | null;
+  readonly checkpointId: string | null;
+  readonly operationId: string | null;
   readonly title: string | null;
-  readonly task: string | null;
-  readonly updatedAt: string | null;
-  readonly cliVersion: string | null;
-  readonly model: string | null;
-  readonly contextTokens: number | null;
-  readonly contextTokensSource: string | null;
-  readonly contextWindow: number | null;
-  readonly windows: number | null;
-  readonly compactions: number | null;
-  readonly suspectFacts: number | null;
-  readonly live: boolean;
+  readonly available: boolean;
   readonly archived: boolean;
-  readonly forkedFrom: string | null;
-  readonly parentSession: string | null;
-  readonly continuedBy: string | null;
-  readonly turns: number | null;
-  readonly seq: number | null;
-  readonly named: boolean;
-  readonly markers: number;
-  readonly branches: number;
-  readonly madeBy: string | null;
   readonly undone: boolean;
-  readonly nearlyFull: boolean | null;
-  readonly overWindow: boolean | null;
-  readonly git: Git | null;
-  readonly offer: Offer | null;
 }
 
-/** A page of sessions, newest first; `nextCursor` is null on the last one. */
-export interface SessionList {
-  readonly items: readonly SessionSummary[];
+/** The session that one was made from, and those made from it, oldest first. */
+export interface Branches {
+  readonly sessionId: string;
+  readonly source: Branch | null;
+  readonly items: readonly Branch[];
   readonly nextCursor: string | null;
 }
 
-/** A session: its id, a unique prefix of 8 characters or more, or a path. */
-export interface SessionParams {
-  readonly sessionId: string;
-}
-
 /**
- * One turn that is not rolled back; `task` is what the user said last in it.
+ * How a session was made from its parent, with the exact cut if it is known.
  *
- * `startedAt` is the time of its first message, UTC, null where no record tells.
+ * `kind` is `restore`, `compaction`, `revert`, `subagent`, `fork` or `import`.  `afterTurn` is
+ * the number of the parent's last turn before the cut, 0 for none.
  */
-export interface TurnEntry {
-  readonly turnId: string;
-  readonly number: number;
-  readonly task: string | null;
-  readonly ended: boolean;
-  readonly aborted: boolean;
-  readonly startedAt: string | null;
-}
-
-/** The caps a view was made with. */
-export interface EffectiveCaps {
-  readonly maxOpenPlanSteps: number;
-  readonly maxDonePlanSteps: number;
-  readonly maxDecisions: number;
-  readonly maxFactsValid: number;
-  readonly maxFactsSuspect: number;
-  readonly maxRecentArtifacts: number;
-  readonly maxValueChars: number;
-}
-
-/**
- * The size of a window, and the trigger and target of a compaction, in tokens.
- *
- * `windowSource` is `setting`, `environment`, `advertised` or `unknown`.
- */
-export interface WindowBudget {
-  readonly window: number;
-  readonly windowSource: string;
-  readonly reserve: number;
-  readonly trigger: number;
-  readonly target: number;
-}
-
-/**
- * One session with its turns; `problems` and `skipped` are what could not be read.
- *
- * `received` is what Codex was given of it last; `outlineBudget` is that of the smaller model.
- */
-export interface SessionDetail {
-  readonly summary: SessionSummary;
-  readonly turns: readonly TurnEntry[];
-  readonly caps: EffectiveCaps;
-  readonly problems: readonly string[];
-  readonly skipped: Readonly<Record<string, number>>;
-  readonly received: Receipt | null;
-  readonly budget: WindowBudget;
-  readonly outlineBudget: WindowBudget;
-}
-
-/** A session, and a turn for the state at its end. */
-export interface ShowParams {
-  readonly sessionId: string;
-  readonly turnId: string | null;
-}
-
-/** A session, a turn of it, and caps by name that override the effective ones. */
-export interface ViewParams {
-  readonly sessionId: string;
-  readonly turnId: string | null;
-  readonly caps: Readonly<Record<string, unknown>> | null;
-}
-
-/** A text as it is stored or injected, byte for byte. */
-export interface Text {
-  readonly text: string;
-}
-
-/**
- * A checkpoint, and the uris of files in it that are not what the session saw.
- *
- * `edited` are those of files that the session itself changed; `seenIn` has, by uri, the number of
- * the turn in which it read or changed a file last.
- */
-export interface CheckpointText {
-  readonly text: string;
-  readonly changed: readonly string[];
-  readonly edited: readonly string[];
-  readonly seenIn: Readonly<Record<string, number>>;
-}
-
-/** A view, and the caps it was made with. */
-export interface ViewText {
-  readonly text: string;
-  readonly caps: EffectiveCaps;
-}
-
-/** A session, a turn for the digest at its end, and the budget, null for the usual one. */
-export interface DigestParams {
-  readonly sessionId: string;
-  readonly turnId: string | null;
-  readonly tokens: number | null;
-}
-
-/**
- * One line: its section, its anchor, the turn it is of, and why it stands.
- *
- * `tokens` is ceil(UTF-8 bytes / 4) of the line with its LF.
- */
-export interface DigestLine {
-  readonly section: string;
-  readonly ref: string | null;
-  readonly turn: number | null;
-  readonly turnId: string | null;
-  readonly sessionId: string | null;
-  readonly text: string;
-  readonly tokens: number;
-  readonly why: string;
-}
-
-/** A digest: its text, its cost, and its lines; `left` counts by section what is left out. */
-export interface SessionDigest {
-  readonly text: string;
-  readonly tokens: number;
-  readonly budget: number;
-  readonly lines: readonly DigestLine[];
-  readonly left: Readonly<Record<string, number>>;
-}
-
-/**
- * A session, and the anchor of a record of it, or a text that lines contain.
- *
- * `ref` is `#12`, `12`, `t3`, or the id of a message or a call; the text is given from `offset`
- * on.  `limit` is the most lines for a `query`.
- */
-export interface RecallParams {
-  readonly sessionId: string;
-  readonly ref: string | null;
-  readonly query: string | null;
-  readonly offset: number;
-  readonly limit: number;
-}
-
-/**
- * A record behind an anchor: at most 8,000 code points of its text, from `offset` on.
- *
- * `total` is the length of the whole text, redacted.  `turn` is the number of its turn, null in a
- * session that this one goes on from.  `kind` is `user`, `assistant`, `call`, `output`, `patch` or
- * `summary`, that of the first where several records have the number.
- */
-export interface Recalled {
-  readonly ref: string;
-  readonly sessionId: string;
-  readonly turn: number | null;
-  readonly turnId: string | null;
+export interface LineageLink {
+  readonly parent: string;
   readonly kind: string;
-  readonly text: string;
-  readonly offset: number;
-  readonly total: number;
-}
-
-/** A line that contains the text, and the anchor of its record. */
-export interface Hit {
-  readonly ref: string;
-  readonly sessionId: string;
-  readonly turn: number | null;
-  readonly turnId: string | null;
-  readonly kind: string;
-  readonly line: string;
-}
-
-/** The record behind an anchor, or the lines that contain a text, the newest first. */
-export interface RecallAnswer {
-  readonly record: Recalled | null;
-  readonly items: readonly Hit[];
-}
-
-/**
- * A text, and which sessions: those in or below `cwd`, the archived ones instead.
- *
- * With `sessionId` one session alone is searched, with all that it carries on from others.
- * `kind` is `user`, `assistant`, `command` or `output`; with `file` the text is a path, and the
- * hits are the turns that read or changed that file.  `limit` null asks for all.
- */
-export interface SearchParams {
-  readonly text: string;
-  readonly cwd: string | null;
-  readonly archived: boolean;
-  readonly limit: number | null;
-  readonly kind: string | null;
-  readonly sessionId: string | null;
-  readonly workDoneToken: number | string | null;
-  readonly partialResultToken: number | string | null;
-}
-
-/**
- * A line that contains the text, and where it stands.
- *
- * `turn` is null for a turn that was taken back, and before the first one.  `at` is the time of
- * the record, `updated_at` that of the session's last one.
- */
-export interface SearchHit {
-  readonly sessionId: string;
-  readonly title: string | null;
-  readonly cwd: string | null;
-  readonly updatedAt: string | null;
-  readonly turn: number | null;
-  readonly turnId: string | null;
-  readonly seq: number;
-  readonly kind: string;
-  readonly line: string;
   readonly at: string | null;
+  readonly afterTurn: number | null;
+  readonly turnId: string | null;
+  readonly ordinalExclusive: number | null;
+  readonly byteOffset: number | null;
+  readonly checkpointId: string | null;
+  readonly operationId: string | null;
+}
+
+/** One context window of a session. */
+export interface LineageWindow {
+  readonly number: number;
+  readonly windowId: string | null;
+  readonly previousWindowId: string | null;
+  readonly openedAtSeq: number | null;
+  readonly openedAt: string | null;
 }
 
 /**
- * Hits, of the newest session first; `more`: the limit left some out.
+ * A session or a segment of one; one that is not `available` is only named by another.
  *
- * Those that were reported to `partialResultToken` are not repeated.
+ * `undone`: the compaction that made it was undone.
  */
-export interface SearchAnswer {
-  readonly items: readonly SearchHit[];
-  readonly more: boolean;
+export interface LineageNode {
+  readonly id: string;
+  readonly depth: number;
+  readonly link: LineageLink | null;
+  readonly title: string | null;
+  readonly available: boolean;
+  readonly archived: boolean;
+  readonly windows: readonly LineageWindow[];
+  readonly updatedAt: string | null;
+  readonly undone: boolean;
+}
+
+/**
+ * The tree of sessions around one, depth first.
+ *
+ * `circles` are links that were left out since they lead in a circle; `omitted` counts nodes
+ * beyond the bound, which spares the session and those above it.
+ */
+export interface Lineage {
+  readonly sessionId: string;
+  readonly root: string;
+  readonly nodes: readonly LineageNode[];
+  readonly circles: readonly Readonly<Record<string, unknown>>[];
+  readonly omitted: number;
+}
+
+/** Events of a session, as source or branch, or of an operation. */
+export interface AuditParams {
+  readonly sessionId: string | null;
+  readonly operationId: string | null;
+}
+
+/** Events of the audit log as they were written, the oldest first. */
+export interface EventList {
+  readonly items: readonly Readonly<Record<string, unknown>>[];
+  readonly nextCursor: string | null;
+}
+
+/** Only a token for progress. */
+export interface VerifyParams {
+  readonly workDoneToken: number | string | null;
+}
+
+/**
+ * Something that is not as it was written.
+ *
+ * `code` is `changed_line`, `broken_chain`, `missing_lines` or `wrong_order` for the audit (`line`
+ * counts from 1; null where a whole end is gone). A chain is broken where lines in front of `line`
+ * were removed or replaced. It is `changed_record` for the record of a restore or an import,
+ * `missing_record` for one that a session lacks and another place tells of, `changed_branch` for
+ * what a session began with that a restore or a compaction made, `changed_source` for the bytes
+ * that its source had then.
+ */
+export interface VerifyFinding {
+  readonly code: string;
+  readonly operationId: string | null;
+  readonly sessionId: string | null;
+  readonly line: number | null;
+}
+
+/** The number of checks, and the faults; `unavailable` files were not checked. */
+export interface VerifyReport {
+  readonly events: number;
+  readonly records: number;
+  readonly files: number;
+  readonly unavailable: number;
+  readonly findings: readonly VerifyFinding[];
+}
+
+/**
+ * A session, and how to compact it.
+ *
+ * `into` is `new` or `in-place`, `strategy` `checkpoint` or `codex`, `placement` `manual` or
+ * `pre_turn`; `digestTokens` is the budget of the digest, null for that of the settings; `force`
+ * overrides `not_smaller`, and `turn_not_complete` of a session not in use.
+ */
+export interface CompactParams {
+  readonly sessionId: string;
+  readonly into: string;
+  readonly strategy: string;
+  readonly placement: string;
+  readonly force: boolean;
+  readonly digestTokens: number | null;
+  readonly workDoneToken: number | string | null;
+}
+
+/** A payload that a note replaces: its media type, its size in bytes. */
+export interface LeftOut {
+  readonly media: string;
+  readonly size: number;
+}
+
+/**
+ * One item of the replaced history: its author, time and line, and what became of it.
+ *
+ * `place` counts the items from 0.  `fate` is `kept`, `truncated`, `replaced`, `over_budget`,
+ * `over_target` or `only_payload`; `cutTokens` is how much a truncated one lost.
+ */
+export interface CompactionPiece {
+  readonly place: number;
+  readonly kind: string;
+  readonly author: string;
+  readonly at: string | null;
+  readonly ref: string | null;
+  readonly tokens: number;
+  readonly fate: string;
+  readonly cutTokens: number;
+  readonly leftOut: readonly LeftOut[];
+}
+
+/** The chain of the source, and that of the session where the work continues. */
+export interface CompactionWindows {
+  readonly before: WindowChain;
+  readonly after: WindowChain;
+}
+
+/** The result of a hook; `number` counts the hooks of one event from 1. */
+export interface HookOutcome {
+  readonly number: number;
+  readonly outcome: string;
+  readonly reason: string | null;
+}
+
+/**
+ * A message from the user as a replacement has it; `ref` names its record for `recall`.
+ *
+ * `cutTokens` is how much was cut out of its middle.
+ */
+export interface KeptMessage {
+  readonly ref: string | null;
+  readonly at: string | null;
+  readonly text: string;
+  readonly tokens: number;
+  readonly cutTokens: number;
+}
+
+/** A warning about a compaction: a code, how many things it concerns, and a sentence. */
+export interface CompactionWarning {
+  readonly code: string;
+  readonly count: number;
+  readonly message: string;
+}
+
+/** The parts of a replacement; `stateTokens` is what the how-to text and the view take. */
+export interface CompactionContents {
+  readonly messages: readonly KeptMessage[];
+  readonly view: string;
+  readonly stateTokens: number;
+  readonly digest: SessionDigest;
+  readonly warnings: readonly CompactionWarning[];
+}
+
+/**
+ * A compaction that was done, or a preview (`compactionId` is null), which has `contents`.
+ *
+ * `sessionId` is the one to resume, `replacement` what Codex sends in place of the history.
+ * `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
+ * of each is beside the history: instructions, tools and standing context.  `digestTokens` is
+ * the size of the digest; `remark` a sentence where not even a tenth is saved.
+ */
+export interface Compacted {
+  readonly compactionId: string | null;
+  readonly sessionId: string | null;
+  readonly sourceSessionId: string;
+  readonly into: string;
+  readonly strategy: string;
+  readonly determinism: string;
+  readonly placement: string;
+  readonly standingContext: string;
+  readonly replacement: readonly Readonly<Record<string, unknown>>[];
+  readonly tokensBefore: number;
+  readonly tokensBeforeSource: string;
+  readonly tokensAfter: number;
+  readonly tokensAfterSource: string;
+  readonly tokensBeside: number;
+  readonly remark: string | null;
+  readonly bound: number;
+  readonly digestTokens: number;
+  readonly contextWindow: number | null;
+  readonly kindsBefore: Readonly<Record<string, number>>;
+  readonly kindsAfter: Readonly<Record<string, number>>;
+  readonly kept: readonly CompactionPiece[];
+  readonly dropped: readonly CompactionPiece[];
+  readonly truncated: readonly CompactionPiece[];
+  readonly windows: CompactionWindows;
+  readonly hooks: readonly HookOutcome[];
+  readonly contents: CompactionContents | null;
+  readonly resume: string | null;
+}
+
+/** A compaction by its id, by that of the session that it made, or by the beginning of one. */
+export interface UncompactParams {
+  readonly compactionId: string;
+}
+
+/** A compaction that was taken back; `sessionId` is the one to resume. */
+export interface Uncompacted {
+  readonly compactionId: string;
+  readonly sessionId: string;
+  readonly sourceSessionId: string;
+  readonly into: string;
+  readonly resume: string;
+}
+
+/** A session to go on with. */
+export interface ResumeParams {
+  readonly sessionId: string;
+  readonly workDoneToken: number | string | null;
+}
+
+/** Why a compaction that the settings ask for was refused. */
+export interface NotCompacted {
+  readonly code: string;
+  readonly message: string;
+}
+
+/**
+ * How to go on with a session: the command `resume`, to be run in `cwd`.
+ *
+ * `compacted` is a compaction that the setting `automatic` asked for, `notCompacted` why it was
+ * refused, `offer` one to propose.  `live`: Codex has the session loaded.  `continuedBy`: the
+ * session in which its work went on.  `notice` is a sentence for a notification.
+ */
+export interface Resumed {
+  readonly sessionId: string;
+  readonly sourceSessionId: string;
+  readonly cwd: string | null;
+  readonly live: boolean;
+  readonly continuedBy: string | null;
+  readonly offer: Offer | null;
+  readonly compacted: Compacted | null;
+  readonly notCompacted: NotCompacted | null;
+  readonly notice: string | null;
+  readonly resume: string;
+}
+
+/** A session, and the file to write, by its whole path; one that is there needs `force`. */
+export interface ExportParams {
+  readonly sessionId: string;
+  readonly file: string;
+  readonly force: boolean;
+  readonly dryRun: boolean;
+  readonly workDoneToken: number | string | null;
+}
+
+/** How many of each kind a pack holds; `notes` are facts and decisions. */
+export interface PackCounts {
+  readonly sessions: number;
+  readonly turns: number;
+  readonly notes: number;
+  readonly noteEvents: number;
+  readonly planSteps: number;
+  readonly checkpoints: number;
+  readonly fileReferences: number;
+  readonly modes: number;
+  readonly artifacts: number;
+  readonly markers: number;
+  readonly pins: number;
+  readonly lineage: number;
+}
+
+/**
+ * What is not in a pack, or is different here.
+ *
+ * `reason` is `outside_folder`, `older_turns`, `older_notes`, `older_markers`, `pinned_words`,
+ * `standing_orders`, `missing_files`, `changed_files`, `suspect_facts` or `distant_markers`.
+ */
+export interface LeftBehind {
+  readonly reason: string;
+  readonly count: number;
+  readonly message: string;
+}
+
+/** A pack that was written, or would be (`dryRun`); `digest` is that of its bytes. */
+export interface Exported {
+  readonly sessionId: string;
+  readonly file: string;
+  readonly bytes: number;
+  readonly digest: string;
+  readonly counts: PackCounts;
+  readonly leftBehind: readonly LeftBehind[];
+  readonly dryRun: boolean;
+}
+
+/** A pack by its whole path, and the folder of the new session; null is the server's own. */
+export interface ImportParams {
+  readonly file: string;
+  readonly cwd: string | null;
+  readonly dryRun: boolean;
+  readonly workDoneToken: number | string | null;
+}
+
+/**
+ * A session made from a pack; a preview (`dryRun`) has no ids, no time and no `resume`.
+ *
+ * `sourceSessionId` is the session that was exported, `handoff` what a model is sent.
+ */
+export interface Imported {
+  readonly operationId: string | null;
+  readonly sessionId: string | null;
+  readonly sourceSessionId: string;
+  readonly name: string;
+  readonly cwd: string;
+  readonly importedAt: string | null;
+  readonly digest: string;
+  readonly counts: PackCounts;
+  readonly leftBehind: readonly LeftBehind[];
+  readonly handoff: string;
+  readonly handoffTokens: number;
+  readonly resume: string | null;
+  readonly dryRun: boolean;
 }
 
 /** A session and its new name; an empty one removes the name. */
@@ -1589,6 +1447,148 @@ export interface DeleteParams {
 export interface Deleted {
   readonly sessionId: string;
   readonly deleted: boolean;
+}
+
+/**
+ * Connect, or `remove` the connection; `dryRun` and `status` only report.
+ *
+ * `cwd` is the folder whose project may have a configuration of its own.
+ */
+export interface ConnectParams {
+  readonly dryRun: boolean;
+  readonly remove: boolean;
+  readonly status: boolean;
+  readonly cwd: string | null;
+}
+
+/** A failed call after the last successful one. */
+export interface ConnectFailure {
+  readonly at: string;
+  readonly sessionId: string | null;
+  readonly code: string;
+}
+
+/**
+ * One way in which Codex calls us: `hook` or `mcp`.
+ *
+ * `trusted` is null where that is not known, for the reason in `trustUnknown`; Codex asks for no
+ * trust in an MCP server.  `problem` is null or `not_configured`, `unreadable`
+ * (whether it is configured is not known), `incomplete`, `program_missing`, `other_program`,
+ * `other_folders`, `no_hooks`, `disabled`, `untrusted`, `failed`.  `next` is what helps:
+ * null or `connect`, `repair`, `trust`, `update_codex`, `choose_home`; `wayOut` says it in a
+ * sentence.  `byHand` tells that a person wrote something that calls it, which `connect` neither
+ * changes nor takes out.
+ */
+export interface ConnectDoor {
+  readonly door: string;
+  readonly configured: boolean;
+  readonly trusted: boolean | null;
+  readonly trustUnknown: string | null;
+  readonly lastRanAt: string | null;
+  readonly lastSession: string | null;
+  readonly failure: ConnectFailure | null;
+  readonly problem: string | null;
+  readonly next: string | null;
+  readonly wayOut: string | null;
+  readonly byHand: boolean;
+}
+
+/** A hook of ours; `trust` is Codex's word: `trusted`, `untrusted`, `modified`, `managed`. */
+export interface ConnectHook {
+  readonly event: string;
+  readonly configured: boolean;
+  readonly trust: string | null;
+  readonly enabled: boolean | null;
+  readonly lastRanAt: string | null;
+  readonly lastSession: string | null;
+  readonly failure: ConnectFailure | null;
+}
+
+/** Another Codex home of this user: whether it is connected, and whether sessions are there. */
+export interface ConnectHome {
+  readonly codexHome: string;
+  readonly connected: boolean;
+  readonly hasSessions: boolean;
+}
+
+/** A written or previewed change of a file of Codex. */
+export interface ConnectChange {
+  readonly path: string;
+  readonly action: string;
+  readonly diff: string;
+  readonly backup: string | null;
+}
+
+/**
+ * How Codex is connected with us, and what was `written` or would be.
+ *
+ * `codexProblem` is null or `codex_not_found`, `timed_out`, `codex_failed`, `hooks_unknown`.
+ */
+export interface ConnectReport {
+  readonly codexHome: string;
+  readonly codexPath: string | null;
+  readonly codexVersion: string | null;
+  readonly codexProblem: string | null;
+  readonly doors: readonly ConnectDoor[];
+  readonly hooks: readonly ConnectHook[];
+  readonly otherHomes: readonly ConnectHome[];
+  readonly problems: readonly string[];
+  readonly wayOut: string | null;
+  readonly written: boolean;
+  readonly changes: readonly ConnectChange[];
+}
+
+/** No params. */
+export type DoctorParams = Readonly<Record<string, never>>;
+
+/** One thing worth knowing, with a way out; `severity` is `error`, `warning` or `info`. */
+export interface DoctorFinding {
+  readonly code: string;
+  readonly severity: string;
+  readonly message: string;
+  readonly path: string | null;
+  readonly count: number;
+  readonly wayOut: string;
+}
+
+/** What was found, skipped and why; `skipped` counts what gave nothing, by reason. */
+export interface DoctorReport {
+  readonly codexHome: string;
+  readonly stateDir: string;
+  readonly sessions: number;
+  readonly findings: readonly DoctorFinding[];
+  readonly skipped: Readonly<Record<string, number>>;
+}
+
+/**
+ * Sessions that changed; ask again for what is shown.
+ *
+ * `seq` counts this server's notifications from 1; after a gap ask for everything again.
+ * `reason` is `rollout`, `workspace`, `memory` or `markers`.
+ */
+export interface Changed {
+  readonly sessionIds: readonly string[];
+  readonly seq: number;
+  readonly reason: string;
+}
+
+/**
+ * Files that Codex edited though neither the plan nor recent work speaks of them.
+ *
+ * Sent only where the setting `driftGuard` asks for it, once for the new records of a session.
+ * `seq` is that of the session after them.
+ */
+export interface Strayed {
+  readonly sessionId: string;
+  readonly uris: readonly string[];
+  readonly seq: number;
+}
+
+/** Options of the client at the start; `settings` override `config.toml` by name. */
+export interface InitializationOptions {
+  readonly codexHome: string | null;
+  readonly stateDir: string | null;
+  readonly settings: Readonly<Record<string, unknown>>;
 }
 
 /** The error code of every refusal; its `data` is a `Refused`. */

@@ -13,10 +13,10 @@ import argparse
 import difflib
 import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, Union, cast, get_args, get_origin
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import attrs
 
@@ -25,81 +25,55 @@ from codex_checkpoints.core.checkpoint import anchors
 from codex_checkpoints.core.checkpoint.payloads import MAX_NAME
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Evidence
 from codex_checkpoints.core.codec import camel
-from codex_checkpoints.core.compaction.offering import Chunk, OutlineTurn
-from codex_checkpoints.core.compaction.records import CompactionWarning, KeptMessage
-from codex_checkpoints.core.history.tokens import WindowBudget
+from codex_checkpoints.core.compaction.offering import Chunk
 from codex_checkpoints.core.restore import events
 from codex_checkpoints.core.restore.pack import DEFAULT_WINDOW, MAX_WINDOW
-from codex_checkpoints.core.rollout.contextual import LeftOut
 from codex_checkpoints.operations import services
-from codex_checkpoints.protocol import METHODS, Changed
-from codex_checkpoints.service import doctor, lineages, summaries
+from codex_checkpoints.protocol import METHODS
+from codex_checkpoints.service import doctor
 from codex_checkpoints.service.connect import doors, status
 from codex_checkpoints.service.digests import MOST_TOKENS
-from codex_checkpoints.service.reading.projections import Strayed
-
-# fmt: off
-_ORDER = (
-    "WindowChain", "Offer", "CompactParams", "LeftOut", "CompactionPiece",
-    "CompactionWindows", "HookOutcome", "KeptMessage", "CompactionWarning",
-    "CompactionContents", "Compacted", "UncompactParams", "Uncompacted",
-    "ResumeParams", "NotCompacted", "Resumed", "DoctorParams", "DoctorFinding",
-    "DoctorReport", "ConnectParams", "ConnectFailure", "ConnectDoor", "ConnectHook",
-    "ConnectHome", "ConnectChange", "ConnectReport", "Changed", "Strayed",
-    "InitializationOptions", "Hint", "HintsParams", "HintList", "Receipt", "History",
-    "Window", "WindowList", "OutlineTurn", "OutlineChunk", "Outline", "LostText",
-    "LostFile", "LostCommand", "Reread", "Loss", "LossList",
-    "TimelineTurn", "TimelineEvent", "SessionTimeline",
-    "TranscriptParams", "TranscriptItem", "TurnTranscript", "ChangesParams", "FilePatch",
-    "FileChange", "FileChanges", "DiffParams", "Difference",
-    "LineageLink", "LineageWindow", "LineageNode", "Lineage", "Branch", "Branches",
-    "AuditParams", "EventList", "VerifyParams", "VerifyFinding", "VerifyReport",
-    "MarkParams", "Marker", "MarkerList", "UnmarkParams", "Unmarked", "RelabelParams",
-    "PinParams", "Pin", "PinList", "ApplyParams", "Evicted", "Applied", "NoteEvidence",
-    "NoteDependency", "Note", "NoteList", "RevokeParams", "Revoked", "AnchorsParams",
-    "Anchor", "AnchorList", "RecordParams", "ExportParams", "PackCounts", "LeftBehind",
-    "Exported", "ImportParams", "Imported", "RestoreParams", "TurnSource", "PackItem",
-    "DeferredItem", "PackLine", "RestoreWarning", "Restored", "RestoresParams",
-    "RestoreEntry", "RestoreList", "RestoreDetailsParams", "RestoreDetails",
-    "SessionsParams", "Git", "SessionSummary", "SessionList", "SessionParams", "TurnEntry",
-    "EffectiveCaps", "WindowBudget", "SessionDetail", "ShowParams", "ViewParams", "Text",
-    "CheckpointText", "ViewText", "DigestParams", "DigestLine", "SessionDigest",
-    "RecallParams", "Recalled", "Hit", "RecallAnswer", "SearchParams", "SearchHit",
-    "SearchAnswer", "RenameParams", "MoveParams",
-    "DeleteParams", "Deleted",
-)
-# fmt: on
-
 
 _MODULES = {each.run.__module__: import_module(each.run.__module__) for each in METHODS}
 _FOUND: dict[str, Any] = {
     **{
         name: found for each in (services, *_MODULES.values()) for name, found in vars(each).items()
     },
-    "Branch": lineages.Branch,
-    "Changed": Changed,
-    "CompactionWarning": CompactionWarning,
     "ConnectChange": status.Done,
     "ConnectFailure": doors.Failure,
     "ConnectHome": status.OtherHome,
     "DoctorFinding": doctor.Finding,
-    "Git": summaries.Git,
-    "KeptMessage": KeptMessage,
-    "LeftOut": LeftOut,
     "NoteDependency": anchors.Rest,
     "NoteEvidence": Evidence,
     "OutlineChunk": Chunk,
-    "OutlineTurn": OutlineTurn,
-    "Strayed": Strayed,
-    "TurnEntry": summaries.TurnEntry,
     "VerifyFinding": events.Fault,
-    "WindowBudget": WindowBudget,
 }
-RECORDS: dict[str, type] = {name: _FOUND[name] for name in _ORDER}
-"""Every record by its name on the wire, in the order of protocol.ts.
+_NAMES: dict[object, str] = {found: name for name, found in _FOUND.items() if attrs.has(found)}
 
-One of the core or the service that goes out as it is has its name here; the others stand beside
-their operations.
+
+def parts_of(kind: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
+    """Yield a type and those that it is made of."""
+    yield kind
+    for inner in get_args(kind):
+        yield from parts_of(inner)
+
+
+def _with_parts(record: type) -> Iterator[tuple[str, type]]:
+    for kind in get_type_hints(record).values():
+        for part in filter(attrs.has, parts_of(kind)):
+            yield from _with_parts(part)
+    yield _NAMES.setdefault(record, record.__name__), record
+
+
+_USED = (
+    *(record for each in METHODS for record in (each.params, each.result)),
+    *(each.params for each in protocol.EVENTS),
+    services.InitializationOptions,
+)
+RECORDS: dict[str, type] = dict(found for record in _USED for found in _with_parts(record))
+"""Every record by its name on the wire, the parts of each in front of it.
+
+One that goes out under another name than its own has that here, or where its operations import it.
 """
 
 TARGET = Path(__file__).resolve().parents[2] / "extension" / "src" / "protocol.ts"
@@ -118,7 +92,6 @@ _SIMPLE: dict[object, str] = {
     type(None): "null",
     Any: "unknown",
 }
-_NAMES = {record: name for name, record in RECORDS.items()}
 _WIDTH = 100
 
 
