@@ -33,6 +33,7 @@ from codex_checkpoints.service.notes import ANCHORS
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import session_of
 from codex_checkpoints.storage import records
+from codex_checkpoints.values import asdict
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +113,7 @@ def _apply(services: Services, session: str, arguments: Json, _meta: Json) -> Js
         "id": applied.id,
         "kind": applied.kind,
         "shortened": list(applied.shortened),
-        "evicted": [{"kind": each.kind, "id": each.id} for each in applied.evicted],
+        "evicted": [asdict(each) for each in applied.evicted],
     }
     return _result(text, accepted)
 
@@ -122,10 +123,7 @@ def _read(services: Services, session: str, arguments: Json, meta: Json) -> Json
     window = meta.get("windowId")
     known = window if isinstance(window, str) and len(window) <= LONGEST_WINDOW_ID else None
     view = hand_over(services.sessions, session, READ, known, records.now())
-    found = [
-        {"source": each.source, "ref": each.ref, "text": each.text, "seq": each.seq}
-        for each in anchors(services, AnchorsParams(session, limit)).items
-    ]
+    found = [asdict(each) for each in anchors(services, AnchorsParams(session, limit)).items]
     digest = _digest(services, session, arguments)
     lines = [
         view.text,
@@ -172,14 +170,8 @@ def _recall(services: Services, session: str, arguments: Json, _meta: Json) -> J
     digests = Digests(services.sessions)
     if isinstance(ref, str) and query is None:
         found = digests.recall(session, ref, offset, rolled_back=False)
-        record = {
-            "ref": found.ref,
-            "kind": found.kind,
-            "turn": found.turn,
-            "text": found.text,
-            "offset": found.offset,
-            "total": found.total,
-        }
+        told = ("ref", "kind", "turn", "text", "offset", "total")
+        record = {name: getattr(found, name) for name in told}
         shown = f"{found.offset + len(found.text)} of {found.total} characters"
         return _result(f"{found.ref} {found.kind}, {shown}\n{found.text}", record)
     if not isinstance(query, str) or ref is not None:
