@@ -24,7 +24,6 @@ from codex_checkpoints.service.deleting import Deleting
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import file_lock
-from codex_checkpoints.storage import records as stamps
 from rollouts import Step, Writer, rollout, session, turn, user
 
 SERVER = Path(__file__).parents[1] / "server"
@@ -267,7 +266,7 @@ def refusal(call: Callable[[], object]) -> Refusal:
 
 def deleting(sessions: Sessions) -> Deleting:
     """Return what deletes sessions."""
-    return Deleting(sessions, stamps.now, stamps.new_id)
+    return Deleting(sessions)
 
 
 def moved(where: Any, session: str, *, archive: bool) -> Any:  # noqa: ANN401 - each has its own

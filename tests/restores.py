@@ -57,7 +57,7 @@ def marked(
     sessions: Sessions, session_id: str = thread(1), turn: str | None = "2", label: str = "here"
 ) -> str:
     """Mark a turn; return the id of the marker."""
-    markers = Markers(sessions, records.now, records.new_id)
+    markers = Markers(sessions)
     return markers.mark(session_id, label, turn).marker.checkpoint_id
 
 

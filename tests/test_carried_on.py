@@ -20,7 +20,6 @@ from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restored, Restoring
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage import records
 from codex_checkpoints.wiring import outside
 from homes import Home, more, thread
 
@@ -56,9 +55,8 @@ def sessions_of(home: Home) -> Generator[Sessions]:
 def restored(
     sessions: Sessions, session_id: str, mode: RestoreMode = "hard", turn: str | None = None
 ) -> Restored:
-    parts = sessions, records.now, records.new_id
-    marker = Markers(*parts).mark(session_id, "here", turn).marker
-    return Restoring(*parts).restore(session_id, marker.checkpoint_id, RestoreOptions(mode))
+    marker = Markers(sessions).mark(session_id, "here", turn).marker
+    return Restoring(sessions).restore(session_id, marker.checkpoint_id, RestoreOptions(mode))
 
 
 def into_new(sessions: Sessions, session_id: str) -> str:

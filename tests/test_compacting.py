@@ -155,7 +155,7 @@ COOKIE = {"decisionId": "d1", "decision": "Use a cookie", "rationale": "It was a
 
 
 def test_a_new_session_begins_with_what_its_source_knew(home: Home, sessions: Sessions) -> None:
-    notes = Notes(sessions, stamps.now, stamps.new_id)
+    notes = Notes(sessions)
     on = [{"uri": "auth.py"}]
     notes.apply(thread(1), note("fact", "file", "auth.py", key="port", value="8080", dependsOn=on))
     notes.apply(thread(1), note("decision", "user", "task", **COOKIE))
@@ -177,7 +177,7 @@ def test_a_new_session_begins_with_what_its_source_knew(home: Home, sessions: Se
 def test_what_a_session_began_with_can_be_cited_superseded_and_taken_back(
     sessions: Sessions,
 ) -> None:
-    notes = Notes(sessions, stamps.now, stamps.new_id)
+    notes = Notes(sessions)
     task = json.loads(sessions.show(thread(1)).data)["task"]["evidence"]["ref"]
     decision = note("decision", "user", task, **COOKIE)
     notes.apply(thread(1), decision)

@@ -16,7 +16,6 @@ from codex_checkpoints.service.compaction.request import Compacted, Request
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage import records
 from codex_checkpoints.wiring import outside
 from homes import Home, thread
 from long_session import LAST, SUMMARY, long_session
@@ -41,7 +40,7 @@ def test_after_thousands_of_records_task_edits_plan_and_valid_facts_are_told(
     newest = f"part{LAST}.py"
     with home.house() as house:
         sessions = house.sessions
-        notes = Notes(sessions, records.now, records.new_id)
+        notes = Notes(sessions)
         evidence = {"source": "file", "ref": newest}
         fact = {"kind": "fact", "key": "port", "value": "8080", "evidence": evidence}
         notes.apply(thread(1), json.dumps({**fact, "dependsOn": [{"uri": newest}]}).encode())

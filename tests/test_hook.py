@@ -38,7 +38,6 @@ from codex_checkpoints.service.connect.hooking import Call, Hooking
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import LONGEST_WINDOW
 from codex_checkpoints.service.standing import window_of
-from codex_checkpoints.storage import records as stamps
 from homes import WAIT, Home, more, refusal, snapshot, thread
 
 SESSION = thread(1)
@@ -907,7 +906,7 @@ def test_a_checkpoint_that_cannot_be_stored_is_told_before_a_compaction(home: Ho
     told = Call("PreCompact", SESSION, str(home.path()), "auto")
 
     with home.house() as house:
-        hooking = Hooking(house.sessions, stamps.now, stamps.new_id)
+        hooking = Hooking(house.sessions)
         assert refusal(lambda: hooking.answer(told)).code == "storage_error"
 
 
@@ -980,7 +979,7 @@ def resumed(home: Home, state: Path) -> str | None:
     """Return what a session is given on a resume, by a process with this state folder."""
     house = assembly.assemble(assembly.Places(str(home.root), str(state)))
     try:
-        hooking = Hooking(house.sessions, stamps.now, stamps.new_id)
+        hooking = Hooking(house.sessions)
         return hooking.answer(Call("SessionStart", SESSION, str(home.path()), "resume")).text
     finally:
         house.sessions.close()

@@ -29,7 +29,6 @@ from codex_checkpoints.service.restore.planning import restore_options
 from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.restore.verifying import RestoreHistory, verify
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage import records
 from homes import WAIT, Home, eventually, moved, snapshot, thread
 from peer import Peer
 from rollouts import assistant, patch, plan, rollout, session, shell, tokens, turn, user
@@ -113,9 +112,9 @@ Begun = Callable[[Sessions], Callable[[], object]]
 
 def restore(mode: str, what: str = "restore") -> Begun:
     def begun(sessions: Sessions) -> Callable[[], object]:
-        markers = Markers(sessions, records.now, records.new_id)
+        markers = Markers(sessions)
         marker, wish = markers.mark(thread(1), "here"), restore_options(mode, None, 0, None)
-        work = getattr(Restoring(sessions, records.now, records.new_id), what)
+        work = getattr(Restoring(sessions), what)
         return lambda: work(thread(1), marker.marker.checkpoint_id, wish)
 
     return begun
@@ -132,7 +131,7 @@ def taking_back(sessions: Sessions) -> Callable[[], object]:
 
 
 def exporting(sessions: Sessions) -> Callable[[], object]:
-    packing = Packing(sessions, [], records.now, records.new_id)
+    packing = Packing(sessions, [])
     return lambda: packing.write(thread(1), f"{sessions.catalogue.place}/pack.json")
 
 
@@ -142,7 +141,7 @@ def importing(what: str) -> Begun:
         folder = Path(sessions.catalogue.place).parent / "elsewhere"
         folder.mkdir()
         (folder / "auth.py").write_text("x = 1\n")
-        work = getattr(Importing(sessions, records.now, records.new_id), what)
+        work = getattr(Importing(sessions), what)
         return lambda: work(f"{sessions.catalogue.place}/pack.json", str(folder))
 
     return begun

@@ -74,8 +74,9 @@ class Two:
 
     def export(self) -> Json:
         with self.there.house() as house:
-            parts = house.sessions, [str(self.there.user)], stamps.now, stamps.new_id
-            written = Packing(*parts).write(thread(1), str(self.file))
+            written = Packing(house.sessions, [str(self.there.user)]).write(
+                thread(1), str(self.file)
+            )
         return wire.unstructure(exported(written))
 
     def taken(self, *more: str) -> Json:
@@ -84,7 +85,7 @@ class Two:
     def arrives(self) -> Imported:
         """Take the pack in, in this process."""
         with self.here.house() as house:
-            importing = Importing(house.sessions, stamps.now, stamps.new_id)
+            importing = Importing(house.sessions)
             return importing.make(str(self.file), str(self.shop))
 
     def refused(self) -> Refusal:
@@ -170,7 +171,7 @@ FACT: Json = {
 
 def note(home: Home, session_id: str, payload: Json) -> None:
     with home.house() as house:
-        notes = Notes(house.sessions, stamps.now, stamps.new_id)
+        notes = Notes(house.sessions)
         notes.apply(session_id, json.dumps(payload).encode())
 
 
@@ -781,7 +782,7 @@ def test_a_file_is_a_pack_up_to_the_limit_and_refused_unread_a_byte_beyond(two: 
     two.export()
     two.file.write_bytes(two.file.read_bytes().ljust(MAX_BYTES))
     with two.here.house() as house:
-        importing = Importing(house.sessions, stamps.now, stamps.new_id)
+        importing = Importing(house.sessions)
         assert importing.preview(str(two.file), str(two.shop)).plan.pack.markers == ()
     before = made_files(two.here)
 
@@ -933,9 +934,9 @@ def test_an_import_that_cannot_be_taken_back_whole_is_taken_back_by_a_later_star
         broken.setattr(Records, "remove", all_but_its_record)
         with two.here.house() as house:
             broken.setattr(house.sessions.threads, "create", full)
-            importing = Importing(house.sessions, stamps.now, stamps.new_id)
+            importing = Importing(house.sessions)
             refusal(lambda: importing.make(str(two.file), str(two.shop)))
-            assert recover(house.sessions, stamps.now) == 0
+            assert recover(house.sessions) == 0
             assert house.sessions.records.holding(IMPORTS) != frozenset()
             assert verify(house.sessions).findings == ()
 

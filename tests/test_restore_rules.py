@@ -14,7 +14,6 @@ from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage import records
 from homes import Home, go_on, snapshot, thread
 from restores import MODES, marked, restore, restored
 from rollouts import (
@@ -60,7 +59,7 @@ def home(tmp_path: Path) -> Home:
 def remember(sessions: Sessions, key: str, session_id: str = thread(1)) -> None:
     evidence = {"source": "user", "ref": "task"}
     fact = {"kind": "fact", "key": key, "value": "UTF-8 only", "evidence": evidence}
-    Notes(sessions, records.now, records.new_id).apply(session_id, json.dumps(fact).encode())
+    Notes(sessions).apply(session_id, json.dumps(fact).encode())
 
 
 def works_on(sessions: Sessions, session_id: str, *steps: Step) -> None:
@@ -98,7 +97,7 @@ def test_what_was_said_and_read_is_in_no_record_and_in_no_hard_branch(
 
 def test_nothing_is_restored_that_nobody_asked_for(home: Home):
     with home.house() as house:
-        Markers(house.sessions, records.now, records.new_id).mark(thread(1), "here")
+        Markers(house.sessions).mark(thread(1), "here")
     before = snapshot(home.root / "sessions")
 
     for command in (("watch", "--once"), ("sessions",), ("doctor",), ("lineage", thread(1))):
@@ -116,8 +115,7 @@ def test_nothing_merges_branches_or_goes_back_within_a_session(word: str):
 
 def test_a_marker_and_a_note_go_each_without_the_other(home: Home):
     with home.house() as house:
-        parts = house.sessions, records.now, records.new_id
-        markers, notes = Markers(*parts), Notes(*parts)
+        markers, notes = Markers(house.sessions), Notes(house.sessions)
         first = markers.mark(thread(1), "first").marker.checkpoint_id
         markers.mark(thread(1), "second")
         remember(house.sessions, "encoding")
@@ -166,14 +164,14 @@ def test_a_small_invariant_is_there_after_many_turns_and_three_hard_restores(hom
 
 def test_without_a_cache_a_restore_is_the_same(home: Home):
     with home.house() as house:
-        markers = Markers(house.sessions, records.now, records.new_id)
+        markers = Markers(house.sessions)
         name = markers.mark(thread(1), "here").marker.checkpoint_id
         wish = (thread(1), name, RestoreOptions("hard"))
-        first = Restoring(house.sessions, records.now, records.new_id).preview(*wish)
+        first = Restoring(house.sessions).preview(*wish)
     for cache in (*home.state.glob("index.sqlite*"), home.checkpoint()):
         cache.unlink(missing_ok=True)
     with home.house() as house:
-        again = Restoring(house.sessions, records.now, records.new_id).preview(*wish)
+        again = Restoring(house.sessions).preview(*wish)
 
     assert again == first
 

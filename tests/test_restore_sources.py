@@ -15,7 +15,6 @@ from codex_checkpoints.service.restore.copying import WindowNames
 from codex_checkpoints.service.restore.planning import Planner, RestoreOptions, find_source
 from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage import records
 from homes import Home, more, refusal, thread
 from reading import compressed
 from restores import MODES, marked, put, restore, restored, state, three_turns
@@ -232,7 +231,7 @@ def test_what_is_said_after_a_restore_was_asked_for_stays_out_where_no_line_ends
     head = session("legacy", events=False, thread=thread(2), cwd=str(home.user), **base)
     path = home.put(rollout(head, user("Fix the cart"), assistant("Fixed.")) + last, 2)
     with sessions_of(home) as sessions:
-        markers = Markers(sessions, records.now, records.new_id)
+        markers = Markers(sessions)
         name = marked(sessions, thread(2), None)
         before = sessions.show(thread(2)).checkpoint
 
@@ -507,7 +506,7 @@ def test_a_branch_whose_source_is_gone_is_refused_as_one_and_still_told_of(home:
     by_reference(home)
     with sessions_of(home) as sessions:
         done = restored(sessions, "soft").record
-        name = Markers(sessions, records.now, records.new_id).marks(done.session_id)[0].marker
+        name = Markers(sessions).marks(done.session_id)[0].marker
         assert name.session_id == done.session_id
     home.path().unlink()
     with sessions_of(home) as sessions:

@@ -956,7 +956,7 @@ def test_a_chain_of_five_branches_reads_back_to_the_first_session(home: Home):
     names, done = [thread(1)], restored(home, "soft", "1")
     names.append(done.record.session_id)
     with home.house() as house:
-        markers = Markers(house.sessions, stamps.now, stamps.new_id)
+        markers = Markers(house.sessions)
         for _ in range(4):
             marker = markers.marks(names[-1])[-1].marker
             done = restore(house.sessions, marker.checkpoint_id, "soft", names[-1])

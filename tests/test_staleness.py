@@ -26,7 +26,6 @@ from hypothesis.stateful import (
 from codex_checkpoints.core.checkpoint.records import status_of
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.service.notes import Notes
-from codex_checkpoints.storage import records
 from homes import Home, go_on, thread
 from rollouts import compacted, rollout, session, shell, turn, user
 
@@ -60,7 +59,7 @@ def note(home: Home, key: str, value: str, evidence: dict[str, str], uris: list[
     fact = {"kind": "fact", "key": key, "value": value, "evidence": evidence}
     resting = {"dependsOn": [{"uri": uri} for uri in uris]}
     with home.house() as house:
-        notes = Notes(house.sessions, records.now, records.new_id)
+        notes = Notes(house.sessions)
         notes.apply(thread(1), json.dumps(fact | resting).encode())
 
 

@@ -110,7 +110,7 @@ def assemble(
         # Rare, and what it loads would slow down every command.
         from codex_checkpoints.service.recovery import recover  # noqa: PLC0415
 
-        recover(sessions, stamps.now)
+        recover(sessions)
     return Assembly(sessions, problems)
 
 

@@ -74,12 +74,11 @@ class Door:
             return
         from codex_checkpoints import assembly
         from codex_checkpoints.service.connect.hooking import Hooking
-        from codex_checkpoints.storage import records
 
         sessions = assembly.assemble(self._places()).sessions
         sessions.projections.follows = True
         try:
-            hooking = Hooking(sessions, records.now, records.new_id)
+            hooking = Hooking(sessions)
             given = hooking.answer(call)
             if not self._decided.acquire(blocking=False):
                 return  # it took too long, which is recorded

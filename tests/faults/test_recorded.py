@@ -53,21 +53,21 @@ from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restoring
 
 def work(sessions, root, what, *given):
-    outside, clock = wiring.outside({}), (stamps.now, stamps.new_id)
+    outside = wiring.outside({})
     match what:
         case "compact":
             Compacting(sessions, outside).compact(Request(given[0], into=given[1], force=True))
         case "uncompact":
             Undoing(sessions, outside).uncompact(given[0])
         case "restore":
-            Restoring(sessions, *clock).restore(*given[:2], RestoreOptions(given[2]))
+            Restoring(sessions).restore(*given[:2], RestoreOptions(given[2]))
         case "import":
-            Importing(sessions, *clock).make(given[0], os.path.join(root, "user"))
+            Importing(sessions).make(given[0], os.path.join(root, "user"))
         case "export":
             file = os.path.join(root, "user", "a.pack")
-            Packing(sessions, [], *clock).write(given[0], file, "replace")
+            Packing(sessions, []).write(given[0], file, "replace")
         case "delete":
-            Deleting(sessions, *clock).delete(given[0])
+            Deleting(sessions).delete(given[0])
         case _:
             codex = os.path.join(root, "codex")
             # The entries name no folder, so that they are the same in each copy of the home.

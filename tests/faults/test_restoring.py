@@ -57,7 +57,7 @@ def home(tmp_path: Path) -> Home:
 def marked(home: Home) -> str:
     """Make a marker; return its id."""
     with home.house() as house:
-        markers = Markers(house.sessions, stamps.now, stamps.new_id)
+        markers = Markers(house.sessions)
         return markers.mark(thread(1), "x").marker.checkpoint_id
 
 
@@ -89,10 +89,10 @@ def test_a_restore_that_another_process_is_at_is_left_alone(home: Home):
     with home.house() as house:
         with house.sessions.records.undertaking(thread(7)) as journal:
             journal.append({"begun": True})
-            assert recover(house.sessions, stamps.now) == 0
+            assert recover(house.sessions) == 0
             assert list(house.sessions.records.undertakings()) == [thread(7)]
         restore(house, name)
-        assert recover(house.sessions, stamps.now) == 1
+        assert recover(house.sessions) == 1
         assert list(house.sessions.records.undertakings()) == []
 
 
@@ -106,7 +106,7 @@ def test_a_restore_that_was_killed_before_its_branch_was_begun_gets_its_end(home
             restoring.restore(thread(1), name, RestoreOptions("soft"))
         left += (home.state / "restoring").iterdir()
         begun = [event["type"] for event in events(home)]
-        assert recover(house.sessions, stamps.now) == 1
+        assert recover(house.sessions) == 1
         assert verify(house.sessions).findings == ()
 
     assert len(left) == 1
@@ -133,7 +133,7 @@ def test_an_end_that_could_not_be_told_is_told_by_the_next_start(home: Home):
         aside.rename(audit)
         told = [event["type"] for event in events(home)]
 
-        assert recover(house.sessions, stamps.now) == 1
+        assert recover(house.sessions) == 1
 
     assert (met.code, told) == ("storage_error", ["RestoreRequested"])
     assert [event["type"] for event in events(home)] == ["RestoreRequested", "RestoreFailed"]
@@ -195,7 +195,7 @@ def test_what_could_not_be_taken_back_is_taken_back_by_a_later_start(
         broken.setattr(Records, "remove", all_but_markers)
         with home.house() as house:
             refusal(lambda: restore(house, name))
-            assert recover(house.sessions, stamps.now) == 0
+            assert recover(house.sessions) == 0
         (left,) = {path.name for path in (home.state / "sessions").iterdir()} - {thread(1)}
 
     with home.house() as house:

@@ -11,7 +11,6 @@ import pytest
 import python
 from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.service.notes import Notes
-from codex_checkpoints.storage import records as stamps
 from disks import fill
 from homes import WAIT, Home, chat, snapshot, thread
 from killing import again, killed_at_each_step
@@ -22,7 +21,7 @@ APPLY = """
 from codex_checkpoints.service.notes import Notes
 
 def work(sessions, root, session, payload):
-    Notes(sessions, stamps.now, stamps.new_id).apply(session, payload.encode())
+    Notes(sessions).apply(session, payload.encode())
 """
 
 HOLD = """
@@ -58,7 +57,7 @@ def keys(home: Home) -> list[str]:
 
 
 def notes(house: Assembly) -> Notes:
-    return Notes(house.sessions, stamps.now, stamps.new_id)
+    return Notes(house.sessions)
 
 
 def updates(home: Home) -> Path:

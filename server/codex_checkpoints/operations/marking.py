@@ -9,7 +9,6 @@ from codex_checkpoints.core.restore.markers import AnyPin, Hint
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.marking import Hints, Markers, PinKind, Placed
 from codex_checkpoints.service.refusal import misfit
-from codex_checkpoints.storage import records
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 
@@ -129,13 +128,14 @@ class HintList:
 
 def mark(services: Services, params: MarkParams) -> Marker:
     """Put a marker on a turn."""
-    placed = _markers(services).mark(params.session_id, params.label, params.turn_id)
+    placed = Markers(services.sessions).mark(params.session_id, params.label, params.turn_id)
     return _marker(_changed(services, params, placed))
 
 
 def marks(services: Services, params: SessionParams) -> MarkerList:
     """Return the markers of a session."""
-    return MarkerList(tuple(map(_marker, _markers(services).marks(params.session_id))), None)
+    placed = Markers(services.sessions).marks(params.session_id)
+    return MarkerList(tuple(map(_marker, placed)), None)
 
 
 def unmark(services: Services, params: UnmarkParams) -> Unmarked:
@@ -146,45 +146,43 @@ def unmark(services: Services, params: UnmarkParams) -> Unmarked:
 
 def taken_away(services: Services, params: UnmarkParams) -> markers.Marker:
     """Take a marker away; return what it was."""
-    gone = _markers(services).unmark(params.session_id, params.checkpoint_id)
+    gone = Markers(services.sessions).unmark(params.session_id, params.checkpoint_id)
     return _changed(services, params, gone)
 
 
 def relabel(services: Services, params: RelabelParams) -> Marker:
     """Call a marker something else."""
-    placed = _markers(services).relabel(params.session_id, params.checkpoint_id, params.label)
+    placed = Markers(services.sessions).relabel(
+        params.session_id, params.checkpoint_id, params.label
+    )
     return _marker(_changed(services, params, placed))
 
 
 def pin(services: Services, params: PinParams) -> PinList:
     """Pin a file, a message, a note or a text."""
-    found = _markers(services).pin(params.session_id, *_named(params))
+    found = Markers(services.sessions).pin(params.session_id, *_named(params))
     return _pins(_changed(services, params, found))
 
 
 def unpin(services: Services, params: PinParams) -> PinList:
     """Take a pin away."""
-    found = _markers(services).unpin(params.session_id, *_named(params))
+    found = Markers(services.sessions).unpin(params.session_id, *_named(params))
     return _pins(_changed(services, params, found))
 
 
 def pins(services: Services, params: SessionParams) -> PinList:
     """Return the pins of a session."""
-    return _pins(_markers(services).pins(params.session_id))
+    return _pins(Markers(services.sessions).pins(params.session_id))
 
 
 def hints(services: Services, params: HintsParams) -> HintList:
     """Store the given hints; return all."""
-    kept = Hints(services.sessions, records.now)
+    kept = Hints(services.sessions)
     if params.items is None:
         found = kept.given(params.session_id)
     else:
         found = kept.give(params.session_id, params.items)
     return HintList(found, None)
-
-
-def _markers(services: Services) -> Markers:
-    return Markers(services.sessions, records.now, records.new_id)
 
 
 def _named(params: PinParams) -> tuple[PinKind, str]:

@@ -7,7 +7,6 @@ from typing import Any
 from codex_checkpoints.core.checkpoint.anchors import Anchor, Note
 from codex_checkpoints.operations.services import Services, SessionParams, Text
 from codex_checkpoints.service.notes import Applied, Evicted, Notes, Revoked
-from codex_checkpoints.storage import records
 from codex_checkpoints.values import frozen
 
 __all__ = ["Applied", "Evicted", "Note", "Revoked"]  # what presentation uses from here
@@ -76,33 +75,29 @@ def apply_bytes(
 ) -> Applied:
     """Store a payload by its bytes, or only check it."""
     if dry_run:
-        return _notes(services).try_out(session, payload)
-    applied = _notes(services).apply(session, payload)
+        return Notes(services.sessions).try_out(session, payload)
+    applied = Notes(services.sessions).apply(session, payload)
     services.changed((applied.session_id,), "memory")
     return applied
 
 
 def notes(services: Services, params: SessionParams) -> NoteList:
     """Return the facts and decisions of a session."""
-    return NoteList(_notes(services).notes(params.session_id), None)
+    return NoteList(Notes(services.sessions).notes(params.session_id), None)
 
 
 def revoke_note(services: Services, params: RevokeParams) -> Revoked:
     """Take a note back."""
-    revoked = _notes(services).revoke(params.session_id, params.id, params.kind)
+    revoked = Notes(services.sessions).revoke(params.session_id, params.id, params.kind)
     services.changed((revoked.session_id,), "memory")
     return revoked
 
 
 def anchors(services: Services, params: AnchorsParams) -> AnchorList:
     """Return the anchors that evidence may name."""
-    return AnchorList(_notes(services).anchors(params.session_id, params.limit), None)
+    return AnchorList(Notes(services.sessions).anchors(params.session_id, params.limit), None)
 
 
 def record(services: Services, params: RecordParams) -> Text:
     """Return the text behind an anchor."""
-    return Text(_notes(services).record(params.session_id, params.ref))
-
-
-def _notes(services: Services) -> Notes:
-    return Notes(services.sessions, records.now, records.new_id)
+    return Text(Notes(services.sessions).record(params.session_id, params.ref))

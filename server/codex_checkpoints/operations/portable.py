@@ -11,7 +11,6 @@ from codex_checkpoints.core.portable.pack import Pack
 from codex_checkpoints.core.portable.reading import Arrived, arrived, files_of
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.portable import Importing, Packed, Packing
-from codex_checkpoints.storage import records
 from codex_checkpoints.values import asdict, frozen
 
 
@@ -105,7 +104,7 @@ class Imported:
 def export(services: Services, params: ExportParams) -> Exported:
     """Write a pack, or preview it."""
     homes = (os.path.expanduser("~"), services.where.codex_home)
-    packing = Packing(services.sessions, homes, records.now, records.new_id)
+    packing = Packing(services.sessions, homes)
     if params.dry_run:
         packed = packing.preview(params.session_id, params.file)
     else:
@@ -129,7 +128,7 @@ def exported(packed: Packed) -> Exported:
 
 def make(services: Services, params: ImportParams) -> Imported:
     """Make a session from a pack, or preview it."""
-    importing = Importing(services.sessions, records.now, records.new_id)
+    importing = Importing(services.sessions)
     cwd = os.getcwd() if params.cwd is None else params.cwd
     done = (importing.preview if params.dry_run else importing.make)(params.file, cwd)
     plan, made = done.plan, done.made

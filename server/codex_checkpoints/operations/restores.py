@@ -23,7 +23,6 @@ from codex_checkpoints.service.restore.planning import RestoreOptions, restore_o
 from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.restore.verifying import RestoreHistory
 from codex_checkpoints.service.restore.verifying import Verified as VerifyReport
-from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 
@@ -271,14 +270,14 @@ class VerifyParams:
 
 def restore_preview(services: Services, params: RestoreParams) -> Restored:
     """Return what a restore would do."""
-    return _restored(
-        _restoring(services).preview(params.session_id, params.checkpoint_id, _options(params))
-    )
+    restoring = Restoring(services.sessions)
+    return _restored(restoring.preview(params.session_id, params.checkpoint_id, _options(params)))
 
 
 def restore(services: Services, params: RestoreParams) -> Restored:
     """Open a branch at a marker."""
-    done = _restoring(services).restore(params.session_id, params.checkpoint_id, _options(params))
+    restoring = Restoring(services.sessions)
+    done = restoring.restore(params.session_id, params.checkpoint_id, _options(params))
     services.changed((done.record.session_id, done.record.source_session_id), "rollout")
     return _restored(done)
 
@@ -287,10 +286,6 @@ def _options(params: RestoreParams) -> RestoreOptions:
     return restore_options(
         params.mode, params.budget, params.window, params.reason, params.digest_tokens
     )
-
-
-def _restoring(services: Services) -> Restoring:
-    return Restoring(services.sessions, stamps.now, stamps.new_id)
 
 
 def _restored(done: restoring.Restored) -> Restored:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from codex_checkpoints.operations.services import Services, SessionParams, Steps, elsewhere
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.summaries import SessionDetail, SessionList, SessionSummary
-from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import ThreadQuery
 from codex_checkpoints.values import evolve, frozen
 from codex_checkpoints.wire import filled
@@ -123,7 +122,7 @@ def removed(
     """Remove a session that we made, where `agreed` about it; return its summary."""
     from codex_checkpoints.service.deleting import Deleting
 
-    deleting = Deleting(services.sessions, stamps.now, stamps.new_id)
+    deleting = Deleting(services.sessions)
     gone = deleting.delete(params.session_id, force=params.force, agreed=agreed)
     return _changed(services, gone)
 

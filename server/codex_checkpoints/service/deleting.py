@@ -15,6 +15,7 @@ from codex_checkpoints.service.refusal import Refusal, keeping, unreadable
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.summaries import SessionSummary
 from codex_checkpoints.service.undertaking import OneStep, operation_of, undertaking
+from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.values import frozen
 
@@ -24,11 +25,11 @@ DELETED = "SessionDeleted"
 
 @frozen
 class Deleting:
-    """Deletes sessions of ours; the time and new ids come from the caller."""
+    """Deletes sessions of ours."""
 
     _sessions: Sessions
-    _now: Callable[[], str]
-    _new_id: Callable[[], str]
+    _now: Callable[[], str] = stamps.now
+    _new_id: Callable[[], str] = stamps.new_id
 
     def delete(
         self,

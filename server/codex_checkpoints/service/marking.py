@@ -33,6 +33,7 @@ from codex_checkpoints.service.kept import storing_restore
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn, has_ended
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.durable import Append
 from codex_checkpoints.storage.records import HINTS, MARKERS
@@ -61,8 +62,8 @@ class Markers:
     """The markers and pins of sessions."""
 
     _sessions: Sessions
-    _now: Callable[[], str]
-    _new_id: Callable[[], str]
+    _now: Callable[[], str] = stamps.now
+    _new_id: Callable[[], str] = stamps.new_id
 
     def mark(
         self, session: str, label: str, turn: str | int | None = None, origin: Origin = "user"
@@ -291,7 +292,7 @@ class Hints:
     """The hints of sessions."""
 
     _sessions: Sessions
-    _now: Callable[[], str]
+    _now: Callable[[], str] = stamps.now
 
     def given(self, session: str) -> tuple[Hint, ...]:
         """Return the newest hint of each artifact of a session."""

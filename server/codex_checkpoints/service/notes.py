@@ -31,6 +31,7 @@ from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.durable import Append, StorageError
 from codex_checkpoints.storage.records import UPDATES
@@ -93,8 +94,8 @@ class Notes:
     """The memory of sessions."""
 
     _sessions: Sessions
-    _now: Callable[[], str]
-    _new_id: Callable[[], str]
+    _now: Callable[[], str] = stamps.now
+    _new_id: Callable[[], str] = stamps.new_id
 
     def try_out(self, session: str, payload: bytes) -> Applied:
         """Check a payload; nothing is written."""

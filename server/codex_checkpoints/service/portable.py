@@ -64,6 +64,7 @@ from codex_checkpoints.service.undertaking import (
     undertaking,
 )
 from codex_checkpoints.storage import durable
+from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Item, NewThread, Row, UnreadableSource
 from codex_checkpoints.storage.records import IMPORTS, MARKERS
 from codex_checkpoints.values import define, evolve, frozen
@@ -164,12 +165,12 @@ class Packed:
 
 @define
 class Packing:
-    """Exports packs; the time and new ids come from the caller."""
+    """Exports packs."""
 
     _sessions: Sessions
     _homes: Collection[str]
-    _now: Callable[[], str]
-    _new_id: Callable[[], str]
+    _now: Callable[[], str] = stamps.now
+    _new_id: Callable[[], str] = stamps.new_id
 
     def preview(self, session: str, file: str) -> Packed:
         """Return what a pack would hold; write nothing."""
@@ -421,11 +422,11 @@ class Imported:
 
 @define
 class Importing:
-    """Imports packs; the time and new ids come from the caller."""
+    """Imports packs."""
 
     _sessions: Sessions
-    _now: Callable[[], str]
-    _new_id: Callable[[], str]
+    _now: Callable[[], str] = stamps.now
+    _new_id: Callable[[], str] = stamps.new_id
 
     def preview(self, file: str, cwd: str) -> Imported:
         """Return the result of an import; write nothing. Refuses as `make`."""
@@ -448,7 +449,7 @@ class Importing:
             operation_id, session_id, source, at, plan.digest, windows, plan.seed, plan.pack
         )
         self._sessions.pace.commit()
-        work = ImportWork(self._sessions, self._now, session_id, made)
+        work = ImportWork(self._sessions, session_id, made, self._now)
         with storing_restore(session_id), undertaking(records, session_id, work) as prepare:
             prepare({"import": {"operationId": operation_id}})
             added(records, session_id, IMPORTS, [line_of(made)])
@@ -463,9 +464,9 @@ class ImportWork:
     """An import from its first line to its event; `undertaking.Work`."""
 
     _sessions: Sessions
-    _now: Callable[[], str]
     _session_id: str
     _made: Import | None
+    _now: Callable[[], str] = stamps.now
     published: bool = False
 
     def is_published(self) -> bool:
@@ -496,7 +497,7 @@ class ImportWork:
         return removed(self._sessions.records, self._session_id, (IMPORTS, MARKERS))
 
 
-def reopened_import(sessions: Sessions, now: Callable[[], str], session_id: str) -> ImportWork:
+def reopened_import(sessions: Sessions, session_id: str) -> ImportWork:
     """Return the import that a process wrote down."""
     made = ImportRecords(sessions.records).made(session_id)
-    return ImportWork(sessions, now, session_id, made)
+    return ImportWork(sessions, session_id, made)

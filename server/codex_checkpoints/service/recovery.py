@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from codex_checkpoints import logs
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.service import undertaking
@@ -20,12 +18,12 @@ from codex_checkpoints.service.undertaking import Work
 from codex_checkpoints.storage.durable import StorageError
 
 
-def recover(sessions: Sessions, now: Callable[[], str]) -> int:
+def recover(sessions: Sessions) -> int:
     """Settle what was left and can be written now; return how many operations."""
 
     def reopen(name: str, written: Json) -> Work | None:
         if "import" in written:
-            return reopened_import(sessions, now, name)
+            return reopened_import(sessions, name)
         if "compaction" in written:
             return compaction(sessions, written)
         if "export" in written:
@@ -34,7 +32,7 @@ def recover(sessions: Sessions, now: Callable[[], str]) -> int:
             return connection(sessions.records, sessions.catalogue.place, written)
         if "delete" in written:
             return deletion(sessions, written)
-        return restore(sessions, now, name)
+        return restore(sessions, name)
 
     return undertaking.recover(sessions.records, reopen)
 

@@ -18,6 +18,7 @@ from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.reading.session_file import has_ended
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions, session_of
+from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.records import HOOK_FAILED, Records
 from codex_checkpoints.values import frozen
@@ -73,11 +74,11 @@ class Given(NamedTuple):
 
 @frozen
 class Hooking:
-    """Answers the hooks of one home; the time and new ids come from the caller."""
+    """Answers the hooks of one home."""
 
     _sessions: Sessions
-    _now: Callable[[], str]
-    _new_id: Callable[[], str]
+    _now: Callable[[], str] = stamps.now
+    _new_id: Callable[[], str] = stamps.new_id
 
     def answer(self, call: Call) -> Given:
         """Handle a call; refuses as `Sessions`, and a file of another session or home."""

@@ -46,6 +46,7 @@ from codex_checkpoints.service.restore.planning import (
 )
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import added, removed, undertaking
+from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Copied, Item, NewThread, Row, UnreadableSource
 from codex_checkpoints.storage.durable import Append, StorageError
 from codex_checkpoints.storage.records import MARKERS, OBSERVED, UPDATES
@@ -72,11 +73,11 @@ class Restored:
 
 @define
 class Restoring:
-    """Restores markers; the time and new ids come from the caller."""
+    """Restores markers."""
 
     _sessions: Sessions
-    _now: Callable[[], str]
-    _new_id: Callable[[], str]
+    _now: Callable[[], str] = stamps.now
+    _new_id: Callable[[], str] = stamps.new_id
 
     def preview(self, session: str, checkpoint: str, options: RestoreOptions) -> Restored:
         """Return the result of a restore; write nothing, not even an event."""
@@ -94,7 +95,7 @@ class Restoring:
         """
         sessions = self._sessions
         operation = self._operation(asked_of(sessions, session), checkpoint, options)
-        work = RestoreWork(sessions, self._now, self._new_id(), operation)
+        work = RestoreWork(sessions, self._new_id(), operation, self._now)
         branch_id = work.branch_id
         asked = events.RestoreRequested(None, options.budget, options.window)
         try:
@@ -283,9 +284,9 @@ class RestoreWork:
     """A restore from its first event to its last, each numbered; `undertaking.Work`."""
 
     _sessions: Sessions
-    _now: Callable[[], str]
     branch_id: str
     operation: events.Operation
+    _now: Callable[[], str] = stamps.now
     prepared: PreparedRestore | None = None
     row: Row | None = None
     _step: int = 0
@@ -402,7 +403,7 @@ class RestoreWork:
         return True
 
 
-def reopened(sessions: Sessions, now: Callable[[], str], branch_id: str) -> RestoreWork | None:
+def reopened(sessions: Sessions, branch_id: str) -> RestoreWork | None:
     """Return the restore that a process wrote down; None where it had no event yet.
 
     None of its events is written again.
@@ -419,7 +420,7 @@ def reopened(sessions: Sessions, now: Callable[[], str], branch_id: str) -> Rest
         for event in map(object_of, sessions.records.audit.events())
         if event.get("operationId") == operation.operation_id
     ]
-    work = RestoreWork(sessions, now, branch_id, operation, prepared)
+    work = RestoreWork(sessions, branch_id, operation, prepared=prepared)
     return evolve(work, step=len(own), written=frozenset(own))
 
 
