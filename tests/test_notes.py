@@ -612,7 +612,7 @@ def test_both_doors_refuse_alike_with_a_way_out_and_nothing_changes(  # noqa: PL
     assert (error["code"], error["data"]["code"]) == (1, code)
     assert {**error["data"]["facts"], "bytes": 0} == {**told["facts"], "bytes": 0}
     (line,) = for_people.stderr.decode().splitlines()
-    assert line.startswith(f"{code}: ")
+    assert line.endswith(f" [{code}]")
     assert told["facts"]["hint"] in line
     assert kept(shared) == before
 
