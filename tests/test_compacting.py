@@ -614,7 +614,8 @@ def test_only_the_command_line_names_the_flag_that_does_it_all_the_same(
     said = home.run("compact", thread(1)).stderr.decode()
     refused = home.refused("compact", thread(1))
 
-    assert said.rstrip().endswith("With --force it is done all the same.")
+    code = refused["code"]
+    assert said.rstrip().endswith(f"With --force it is done all the same. [{code}]")
     assert refused["facts"]["canForce"] is True
     assert "--" not in json.dumps(refused)
 
