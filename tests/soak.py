@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
+import itertools
 import json
 import queue
 import random
@@ -36,7 +37,10 @@ from codex_checkpoints.storage.contract import StoreError
 from homes import go_on, thread
 
 SESSIONS = 4
-"""So many sessions each writer begins."""
+"""So many sessions each writer goes on with at a time."""
+
+TURNS = 300
+"""After so many turns a session is left as it is, and another one begun."""
 
 WINDOW = 60
 """After so many turns a session is compacted as Codex does, so no history outgrows a model."""
@@ -137,16 +141,12 @@ class Lab:
 
 def script_writer(lab: Lab) -> None:
     """Go on with sessions as Codex writes them, under its lock."""
-    for number in range(1, SESSIONS + 1):
-        word = lab.word()
-        path = lab.home.codex_home / "sessions/2026/11/20"
-        path.mkdir(parents=True, exist_ok=True)
-        head = r.session(thread=thread(number), cwd=str(lab.home.project))
-        begin = r.rollout(head, r.turn(r.user(word), r.assistant("Done. " * 400), name="first"))
-        (path / f"rollout-2026-11-20T10-00-00-{thread(number)}.jsonl").write_bytes(begin)
-        lab.said[thread(number)] = [word]
+    numbers, at_work = itertools.count(1), list[str]()
     while not lab.stop.wait(lab.dice.uniform(0.05, 0.4)):
-        session, word = thread(lab.dice.randint(1, SESSIONS)), lab.word()
+        at_work = [each for each in at_work if len(lab.said[each]) < TURNS]
+        if len(at_work) < SESSIONS:
+            at_work.append(begun(lab, next(numbers)))
+        session, word = lab.dice.choice(at_work), lab.word()
         path = lab.path(session)
         if path is None:
             continue
@@ -165,6 +165,18 @@ def script_writer(lab: Lab) -> None:
                 lab.note("write", None)
         except StoreError:
             lab.note("write", "session_live")
+
+
+def begun(lab: Lab, number: int) -> str:
+    """Begin a session with one turn; return its id."""
+    session, word = thread(number), lab.word()
+    folder = lab.home.codex_home / "sessions/2026/11/20"
+    folder.mkdir(parents=True, exist_ok=True)
+    head = r.session(thread=session, cwd=str(lab.home.project))
+    turn = r.turn(r.user(word), r.assistant("Done. " * 400), name="first")
+    (folder / f"rollout-2026-11-20T10-00-00-{session}.jsonl").write_bytes(r.rollout(head, turn))
+    lab.said[session] = [word]
+    return session
 
 
 def codex_writer(lab: Lab) -> None:

@@ -294,7 +294,8 @@ def _is_short(replay: Replay, cut: HistoryBase, size: int) -> bool:
     return cut.end_offset is not None and size < cut.end_offset
 
 
-_PORTION = 1 << 24
+_PORTION = 1 << 22
+"""Some four times as many bytes are held while lines are cut out of a portion."""
 
 
 def _nothing(_portion: bytes) -> None:
