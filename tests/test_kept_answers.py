@@ -196,12 +196,14 @@ def test_what_is_damaged_or_of_another_build_is_made_anew(home: Home, answer: An
     assert answer(home) == first
 
 
-def test_where_no_digest_is_wanted_none_is_kept(home: Home):
+@pytest.mark.parametrize("command", [("digest", "--tokens", "500"), ("losses",)])
+def test_where_no_digest_is_wanted_no_quotes_are_kept(home: Home, command: tuple[str, ...]):
     digest(home)
+    losses(home)
     home.config("hookDigestTokens = 0\ndigestTokens = 0\n")
-    home.json("digest", thread(1), "--tokens", "500")
+    home.json(command[0], thread(1), *command[1:])
 
-    assert kept(home, "whole digest") == []
+    assert kept(home, "digest", "whole digest", "losses") == []
 
 
 def test_a_session_that_stands_on_others_is_read_with_them(home: Home):

@@ -37,7 +37,7 @@ from codex_checkpoints.service.kept import RestoreRecords, storing_compaction
 from codex_checkpoints.service.reading.kept_answers import (
     DIGEST_RULES,
     DIGESTS,
-    keeps_digests,
+    keeps_quotes,
     kept_or_made,
 )
 from codex_checkpoints.service.reading.session_file import (
@@ -192,7 +192,7 @@ class Digests:
             return digest_v1(whole, terms), gathered.targets
 
         catalogue = self._sessions.catalogue
-        if not keeps_digests(catalogue, self._sessions.settings):
+        if not keeps_quotes(catalogue, self._sessions.settings):
             return make()[0]
         made_of = partial(self._made_of, row, opened, terms)
         return kept_or_made(catalogue, row, opened, DIGESTS[1], Digest, made_of, make)

@@ -14,7 +14,7 @@ from codex_checkpoints.core.losses.account import Account
 from codex_checkpoints.core.losses.watched import Loss, Readings
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.history import ours
-from codex_checkpoints.service.reading.kept_answers import kept_or_made
+from codex_checkpoints.service.reading.kept_answers import LOSSES, keeps_quotes, kept_or_made
 from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
@@ -63,8 +63,10 @@ def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
         sessions.catalogue.read_with(account.replay, row)
         return account.losses(), ()
 
-    kind = tuple[Loss, ...]
-    found = kept_or_made(sessions.catalogue, row, opened, "losses", kind, made_of, make)
+    catalogue = sessions.catalogue
+    if not keeps_quotes(catalogue, sessions.settings):
+        return _as_recorded(sessions, row, make()[0])
+    found = kept_or_made(catalogue, row, opened, LOSSES, tuple[Loss, ...], made_of, make)
     return _as_recorded(sessions, row, found)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codex_checkpoints.core.compaction.handoff import bundle, is_due
 from codex_checkpoints.service.connect.kept_digest import lost_digest
-from codex_checkpoints.service.reading.kept_answers import keeps_digests
+from codex_checkpoints.service.reading.kept_answers import keeps_quotes
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.reading.session_file import has_ended
 from codex_checkpoints.service.refusal import Refusal
@@ -114,7 +114,7 @@ class Hooking:
         """Return the digest to give with a view: on a resume what the history no longer holds."""
         setting, whole = self._sessions.settings.hook_digest_tokens, source == "compact"
         if not setting or not (whole or row.compactions):
-            keeps_digests(self._sessions.catalogue, self._sessions.settings)
+            keeps_quotes(self._sessions.catalogue, self._sessions.settings)
             return ""
         from codex_checkpoints.core.history.items import texts  # noqa: PLC0415 - few views need it
 

@@ -23,8 +23,11 @@ T = TypeVar("T")
 DIGESTS = ("digest", "whole digest")
 """The names of the digest for a resume, and of that of all of a session."""
 
-LONGEST = {**dict.fromkeys(DIGESTS, 1 << 17), "losses": 1 << 18}
-"""By name the most bytes that are kept of a session: 256 KiB of quotes, and as many of losses."""
+LOSSES = "losses"
+"""The name of what compactions lost."""
+
+LONGEST = {DIGESTS[0]: 64 << 10, DIGESTS[1]: 96 << 10, LOSSES: 96 << 10}
+"""By name the most bytes that are kept of a session: 256 KiB in all."""
 
 DIGEST_RULES = 2
 """The version of how a digest is made; a kept one of another version is made anew."""
@@ -44,11 +47,11 @@ class _Kept:
     answer: object
 
 
-def keeps_digests(catalogue: Catalogue, settings: Settings) -> bool:
-    """Return whether digests are kept; where none is wanted, those that were are forgotten."""
+def keeps_quotes(catalogue: Catalogue, settings: Settings) -> bool:
+    """Return whether quotes are kept; where no digest is wanted, those that were are forgotten."""
     wanted = bool(settings.digest_tokens or settings.hook_digest_tokens)
     if not wanted:
-        for name in DIGESTS:
+        for name in LONGEST:
             catalogue.store.forget(fold=name)
     return wanted
 
