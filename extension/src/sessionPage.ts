@@ -121,7 +121,6 @@ class SessionPage {
         void this.#filling.again();
       }, PAUSE_MS);
     };
-    let isStale = false;
     // A session that changes for the first time may be a new branch of this one.
     const others = new Set<string>();
     const concerns = (changes: ReadonlySet<string>) => {
@@ -136,18 +135,13 @@ class SessionPage {
         const down = whyDown(app.server.state);
         if (down !== null) {
           this.page.complain(down, true);
-        } else if (changes === null || concerns(changes)) {
-          isStale = true;
-          if (panel.visible) {
-            later();
-          }
+        } else if ((changes === null || concerns(changes)) && panel.visible) {
+          later(); // a page that comes back asks by itself
         }
       }),
       panel.onDidChangeViewState(() => {
         if (!panel.visible) {
-          this.#askingBelow.cancel(); // a page that is hidden is thrown away
-        } else if (isStale) {
-          later();
+          this.#leave();
         }
       }),
     ];
@@ -159,7 +153,7 @@ class SessionPage {
       () => {
         vscode.Disposable.from(...subscriptions).dispose();
         clearTimeout(waiting);
-        this.#askingBelow.cancel();
+        this.#leave();
         gone();
       },
     );
@@ -168,6 +162,11 @@ class SessionPage {
       () => this.#show(),
       () => this.#loadBelow(),
     );
+  }
+
+  #leave(): void {
+    this.#filling.away();
+    this.#askingBelow.cancel();
   }
 
   async #handle(message: FromPage): Promise<void> {
@@ -228,7 +227,7 @@ class SessionPage {
     const part = async <K extends keyof Below>(name: K, asked: Promise<Below[K]>) => {
       const found = await asked; // the others may come meanwhile
       this.#below = { ...this.#below, [name]: found };
-      this.#show();
+      this.#filling.show();
     };
     const isCompacted = this.#session?.compactions !== 0;
     const whole = { sessionId, turnId: null, tokens: null };

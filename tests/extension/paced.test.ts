@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setImmediate as turn } from "node:timers/promises";
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import { OneAtATime, PictureFirst } from "../../extension/src/model/paced.ts";
 
 test("what is asked for many times during the work is done once more, and after a pause", async () => {
@@ -39,8 +39,11 @@ test("work that failed can be done again", async () => {
   assert.equal(times, 2);
 });
 
-/** A page, what happens to it in order, and the answer to whoever asks for its picture. */
-function filled() {
+/**
+ * A page, what happens to it in order, and the answer to whoever asks for its picture; `rests` is
+ * how long its rest takes.
+ */
+function filled(rests: () => Promise<void> = async () => {}) {
   const done: string[] = [];
   let answer = (_isThere: boolean) => {};
   const ask = () => {
@@ -51,6 +54,7 @@ function filled() {
   };
   const rest = async () => {
     done.push("rest");
+    await rests();
   };
   const filling = new PictureFirst(ask, () => done.push("show"), rest);
   const answered = async (isThere: boolean) => {
@@ -83,13 +87,59 @@ test("a page that comes back is shown what is known, and then what is new", asyn
 
   void filling.ready();
   await turn();
-  assert.deepEqual(done, ["show", "rest", "ask"]);
+  assert.deepEqual(done, ["show", "ask"]);
   await answered(true);
 
-  assert.deepEqual(done, ["show", "rest", "ask", "show", "rest"]);
+  assert.deepEqual(done, ["show", "ask", "show", "rest"]);
   void filling.again();
   await answered(false); // a complaint stays
-  assert.deepEqual(done.slice(5), ["ask"]);
+  assert.deepEqual(done.slice(4), ["ask"]);
+});
+
+test("a page that is hidden or closed before its picture comes is shown nothing until it is back", async () => {
+  const { done, filling, answered } = filled();
+  await filling.ready();
+  filling.away();
+  await answered(true);
+  assert.deepEqual(done, ["ask"]);
+
+  void filling.ready();
+  await turn();
+  await answered(true);
+
+  assert.deepEqual(done, ["ask", "show", "ask", "show", "rest"]);
+});
+
+test("a page that was hidden before it was there asks anew: it may have changed", async () => {
+  const { done, filling, answered } = filled();
+  await answered(true);
+  filling.away();
+  void filling.ready();
+  await turn();
+
+  assert.deepEqual(done, ["ask", "show", "ask"]);
+});
+
+test("a page that is hidden asks for no more of its rest, and is shown none that comes late", async () => {
+  let finish = () => {};
+  const { done, filling, answered } = filled(
+    () =>
+      new Promise((resolve) => {
+        finish = resolve;
+      }),
+  );
+  await filling.ready();
+  await answered(true);
+  void filling.again();
+  await answered(true); // the rest is wanted once more
+  filling.away();
+  const before = [...done];
+  filling.show();
+  finish();
+  await sleep(50);
+
+  assert.deepEqual(done, before);
+  assert.equal(before.filter((each) => each === "rest").length, 1);
 });
 
 test("a picture that did not come is asked for again by the page, and before it comes no rest", async () => {

@@ -51,13 +51,19 @@ export class PictureFirst {
   readonly #picture: OneAtATime;
   readonly #rest: OneAtATime;
   readonly #show: () => void;
+  /** Whether the page was never there, so that what is known for it is new. */
+  #isFirst = true;
   #isReady = false;
   #isKnown = false;
 
   /** `ask` returns whether the picture is there to be shown; if not, it has complained. */
   constructor(ask: () => Promise<boolean>, show: () => void, rest: () => Promise<void>) {
     this.#show = show;
-    this.#rest = new OneAtATime(rest);
+    this.#rest = new OneAtATime(async () => {
+      if (this.#isReady) {
+        await rest();
+      }
+    });
     this.#picture = new OneAtATime(
       async () => {
         if (await ask()) {
@@ -72,12 +78,23 @@ export class PictureFirst {
 
   /** The page takes what it is shown: for the first time, or again after it was thrown away. */
   async ready(): Promise<void> {
-    const isFirst = !this.#isReady;
+    const isFirst = this.#isFirst;
+    this.#isFirst = false;
     this.#isReady = true;
-    this.#present();
-    if (!(isFirst && (this.#isKnown || this.#picture.isBusy))) {
+    if (isFirst && this.#isKnown) {
+      this.#present();
+      return;
+    }
+    this.show(); // the new picture brings the rest
+    if (!(isFirst && this.#picture.isBusy)) {
       await this.#picture.run();
     }
+  }
+
+  /** The page was closed, or hidden and so thrown away: it takes nothing before it is `ready`. */
+  away(): void {
+    this.#isFirst = false;
+    this.#isReady = false;
   }
 
   /** Ask for all of it once more. */
@@ -85,10 +102,15 @@ export class PictureFirst {
     return this.#picture.run();
   }
 
-  #present(): void {
+  /** Show what is known, if the page takes it. */
+  show(): void {
     if (this.#isReady && this.#isKnown) {
       this.#show();
-      void this.#rest.run();
     }
+  }
+
+  #present(): void {
+    this.show();
+    void this.#rest.run();
   }
 }
