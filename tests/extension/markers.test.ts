@@ -314,6 +314,10 @@ test("a branch is compared by the files that it changed since it left its source
   assert.equal(turnBefore(source, then, branch({ sessionId: "a" })), undefined);
   assert.equal(turnBefore(source, made, branch({ sessionId: "a", kind: "fork" })), undefined);
   assert.equal(turnBefore(source, made, branch({ sessionId: "c" })), undefined);
+  assert.equal(turnBefore({ ...source, turnId: "t3" }, made, soft), "t3", "where it left");
+  assert.equal(turnBefore({ ...source, turnId: "t1" }, made, soft), undefined, "not t2 and t3");
+  const hard = branch({ sessionId: "a" });
+  assert.equal(turnBefore({ ...source, turnId: "t1" }, made, hard), undefined);
   assert.equal(turnBefore({ ...source, turnId: "t1" }, source, null), "t1");
   assert.equal(turnBefore(source, source, null), undefined);
 });

@@ -159,6 +159,9 @@ export function turnBefore(
   if (source?.sessionId !== left.sessionId || source.kind === "fork") {
     return undefined;
   }
+  if (left.turnId !== null && left.turnId !== source.turnId) {
+    return undefined; // what the source did in between is none of the branch's turns
+  }
   // A hard branch and a compacted session hold turns of their own alone.
   return source.mode === "soft" ? source.turnId : right.turnId === null ? null : undefined;
 }
