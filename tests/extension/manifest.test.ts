@@ -97,9 +97,10 @@ test("the walkthrough tells what a session, a checkpoint and both restores are",
 
 test("what is said of many has its words for one", () => {
   const strings = sources.join("\n");
-  const counts = strings.matchAll(/\$\{[^{}`]*\} ((?!is\b|was\b)[a-z ]*?[a-z]{2,})s\b/g);
+  const counts = strings.matchAll(/\$\{[^{}`]*\} ((?!is\b|was\b|at\b)[a-z ]*?[a-z]{2,})s\b/g);
   const many = [...counts].map(([, name]) => name);
-  const missing = many.filter((name) => !new RegExp(`\\b1 (more )?${name}\\b`).test(strings));
+  const one = (name = "") => (name === "time" ? /"once"/ : new RegExp(`\\b1 (more )?${name}\\b`));
+  const missing = many.filter((name) => !one(name).test(strings));
 
   assert.ok(many.length > 10);
   assert.deepEqual(missing, []);
@@ -120,6 +121,17 @@ test("what names a program or a folder cannot come from a workspace", () => {
   }
   assert.equal(manifest.capabilities.untrustedWorkspaces.supported, "limited");
   assert.equal(manifest.capabilities.virtualWorkspaces, false);
+});
+
+test("the tabs of each kind wake the extension, which fills them again", () => {
+  const types = sources.flatMap(
+    (source) => source.match(/(?<=TYPE = ")codexCheckpoints\.\w+/g) ?? [],
+  );
+
+  assert.ok(types.length > 1);
+  for (const type of types) {
+    assert.ok(manifest.activationEvents.includes(`onWebviewPanel:${type}`), type);
+  }
 });
 
 test("the types are those of the oldest editor that is supported", () => {
