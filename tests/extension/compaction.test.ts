@@ -71,6 +71,7 @@ test("the report counts pieces by kind and fate, without ids and times", () => {
   const text = reportText(compacted({ dropped: [piece(1, { ...call, place: 1 }), call] }));
 
   assert.match(text, /^Compaction +c1\n/);
+  assert.match(text, /\nSize limit +[\d,]+ tokens, however long the session is\n/);
   assert.match(text, /\nKept \(2\)\n {2}message: 2 · 80 tokens\n/);
   assert.match(text, /\nLeft out \(2\)\n {2}tool call, replaced: 2 · 80 tokens\n$/);
   assert.ok(!reportText(compacted({ sessionId: "a\u001b[31m\nb" })).includes("\u001b"));

@@ -52,7 +52,7 @@ export function reportText(done: Compacted): string {
     ["Tokens before", tokens(done.tokensBefore, done.tokensBeforeSource)],
     ["Tokens after", after(done)],
     ["Digest", done.digestTokens === 0 ? "none" : tokenCount(done.digestTokens)],
-    ["Limit", `${tokenCount(done.bound)}, however long the session is`],
+    ["Size limit", `${tokenCount(done.bound)}, however long the session is`],
     ["Window before", done.windows.before.current ?? "not known"],
     ["Window after", done.windows.after.current ?? "not known"],
   ];

@@ -183,7 +183,7 @@ export function turnText(row: PageRow): string {
   const words = listed(
     OUTCOMES[outcome] ?? plain(outcome),
     contextTokens === null ? "" : `context ${tokenCount(contextTokens)}`,
-    mostTokens === contextTokens ? "" : `at most ${tokenCount(mostTokens ?? 0)}`,
+    mostTokens === contextTokens ? "" : `${tokenCount(mostTokens ?? 0)} at its peak`,
     counted(calls, "1 call", `${calls} calls`),
     filesChanged === 0
       ? ""

@@ -228,7 +228,7 @@ class CompactionPage {
     );
     const stays =
       tokensBeside === 0 ? "" : ` Instructions and tools stay: about ${tokenCount(tokensBeside)}.`;
-    const most = `However long the session is, never more than ${tokenCount(bound)}.${stays}`;
+    const most = `It never takes more than ${tokenCount(bound)}, however long the session is.${stays}`;
     const little = remark === null ? [] : [el("p", {}, remark)];
     fill(
       this.#context,
