@@ -318,7 +318,8 @@ def command(lab: Lab, *words: str) -> tuple[Any, str | None]:
     if "Traceback" in errors or done.returncode not in {0, 1}:
         lab.faults.append(f"{words}: {done.returncode}: {errors[-400:]}")
     if plain:
-        return done.stdout, errors if done.returncode else None
+        code = errors.rstrip().rpartition("[")[2].rstrip("]")
+        return done.stdout, f"{code}: {errors}" if done.returncode else None
     answer: Any = json.loads(done.stdout or b"null")
     if done.returncode:
         return None, f"{answer['error']['code']}: {answer['error']['message']}"

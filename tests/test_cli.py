@@ -407,7 +407,7 @@ def test_view_prints_the_view(home: Home) -> None:
 
 
 _WAYS_OUT = {
-    "unknown_session": "`sessions` lists them; of an id, give 8 characters or more.",
+    "unknown_session": "`sessions` lists them; give an id, or at least its first 8 characters.",
     "ambiguous_session": f"Give more of one: {thread(1)}, {thread(2)}",
     "unknown_turn": "`outline` lists the turns of a session.",
 }
@@ -1070,6 +1070,9 @@ def test_what_connect_could_not_show_is_not_written(home: Home) -> None:
     done = shell_run(home, "$CC connect --yes >/dev/full")
 
     assert (done.returncode, said(done)) == FULL
+    done = shell_run(home, "mkfifo pipe; true <pipe & exec >pipe; wait; $CC connect --yes")
+    told = "nothing was written: it could not be shown [cancelled]\n"
+    assert (done.returncode, said(done)) == (1, told)
     assert not (home.root / "config.toml").exists()
 
 
@@ -1289,12 +1292,12 @@ def test_a_compaction_says_the_size_that_windows_say_and_what_of_it_stays(
     assert 2000 < beside < size
 
 
-def test_a_compaction_that_saves_little_says_so_before_and_after(home: Home, here: Here) -> None:
+def test_a_compaction_that_saves_nothing_says_so_before_and_after(home: Home, here: Here) -> None:
     home.put(rollout(session(thread=thread(1)), turn(user("fix it"), shell("make", "noise " * 90))))
 
     for options in (["--dry-run"], []):
         words = here("compact", thread(1), "--force", *options).stdout.decode()
-        assert re.search(r"\n! This saves little: [0-9,]+ of [0-9,]+ tokens remain\.\n", words)
+        assert re.search(r"\n! This saves nothing: [0-9,]+ tokens become [0-9,]+\.\n", words)
 
 
 def test_a_defect_is_told_by_its_kind_and_its_place_and_never_by_its_words(

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 
 import pytest
 
@@ -137,10 +137,11 @@ def test_without_locks_files_are_written_and_age_tells_what_was_left(
     assert durable.clear(str(path))
 
 
+@pytest.mark.parametrize(("where", "name"), [(durable, "make_folder"), (os, "mkdir")])
 def test_a_folder_that_another_process_removes_as_an_empty_one_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: ModuleType, name: str
 ) -> None:
-    make, left = durable.make_folder, ["restoring", THREAD]
+    make, left = getattr(where, name), ["restoring", THREAD]
 
     def removed(folder: str, mode: int = 0o777) -> None:
         make(folder, mode)
@@ -148,7 +149,7 @@ def test_a_folder_that_another_process_removes_as_an_empty_one_is_made_again(
             left.remove(os.path.basename(folder))
             os.rmdir(folder)
 
-    monkeypatch.setattr(durable, "make_folder", removed)
+    monkeypatch.setattr(where, name, removed)
     with durable.held(str(tmp_path / "restoring" / "one.jsonl")) as journal:
         journal.append({})
 

@@ -12,6 +12,7 @@ import rollouts as r
 from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.losing import losses_of
+from codex_checkpoints.service.reading.pace import Pace
 from homes import Home, more, thread
 from reading import reads
 
@@ -197,13 +198,41 @@ def test_what_is_damaged_or_of_another_build_is_made_anew(home: Home, answer: An
 
 
 @pytest.mark.parametrize("command", [("digest", "--tokens", "500"), ("losses",)])
-def test_where_no_digest_is_wanted_no_quotes_are_kept(home: Home, command: tuple[str, ...]):
+@pytest.mark.parametrize("place", ["", "[folders.{}]\n"])
+def test_where_no_digest_is_wanted_no_quotes_are_kept(
+    home: Home, place: str, command: tuple[str, ...]
+):
     digest(home)
     losses(home)
-    home.config("hookDigestTokens = 0\ndigestTokens = 0\n")
+    folder = place.format(json.dumps(str(home.user / "shop")))
+    home.config(f"hookDigestTokens = 0\n{folder}digestTokens = 0\n")
     home.json(command[0], thread(1), *command[1:])
 
     assert kept(home, "digest", "whole digest", "losses") == []
+
+
+@pytest.mark.parametrize("name", ["digest", "losses"])
+def test_of_a_session_that_goes_while_it_is_read_nothing_is_kept(home: Home, name: str):
+    path, archived = home.path(), home.path(archived=True)
+    with home.house() as house:
+        house.sessions.open(thread(1))
+        pace, catalogue = Pace(), house.sessions.catalogue
+
+        def goes() -> None:
+            if path.exists():
+                archived.parent.mkdir()
+                path.rename(archived)
+                catalogue.look([str(path), str(archived)])
+
+        pace.let_in = goes
+        with house.sessions.at(pace):
+            if name == "digest":
+                Digests(house.sessions).digest(thread(1))
+            else:
+                losses_of(house.sessions, thread(1))
+
+    assert archived.exists()
+    assert kept(home, "whole digest", "losses") == []
 
 
 def test_a_session_that_stands_on_others_is_read_with_them(home: Home):

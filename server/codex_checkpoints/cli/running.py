@@ -84,7 +84,11 @@ def _connect(options: argparse.Namespace, where: Places) -> int:
     shown = None
     if not (options.json or options.status):
         shown = connect(where, evolve(params, dry_run=True))
-        output.write_lines(texts.change_lines(shown, screen(options)))
+        try:
+            output.write_lines(texts.change_lines(shown, screen(options)))
+        except BrokenPipeError:
+            output.discard()
+            raise Refusal("cancelled", "nothing was written: it could not be shown") from None
         asks = not (options.yes or options.dry_run) and output.is_answered()
         if shown.changes and asks and not output.agreed("Write this?"):
             raise Refusal("cancelled", "nothing was written")

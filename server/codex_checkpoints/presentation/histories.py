@@ -229,14 +229,14 @@ _BY_CODEX = {
 def compaction_lines(done: compactions.Compacted, screen: Screen) -> list[str]:
     """Return what a compaction did, or would do: sizes, what stays and goes, where it goes on."""
     kinds = Counter(piece.kind for piece in done.dropped)
-    counts = (f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(kinds.items()))
+    counts = (f"{kind.replace('_', ' ')}: {count}" for kind, count in sorted(kinds.items()))
     dropped = ", ".join(counts)
     before = f"{done.tokens_before:,} tokens in use ({done.tokens_before_source})"
     after = f"{done.tokens_after:,} ({done.tokens_after_source})"
     lines = [
         f"{before} → {after}; instructions and tools stay: {done.tokens_beside:,}",
         *(() if done.remark is None else (f"! {done.remark}",)),
-        f"limit: {done.bound:,} tokens, however long the session is",
+        f"size limit: {done.bound:,} tokens, however long the session is",
         f"kept {len(done.kept)}, cut {len(done.truncated)}, dropped {len(done.dropped)}"
         + (f" ({dropped})" if dropped else ""),
         f"standing context: {done.standing_context}",

@@ -106,7 +106,7 @@ def no_sessions(codex_home: str, *, filtered: bool, archived: int) -> str:
 def asks_to_delete(summary: sessions.SessionSummary) -> str:
     """Return the question before a session is deleted."""
     title = fit(plain(summary.title or "(no name)"), 60).rstrip()
-    return plain(f"delete {summary.session_id}  {title}? It does not come back.")
+    return plain(f"delete “{title}” ({summary.session_id})? This cannot be undone.")
 
 
 def moved_line(command: str, summary: sessions.SessionSummary) -> str:

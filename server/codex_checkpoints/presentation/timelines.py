@@ -93,8 +93,9 @@ def _row(
 
 
 def _event(event: histories.TimelineEvent, screen: Screen, names: Mapping[str, str]) -> str:
-    name = names.get(event.id or "", "")
-    return _line(screen, ("", _minute(event.at, screen), f"{event.kind}  {name}".rstrip()))
+    # As wide as its column at least, so that it begins where the others do.
+    name = names.get(event.id or "") or ((event.id or "") if event.kind == "branch" else "")
+    return _line(screen, ("", _minute(event.at, screen), f"{event.kind}  {name}".ljust(9)))
 
 
 def _minute(stamp: str | None, screen: Screen) -> str:

@@ -192,7 +192,7 @@ class Digests:
             return digest_v1(whole, terms), gathered.targets
 
         catalogue = self._sessions.catalogue
-        if not keeps_quotes(catalogue, self._sessions.settings):
+        if not keeps_quotes(catalogue, self._sessions.settings, row):
             return make()[0]
         made_of = partial(self._made_of, row, opened, terms)
         return kept_or_made(catalogue, row, opened, DIGESTS[1], Digest, made_of, make)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from codex_checkpoints.core.checkpoint.records import kept as stored
 from codex_checkpoints.core.compaction.handoff import COMPACTION
 from codex_checkpoints.core.compaction.records import Installed, Range, began_session
 from codex_checkpoints.core.losses.account import Account
@@ -36,7 +37,6 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
 )
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.storage.records import UPDATES
 from codex_checkpoints.values import evolve, frozen
 
 RULES = 1
@@ -55,7 +55,7 @@ def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
     row, opened = sessions.open(session)
 
     def made_of(_names: object) -> object:
-        return RULES, sessions.records.look(row.session_id, UPDATES)
+        return RULES, [stored.write(each) for each in sessions.projections.updates_of(opened)]
 
     def make() -> tuple[tuple[Loss, ...], tuple[str, ...]]:
         source = _source_of(sessions, row.path)
@@ -64,7 +64,7 @@ def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
         return account.losses(), ()
 
     catalogue = sessions.catalogue
-    if not keeps_quotes(catalogue, sessions.settings):
+    if not keeps_quotes(catalogue, sessions.settings, row):
         return _as_recorded(sessions, row, make()[0])
     found = kept_or_made(catalogue, row, opened, LOSSES, tuple[Loss, ...], made_of, make)
     return _as_recorded(sessions, row, found)

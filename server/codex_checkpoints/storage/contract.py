@@ -501,7 +501,7 @@ class ThreadStore(Protocol):
         """
 
     def forget(self, *, path: str = "", fold: str = "") -> None:
-        """Keep no state of a rollout, or none of a fold."""
+        """Keep no state of a rollout, none of a fold, or none of that fold over that rollout."""
 
     # lifecycle
 

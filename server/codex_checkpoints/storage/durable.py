@@ -193,14 +193,17 @@ def _gathered(portions: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def make_folder(folder: str, mode: int = 0o777) -> None:
-    """Make a folder with this mode, and those above it, durably; raises `OSError`."""
+    """Make a folder with this mode, and those above it, durably; raises `OSError`.
+
+    That is `FileNotFoundError` where another process removed it at once.
+    """
     if not folder or os.path.isdir(folder):
         return
     above = os.path.dirname(folder)
     make_folder(above)
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, mode)
-    if not os.path.isdir(folder):
+    if not stat.S_ISDIR(os.stat(folder).st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
     settle_folder(above)
 

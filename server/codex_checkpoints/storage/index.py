@@ -15,7 +15,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
@@ -88,8 +88,10 @@ class Index:
         def write(database: sqlite3.Connection) -> None:
             if paths:
                 database.executemany("DELETE FROM rollouts WHERE path = ?", paths)
-                database.executemany("DELETE FROM states WHERE path = ?", paths)
             database.executemany(_PUT, values)
+            if paths:  # and what a reading that had begun saved since for one that went
+                known = "SELECT path FROM rollouts"
+                database.execute(f"DELETE FROM states WHERE path NOT IN ({known})")
 
         self._write(write)
 
@@ -107,14 +109,16 @@ class Index:
         values = (path, fold, orjson.dumps(state))
         self._write(lambda database: database.execute(put, values))
 
-    def drop_states(self, column: Literal["path", "fold"], value: str) -> None:
-        """Keep no state of a file, or of a fold over any file."""
-        having = f"FROM states WHERE {column} = ?"
+    def drop_states(self, path: str = "", fold: str = "") -> None:
+        """Keep no state of a file, of a fold over any file, or of that fold over that file."""
+        given = {name: each for name, each in (("path", path), ("fold", fold)) if each}
+        having = f"FROM states WHERE {' AND '.join(f'{name} = ?' for name in given)}"
+        values = tuple(given.values())
         with contextlib.suppress(sqlite3.Error):
-            found = self._connection.execute(f"SELECT 1 {having} LIMIT 1", (value,)).fetchone()
+            found = self._connection.execute(f"SELECT 1 {having} LIMIT 1", values).fetchone()
             if found is None:
                 return
-        self._write(lambda database: database.execute(f"DELETE {having}", (value,)))
+        self._write(lambda database: database.execute(f"DELETE {having}", values))
 
     def close(self) -> None:
         """Let go of the database."""

@@ -291,7 +291,7 @@ class RolloutStore(ABC, Generic[Lock]):
         self._index.put_state(path, fold, state)
 
     def forget(self, *, path: str = "", fold: str = "") -> None:
-        self._index.drop_states("path", path) if path else self._index.drop_states("fold", fold)
+        self._index.drop_states(path, fold)
 
     def archive_thread(self, thread_id: str) -> Rollout:
         return self._move(thread_id, archived=True)

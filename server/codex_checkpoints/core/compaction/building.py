@@ -186,6 +186,8 @@ class Report:
         before, after = self.before.tokens, self.after
         if after * 10 < before * 9:
             return None
+        if after >= before:
+            return f"This saves nothing: {before:,} tokens become {after:,}."
         return f"This saves little: {after:,} of {before:,} tokens remain."
 
     @property

@@ -356,6 +356,6 @@ def _undone_record(record: Installed, at: datetime, window: Chain | None = None)
 
 
 def _conflict(record: Installed | Undone, reason: str, words: str) -> Refusal:
-    message = f"compaction {record.compaction_id} is not undone: {words}"
+    message = f"compaction {record.compaction_id} cannot be undone: {words}"
     facts = {"compactionId": record.compaction_id, "reason": reason}
     return Refusal("conflict", message, facts)

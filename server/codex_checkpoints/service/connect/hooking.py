@@ -114,7 +114,7 @@ class Hooking:
         """Return the digest to give with a view: on a resume what the history no longer holds."""
         setting, whole = self._sessions.settings.hook_digest_tokens, source == "compact"
         if not setting or not (whole or row.compactions):
-            keeps_quotes(self._sessions.catalogue, self._sessions.settings)
+            keeps_quotes(self._sessions.catalogue, self._sessions.settings, row)
             return ""
         from codex_checkpoints.core.history.items import texts  # noqa: PLC0415 - few views need it
 

@@ -47,19 +47,20 @@ class _Kept:
     answer: object
 
 
-def keeps_quotes(catalogue: Catalogue, settings: Settings) -> bool:
-    """Return whether quotes are kept; where no digest is wanted, those that were are forgotten."""
-    wanted = bool(settings.digest_tokens or settings.hook_digest_tokens)
+def keeps_quotes(catalogue: Catalogue, settings: Settings, row: Row) -> bool:
+    """Return whether quotes of a session are kept; else those that were are forgotten."""
+    wanted = bool(settings.at(row.cwd).digest_tokens or settings.hook_digest_tokens)
     if not wanted:
+        here_alone = settings.digest_tokens or settings.hook_digest_tokens
         for name in LONGEST:
-            catalogue.store.forget(fold=name)
+            catalogue.store.forget(path=row.path if here_alone else "", fold=name)
     return wanted
 
 
 def keep(catalogue: Catalogue, row: Row, name: str, record: object) -> None:
-    """Keep a record of a session, unless it is too long."""
+    """Keep a record of a session that is still there, unless it is too long."""
     data = _codec.write(record)
-    if len(orjson.dumps(data)) <= LONGEST[name]:
+    if row.path in catalogue.rows() and len(orjson.dumps(data)) <= LONGEST[name]:
         catalogue.store.remember(row.path, name, data)
 
 
@@ -90,7 +91,7 @@ def kept_or_made(  # noqa: PLR0913, PLR0917 - what an answer is made of, and how
     reads_others = row.base_rollout is not None or opened.now().state.seed is not None
     if opened.mark.offset < _LARGE or reads_others or row.path not in catalogue.rows():
         return make()[0]
-    file = (asdict(opened.mark), hashlib.sha256(opened.tail).hexdigest())
+    file = _look(opened)
     found = kept(catalogue, row, name, _Kept)
     if found is not None and found.made_of == hash_of((file, made_of(found.names))):
         answer = _codec.read_or_none(found.answer, kind)
@@ -98,8 +99,12 @@ def kept_or_made(  # noqa: PLR0913, PLR0917 - what an answer is made of, and how
             return answer
     before = made_of(())
     answer, names = make()
-    if made_of(()) == before:  # nothing changed under our hands
+    if made_of(()) == before and _look(opened) == file:  # nothing changed under our hands
         names = tuple(sorted(names))
         made = hash_of((file, made_of(names)))
         keep(catalogue, row, name, _Kept(made, names, _codec.write(answer)))
     return answer
+
+
+def _look(opened: SessionFile) -> object:
+    return asdict(opened.mark), hashlib.sha256(opened.tail).hexdigest()
