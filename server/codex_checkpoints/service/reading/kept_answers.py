@@ -26,8 +26,12 @@ DIGESTS = ("digest", "whole digest")
 LOSSES = "losses"
 """The name of what compactions lost."""
 
-LONGEST = {DIGESTS[0]: 64 << 10, DIGESTS[1]: 96 << 10, LOSSES: 96 << 10}
-"""By name the most bytes that are kept of a session: 256 KiB in all."""
+LONGEST = {DIGESTS[0]: 32 << 10, DIGESTS[1]: 116 << 10, LOSSES: 108 << 10}
+"""By name the most bytes that are kept of a session: 256 KiB in all.
+
+Room for a resume of 4,000 tokens, and for a digest of 8,000 with what the session page has of each
+line.
+"""
 
 DIGEST_RULES = 2
 """The version of how a digest is made; a kept one of another version is made anew."""
