@@ -261,7 +261,11 @@ export class Workbench {
     await dialog.getByRole("option", { name: "..", exact: true }).waitFor();
     await input.fill(path);
     assert.equal(await input.inputValue(), path);
-    await dialog.getByRole("button", { name: "OK" }).click();
+    // While the dialog still looks at the path it lets a click pass.
+    await again(async (timeout) => {
+      await dialog.getByRole("button", { name: "OK" }).click({ timeout });
+      await dialog.waitFor({ state: "hidden", timeout });
+    });
   }
 
   /** Choose an entry of the menu that a right click opens; it closes when its row is drawn anew. */

@@ -167,13 +167,16 @@ export function restoreFigures(
   return figures(window, marker, { name: "In the branch", tokens: after, isEstimate });
 }
 
-/** Draw anew; a button that had the focus gives it to the one that has its name now. */
+/**
+ * Draw anew; a button that had the focus gives it to the one that has its name now. Where the
+ * person is elsewhere meanwhile, as in a list of the editor, nothing takes the focus from there.
+ */
 export function keepingFocus(draw: () => void): void {
   const name = (each: Element | null) => each?.getAttribute("aria-label") ?? each?.textContent;
   const before = document.activeElement;
   const named = before instanceof HTMLButtonElement ? name(before) : null;
   draw();
-  if (named !== null && before !== null && !before.isConnected) {
+  if (document.hasFocus() && named !== null && before !== null && !before.isConnected) {
     [...document.querySelectorAll("button")].find((each) => name(each) === named)?.focus();
   }
 }
