@@ -83,7 +83,7 @@ test("a copy of a session has a name that says so, unless somebody named it", ()
   const copy = { title: "Fix the login", forkedFrom: "another" };
   const label = (some: Partial<SessionSummary>) => subject(session({ ...copy, ...some }));
   assert.equal(label({ madeBy: "compaction" }), "Compacted: Fix the login");
-  assert.equal(label({ madeBy: "compaction", undone: true }), "Undone: Fix the login");
+  assert.equal(label({ madeBy: "compaction", undone: true }), "Uncompacted: Fix the login");
   assert.equal(label({}), "Fork: Fix the login");
   assert.equal(
     label({ madeBy: "restore", title: "before the cache: Fix" }),

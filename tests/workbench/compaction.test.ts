@@ -232,6 +232,6 @@ test("a session is compacted after a look at what Codex would be sent", async (t
   await step(t, "a compaction is undone from its window", async () => {
     await workbench.menu(row(/^Window 1/), "Undo Compaction");
     await shows(workbench.part("statusbar").getByText("Compaction undone."));
-    await shows(row(/^Undone: Make the shop faster/));
+    await shows(row(/^Uncompacted: Make the shop faster/));
   });
 });

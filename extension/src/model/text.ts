@@ -97,7 +97,7 @@ export function subject(session: SessionSummary): string {
 /** A copy has the first request of its source, so its name says that it is one. */
 function originOf({ madeBy, forkedFrom, undone }: SessionSummary): string {
   if (undone) {
-    return "Undone: ";
+    return "Uncompacted: ";
   }
   if (madeBy === "compaction") {
     return "Compacted: ";
