@@ -715,7 +715,7 @@ def test_a_home_whose_sessions_are_all_archived_says_so(here: Here) -> None:
 
     words = said(here("sessions"))
 
-    assert words == "The only session here is archived; `sessions --archived` lists what is.\n"
+    assert words == "The only session here is archived; `sessions --archived` lists it.\n"
     assert said(here("sessions", "--search", "x")).startswith("No session fits;")
 
 

@@ -93,8 +93,9 @@ def found_lines(hits: Sequence[searching.SearchHit], screen: Screen) -> list[str
 def no_sessions(codex_home: str, *, filtered: bool, archived: int) -> str:
     """Return why the list is empty, and what to do; `archived` sessions are in the home."""
     if archived and not filtered:
-        what = "The only session here is" if archived == 1 else f"All {archived} sessions here are"
-        return f"{what} archived; `sessions --archived` lists what is."
+        one = archived == 1
+        what = "The only session here is" if one else f"All {archived} sessions here are"
+        return f"{what} archived; `sessions --archived` lists {'it' if one else 'them'}."
     if filtered:
         return "No session fits; leave out --search, --cwd or --archived to see more."
     return plain(

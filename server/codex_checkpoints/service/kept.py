@@ -184,7 +184,7 @@ class CompactionRecords:
             message = f"no compaction {name[:80]!r}"
             raise Refusal("unknown_compaction", message, {"compactionId": name[:200]})
         if len(found) > 1:
-            message = f"{len(found)} compactions begin with {name!r}"
+            message = f"{name!r} is the beginning of the ids of {len(found)} compactions"
             raise Refusal("ambiguous_session", message, {"candidates": sorted(found)[:20]})
         return found.popitem()[1]
 
