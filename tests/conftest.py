@@ -22,6 +22,11 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=5_000)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
+# What the outside says to Python is said to no process of the tests: with it `python.py` could not
+# fork them, and each would compile the product for itself.
+for name in [each for each in os.environ if each.startswith("PYTHON")]:
+    del os.environ[name]
+
 # Who is started in the background inherits that Ctrl+C is ignored, and so would every process that
 # the tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -193,7 +193,7 @@ def codex_writer(lab: Lab) -> None:
         answers = scripted_model.shell(order, f"c-{word}"), scripted_model.say("Done. " * 300)
         lab.model.add(*(scripted_model.Answer(each, to=word) for each in answers))
         try:
-            session = lab.home.exec(word, resume=resumed)
+            session = lab.home.exec(word, resume=resumed, within=BUSY)
         except (AssertionError, TimeoutError):
             lab.note("codex", "session_live")  # we held its lock, or deleted it
             continue

@@ -127,6 +127,52 @@ def test_the_session_of_an_undone_compaction_says_so_everywhere(home: Home):
         assert [made[:13] in line for line in lines if "compaction undone" in line] == [True]
 
 
+@pytest.mark.parametrize("into", ["new", "in-place"])
+def test_a_window_says_that_its_compaction_was_undone(home: Home, into: str):
+    done = home.json("compact", thread(1), "--force", "--into", into)
+    name, made = done["compactionId"], done["sessionId"]
+
+    def undone() -> list[bool]:
+        windows = home.json("windows", made)
+        return [each["undone"] for each in windows if each["compactionId"] == name]
+
+    assert undone() == [False]
+    home.json("uncompact", name)
+
+    assert undone() == [True]
+    assert f"     compaction {name}, undone since\n" in home.run("windows", made).stdout.decode()
+
+
+def test_a_copy_says_in_the_list_what_it_is(home: Home, tmp_path: Path):
+    branch = restored(home, "hard")["sessionId"]
+    compacted = home.json("compact", thread(1), "--force")["sessionId"]
+    home.put(chat("A fork", 3, forked_from_id=thread(1)), 3)
+    home.json("export", thread(1), str(tmp_path / "pack.json"))
+    imported = home.json("import", str(tmp_path / "pack.json"))["sessionId"]
+
+    lines = home.run("sessions").stdout.decode().splitlines()
+
+    said = {line.split()[3][:13]: line.rpartition(" (")[2] for line in lines if line[-1] == ")"}
+    named = {branch: "branch)", compacted: "compacted)", thread(3): "fork)", imported: "imported)"}
+    assert said == {each[:13]: words for each, words in named.items()}
+
+
+def test_a_refusal_repeats_the_folders_in_the_command_that_helps(home: Home):
+    done = home.run("delete", thread(1), "--codex-home", str(home.root))
+
+    assert f"`codex-checkpoints archive {thread(1)} --codex-home {home.root}`" in (
+        done.stderr.decode()
+    )
+
+
+def test_a_followed_session_has_the_name_that_it_has_in_the_list(home: Home):
+    home.put(rollout(session(thread=thread(5)), turn(user("First")), turn(user("Then"))), 5)
+
+    lines = home.run("watch", "--once").stdout.decode().splitlines()
+
+    assert f"{thread(5)[:13]}  rollout    First" in lines
+
+
 def test_a_session_that_arrived_in_a_pack_says_so(home: Home, tmp_path: Path):
     file = tmp_path / "pack.json"
     home.json("export", thread(1), str(file))

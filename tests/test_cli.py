@@ -349,6 +349,17 @@ def test_a_view_loads_nothing_that_only_other_commands_need(home: Home, command:
     assert others == set()
 
 
+def test_a_list_loads_no_records_of_compactions_where_there_are_none(home: Home) -> None:
+    loaded = loaded_by(home, "sessions")
+
+    assert "codex_checkpoints.service.summaries" in loaded
+    assert loaded & (SLOW_TO_LOAD | {"shutil"}) == set()
+    heavy = ("service.kept", "core.digest", "core.portable", "core.compaction.building")
+    assert not any(
+        name.startswith(tuple(f"codex_checkpoints.{each}" for each in heavy)) for name in loaded
+    )
+
+
 def test_the_language_server_begins_without_its_operations(home: Home) -> None:
     program = "import sys, codex_checkpoints.server; print(*sys.modules, file=sys.stderr)"
     loaded = set(run_alone(home, sys.executable, "-c", program).stderr.decode().split())
@@ -1070,7 +1081,9 @@ def test_what_connect_could_not_show_is_not_written(home: Home) -> None:
     done = shell_run(home, "$CC connect --yes >/dev/full")
 
     assert (done.returncode, said(done)) == FULL
-    done = shell_run(home, "mkfifo pipe; true <pipe & exec >pipe; wait; $CC connect --yes")
+    done = shell_run(
+        home, "cd $CODEX_HOME && mkfifo pipe; true <pipe & exec >pipe; wait; $CC connect --yes"
+    )
     told = "nothing was written: it could not be shown [cancelled]\n"
     assert (done.returncode, said(done)) == (1, told)
     assert not (home.root / "config.toml").exists()
@@ -1420,7 +1433,7 @@ def test_watch_prints_what_changes(home: Home, tmp_path: Path) -> None:
 def test_watch_ends_with_130_when_it_is_interrupted(home: Home, number: signal.Signals) -> None:
     with following(home) as process:
         assert process.stdout is not None
-        assert b"fix it" in process.stdout.readline()
+        assert b"why does login fail?" in process.stdout.readline()
 
         os.killpg(process.pid, number)
 

@@ -733,9 +733,22 @@ def test_a_made_session_that_a_compaction_points_at_is_not_deleted(sessions: Ses
     Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
     deleting(sessions).delete(str(done.session_id))
 
-    assert refused.code == "conflict"
+    assert (refused.code, refused.facts["reason"]) == ("conflict", "standing")
+    assert f"`codex-checkpoints uncompact {done.session_id}`" in str(refused.facts["hint"])
     assert [each.session_id for each in sessions.summaries.page().items] == [thread(1)]
     recover_prepared(sessions)
+
+
+def test_a_made_session_whose_records_cannot_be_read_is_not_deleted(
+    home: Home, sessions: Sessions
+) -> None:
+    made = str(compacting(sessions).compact(asked()).session_id)
+    path = home.state / "sessions" / made / "compactions.jsonl"
+    path.unlink()
+    path.mkdir()
+
+    assert refusal(lambda: deleting(sessions).delete(made)).code == "storage_error"
+    assert Path(sessions.find(made).path).exists()
 
 
 # --- hooks ---------------------------------------------------------------------------------------

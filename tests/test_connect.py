@@ -1183,6 +1183,7 @@ def test_the_command_line_connects_shows_and_takes_back(own: Home) -> None:
     elsewhere = ("--state-dir", str(own.state / "elsewhere"))
     shown = own.run("connect", "--dry-run", *elsewhere).stdout.decode()
     assert configuration(own) == "a = 1  # mine\n"
+    assert "Nothing was written; without --dry-run it is." in shown.splitlines()
 
     done = own.json("connect", *elsewhere)
 

@@ -55,7 +55,7 @@ def test_windows_prints_a_row_for_each(home: Home):
 
     assert list(first) == [
         *("number", "windowId", "previousWindowId", "openedAtSeq", "openedAt", "trigger"),
-        *("strategy", "tokensBefore", "tokensAfter", "received", "compactionId"),
+        *("strategy", "tokensBefore", "tokensAfter", "received", "compactionId", "undone"),
     ]
     assert (first["number"], first["openedAtSeq"], first["trigger"]) == (0, 0, None)
     assert (second["number"], second["openedAtSeq"], second["tokensAfter"]) == (1, 5, 20)

@@ -15,6 +15,7 @@ from codex_checkpoints.service.following import Follower
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.summaries import SessionSummary
 from homes import Home, chat, go_on, thread
+from peer import Peer
 from reading import compressed
 from rollouts import (
     Step,
@@ -254,3 +255,18 @@ def test_a_list_for_people_shows_nothing_where_a_value_is_not_known(home: Home):
 
     assert "None" not in printed
     assert "step 0" in printed
+
+
+def test_who_asks_early_has_the_newest_before_all_are_known(home: Home):
+    for number in range(1, 801):  # a server looks at 250 files at once
+        path, at = home.put(chat(f"Errand {number}", number), number), 1_700_000_000 + number
+        os.utime(path, (at, at))
+    with Peer(home.root) as peer:
+        peer.start()
+        early = peer.call("checkpoints/sessions", {"early": True})["items"]
+        whole = peer.call("checkpoints/sessions", {})["items"]
+        again = peer.call("checkpoints/sessions", {"early": True})["items"]
+
+    newest = {thread(number) for number in range(551, 801)}
+    assert newest <= {each["sessionId"] for each in early}
+    assert len(early) < len(whole) == len(again) == 800

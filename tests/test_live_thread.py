@@ -10,6 +10,7 @@ import orjson
 import pytest
 from attrs import asdict
 
+from codex_checkpoints.service.kept import Held
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import Settings
@@ -392,9 +393,8 @@ def test_a_session_that_we_did_not_make_stays_for_that_very_reason(
     shop.put(thread_of(3), chat("of codex", 3))
     if how == "gone on":
         shop.put(thread_of(3), chat("and more", 3), thread_of(4))
-    sessions = Sessions(
-        Catalogue(shop.store), Records(str(tmp_path)), Settings(), lambda _: how == "referred to"
-    )
+    held: Held | None = "referred_to" if how == "referred to" else None
+    sessions = Sessions(Catalogue(shop.store), Records(str(tmp_path)), Settings(), lambda _: held)
     before = shop.store.rollouts()
 
     with shop.live(thread_of(3)) if how == "open in Codex" else nullcontext():

@@ -103,8 +103,16 @@ def test_for_people_a_compaction_is_a_paragraph(home: Home):
         "  lost  open step  Write the test",
         "  lost  changed    auth.py  (update, #11)",
         "  lost  failing    TOKEN=[redacted] pytest -q [31m  (exit 1, #14)",
-        "  since then: 1 file read, 1 of unchanged files again (18 bytes): auth.py",
+        "  since then: 1 file read; 1 of an unchanged file again (18 bytes): auth.py",
     ]
+
+
+def test_for_people_a_file_that_was_not_read_before_is_no_loss(home: Home):
+    home.put(r.rollout(r.session(), r.turn(r.user("x"), SUMMARY, AGAIN)))
+
+    lines = home.run("losses", thread(1)).stdout.decode().splitlines()
+
+    assert lines[-1] == "  since then: 1 file read; no unchanged file was read again"
 
 
 def test_for_people_it_says_what_nobody_can_tell_and_what_goes_in_circles(home: Home):
@@ -128,7 +136,7 @@ def test_for_people_it_says_what_nobody_can_tell_and_what_goes_in_circles(home: 
     assert "" in lines
     named = "auth.py (2 times), b.py"
     assert lines[-2:] == [
-        f"  since then: 3 file reads, 3 of unchanged files again (37 bytes): {named}",
+        f"  since then: 3 file reads; 3 of unchanged files again (37 bytes): {named}",
         "  ! the same files again and again: auth.py, b.py",
     ]
 

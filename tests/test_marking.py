@@ -235,7 +235,7 @@ def test_what_changed_between_two_turns(home: Home):
         assert peer.call("checkpoints/diff", params) == found
     home.refused("diff", thread(1), "--from", "1", "--to", "9")
     text = home.run("diff", thread(1), "--from", "1", "--to", "2").stdout.decode()
-    assert text.splitlines() == ["~ task: Fix the login → And the logout", "+ artifact: b.py"]
+    assert text.splitlines() == ["~ task: Fix the login → And the logout", "+ file: b.py"]
     edited = r.turn(
         r.user("Once more"), r.patch(update="b.py"), r.patch(add="c.py"), r.assistant("Done.")
     )

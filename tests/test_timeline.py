@@ -58,6 +58,14 @@ def test_the_most_in_use_counts_what_was_in_use_before_a_compaction_in_the_same_
     assert lines[:2] == ["▃▆", "context, at most 200,000 of 258,400 tokens"]
 
 
+def test_a_bar_of_another_size_than_the_window_says_so(home: Home):
+    home.put(r.rollout(r.session(), r.turn(r.user("Go on"), r.tokens(9_000))))
+
+    lines = home.run("timeline", thread(1)).stdout.decode().split("\n")
+
+    assert lines[1] == "context, at most 9,000 of 258,400 tokens; a full bar is 25,840"
+
+
 def test_the_picture_reaches_the_most_that_was_in_use(home: Home, tmp_path: Path):
     steps = r.turn(r.user("Go on"), r.shell("ls"), r.tokens(258_400), SUMMARY, r.tokens(9_000))
     home.put(r.rollout(r.session(), steps))

@@ -90,6 +90,7 @@ def test_every_field_is_sent_even_where_it_has_its_default():
         "limit": None,
         "cursor": None,
         "read": False,
+        "early": False,
         "workDoneToken": None,
     }
 

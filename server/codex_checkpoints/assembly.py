@@ -31,6 +31,7 @@ from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.codex.program import CodexArchive
+    from codex_checkpoints.service.kept import Held
 
 
 @frozen
@@ -92,17 +93,17 @@ def assemble(
 
         return beginning_of(records, session_id)
 
-    def refers(session_id: str) -> bool:
-        from codex_checkpoints.service.kept import is_begun_from  # noqa: PLC0415 - rarely needed
+    def held_by(session_id: str) -> Held | None:
+        from codex_checkpoints.service.kept import held  # noqa: PLC0415 - rarely needed
 
-        return is_begun_from(records, store, session_id)
+        return held(records, store, session_id)
 
     def archive() -> CodexArchive | None:
         from codex_checkpoints.codex.program import CodexArchive  # noqa: PLC0415 - rarely needed
 
         return None if environment is None else CodexArchive(where.codex_home, environment)
 
-    sessions = Sessions(Catalogue(store, seed), records, settings, refers, archive)
+    sessions = Sessions(Catalogue(store, seed), records, settings, held_by, archive)
     if environment is not None:
         window, fast_window = (environment.get(name) for name in WINDOW_VARIABLES)
         sessions.window_variables = (window, fast_window)

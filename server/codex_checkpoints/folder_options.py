@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Sequence
 
 
-def folder_options() -> argparse.ArgumentParser:
-    """Return a parser to be a parent of others."""
-    options = argparse.ArgumentParser(add_help=False)
+def folder_options(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add the options to a parser, which is to be a parent of others; return it."""
     options.add_argument("--codex-home", metavar="DIR", help="Codex's folder (else $CODEX_HOME)")
     options.add_argument(
         "--state-dir",
@@ -21,6 +20,7 @@ def folder_options() -> argparse.ArgumentParser:
 def folders_in(command: str, about: str, arguments: Sequence[str]) -> tuple[str | None, str | None]:
     """Return the folders named to a command that has no other options."""
     name = f"codex-checkpoints {command}"
-    parser = argparse.ArgumentParser(name, description=about, parents=[folder_options()])
+    folders = folder_options(argparse.ArgumentParser(add_help=False))
+    parser = argparse.ArgumentParser(name, description=about, parents=[folders])
     options = parser.parse_args(arguments)
     return options.codex_home, options.state_dir

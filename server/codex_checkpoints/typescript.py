@@ -83,7 +83,7 @@ _HEAD = """\
 // Written by `python -m codex_checkpoints.typescript` from server/codex_checkpoints/protocol.
 // Do not edit: change that package and run the command again.
 
-import { NotificationType, RequestType } from "vscode-jsonrpc";
+import { NotificationType } from "vscode-jsonrpc";
 """
 _SIMPLE: dict[object, str] = {
     str: "string",
@@ -92,7 +92,6 @@ _SIMPLE: dict[object, str] = {
     type(None): "null",
     Any: "unknown",
 }
-_WIDTH = 100
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -143,7 +142,7 @@ def limits() -> str:
 def generate() -> str:
     """Return the whole TypeScript file."""
     records = (_interface(name, record) for name, record in RECORDS.items())
-    parts = [_HEAD, *records, _codes(), *map(_request, protocol.METHODS)]
+    parts = [_HEAD, *records, _codes(), _requests()]
     return "\n".join([*parts, *map(_notification, protocol.EVENTS)])
 
 
@@ -195,20 +194,21 @@ def _codes() -> str:
     )
 
 
-def _request(method: protocol.Method) -> str:
-    records = f"{_NAMES[method.params]}, {_NAMES[method.result]}, Refused"
-    return _constant(method.name, "Request", records)
+def _requests() -> str:
+    pairs = "\n".join(
+        f'  readonly "{each.name}": [{_NAMES[each.params]}, {_NAMES[each.result]}];'
+        for each in protocol.METHODS
+    )
+    return (
+        "/** What is asked for by each method, and what is answered. */\n"
+        f"export interface Methods {{\n{pairs}\n}}\n"
+    )
 
 
 def _notification(event: protocol.Event) -> str:
-    return _constant(event.name, "Notification", _NAMES[event.params])
-
-
-def _constant(method: str, kind: str, records: str) -> str:
-    name = method.partition("/")[2]
-    head = f"export const {name[0].upper()}{name[1:]}{kind} = new {kind}Type<{records}>"
-    line = f'{head}("{method}");'
-    return f"{line}\n" if len(line) <= _WIDTH else f'{head}(\n  "{method}",\n);\n'
+    name = event.name.partition("/")[2]
+    head = f"export const {name.capitalize()}Notification"
+    return f'{head} = new NotificationType<{_NAMES[event.params]}>("{event.name}");\n'
 
 
 def _comment(docstring: str | None) -> str:

@@ -109,10 +109,10 @@ class CodexHome:
         """Start `codex exec`, or `codex exec resume`."""
         return CodexRun(self, prompt, resume)
 
-    def exec(self, prompt: str, resume: str = "") -> str:
+    def exec(self, prompt: str, resume: str = "", within: float = PATIENCE) -> str:
         """Run `codex exec` to its end; the session's id."""
         with self.run(prompt, resume) as run:
-            run.finish()
+            run.finish(within)
             return run.session_id()
 
 
@@ -178,9 +178,9 @@ class CodexRun:
         started = self.events.wait_for(lambda event: event.get("type") == "thread.started")
         return str(started["thread_id"])
 
-    def finish(self) -> None:
+    def finish(self, within: float = PATIENCE) -> None:
         """Wait for a good end."""
-        code = self._child.wait(PATIENCE)
+        code = self._child.wait(within)
         assert code == 0, f"codex exec ended with {code}:\n{self._child.errors()}"
 
     def __enter__(self) -> Self:

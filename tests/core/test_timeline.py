@@ -50,6 +50,20 @@ def test_a_row_counts_calls_files_and_checks_of_its_turn(form: r.Form):
     assert str(first.started_at) < str(first.ended_at) < str(second.started_at)
 
 
+def test_a_command_that_ends_in_a_later_turn_counts_for_its_own():
+    run = {"command": ["bash", "-lc", "make slow"], "cwd": "file:///", "exit_code": -1}
+    first, second = turns(
+        r.several(r.started("first"), r.user("check"), r.aborted("first")),
+        r.turn(
+            r.user("too slow"),
+            lambda writer: writer.item(
+                "CommandExecution", "first", id="c1", status="failed", **run
+            ),
+        ),
+    )
+    assert (first.checks_failed, second.checks_failed) == (1, 0)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_row_tells_how_its_turn_ended(form: r.Form):
     found = turns(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from codex_checkpoints import __version__
 from codex_checkpoints.cli import histories, output, restores, running, sessions
-from codex_checkpoints.cli.commands import DONE, INTERRUPTED, REFUSED, Commands, Parser
+from codex_checkpoints.cli.commands import DONE, INTERRUPTED, REFUSED, Commands, Parser, screen
 
 if TYPE_CHECKING:
     from codex_checkpoints.assembly import Places
@@ -61,16 +61,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output.say(f"{error.strerror or error} [storage_error]")
         return REFUSED
     except Exception as error:  # noqa: BLE001 - a traceback would end with what may be a prompt
-        return _failed(error, as_json=getattr(options, "json", False))
+        return _failed(error, options)
 
 
-def _failed(error: Exception, *, as_json: bool) -> int:
+def _failed(error: Exception, options: argparse.Namespace) -> int:
     from codex_checkpoints.service.refusal import Cancelled, Refusal
 
     if isinstance(error, Cancelled):
         return INTERRUPTED
+    as_json = getattr(options, "json", False)
     if isinstance(error, Refusal):
-        output.refused(error, as_json=as_json)
+        output.refused(error, screen(options), as_json=as_json)
     else:
         output.failed(error, as_json=as_json)
     return REFUSED

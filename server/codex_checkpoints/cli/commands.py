@@ -53,8 +53,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors name the problem and where help is, without a list of choices."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 - as argparse has them
-        super().__init__(**options)
-        self.formatter_class = _Format
+        super().__init__(**options, formatter_class=_Format)
 
     def error(self, message: str) -> NoReturn:
         """Print the problem in one sentence; exit with the code of wrong usage."""
@@ -126,7 +125,7 @@ class Commands:
     def __init__(self, parser: argparse.ArgumentParser, only: str | None = None) -> None:
         self._only = only
         self.added = False
-        self._folders = folder_options()
+        self._folders = folder_options(Parser(add_help=False))
         self._parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def add(  # noqa: PLR0913 - what a command has

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 from codex_checkpoints import logs
 
 if TYPE_CHECKING:
+    from codex_checkpoints.presentation.terminal import Screen
     from codex_checkpoints.service.refusal import Refusal
 
 
@@ -88,7 +89,7 @@ def say(sentence: str) -> None:
     print(plain(sentence), file=sys.stderr)
 
 
-def refused(refusal: Refusal, *, as_json: bool) -> None:
+def refused(refusal: Refusal, screen: Screen, *, as_json: bool) -> None:
     """Report a refusal: as JSON on stdout, else in one line on stderr, its code at the end."""
     if as_json:
         facts = dict(refusal.facts)
@@ -98,7 +99,7 @@ def refused(refusal: Refusal, *, as_json: bool) -> None:
         hints = [refusal.facts.get("hint") or _way_out(refusal)]
         if refusal.facts.get("canForce"):
             hints.append("With --force it is done all the same.")
-        hint = " ".join(str(each) for each in hints if each)
+        hint = screen.within(" ".join(str(each) for each in hints if each))
         say(f"{refusal.message}{f'. {hint}' if hint else ''} [{refusal.code}]")
 
 
@@ -121,10 +122,23 @@ _WAYS_OUT = {
     "codex_not_found": "Install the Codex CLI, or put its folder on the PATH.",
     "unknown_turn": "`outline` lists the turns of a session.",
     "unknown_checkpoint": "`marks` lists the markers of a session.",
-    "unknown_compaction": "`windows` lists the compactions of a session.",
+    "unknown_compaction": "Give its id, which `windows` lists, or that of the session it made.",
     "unknown_operation": "`restores` lists them.",
+    "unknown_ref": "`recall --query TEXT` finds records by their words.",
     "turn_not_complete": "Wait until it has ended, or name an earlier one.",
 }
+_WAYS_OUT_BY_REASON = {
+    "compacted": "`codex-checkpoints resume {into}` goes on there.",
+    "exists": "Try again.",
+    "gone": "`unmark` takes such a marker away.",
+    "gone_on": "Try again.",
+    "imported": "`codex-checkpoints resume {sessionId}` goes on in it.",
+    "later_compaction": "`windows` lists the compactions; take the latest one back first.",
+    "later_window": "To go back to an earlier turn, `mark` it and `restore` it.",
+    "no_id": "`codex-checkpoints doctor` says what cannot be read.",
+    "other_bytes": "To go back to an earlier turn, `mark` it and `restore` it.",
+}
+"""By the reason among the facts, of which those in braces are filled in."""
 
 
 def _way_out(refusal: Refusal) -> str | None:
@@ -133,7 +147,10 @@ def _way_out(refusal: Refusal) -> str | None:
         candidates = cast("list[str]", refusal.facts["candidates"])
         more = ["…"] if len(candidates) > _NAMED else []
         return f"Give more of one: {', '.join([*candidates[:_NAMED], *more])}"
-    return _WAYS_OUT.get(refusal.code)
+    if "codexHome" in refusal.facts:
+        return None  # the sentence itself says what to do: it is the home that is missing
+    found = _WAYS_OUT_BY_REASON.get(str(refusal.facts.get("reason")))
+    return _WAYS_OUT.get(refusal.code) if found is None else found.format_map(refusal.facts)
 
 
 def colour() -> bool:

@@ -158,7 +158,7 @@ def _report(change: Changed, services: Terminal, options: argparse.Namespace) ->
             output.write_json({"sessionId": session_id, "reason": change.reason}, indent=False)
         else:
             row = current.get(session_id)
-            words = "gone" if row is None else row.task or "(no message yet)"
+            words = "gone" if row is None else services.sessions.title(row) or "(no message yet)"
             line = texts.change_line(session_id, words, change.reason, screen(options))
             output.write_lines([line])
 

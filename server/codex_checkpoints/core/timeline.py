@@ -21,7 +21,7 @@ from codex_checkpoints.core.rollout.items import (
     outcome_in,
     outcome_of,
 )
-from codex_checkpoints.core.rollout.parsing import turn_id_of
+from codex_checkpoints.core.rollout.parsing import turn_id_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import Fold, Line, Place
 from codex_checkpoints.core.rollout.tools import only_looks
 from codex_checkpoints.core.rollout.turns import Ended, Turn
@@ -30,7 +30,7 @@ from codex_checkpoints.values import Factory, define, evolve, frozen
 MOST_ROWS = 400
 """With more turns a row stands for several."""
 
-SAVED = 2
+SAVED = 3
 """The version of what `Timeline.save` returns."""
 
 _CALLS: Final = frozenset(
@@ -167,7 +167,7 @@ class Timeline(Fold):
             if isinstance(used, Tokens) and not used.is_impossible:
                 tally.tokens, tally.most = used.total, max(tally.most or 0, used.total)
         for each in observed:
-            self._observe(each)
+            self._observe(each, turn_named_by(line.payload))
 
     def turns(self) -> tuple[TimelineTurn, ...]:
         """Return a row for each turn that was not rolled back."""
@@ -209,10 +209,10 @@ class Timeline(Fold):
     def _of(self, turn: Turn) -> _Tally:
         return self._tallies.setdefault(turn.turn_id, _Tally())
 
-    def _observe(self, observed: Observation) -> None:
+    def _observe(self, observed: Observation, turn_id: str | None) -> None:
         item, seen = observed.item, observed.seen()
-        turn_id = item.turn_id if isinstance(item, ToolCall) else None
-        turn = self.replay.state.turns.at(turn_id)
+        of_call = item.turn_id if isinstance(item, ToolCall) else None
+        turn = self.replay.state.turns.at(of_call or turn_id)
         if turn is None:
             return
         tally = self._of(turn)

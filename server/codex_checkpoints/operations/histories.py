@@ -67,7 +67,7 @@ class Window:
 
     `trigger` is `manual`, `pre_turn` or `mid_turn`; `strategy` is `checkpoint` or `codex` for ours,
     `local`, `remote` or `fresh` for those of Codex.  `received` is what Codex was given in it last;
-    `compactionId` is the compaction of ours that opened it.
+    `compactionId` is the compaction of ours that opened it, and `undone` whether that was undone.
     """
 
     number: int
@@ -81,6 +81,7 @@ class Window:
     tokens_after: int | None
     received: Receipt | None
     compaction_id: str | None
+    undone: bool
 
 
 @frozen
@@ -191,6 +192,7 @@ def windows(services: Services, params: SessionParams) -> WindowList:
     found = Histories(sessions).windows(params.session_id)
     opened = sessions.compactions.opened(sessions.find(params.session_id).session_id)
     given = by_window(received(sessions, params.session_id), found)
+    made = [opened.get(each.window_id or "") for each in found]
     rows = (
         filled(
             Window,
@@ -198,9 +200,10 @@ def windows(services: Services, params: SessionParams) -> WindowList:
             previous_window_id=each.previous_id,
             opened_at_seq=each.opened_seq,
             received=given.get(each.number),
-            compaction_id=opened.get(each.window_id or ""),
+            compaction_id=None if by is None else by.compaction_id,
+            undone=by is not None and sessions.compactions.is_undone(by),
         )
-        for each in found
+        for each, by in zip(found, made, strict=True)
     )
     return WindowList(tuple(rows), None)
 

@@ -20,6 +20,8 @@ class SessionsParams:
 
     `search` looks in title, task, folder and id; `cursor` is the `nextCursor` of the last answer.
     `read` reads every session whole first, which takes long; else what is not known is null.
+    `early` answers as soon as the newest sessions are known, while a server that has just started
+    still looks at the others: who asks so asks again.
     """
 
     cwd: str | None = None
@@ -29,6 +31,7 @@ class SessionsParams:
     limit: int | None = None
     cursor: str | None = None
     read: bool = False
+    early: bool = False
     work_done_token: int | str | None = None
 
 
@@ -66,7 +69,7 @@ class Deleted:
 
 def listed(services: Services, params: SessionsParams) -> SessionList:
     """Return a page of the list."""
-    if params.cursor is None:
+    if params.cursor is None and not params.early:
         services.look_again()
     if params.read:
         services.read_all()

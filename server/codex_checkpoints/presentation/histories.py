@@ -68,11 +68,13 @@ def window_lines(
         how = plain(f"{_WAYS.get(each.trigger, '-'):<13}  {_maker(each, undone):<10}")
         sizes = f"{_number(each.tokens_before):>9} → {_number(each.tokens_after):>9}"
         if screen.is_narrow:
-            lines += [head, screen.cut(f"     {' '.join(f'{how} {sizes}'.split())}")]
+            below = " ".join(f"{how} {sizes} tokens".replace("- →", "? →").split())
+            lines += [head, *([screen.cut(f"     {below}")] if each.number else [])]
         else:
             lines.append(screen.cut(f"{head}  {how} {sizes}  {plain(each.window_id or '-')}"))
         if each.compaction_id is not None:
-            lines.append(f"     compaction {plain(each.compaction_id)}")
+            undone_since = ", undone since" if each.undone else ""
+            lines.append(f"     compaction {plain(each.compaction_id)}{undone_since}")
         if each.received is not None:
             given = each.received
             state = "as it is now" if given.is_current else "changed since"
@@ -210,14 +212,15 @@ def _readings(loss: histories.Loss) -> str:
         return "no file was read"
     read = "1 file read" if loss.reads == 1 else f"{loss.reads} file reads"
     if not loss.rereads_unchanged:
-        return f"{read}, none of an unchanged file again"
+        return f"{read}; no unchanged file was read again"
     named = [
         plain(each.uri) + (f" ({each.times} times)" if each.times > 1 else "")
         for each in loss.rereads
     ]
     names = ", ".join(named[:_NAMED] + (["…"] if len(named) > _NAMED else []))
-    again = f"{loss.rereads_unchanged} of unchanged files again ({loss.bytes:,} bytes)"
-    return f"{read}, {again}: {names}"
+    count = loss.rereads_unchanged
+    again = f"{count} of {'an unchanged file' if count == 1 else 'unchanged files'} again"
+    return f"{read}; {again} ({loss.bytes:,} bytes): {names}"
 
 
 _BY_CODEX = {

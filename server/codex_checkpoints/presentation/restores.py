@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from codex_checkpoints.operations import histories, marking, portable, restores
 
 _CHANGES = {"added": ("+", GREEN), "removed": ("-", RED), "changed": ("~", AMBER)}
+_KINDS = {"command": "command", "file": "file", "tool_output": "output"}
 _NAMES = ("stepId", "id", "decisionId", "key", "uri")
 _TEXTS = ("text", "decision", "value", "hash")
 _FAULTS = {
@@ -43,7 +44,8 @@ def diff_lines(found: histories.Difference, screen: Screen) -> list[str]:
     for what, changes in parts.items():
         for each in changes:
             sign, tint = _CHANGES[str(each["change"])]
-            head = f"{sign} {what}: "
+            kind = (each["after"] or each["before"]).get("kind")
+            head = f"{sign} {_KINDS.get(kind, what)}: "
             sides = [_words(side) for side in (each["before"], each["after"]) if side is not None]
             room = screen.room_behind(head)
             sides = sides if room is None else _side_by_side(sides, room)
@@ -71,7 +73,7 @@ def _words(record: Mapping[str, Any]) -> str:
 def markers_lines(markers: marking.MarkerList, screen: Screen) -> list[str]:
     """Return the lines of each marker."""
     lines = [line for each in markers.items for line in marker_lines(each, screen)]
-    return lines or ["No markers."]
+    return lines or ["No markers yet; `mark` puts one on a turn."]
 
 
 def marker_lines(marker: marking.Marker, screen: Screen) -> list[str]:
@@ -101,8 +103,9 @@ def hint_lines(hints: marking.HintList, _screen: Screen) -> list[str]:
 
 def restored_lines(done: restores.Restored, screen: Screen) -> list[str]:
     """Return what happened, what to know, and how to go on; for a preview what would come."""
+    would = f"Would restore “{done.label}” ({done.mode}); nothing was written."
     lines = [
-        plain(f"Would restore “{done.label}” ({done.mode})." if done.dry_run else done.headline),
+        plain(would if done.dry_run else done.headline),
         plain(done.carried),
         f"Context: {_size(done.tokens_before)} → {_size(done.tokens_after)} tokens",
         *(f"! {plain(each.message)}" for each in done.warnings),
@@ -142,10 +145,22 @@ def _counts(parts: Iterable[str]) -> str:
     return ", ".join(f"{part} {count}" for part, count in Counter(parts).items()) or "nothing"
 
 
+def _referred(details: restores.RestoreDetails) -> str:
+    """Return how much the branch refers to."""
+    named = details.references.get
+    counts = (
+        (len(named("files") or ()), "file"),
+        (len(named("chunks") or ()), "excerpt"),
+        (len(named("system") or ()), "tool call"),
+        (len(details.pinned), "pinned file"),
+    )
+    return ", ".join(counted(*each) for each in counts)
+
+
 def detail_lines(details: restores.RestoreDetails, screen: Screen) -> list[str]:
     """Return everything about a restore; ids, warnings and the command to go on are never cut."""
-    references = details.references
     source = _name(details.source_session_id, there=details.source_available)
+    taken = "taken along" if details.mode == "soft" else "in the pack"
 
     def cut(line: str) -> str:
         return screen.cut(plain(line))
@@ -166,11 +181,8 @@ def detail_lines(details: restores.RestoreDetails, screen: Screen) -> list[str]:
         cut(f"reason      {details.reason}"),
         *(f"changed     {each.get('uri')}" for each in details.drift),
         *(f"missing     {each.get('uri')}" for each in details.missing),
-        f"files       {len(references.get('files') or ())}",
-        f"excerpts    {len(references.get('chunks') or ())}",
-        f"calls       {len(references.get('system') or ())}",
-        f"pinned      {len(details.pinned)}",
-        f"in the pack {_counts(each.part for each in details.included)}",
+        f"refers to   {_referred(details)}",
+        f"{taken} {_counts(each.part for each in details.included)}",
         f"left out    {_counts(each.part for each in details.deferred)}",
         *(
             cut(f"  {each.part:<9} {each.id}: {_WHY.get(each.reason, each.reason)}")

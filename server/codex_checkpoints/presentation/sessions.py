@@ -34,11 +34,21 @@ def session_lines(page: sessions.SessionList, screen: Screen, now: float) -> lis
         marks = " ●" if item.live else ""
         marks += f" !{item.suspect_facts}" if item.suspect_facts else ""
         marks += "" if item.parent_session is None else " (subagent)"
-        marks += " (compaction undone)" if item.undone else ""
+        marks += "" if screen.is_narrow and not item.undone else _origin(item)
         label = plain(item.title or item.task or "(no message yet)")
         label = screen.behind(head + marks, label)
         lines.append(f"{screen.tinted(DIM, head)}{label}{marks}")
     return lines
+
+
+def _origin(item: sessions.SessionSummary) -> str:
+    """Return that a session is a copy, since it has the first request of its source."""
+    if item.undone:
+        return " (compaction undone)"
+    if item.made_by is None:
+        forked = item.forked_from is not None and item.parent_session is None
+        return " (fork)" if forked else ""
+    return {"compaction": " (compacted)", "restore": " (branch)"}.get(item.made_by, " (imported)")
 
 
 def no_digest(budget: int) -> str:
@@ -264,7 +274,10 @@ def connect_lines(report: connecting.ConnectReport, way_out: str | None) -> list
     """Return whether something was written, how things stand, and what to do next."""
     kept = [plain(change.backup) for change in report.changes if change.backup is not None]
     lines = [f"What was there is kept as {backup}." for backup in kept]
-    lines += ["Written.", ""] if report.written else []
+    if report.written:
+        lines += ["Written.", ""]
+    elif report.changes:
+        lines += ["Nothing was written; without --dry-run it is.", ""]
     version = report.codex_version or _CODEX_PROBLEMS.get(report.codex_problem or "")
     lines.append(f"Codex home  {plain(report.codex_home)}")
     lines.append(f"Codex       {plain(version or report.codex_path or '-')}")

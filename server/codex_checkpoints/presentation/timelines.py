@@ -34,7 +34,8 @@ def timeline_lines(
         return ["No turns yet."]
     most, full = _scale(timeline, window)
     room = f" of {window:,}" if window else ""
-    about = f"context, at most {most:,}{room} tokens"
+    scale = "" if full == window else f"; a full bar is {full:,}"
+    about = f"context, at most {most:,}{room} tokens{scale}"
     values: Sequence[int | None] = [row.most_tokens for row in rows]
     if not most:
         full = max(1, *(row.calls for row in rows))

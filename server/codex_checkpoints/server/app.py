@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -102,6 +102,10 @@ class App:
         self._alone = asyncio.Lock()
         """Held by a request of which one runs at a time."""
         self._indexed = False
+        self._begun = asyncio.Event()
+        """Set when the newest sessions are indexed."""
+        self._early = set[asyncio.Future[None]]()
+        """Requests that are answered before an index goes on."""
         self._waiting: set[int | str] = set()
         self._following: asyncio.Task[None] | None = None
         self._calls: dict[asyncio.Future[None], Pace] = {}
@@ -167,7 +171,20 @@ class App:
         if method.apart:
             return await asyncio.to_thread(method.run, self.where, params)
         token = getattr(params, "work_done_token", None)
-        await self._ready(token if method.title is None else None)
+        ready = self._ready(token if method.title is None else None)
+        if not getattr(params, "early", False):
+            await ready
+            return await self._answer(method, params, token)
+        answered = asyncio.get_running_loop().create_future()
+        self._early.add(answered)
+        try:
+            await self._newest(ready)
+            return await self._answer(method, params, token)
+        finally:
+            self._early.discard(answered)
+            answered.set_result(None)
+
+    async def _answer(self, method: protocol.Method, params: Any, token: int | str | None) -> Any:
         assembled, pace = await self._open(), Pace()
         assembled = evolve(assembled, problems=self._wrong_options + assembled.problems)
         request = Request(self.where, assembled, self._follower, pace)
@@ -214,6 +231,16 @@ class App:
                     if not self._indexed:
                         await self._index(sessions)
         return sessions
+
+    async def _newest(self, ready: Coroutine[Any, Any, object]) -> None:
+        """Wait for the newest sessions of an index, which goes on; raises what it raises before."""
+        indexing, begun = asyncio.create_task(ready), asyncio.create_task(self._begun.wait())
+        # What fails later is for those who wait for the whole index.
+        indexing.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.wait((indexing, begun), return_when=asyncio.FIRST_COMPLETED)
+        begun.cancel()
+        if indexing.done():
+            await indexing
 
     async def _work(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run on the worker thread; raise `Cancelled` when the end has begun."""
@@ -279,6 +306,9 @@ class App:
             done: Progress | None = await self._work(next, slices, None)
             if done is None:
                 break
+            self._begun.set()
+            if self._early:
+                await asyncio.wait(tuple(self._early))
             percent = 100 if done.of_bytes == 0 else done.bytes * 100 // done.of_bytes
             message = f"{done.files} of {done.of_files} session files"
             report = types.WorkDoneProgressReport(message=message, percentage=percent)

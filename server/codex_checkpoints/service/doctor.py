@@ -431,16 +431,56 @@ def _reached(rows: tuple[Row, ...], current: Mapping[str, Row]) -> set[str]:
 
 
 _SKIPPED = {
-    "torn_tail": ("info", "Nothing to do: a session that is being written, or was cut off."),
-    "not_json": ("warning", "Codex skips such a line too; the rest of the session is read."),
-    "not_object": ("warning", "Codex skips such a line too; the rest of the session is read."),
-    "not_utf8": ("warning", "Codex refuses to resume such a file; the rest is read here."),
-    "too_long": ("warning", "The line is too long even without its images; the rest is read."),
-    "unknown_type": ("info", "Lines of a newer Codex; an update of this tool may know them."),
-    "no_ordinal": ("warning", "Written by another tool or version; the line still counts."),
-    "repeated_ordinal": ("info", "Several writers numbered alike; the order of the file counts."),
-    "unread_call": ("info", "Calls whose arguments are not plain text are counted, not guessed."),
-    "path_left_out": ("info", "Names that are too long, or no file at all, are not recorded."),
+    "torn_tail": (
+        "Unfinished last line",
+        "info",
+        "Nothing to do: a session that is being written, or was cut off.",
+    ),
+    "not_json": (
+        "Lines that are no JSON",
+        "warning",
+        "Codex skips such a line too; the rest of the session is read.",
+    ),
+    "not_object": (
+        "Lines that are no JSON object",
+        "warning",
+        "Codex skips such a line too; the rest of the session is read.",
+    ),
+    "not_utf8": (
+        "Lines that are no UTF-8",
+        "warning",
+        "Codex refuses to resume such a file; the rest is read here.",
+    ),
+    "too_long": (
+        "Lines that are too long",
+        "warning",
+        "The line is too long even without its images; the rest is read.",
+    ),
+    "unknown_type": (
+        "Lines of an unknown type",
+        "info",
+        "Lines of a newer Codex; an update of this tool may know them.",
+    ),
+    "no_ordinal": (
+        "Lines without a number",
+        "warning",
+        "Written by another tool or version; the line still counts.",
+    ),
+    "repeated_ordinal": (
+        "Lines with a number twice",
+        "info",
+        "Several writers numbered alike; the order of the file counts.",
+    ),
+    "unread_call": (
+        "Tool calls that cannot be read",
+        "info",
+        "Calls whose arguments are not plain text are counted, not guessed.",
+    ),
+    "path_left_out": (
+        "Paths left out",
+        "info",
+        "Names that are too long, or no file at all, are not recorded.",
+    ),
 }
 
 
@@ -455,15 +495,15 @@ def _sums(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
 def _skipped(skipped: Mapping[str, Mapping[str, int]]) -> Iterator[Finding]:
     """Yield what was skipped: for each reason some files, and one finding for all others."""
     for reason in sorted(_sums(skipped.values())):
-        severity, way_out = _SKIPPED.get(reason, ("info", "Nothing to do."))
+        words = reason.replace("_", " ").capitalize()
+        words, severity, way_out = _SKIPPED.get(reason, (words, "info", "Nothing to do."))
         files = [(path, each[reason]) for path, each in skipped.items() if reason in each]
         ranked = sorted(files, key=lambda file: (-file[1], file[0]))
-        words = reason.replace("_", " ")
         for path, count in ranked[:_NAMED]:
-            message = f"Left out of this session file: {count} ({words})."
+            message = f"{words} in this session file: {count}."
             yield Finding(reason, severity, message, path, count, way_out)
         others = ranked[_NAMED:]
         if others:
             count = sum(each for _, each in others)
-            message = f"Left out of {len(others)} more session files: {count} ({words})."
+            message = f"{words} in {len(others)} more session files: {count}."
             yield Finding(reason, severity, message, None, count, way_out)

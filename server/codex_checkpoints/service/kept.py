@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Container, Generator, Iterator
 from contextlib import AbstractContextManager
+from typing import Literal
 
 from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Checkpoint, kept
@@ -107,16 +108,22 @@ class CompactionRecords:
         began = began_session(self.of(session_id), session_id)
         return None if began is None else began.seed
 
-    def opened(self, session_id: str) -> dict[str, str]:
+    def opened(self, session_id: str) -> dict[str, Installed]:
         """Return a session's compactions by the window they opened; refuses `storage_error`."""
         with storing_compaction(session_id):
             records = self.of(session_id)
         made = [each for each in records if isinstance(each, Installed)]
         return {
-            each.windows.after.current: each.compaction_id
+            each.windows.after.current: each
             for each in made
             if each.session_id == session_id and each.windows.after.current is not None
         }
+
+    def is_undone(self, made: Installed) -> bool:
+        """Return whether a compaction was undone; refuses `storage_error`."""
+        source_id = made.source.session_id
+        with storing_compaction(source_id):
+            return is_undone(self.of(source_id), made.compaction_id)
 
     def continued_by(self, session_id: str) -> str | None:
         """Return the session in which a compaction continued this one, None without one."""
@@ -144,11 +151,9 @@ class CompactionRecords:
         return found
 
     def points_at(self, session_id: str) -> bool:
-        """Return whether another session is continued in this one, by its records."""
-        try:
+        """Return whether another session is continued in this one; refuses `storage_error`."""
+        with storing_compaction(session_id):
             made = [each for each in self.of(session_id) if isinstance(each, Installed)]
-        except StorageError:
-            return True  # what cannot be known is not removed
         sources = {each.source.session_id for each in made if each.session_id == session_id}
         return any(self.continued_by(each) == session_id for each in sources - {session_id})
 
@@ -310,19 +315,23 @@ def went_on_from(records: Records, session_id: str) -> tuple[str, int | None] | 
     return None if began is None else (began.source.session_id, began.source.to_seq)
 
 
-def is_begun_from(records: Records, store: ThreadStore, session_id: str) -> bool:
-    """Return whether a present session was made from this one."""
+Held = Literal["standing", "referred_to"]
+"""Why a session is not deleted: its compaction was not undone; a session was made from it."""
+
+
+def held(records: Records, store: ThreadStore, session_id: str) -> Held | None:
+    """Return what forbids to delete a session: its own compaction, or a session made from it.
+
+    Refuses `storage_error`: records that cannot be read may forbid it.
+    """
     if CompactionRecords(records).points_at(session_id):
-        return True
-    try:
-        branches = {
-            each.session_id
-            for each in RestoreRecords(records).of(session_id)
-            if each.source_session_id == session_id
-        }
-    except Refusal:
-        return True  # what cannot be read may say so
-    return not branches.isdisjoint(store.places())
+        return "standing"
+    branches = {
+        each.session_id
+        for each in RestoreRecords(records).of(session_id)
+        if each.source_session_id == session_id
+    }
+    return None if branches.isdisjoint(store.places()) else "referred_to"
 
 
 @define

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from codex_checkpoints.core.compaction.offering import Named
     from codex_checkpoints.service.kept import CompactionRecords
     from codex_checkpoints.service.summaries import SessionDetail, SessionSummary, Summaries
-    from codex_checkpoints.service.threads import IsReferredTo, Move, ThreadManager
+    from codex_checkpoints.service.threads import HeldBy, Move, ThreadManager
 
 
 def find_session(catalogue: Catalogue, session: str) -> Row:
@@ -122,8 +122,8 @@ Report = Callable[[Progress], bool]
 class Sessions:
     """The use cases around sessions and their checkpoints.
 
-    `is_referred_to` returns whether records of operations forbid to delete a session; `archive`
-    what moves the session files, if anything does.
+    `held_by` returns why a session is not deleted, if anything forbids it; `archive` what moves
+    the session files, if anything does.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Sessions:
         catalogue: Catalogue,
         records: Records,
         settings: Settings,
-        is_referred_to: IsReferredTo | None = None,
+        held_by: HeldBy | None = None,
         archive: Callable[[], CodexArchive | None] = lambda: None,
     ) -> None:
         self.catalogue = catalogue
@@ -143,7 +143,7 @@ class Sessions:
         self.projections = Projections(catalogue, records, self.workspace)
         self.previewed: object = None
         """What the last preview of a compaction read, for the next one of the same session."""
-        self._is_referred_to = is_referred_to
+        self._held_by = held_by
         self._archive = archive
         self._unreported: set[str] = set()
 
@@ -156,7 +156,7 @@ class Sessions:
             self.catalogue,
             self.records,
             self.settings,
-            self.compactions,
+            lambda: self.compactions,
             self.projections,
             lambda: self.named,
         )
@@ -166,7 +166,7 @@ class Sessions:
         """Return what changes threads."""
         from codex_checkpoints.service.threads import ThreadManager  # noqa: PLC0415
 
-        return ThreadManager(self.catalogue, self._is_referred_to, self._archive())
+        return ThreadManager(self.catalogue, self._held_by, self._archive())
 
     @cached_property
     def compactions(self) -> CompactionRecords:

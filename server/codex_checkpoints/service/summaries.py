@@ -22,7 +22,15 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage.contract import OURS, BadQuery, Row, ThreadQuery
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.storage.records import IMPORTS, MARKERS, RESTORES, UPDATES, Look, Records
+from codex_checkpoints.storage.records import (
+    COMPACTIONS,
+    IMPORTS,
+    MARKERS,
+    RESTORES,
+    UPDATES,
+    Look,
+    Records,
+)
 from codex_checkpoints.values import Factory, define, frozen
 
 if TYPE_CHECKING:
@@ -156,12 +164,16 @@ EVERYTHING = ThreadQuery()
 
 @define
 class Summaries:
-    """Lists of the sessions of one home; `named` returns the windows that were named, if any."""
+    """Lists of the sessions of one home.
+
+    `compactions` returns the records of compactions, which few lists need; `named` the windows that
+    were named, if any.
+    """
 
     _catalogue: Catalogue
     _records: Records
     _settings: Settings
-    _compactions: CompactionRecords
+    _compactions: Callable[[], CompactionRecords]
     _projections: Projections
     _named: Callable[[], Named]
     _markers: dict[str, tuple[Look, int]] = Factory(dict[str, tuple[Look, int]])
@@ -197,7 +209,9 @@ class Summaries:
         noted: frozenset[str],
     ) -> SessionSummary:
         session_id, named, made_by = row.session_id, self._named(), self._made_by(row)
-        continued_by = self._compactions.continued_by(session_id) if session_id in noted else None
+        continued_by = None
+        if session_id in noted:
+            continued_by = self._compactions().continued_by(session_id)
         source = "reported" if row.context_source == "reported" else "estimated"
         ended = row.turn_open is not None and not row.turn_open
         state = offering.Between(ended, row.context_tokens, source, row.context_window)
@@ -233,7 +247,7 @@ class Summaries:
             markers=self._marker_count(session_id),
             branches=branches.get(session_id, 0),
             made_by=made_by,
-            undone=made_by == "compaction" and self._compactions.taken_back(session_id),
+            undone=made_by == "compaction" and self._compactions().taken_back(session_id),
             nearly_full=offering.is_nearly_full(state, named) if told else None,
             over_window=state.is_impossible if told else None,
             git=Git(*orjson.loads(row.git)) if row.git else None,
@@ -242,7 +256,7 @@ class Summaries:
 
     def _noted(self) -> frozenset[str]:
         """Return the sessions with updates or compactions."""
-        return self._records.holding(UPDATES) | self._compactions.holders()
+        return self._records.holding(UPDATES) | self._records.holding(COMPACTIONS)
 
     def _branches(self) -> Mapping[str, int]:
         """Return how many sessions of this home came from each (AGN-17)."""

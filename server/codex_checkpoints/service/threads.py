@@ -41,6 +41,7 @@ from codex_checkpoints.values import define, evolve, frozen
 if TYPE_CHECKING:
     from codex_checkpoints.codex.app_server import AskingFailed
     from codex_checkpoints.codex.program import CodexArchive
+    from codex_checkpoints.service.kept import Held
 
 KEPT = frozenset(
     {
@@ -168,8 +169,20 @@ class Move:
         return self
 
 
-IsReferredTo = Callable[[str], bool]
-"""Whether records of ours refer to a thread, by its id; then it is not deleted."""
+HeldBy = Callable[[str], "Held | None"]
+"""Why a thread is not deleted, by its id, as our records have it; None where nothing forbids it."""
+
+_HELD: dict[Held, tuple[str, str]] = {
+    "standing": (
+        "the compaction that made it is in force",
+        "`codex-checkpoints uncompact {0}` takes that back; then it can be deleted.",
+    ),
+    "referred_to": (
+        "other sessions were made from it",
+        "Delete those first: `codex-checkpoints lineage {0}` shows them.",
+    ),
+}
+"""What is said of it, and what to do first; {0} is the id of the thread."""
 
 _CODES: dict[type, str] = {
     ThreadNotFound: "unknown_session",
@@ -210,12 +223,12 @@ class ThreadManager:
     def __init__(
         self,
         catalogue: Catalogue,
-        is_referred_to: IsReferredTo | None = None,
+        held_by: HeldBy | None = None,
         codex: CodexArchive | None = None,
     ) -> None:
         self._catalogue = catalogue
         self._store = catalogue.store
-        self._is_referred_to = is_referred_to
+        self._held_by = held_by
         self._codex = codex
         self._live: dict[str, LiveThread] = {}
         self._changed: set[str] = set()
@@ -301,9 +314,11 @@ class ThreadManager:
         row = self._catalogue.current().get(thread_id)
         if row is not None and row.originator != OURS:
             raise _not_ours(row)
-        if self._is_referred_to is not None and self._is_referred_to(thread_id):
-            message = f"session {thread_id}: records of an operation refer to it"
-            raise Refusal("conflict", message, {"sessionId": thread_id, "reason": "referred_to"})
+        reason = None if self._held_by is None else self._held_by(thread_id)
+        if reason is not None:
+            words, hint = _HELD[reason]
+            facts = {"sessionId": thread_id, "reason": reason, "hint": hint.format(thread_id)}
+            raise Refusal("conflict", f"session {thread_id} is not deleted: {words}", facts)
 
     def delete(self, thread_id: str) -> None:
         """Delete the rollout of a thread that we made and that nothing refers to."""

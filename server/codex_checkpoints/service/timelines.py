@@ -95,7 +95,8 @@ def _events(sessions: Sessions, row: Row, found: Timeline) -> Iterator[TimelineE
 
     ours = sessions.compactions.opened(row.session_id)
     for window in found.windows()[1:]:
-        name = ours.get(window.window_id or "") or window.window_id
+        made = ours.get(window.window_id or "")
+        name = window.window_id if made is None else made.compaction_id
         yield event("compaction", window.opened_seq, window.opened_at, name)
     ends = {turn.turn_id: _end(found, turns, at) for at, turn in enumerate(turns)}
     with keeping("markers", row.session_id):

@@ -21,7 +21,7 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.digest.gathering import Gathering
-from codex_checkpoints.core.digest.records import Check, Gathered, Where
+from codex_checkpoints.core.digest.records import Check, Gathered, Said, Where
 from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.core.restore.pack import (
     HEADINGS,
@@ -326,6 +326,19 @@ def test_commands_stand_with_their_exit_codes_behind_the_files_the_newest_first(
 
     assert text.index("[ACTIVE_FILES]") < text.index("[COMMANDS]") < text.index("[USER_MESSAGES]")
     assert "- failed: npm install\n- exit 1 before later edits: pytest -q\n" in text
+
+
+def test_a_command_that_passed_before_an_edit_says_so():
+    gathered = evolve(TYPICAL.gathered, checks=(check(20, "pytest -q", 0, 1),))
+    text = state_pack(evolve(TYPICAL, gathered=gathered)).text
+    assert "- exit 0 before later edits: pytest -q\n" in text
+
+
+def test_what_the_user_chose_in_a_dialog_is_no_message_of_theirs():
+    typed = Said(Where(None, 8), "dig")
+    chosen = Said(Where(None, 9), "chosen: Lamp (asked: Which kit?)", chosen=True)
+    assert window_of(Gathered(requests=(typed, chosen)), 1) == (Message("#8", "dig"),)
+    assert window_of(Gathered(requests=(typed,)), 0) == ()
 
 
 def test_more_commands_and_later_files_than_a_pack_has_room_for_are_deferred_as_evicted():

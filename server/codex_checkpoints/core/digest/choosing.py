@@ -50,6 +50,23 @@ _OVERHEAD: Final = 8
 
 _WORD: Final = re.compile(r"\w{2}")
 _HEADERS: Final = re.compile(r"\*\*\* |@@|-|\\ No newline")
+_DIFF: Final = re.compile(r"git (?:-[Cc] \S+ |-(?![Cc] )\S+ )*(?:diff|show)\b(?![^|;&]*:)")
+_OF_DIFF: Final = re.compile(
+    r"-|@@|\+\+\+ |(?:diff --git|index|similarity index|rename (?:from|to)) "
+)
+"""Rows of a difference that are no line of a file as it is now."""
+
+_LISTED: Final = re.compile(
+    r"[-dlbcps][-rwxsStT]{9}[@+.]?\s+\d+\s+\S+\s+\S+\s+[\d.,]+[KMGT]?\s+"
+    r"(?:\d{4}-\d\d-\d\d\s+[\d:.]+(?:\s+[-+]\d{4})?|\S+\s+\S+\s+\S+)\s+(?=\S)"
+)
+"""What `ls -l` writes in front of a name."""
+
+_FRAME: Final = re.compile(
+    r"\s*(?:at |\u276f |File \").*(?:node_modules|node:internal|site-packages|<frozen )"
+)
+"""A frame of a stack in code of others."""
+
 _BREAK: Final = re.compile(r"\\n|\n")
 """A break of lines: an output has one, the arguments of a call have it as JSON writes it."""
 
@@ -192,6 +209,8 @@ def _removed_since(quotes: Sequence[Quote]) -> dict[str, int]:
 def _lines_of(quote: Quote) -> Iterator[tuple[int, str]]:
     """Yield the lines that may be chosen, without indentation; of a patch those that it leaves."""
     is_patch = quote.kind == "patch"
+    is_output = quote.kind == "output"
+    is_diff = is_output and _DIFF.search(quote.label) is not None
     is_json = quote.kind == "call" and quote.text.startswith("{")
     split = _BREAK.split(quote.text) if is_json else quote.text.split("\n")
     for place, row in enumerate(split):
@@ -200,6 +219,15 @@ def _lines_of(quote: Quote) -> Iterator[tuple[int, str]]:
             if _HEADERS.match(line):
                 continue
             line = line[1:] if line[:1] in {"+", " "} else line
+        elif is_diff:
+            if _OF_DIFF.match(line):
+                continue
+            line = line.removeprefix("+")
+        elif is_output:
+            if _FRAME.match(line):
+                continue
+            if listed := _LISTED.match(line):
+                line = line[listed.end() :]
         line = line.strip()
         if len(line) > _LONGEST_LINE:
             line = f"{line[: _LONGEST_LINE // 2]}{GAP}{line[-(_LONGEST_LINE // 2) :]}"

@@ -17,7 +17,7 @@ from codex_checkpoints.core.checkpoint.records import IGNORED
 from codex_checkpoints.core.checkpoint.text import redact
 from codex_checkpoints.core.digest.choosing import choose, names_in
 from codex_checkpoints.core.digest.gathering import GAP, ends_of
-from codex_checkpoints.core.digest.ignoring import PATCHED, Ignoring
+from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.digest.records import Answer, Check, Gathered, Quote, Trail, Where
 from codex_checkpoints.core.digest.status import ended_line, plan_line
@@ -57,6 +57,7 @@ _PINNED: Final = 0.5
 _PIN_LIMITS: Final = (1200, 600, 300, 150, 80)
 
 _LAST_ANSWER, _ANSWER, _REQUEST, _SUMMARY_LINE = 2400, 400, 1200, 400
+_REQUEST_LIMITS: Final = (300, 150, 80)
 _OF_LAST_ANSWER: Final = (_LAST_ANSWER, 1600, 1000, 600, _ANSWER)
 """Lengths of the last answer; the first that takes half of its section at most counts."""
 _CARRIED: Final = 1000
@@ -68,6 +69,7 @@ _BREAKS: Final = re.compile(
 )
 _CONTROLS: Final = re.compile(f"[{CONTROLS}]+")
 _BUT_LF: Final = re.compile(rf"(?:(?!\n)[{CONTROLS}])+")
+_WORDS: Final = re.compile(r"[^\s'\"/;|&<>(),]+")
 _LONE: Final = re.compile(r"[\ud800-\udfff]")
 
 
@@ -156,6 +158,8 @@ class _Composing:
         self._left: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
         self._ignored = Ignoring(terms.ignore)
+        self._whole = {uri: each.whole for uri, each in gathered.changes.items() if each.whole >= 0}
+        self._names = {uri.rpartition("/")[2] for uri in self._whole}
 
     def compose(self) -> None:
         gathered = self._gathered
@@ -163,7 +167,7 @@ class _Composing:
         self._room = min(self._room, self._budget - self._terms.status_room)
         self._fill("PINNED", self._pins(), int(self._room * _PINNED))
         answers = [each for each in gathered.answers if self._is_quoted(each.said.where)]
-        self._section("OUTCOMES", map(self._outcome, reversed(answers)))
+        self._section("OUTCOMES", filter(None, map(self._outcome, reversed(answers))))
         self._section("CHANGES", self._change_rows())
         self._section("CHECKS", self._check_rows())
         self._section("REQUESTS", self._request_rows())
@@ -264,14 +268,13 @@ class _Composing:
                 break
         return rows
 
-    def _outcome(self, answer: Answer) -> _Row:
+    def _outcome(self, answer: Answer) -> _Row | None:
         mark = f"{answer.ended}{' asks' if _asks(answer) else ''}: "
         text = answer.said.text
         if answer.by_subagent:
-            lines = text.split("\n")
-            allowed = [line for line in lines if not _is_policy(line)]
-            self._refused["OUTCOMES"] += len(lines) - len(allowed)
-            mark, text = "subagent: ", "\n".join(allowed)
+            mark, text = "subagent: ", self._allowed(text, "OUTCOMES")
+            if not text:
+                return None
         head = f"{anchor(answer.said.where)} {mark}"
         full, short = head + inline(text, _ANSWER), head + inline(text, _ANSWER // 3)
         if answer is self._gathered.last_answer:
@@ -281,6 +284,13 @@ class _Composing:
             full = head + inline(text, _LAST_ANSWER)
         by_subagent = "the answer of a subagent" if answer.by_subagent else ""
         return _Row(answer.said.where, full, by_subagent or "the last answer of its turn", short)
+
+    def _allowed(self, text: str, section: str) -> str:
+        """Return a text without the lines that order the agent about; count them."""
+        lines = text.split("\n")
+        allowed = [line for line in lines if not _is_policy(line)]
+        self._refused[section] += len(lines) - len(allowed)
+        return "\n".join(allowed)
 
     def _change_rows(self) -> Iterator[_Row]:
         trails = self._gathered.changes
@@ -312,23 +322,27 @@ class _Composing:
         for check in reversed(self._gathered.checks):
             if not self._is_quoted(check.where) or self._ignored.script(check.command):
                 continue
-            stale = bool(check.outcome.failed) and self._is_stale(check)
-            group = 0 if check.outcome.failed and not stale else 2 if stale else 1
-            groups[group].append(self._check(check, stale=stale))
+            failed = bool(check.outcome.failed)
+            stale = failed and self._is_stale(check)
+            group = 0 if failed and not stale else 2 if stale else 1
+            groups[group].append(self._check(check, late=stale or self._is_late(check)))
         for group in groups:
             yield from group
 
+    def _is_late(self, check: Check) -> bool:
+        return check.changes < self._gathered.edits
+
     def _is_stale(self, check: Check) -> bool:
         passed = self._gathered.passed.get(check.program, -1) if check.program else -1
-        return check.changes < self._gathered.edits or passed >= check.changes
+        return self._is_late(check) or passed >= check.changes
 
-    def _check(self, check: Check, *, stale: bool) -> _Row:
+    def _check(self, check: Check, *, late: bool) -> _Row:
         code = check.outcome.exit_code
         ended = "failed" if code is None else f"exit {code}"
         if check.seconds is not None and check.seconds >= _LEAST_SECONDS:
             ended += f" ({check.seconds:.1f} s)"
-        late = " before later edits" if stale else ""
-        head = f"{anchor(check.where)} {ended}{late}: {inline(check.command, 160)}"
+        before = " before later edits" if late else ""
+        head = f"{anchor(check.where)} {ended}{before}: {inline(check.command, 160)}"
         told = [line for line in (check.outcome.printed or "").split("\n") if line]
         lines = [line for line in told if not (_is_policy(line) or self._ignored.line(line))]
         self._refused["CHECKS"] += len(told) - len(lines)
@@ -336,21 +350,31 @@ class _Composing:
         why = "a failing command" if check.outcome.failed else "a command that passed"
         return _Row(check.where, full, why, head)
 
-    def _request_rows(self) -> Iterator[_Row]:
+    def _request_rows(self) -> list[_Row]:
+        """Return the requests, the newest first, so short that all have room if that goes."""
         beside = {" ".join(ends_of(text.strip()).split()) for text in self._terms.beside}
-        seen: set[str] = set()
+        seen, told = set[str](), list[tuple[Where, str, str]]()
         for said in reversed(self._gathered.requests):
             folded = " ".join(said.text.split())
             if not self._is_quoted(said.where) or folded in seen or folded in beside:
                 continue
             seen.add(folded)
-            head = f"{anchor(said.where)} "
-            yield _Row(
-                said.where,
-                head + inline(said.text, _REQUEST),
-                "a request of the user",
-                head + inline(said.text, _REQUEST // 4),
-            )
+            text, why = said.text, "a request of the user"
+            if said.chosen:
+                text, why = self._allowed(text, "REQUESTS"), "chosen by the user"
+            if text:
+                told.append((said.where, _quoted(text), why))
+        room = self._share("REQUESTS") - len("REQUESTS") - 4
+        rows = list[_Row]()
+        for limit in _REQUEST_LIMITS:
+            rows = [
+                _Row(where, f"{at} {_cut(text, _REQUEST)}", why, f"{at} {_cut(text, limit)}")
+                for where, text, why in told
+                for at in (anchor(where),)
+            ]
+            if sum(_size(row.forms[-1]) for row in rows) <= room:
+                break
+        return rows
 
     def _summary_rows(self) -> Iterator[_Row]:
         summary = self._gathered.summary
@@ -397,9 +421,16 @@ class _Composing:
     def _is_unquotable(self, quote: Quote) -> bool:
         if quote.kind == "answer":
             return False
-        if quote.kind == "patch":
-            return self._ignored.patch(quote.text) or self._ignored.script(quote.label)
-        return self._ignored.script(quote.about)
+        if quote.kind == "patch" and self._ignored.patch(quote.text):
+            return True
+        return self._ignored.script(quote.about) or self._is_outdated(quote)
+
+    def _is_outdated(self, quote: Quote) -> bool:
+        """Return whether all files that a quote is of were written anew or deleted since."""
+        if self._names.isdisjoint(_WORDS.findall(quote.label)):
+            return False
+        files = _files(quote)
+        return bool(files) and all(self._whole.get(file, -1) > quote.where.seq for file in files)
 
     def _quotable(self, quote: Quote) -> str:
         return self._ignored.without(quote.text) if quote.kind == "output" else quote.text
@@ -418,7 +449,14 @@ BREAK: Final = r"\n"
 
 def inline(text: str, limit: int) -> str:
     """Return a quoted text as one line: redacted, `BREAK` for breaks, cut in its middle."""
-    clean = _one_line(redact(plain(text)).strip())
+    return _cut(_quoted(text), limit)
+
+
+def _quoted(text: str) -> str:
+    return _one_line(redact(plain(text)).strip())
+
+
+def _cut(clean: str, limit: int) -> str:
     if len(clean) <= limit:
         return clean
     half = (limit - len(GAP)) // 2
@@ -443,17 +481,18 @@ def _head(quote: Quote) -> str:
 
 def _label(quote: Quote) -> str:
     """Return the file or the call that a quote stands in."""
-    if quote.kind == "answer":
+    if quote.kind in {"answer", "call"}:
         return ""
+    return _cut_label(", ".join(_files(quote)) or quote.label or "apply_patch")
+
+
+def _files(quote: Quote) -> tuple[str, ...]:
+    """Return the files that a quote is of; none where it may be of something else."""
     if quote.kind == "patch":
-        files = dict.fromkeys(one.strip() for one, _ in PATCHED.findall(quote.text) if one)
-        return _cut_label(", ".join(files) or "apply_patch")
-    if quote.kind == "call":
-        return ""
+        return tuple(quote.label.split(", "))
     reading = script.read_script(quote.label)
-    if reading.plain and reading.reads:
-        return _cut_label(", ".join(dict.fromkeys(read.path for read in reading.reads)))
-    return _cut_label(quote.label)
+    touched = reading.writes if quote.kind == "call" else reading.reads
+    return tuple(dict.fromkeys(each.path for each in touched)) if reading.plain else ()
 
 
 def _cut_label(label: str) -> str:

@@ -14,7 +14,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
 from codex_checkpoints.core.digest.outcomes import hunks_of
 from codex_checkpoints.core.rollout import tools
-from codex_checkpoints.core.rollout.fields import content_hash, text_of
+from codex_checkpoints.core.rollout.fields import content_hash
 from codex_checkpoints.core.rollout.items import (
     EDITS,
     Action,
@@ -25,7 +25,7 @@ from codex_checkpoints.core.rollout.items import (
     outcome_of,
     printed_whole,
 )
-from codex_checkpoints.core.rollout.parsing import turn_id_of
+from codex_checkpoints.core.rollout.parsing import turn_named_by
 from codex_checkpoints.core.rollout.reader import Fold, Line
 from codex_checkpoints.values import frozen
 
@@ -81,7 +81,7 @@ class Edits(Fold):
     def _observe(self, observed: Observation, line: Line) -> None:
         item, seen = observed.item, observed.seen()
         of_call = item.turn_id if isinstance(item, ToolCall) else None
-        named = of_call or turn_id_of(line.payload) or text_of(line.payload.get("turn_id"))
+        named = of_call or turn_named_by(line.payload)
         turn = self.replay.state.turns.at(named)
         turn_id = None if turn is None else turn.turn_id
         files = [each for each in seen if each.kind == "file"]

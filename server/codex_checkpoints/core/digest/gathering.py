@@ -7,10 +7,11 @@ The result depends on the lines alone.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Container, Iterator
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -18,7 +19,13 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, State, name_of
 from codex_checkpoints.core.checkpoint.text import redact, secrets
 from codex_checkpoints.core.digest.ignoring import PATCHED
-from codex_checkpoints.core.digest.outcomes import Counts, hunks_of, seconds_of, telling_lines
+from codex_checkpoints.core.digest.outcomes import (
+    Counts,
+    hunks_of,
+    patch_in,
+    seconds_of,
+    telling_lines,
+)
 from codex_checkpoints.core.digest.records import (
     Answer,
     Carried,
@@ -33,6 +40,7 @@ from codex_checkpoints.core.rollout import contextual, shell, tools
 from codex_checkpoints.core.rollout.contextual import without_payloads
 from codex_checkpoints.core.rollout.fields import (
     Json,
+    list_of,
     load,
     object_of,
     renew,
@@ -51,7 +59,7 @@ from codex_checkpoints.core.rollout.items import (
     outcome_of,
 )
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE, is_ours
-from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of
+from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
 from codex_checkpoints.core.rollout.script import BEGIN
 from codex_checkpoints.core.rollout.tools import only_looks, program_of
@@ -88,6 +96,13 @@ _REFUSED: Final = re.compile(
 )
 """How an answer begins that says that a patch was not applied."""
 
+_INTO: Final = re.compile(r"(?<![>&\d])>\|?[ ]?['\"]?([^\s'\";|&<>()]+)")
+"""The file that a redirection writes anew."""
+
+_DIALOG: Final = "request_user_input"
+_OF_CODE: Final = re.compile(r"Script (?:completed|(failed))\n(?:[^\n]*\n){0,2}?Output:\n+")
+"""How the answer to a script of code mode begins."""
+
 _RUNNING: Final = re.compile(r"Process running with session ID (\d{1,10})")
 GAP = " … "
 
@@ -97,6 +112,7 @@ class _Turn:
     """The answers of one turn; `before` is the answer before the last one.
 
     `item` is the last one that an item alone tells, `subagents` has those of subagents by their id.
+    `worked`: the turn went on behind `answer`.
     """
 
     answer: Said | None = None
@@ -104,6 +120,7 @@ class _Turn:
     commentary: Said | None = None
     item: Said | None = None
     reported: Said | None = None
+    worked: bool = False
     subagents: dict[str, Said] = Factory(dict[str, Said])
 
     def said(self, where: Where, text: str) -> Said:
@@ -118,6 +135,18 @@ class _Turn:
         if item is not None and commentary is not None and item.text == commentary.text:
             item = None
         return self.answer or item or commentary or self.reported
+
+
+class _Call(NamedTuple):
+    """A call that waits for its output: what names it, and what it is about.
+
+    `ran` is the same for two calls that do the same, and `seq` that of this one.
+    """
+
+    label: str
+    about: str
+    ran: str
+    seq: int
 
 
 class Gathering(Fold):
@@ -146,8 +175,12 @@ class Gathering(Fold):
         self._carried: tuple[Carried, ...] = ()
         self._quotes: deque[Quote] = deque()
         self._size = 0
-        self._calls: dict[str, tuple[str, str]] = {}
-        self._running: dict[str, tuple[str, str]] = {}
+        self._calls: dict[str, _Call] = {}
+        self._running: dict[str, _Call] = {}
+        self._called_at = -1
+        """The `seq` of the newest call; in code mode nobody tells which one ran a command."""
+        self._newest_runs: dict[str, tuple[int, str | None]] = {}
+        """Of what calls do the newest that printed something: the `seq` of the call, its turn."""
         self._patches: dict[str, tuple[int, tuple[str, ...]]] = {}
         """By call the line of a patch without an outcome yet, and the files that it names."""
         self._refused: dict[str, str] = {}
@@ -224,7 +257,10 @@ class Gathering(Fold):
                 told = evolve(said, where=placed(said.where))
                 answers.append(Answer(told, ends[turn.turn_id], asks=False, by_subagent=True))
             if found.last is not None:
-                answers.append(_answer(found.last, ends[turn.turn_id], placed))
+                ended = ends[turn.turn_id]
+                # Without task events a turn that went on behind its last words was cut off.
+                cut_off = ended == "answered" and turn.ended is None and found.worked
+                answers.append(_answer(found.last, "open" if cut_off else ended, placed))
         summaries = (each for each in self._summaries if each.where.turn_id not in gone)
         summary = next(summaries, None)
         plans = [number for number, turn in enumerate(counted, 1) if turn.planned is not None]
@@ -257,11 +293,16 @@ class Gathering(Fold):
             tuple(
                 evolve(each, where=placed(each.where))
                 for each in self._quotes
-                if each.where.turn_id not in gone
+                if each.where.turn_id not in gone and not self._ran_again(each, gone)
             ),
             self._replaced_below,
             self._carried,
         )
+
+    def _ran_again(self, quote: Quote, gone: Container[str | None]) -> bool:
+        """Return whether a quote is of an output, and the same call printed another one since."""
+        seq, turn_id = self._newest_runs.get(quote.ran, (-1, None))
+        return quote.kind == "output" and quote.where.seq < seq and turn_id not in gone
 
     # --- what lines tell ---------------------------------------------------------------------
 
@@ -294,7 +335,7 @@ class Gathering(Fold):
         if payload.get("phase") == "commentary":
             turn.commentary = said
         else:
-            turn.before, turn.answer = turn.answer, said
+            turn.before, turn.answer, turn.worked = turn.answer, said, False
             self._newest = turn
         self._quote(Quote(where, "answer", "", said.text if said.text == text else text))
 
@@ -356,61 +397,87 @@ class Gathering(Fold):
         text = text_of(payload.get("arguments")) or text_of(payload.get("input")) or ""
         if action:
             text = " ".join(words_of(action.get("command")) or ()) or text
-        script = script_of(item_of(line.kind, payload, bare=line.bare))
+        item = item_of(line.kind, payload, bare=line.bare)
+        where = self._where(line, turn_id_of(payload))
+        self._of(where).worked = True
+        parts, script = [text], script_of(item)
+        if isinstance(item, ToolCall) and tools.is_script(item):
+            parts = _calls_in(item) or parts
+            script = "; ".join(part for part in parts if part != text and BEGIN not in part)
         label, about = label_of(script or name), ends_of(script or text)
+        is_patch = BEGIN in text
+        given = item.arguments if isinstance(item, ToolCall) else None
+        folder = text_of(object_of(given).get("workdir")) or self._state.turn_folder or ""
+        ran = "\0".join((name, folder, script if script and parts == [text] else text))
+        call = _Call("" if is_patch else label, about, _hash_of(ran), line.seq)
         if name == "write_stdin":
             session = str(object_of(load(text.encode(errors="replace"))).get("session_id"))
-            label, about = self._running.get(session, (name, about))
+            call = self._running.get(session, call)
         if name in _ASK_SUBAGENTS and (agent_id := text_of(_json(text).get("id"))):
-            renew(self._callers, agent_id, self._where(line, turn_id_of(payload)).turn_id, MOST)
-        is_patch = BEGIN in text
-        self._calls[call_id] = ("" if is_patch else label, about)
+            renew(self._callers, agent_id, where.turn_id, MOST)
+        self._calls[call_id], self._called_at = call, line.seq
         _keep_newest(self._calls)
         if not text or name in _SILENT:
             return
-        where = self._where(line, turn_id_of(payload))
-        kind = "patch" if is_patch else "call"
-        self._quote(Quote(where, kind, label, _without_wrapping(text), about))
+        about = about if parts == [text] else ends_of(text)
+        for part in parts:
+            said = _without_wrapping(part)
+            if BEGIN in part:
+                files = (self._relative(each) for each in _patched_in(part))
+                self._quote(Quote(where, "patch", ", ".join(files), said, about))
+            else:
+                self._quote(Quote(where, "call", label, said, about))
         if is_patch:
-            named = dict.fromkeys(old or new for old, new in PATCHED.findall(text))
-            self._patches[call_id] = (line.seq, tuple(name.strip() for name in named))
+            self._patches[call_id] = (line.seq, _patched_in(text))
             _keep_newest(self._patches)
+
+    def _relative(self, path: str) -> str:
+        return path.removeprefix(f"{self._state.base}/")
 
     def _output(self, payload: Json, line: Line) -> None:
         call_id, output = text_of(payload.get("call_id")) or "", output_of(payload)
-        label, about = self._calls.get(call_id, ("tool", ""))
+        call = self._calls.get(call_id, _Call("tool", "", "", line.seq))
+        where = self._where(line, turn_id_of(payload))
+        self._of(where).worked = True
         found = _RUNNING.search(output, 0, 1024)
         if found is not None:
-            self._running[found[1]] = (label, about)
+            self._running[found[1]] = call
             _keep_newest(self._running)
-        if label in _OF_SUBAGENTS:
-            told, agent_id = _json(output), text_of(_json(about).get("id"))
+        if call.label in _OF_SUBAGENTS:
+            told, agent_id = _json(output), text_of(_json(call.about).get("id"))
             if spawned := text_of(told.get("agent_id")):
-                renew(self._callers, spawned, self._where(line, turn_id_of(payload)).turn_id, MOST)
+                renew(self._callers, spawned, where.turn_id, MOST)
             self._subagents(told, agent_id, line)
             return
+        if call.label == _DIALOG:
+            if chosen := _chosen(_json(call.about), _json(output)):
+                self._requests.append((Said(where, ends_of(chosen), chosen=True), False))
+            return
         outcome = outcome_in((output,))
+        if of_code := _OF_CODE.match(output):
+            outcome = Outcome(bool(of_code[1]) or None, None, output[of_code.end() :])
         text = outcome.printed
         if call_id in self._patches:
-            self._patched(
-                *self._patches.pop(call_id), outcome, self._where(line, turn_id_of(payload))
-            )
-        if text and text.strip() and label and label not in _SILENT:
-            where = self._where(line, turn_id_of(payload))
-            self._quote(Quote(where, "output", label, text, about))
+            self._patched(*self._patches.pop(call_id), outcome, where)
+        if text and text.strip() and call.label and call.label not in _SILENT:
+            self._quote(Quote(where, "output", call.label, text, call.about, call.ran))
+            if call.ran:
+                renew(self._newest_runs, call.ran, (call.seq, where.turn_id), MOST)
 
     def _patched(self, seq: int, files: tuple[str, ...], outcome: Outcome, where: Where) -> None:
         """Take the quote of a patch back that was refused: no file holds its lines."""
         text = outcome.printed or ""
         if "Success." in text or not (outcome.failed or _REFUSED.match(text)):
             return
-        at = next(
-            (at for at in reversed(range(len(self._quotes))) if self._quotes[at].where.seq <= seq),
-            -1,
-        )
-        if at >= 0 and (self._quotes[at].where.seq, self._quotes[at].kind) == (seq, "patch"):
-            self._size -= len(self._quotes[at].text)
-            del self._quotes[at]
+        trails = [self._changes.get(self._relative(each)) for each in files]
+        if trails and all(trail and trail.where.seq > seq for trail in trails):
+            return  # the files did change: what failed is another part of the script
+        at = len(self._quotes) - 1
+        while at >= 0 and self._quotes[at].where.seq >= seq:
+            if (self._quotes[at].where.seq, self._quotes[at].kind) == (seq, "patch"):
+                self._size -= len(self._quotes[at].text)
+                del self._quotes[at]
+            at -= 1
         refused = evolve(outcome, failed=True)
         self._check(
             Check(where, f"apply_patch {', '.join(files)}", _PATCHES, refused, self._edits, None)
@@ -427,7 +494,9 @@ class Gathering(Fold):
     def _observe(self, observed: Observation, line: Line) -> None:
         """Take the outcome of a call: the files that it changed, and how the command ended."""
         item = observed.item
-        where = self._where(line, item.turn_id if isinstance(item, ToolCall) else None)
+        of_call = item.turn_id if isinstance(item, ToolCall) else None
+        named = of_call or turn_named_by(line.payload)
+        where = self._where(line, named)
         seen = observed.seen()
         seconds, outcome = None, None
         script = next((each.name for each in seen if each.is_command), None)
@@ -440,9 +509,13 @@ class Gathering(Fold):
                 seconds = seconds_of({}, observed.texts)
             else:  # its time is that of the last look alone
                 session = object_of(item.arguments).get("session_id")
-                script = self._running.get(str(session), (None, ""))[0]
+                running = self._running.get(str(session))
+                script = None if running is None else running.label
         changed = [each for each in seen if each.kind == "file" and each.action in EDITS]
         hunks = hunks_of(item, line) if changed else {}
+        whole: list[str] = _INTO.findall(_script_run(item) or "") if changed else []
+        call = self._calls.get(item.call_id)
+        began = self._called_at if call is None else call.seq
         moved: str | None = None
         for each in changed:
             uri = name_of(each, observed.place)[0]
@@ -459,6 +532,8 @@ class Gathering(Fold):
                 trail.onto = None
             rows = hunks.get(each.name)
             trail.take(where, each.action, None if rows is None else Counts.of(rows))
+            if each.action in {"add", "delete"} or each.name in whole:
+                trail.whole = began
             if each.action == "move":
                 # The two ends of a move stand one behind the other.
                 trail.moved_from, moved = moved, None if moved else uri
@@ -491,19 +566,64 @@ def _answer(said: Said, ended: Ended, placed: Callable[[Where], Where]) -> Answe
     return Answer(evolve(said, where=placed(said.where)), ended, asks(said.text))
 
 
+def _script_run(item: Item) -> str | None:
+    return shell.script_of(item.argv) if isinstance(item, CommandRun) else script_of(item)
+
+
+def _patched_in(text: str) -> tuple[str, ...]:
+    """Return the files that a patch names."""
+    return tuple(dict.fromkeys((old or new).strip() for old, new in PATCHED.findall(text)))
+
+
+def _calls_in(call: ToolCall) -> list[str]:
+    """Return the commands and patches of a code-mode script, none where one is not literal.
+
+    Of other calls the arguments stand: they may name a file that is never quoted.
+    """
+    # The module takes time to load, and many sessions have no such script.
+    from codex_checkpoints.core.rollout import javascript  # noqa: PLC0415
+
+    calls, unread = javascript.literal_calls(str(call.arguments))
+    inner = (evolve(call, name=each.name, arguments=each.argument) for each in calls)
+    found = [
+        patch_in(each.arguments) or script_of(each) or _written(each.arguments)
+        for each in inner
+        if each.arguments and each.name not in _SILENT
+    ]
+    return [] if unread else found
+
+
+def _chosen(asked: Json, told: Json) -> str:
+    """Return what the user chose in a dialog, a line a question; nothing of secret ones."""
+    answers, lines = object_of(told.get("answers")), list[str]()
+    for question in map(object_of, list_of(asked.get("questions"))):
+        chosen = words_of(object_of(answers.get(text_of(question.get("id")) or "")).get("answers"))
+        if chosen and not question.get("isSecret"):
+            # In one line, and first what is the user's: the question could hold such a line, too.
+            line = (
+                f"chosen: {', '.join(chosen)} (asked: {text_of(question.get('question')) or '?'})"
+            )
+            lines.append(" ".join(line.split()))
+    return "\n".join(lines)
+
+
 def _without_wrapping(arguments: str) -> str:
     """Return the lines of the command in the arguments of a call, and then the other arguments.
 
     They are as JSON writes them: so the next call is written as well.
     """
     given = _json(arguments)
-    command = given.get("command", given.get("cmd"))
-    words = words_of(command)
-    script = words[-1] if words else text_of(command)
+    key = next((key for key in ("command", "cmd", "input", "patch") if key in given), "")
+    words = words_of(given.get(key))
+    script = words[-1] if words else text_of(given.get(key))
     if script is None:
         return arguments
-    others = (f"{key}={_written(given[key])}" for key in given if key not in {"command", "cmd"})
+    others = (f"{other}={_written(given[other])}" for other in given if other != key)
     return "\n".join([*map(_written, script.split("\n")), " ".join(others)])
+
+
+def _hash_of(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
 def _written(value: object) -> str:

@@ -63,7 +63,7 @@ ERRORS: Final = re.compile(
     | npm[ ](?:ERR!|error)[ ](?![ ]|A[ ]complete[ ]log|To[ ]see).* | ERR!.*
     | (?:g?make)(?:\[\d+\])?:[ ]\*\*\*.*                       # make
     | >[ ]Task[ ].*FAILED | e:[ ].* | \*[ ]What[ ]went[ ]wrong:.*   # gradle
-    | (?:fatal|Error|ERROR)\b:?[ ].*
+    | (?:fatal|Error|ERROR)\b:?[ ].* | \[vite\](?::|[ ].*[Ee]rror:)[ ].*
     | .*(?:command[ ]not[ ]found|No[ ]such[ ]file[ ]or[ ]directory|Permission[ ]denied).*
     | \s*(?:Assertion|Type|Reference|Syntax|Range)Error\b.*
     """,
@@ -73,6 +73,9 @@ ERRORS: Final = re.compile(
 
 FRAME: Final = re.compile(r'\s*File "[^"]+", line \d+.*')
 """A frame of a Python traceback; the last one, a few lines above the error, says where it arose."""
+
+_CALLED_AT: Final = re.compile(r"\s+at .*:\d+:\d+\)?$")
+"""A frame as Node prints it."""
 
 SUMMARIES: Final = re.compile(
     r"""
@@ -138,7 +141,8 @@ def telling_lines(output: str, *, failed: bool) -> tuple[str, ...]:
             if frame is not None:
                 found.setdefault(lines[frame].strip(), frame)
     if not found:
-        return tuple(line.strip() for line in lines[-_LAST_LINES:])
+        told = [line.strip() for line in lines if not _CALLED_AT.match(line)] or lines
+        return tuple(told[-_LAST_LINES:])
     return tuple(sorted(found, key=found.__getitem__))
 
 
@@ -158,6 +162,10 @@ _DEFINITION = re.compile(
     r"|abstract )*"
     r"(?:def|class|func|fn|function|struct|enum|trait|interface|type|impl|module)"
     r"\s+([A-Za-z_$][\w$]*(?:(?:::|\.)[\w$]+)*)"
+    # A function that JavaScript binds to a name, or a method with a word in front.
+    r"|\s*(?:export )?(?:const|let) ([A-Za-z_$][\w$]*) = "
+    r"(?:async )?(?:function\b|\w+ =>|\(.*=>|\([{[]?$)"
+    r"|\s*(?:(?:public|private|protected|static|async|override) )+([A-Za-z_$][\w$]*)\("
 )
 
 
@@ -187,7 +195,7 @@ class Counts:
         self.added += line.startswith("+")
         self.removed += line.startswith("-")
         if line[:1] != "-" and len(self.names) < _NAMES and (found := _DEFINITION.match(line[1:])):
-            self.names[found[1][:_NAME]] = None
+            self.names[found[found.lastindex or 0][:_NAME]] = None
 
 
 def hunks_of(item: object, line: Line) -> dict[str, list[str]]:

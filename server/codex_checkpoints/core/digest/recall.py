@@ -35,7 +35,7 @@ from codex_checkpoints.core.rollout.items import (
     outcome_in,
 )
 from codex_checkpoints.core.rollout.ours import is_ours
-from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of
+from codex_checkpoints.core.rollout.parsing import item_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line
 from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.values import evolve, frozen
@@ -146,9 +146,7 @@ class Recall(Fold):
             deque(read, 0)  # what it says of a call counts for other lines
             return
         for kind, text, ids, repeats in read:
-            turn = self._state.turns.at(
-                turn_id_of(line.payload) or text_of(line.payload.get("turn_id"))
-            )
+            turn = self._state.turns.at(turn_named_by(line.payload))
             if text.strip():
                 entry = Entry(
                     line.seq,

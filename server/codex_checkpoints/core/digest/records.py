@@ -37,17 +37,23 @@ class Where:
 
 @frozen
 class Said:
-    """A text of the user, an answer of the agent, or the summary of a compaction."""
+    """A text of the user, an answer of the agent, or the summary of a compaction.
+
+    `chosen`: questions of the agent in a dialog of Codex, each with what the user chose.
+    """
 
     where: Where
     text: str
+    chosen: bool = False
 
 
 @frozen
 class Quote:
     """A text that may be quoted line by line, and the file or call it stands in.
 
-    `about` is the script or the arguments of the call: they tell whose content a text is.
+    `label` is the script or the tool of a call, or the files of a patch.  `about` is the script or
+    the arguments of the call: they tell whose content a text is.  `ran` is the same for the outputs
+    of all calls that do the same.
     """
 
     where: Where
@@ -55,6 +61,7 @@ class Quote:
     label: str
     text: str
     about: str = ""
+    ran: str = ""
 
 
 @define
@@ -62,7 +69,8 @@ class Trail:
     """What a session did to one file: counts of lines, and the names that hunks give.
 
     `onto` is the uri of the target where the file was only copied or moved: it is no file of that
-    name where the target is a folder.
+    name where the target is a folder.  `whole` is the `seq` of the newest call that wrote all of it
+    or deleted it, -1 without one.
     """
 
     where: Where
@@ -75,6 +83,7 @@ class Trail:
     deleted: bool = False
     moved_from: str | None = None
     onto: str | None = None
+    whole: int = -1
 
     def take(self, where: Where, action: str, counts: Counts | None) -> None:
         """Add one change."""
@@ -230,6 +239,7 @@ def _continued(before: Mapping[str, Trail], now: Mapping[str, Trail]) -> dict[st
             names=old.names | trail.names,
             created=trail.created or (old.created and not trail.deleted),
             moved_from=trail.moved_from or old.moved_from,
+            whole=max(old.whole, trail.whole),
         )
         for uri, trail in now.items()
     }

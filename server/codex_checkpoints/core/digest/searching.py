@@ -16,8 +16,7 @@ from codex_checkpoints.core.checkpoint.state import Observation, name_of
 from codex_checkpoints.core.digest.gathering import CALLS
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.recall import MOST_HITS, Entry, Kind, shown
-from codex_checkpoints.core.rollout.fields import text_of
-from codex_checkpoints.core.rollout.parsing import turn_id_of
+from codex_checkpoints.core.rollout.parsing import turn_named_by
 from codex_checkpoints.core.rollout.reader import Fold, Line
 from codex_checkpoints.values import evolve, frozen
 
@@ -93,9 +92,7 @@ class FileUses(Fold):
         self._observed.clear()
         if not self._wanted(line):
             return
-        turn = self._state.turns.at(
-            turn_id_of(line.payload) or text_of(line.payload.get("turn_id"))
-        )
+        turn = self._state.turns.at(turn_named_by(line.payload))
         turn_id = None if turn is None else turn.turn_id
         for one in observed:
             for each in one.seen():

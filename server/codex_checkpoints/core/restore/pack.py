@@ -166,7 +166,8 @@ def window_of(gathered: Gathered, count: int) -> tuple[Message, ...]:
 
     They are those of the session up to the turn and of those that it goes on from.
     """
-    last = gathered.requests[len(gathered.requests) - min(count, len(gathered.requests)) :]
+    typed = [each for each in gathered.requests if not each.chosen]
+    last = typed[-count:] if count else []
     return tuple(Message(f"#{said.where.seq}", said.text) for said in last)
 
 
@@ -447,9 +448,9 @@ def _commands(contents: PackContents) -> list[Check]:
 def _command(check: Check, gathered: Gathered) -> tuple[str, str]:
     code = check.outcome.exit_code
     ended = "failed" if code is None else f"exit {code}"
-    # A failure from before an edit may be mended.
-    stale = " before later edits" if check.outcome.failed and check.changes < gathered.edits else ""
-    return command_id(check), f"{ended}{stale}: {value(check.command, MAX_VALUE_CHARS)}"
+    # What failed before an edit may be mended since, and what passed may be broken.
+    late = " before later edits" if check.changes < gathered.edits else ""
+    return command_id(check), f"{ended}{late}: {value(check.command, MAX_VALUE_CHARS)}"
 
 
 def command_id(check: Check) -> str:

@@ -60,6 +60,11 @@ def turn_id_of(payload: Json) -> str | None:
     return text_of(passed.get("turn_id"))
 
 
+def turn_named_by(payload: Json) -> str | None:
+    """Return the turn that a response item or an event names, or None."""
+    return turn_id_of(payload) or text_of(payload.get("turn_id"))
+
+
 def _function_call(payload: Json) -> items.Item:
     arguments = text_of(payload.get("arguments"))
     value = load(arguments.encode(errors="replace")) if arguments is not None else None
