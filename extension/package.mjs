@@ -2,8 +2,16 @@
 // a look at what would be packed, then the package. `--no-bundle` keeps `bundled/` as it is.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
 
 const { name, version } = JSON.parse(readFileSync("package.json", "utf8"));
 const vsix = `dist/${name}-${version}.vsix`;
@@ -25,7 +33,7 @@ const EXPECTED = [
 /** @param {string} program @param {string[]} args */
 const run = (program, ...args) => execFileSync(program, args, { stdio: "inherit" });
 
-const VSCE = "node_modules/@vscode/vsce/vsce";
+const VSCE = resolve("node_modules/@vscode/vsce/vsce");
 
 if (!process.argv.includes("--no-bundle")) {
   const beside = [".venv/bin/python", ".venv/Scripts/python.exe"].find((path) => existsSync(path));
@@ -47,8 +55,19 @@ const page = readFileSync("README.md", "utf8").replaceAll(
 mkdirSync("dist", { recursive: true });
 writeFileSync("dist/README.md", page);
 
+// vsce looks at every file below its folder, and here that would be all of node_modules, twice.
+const staged = "dist/package";
+rmSync(staged, { recursive: true, force: true });
+for (const part of [
+  ...["package.json", "LICENSE", ".vscodeignore", "dist/README.md", "dist/extension.js"],
+  ...["dist/webview", "extension/media", "bundled"],
+]) {
+  cpSync(part, join(staged, part), { recursive: true, preserveTimestamps: true });
+}
+
 const readme = ["--readme-path", "dist/README.md"];
 const listed = execFileSync(process.execPath, [VSCE, "ls", "--no-dependencies", ...readme], {
+  cwd: staged,
   encoding: "utf8",
 });
 const packed = listed.trim().split("\n");
@@ -60,8 +79,10 @@ if (strange.length > 0 || missing.length > 0) {
 }
 const options = ["--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links"];
 // The time inside the archive is one for all files, so that two builds give the same bytes.
-execFileSync(process.execPath, [VSCE, "package", ...options, ...readme, "--out", vsix], {
+execFileSync(process.execPath, [VSCE, "package", ...options, ...readme, "--out", resolve(vsix)], {
+  cwd: staged,
   env: { ...process.env, SOURCE_DATE_EPOCH: "315619200" },
   stdio: ["ignore", "ignore", "inherit"],
 });
+rmSync(staged, { recursive: true });
 console.log(`${vsix} (${packed.length} files)`);

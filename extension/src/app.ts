@@ -1,10 +1,10 @@
 /** What the commands share, and how a command finds its session. */
 
-import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import type { Documents } from "./documents.ts";
 import type { ChangeFeed, Following } from "./following.ts";
-import { type Marker, SessionRequest, type SessionSummary } from "./protocol.ts";
+import { inform } from "./messages.ts";
+import type { Marker, SessionSummary } from "./protocol.ts";
 import { attempt } from "./requests.ts";
 import type { SessionNode, SessionTree } from "./sessionTree.ts";
 
@@ -43,12 +43,12 @@ export function inView(app: App, act: (session: SessionSummary) => Promise<void>
 }
 
 export async function askToChoose(): Promise<void> {
-  await vscode.window.showInformationMessage("Choose a session in the Sessions view first.");
+  await inform("Choose a session in the Sessions view first.");
 }
 
 /** Bring a session that was just made into view, and select its row. */
 export async function showNew({ server, following, tree }: App, sessionId: string): Promise<void> {
-  following.choose((await server.request(SessionRequest, { sessionId })).summary);
+  following.choose((await server.request("session", { sessionId })).summary);
   await tree.reveal(sessionId, false);
 }
 
@@ -56,5 +56,5 @@ async function sessionOf(app: App, target?: Target): Promise<SessionSummary | nu
   if (target === undefined || target.kind !== undefined) {
     return target !== undefined && "session" in target ? target.session : app.following.current;
   }
-  return (await app.server.request(SessionRequest, { sessionId: target.sessionId })).summary;
+  return (await app.server.request("session", { sessionId: target.sessionId })).summary;
 }

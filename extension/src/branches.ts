@@ -2,18 +2,13 @@
 
 import * as vscode from "vscode";
 import { type App, type Commands, onSession, type Target } from "./app.ts";
+import { confirmLoss, inform, showDone } from "./messages.ts";
 import { type End, lineageChoices, lineageText } from "./model/branches.ts";
 import { placeNow } from "./model/markers.ts";
 import { subject } from "./model/text.ts";
 import { askBranch, titleFor } from "./picking.ts";
-import {
-  BranchesRequest,
-  DeleteRequest,
-  LineageRequest,
-  SessionRequest,
-  type SessionSummary,
-} from "./protocol.ts";
-import { attempt, codeOf, confirmLoss, showDone } from "./requests.ts";
+import type { SessionSummary } from "./protocol.ts";
+import { attempt, codeOf } from "./requests.ts";
 
 export function branchCommands(app: App): Commands {
   return {
@@ -30,15 +25,11 @@ export function branchCommands(app: App): Commands {
   };
 }
 
-async function inform(sentence: string): Promise<void> {
-  await vscode.window.showInformationMessage(sentence);
-}
-
 /** Show a session in the Checkpoint view, and select its row if the list has one. */
 async function goTo({ server, following, tree }: App, sessionId: string): Promise<void> {
   let session: SessionSummary;
   try {
-    session = (await server.request(SessionRequest, { sessionId })).summary;
+    session = (await server.request("session", { sessionId })).summary;
   } catch (error) {
     if (codeOf(error) !== "unknown_session") {
       throw error;
@@ -59,7 +50,7 @@ async function goTo({ server, following, tree }: App, sessionId: string): Promis
 /** Go to the source or to a branch; ask which branch if there are several. */
 async function go(app: App, session: SessionSummary, end: End): Promise<void> {
   const { sessionId } = session;
-  const { source, items } = await app.server.request(BranchesRequest, { sessionId });
+  const { source, items } = await app.server.request("branches", { sessionId });
   const other = end === "source" ? source : await askBranch(session, items);
   if (other) {
     await goTo(app, other.sessionId);
@@ -72,7 +63,7 @@ async function go(app: App, session: SessionSummary, end: End): Promise<void> {
 
 async function compareWithSource(app: App, session: SessionSummary): Promise<void> {
   const { sessionId } = session;
-  const { source } = await app.server.request(BranchesRequest, { sessionId });
+  const { source } = await app.server.request("branches", { sessionId });
   if (source === null) {
     await inform("This session was not made from another one.");
   } else if (!source.available) {
@@ -87,7 +78,7 @@ async function compareWithSource(app: App, session: SessionSummary): Promise<voi
 async function showLineage(app: App, session: SessionSummary): Promise<void> {
   const location = { viewId: "codexCheckpoints.sessions" };
   const lineage = await vscode.window.withProgress({ location }, () =>
-    app.server.request(LineageRequest, { sessionId: session.sessionId }),
+    app.server.request("lineage", { sessionId: session.sessionId }),
   );
   const choices = lineageChoices(lineage);
   const asText = {
@@ -116,7 +107,7 @@ async function remove({ server }: App, session: SessionSummary): Promise<void> {
   }
   const { sessionId } = session;
   try {
-    await server.request(DeleteRequest, { sessionId, force: false });
+    await server.request("delete", { sessionId, force: false });
   } catch (error) {
     if (codeOf(error) !== "has_own_turns") {
       throw error;
@@ -125,7 +116,7 @@ async function remove({ server }: App, session: SessionSummary): Promise<void> {
     if (!(await confirmLoss("Delete your own turns too?", own, "Delete All"))) {
       return;
     }
-    await server.request(DeleteRequest, { sessionId, force: true });
+    await server.request("delete", { sessionId, force: true });
   }
   showDone("Session deleted");
 }

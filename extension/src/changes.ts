@@ -2,10 +2,10 @@
 
 import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
-import { artifactAt } from "./files.ts";
+import { artifactAt, changesOf, earlierState, type Then } from "./files.ts";
+import { inform } from "./messages.ts";
 import { excerpts } from "./model/changes.ts";
 import { fileName, plain, subject } from "./model/text.ts";
-import { changesOf, earlierState, type Then } from "./pastTexts.ts";
 import type { SessionSummary } from "./protocol.ts";
 
 /**
@@ -55,7 +55,7 @@ export async function showChanges(
   const files = await changesOf(server, session, asked);
   if (files.length === 0) {
     const what = turn === null ? "The session" : `In ${turn.words} the session`;
-    await vscode.window.showInformationMessage(`${what} changed no file.`);
+    await inform(`${what} changed no file.`);
     return;
   }
   const place = turn === null ? "" : ` in ${turn.words}`;

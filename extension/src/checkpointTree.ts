@@ -15,7 +15,6 @@ import {
   receivedNode,
 } from "./model/checkpoint.ts";
 import { cut, dotted, meter, subject } from "./model/text.ts";
-import { NotesRequest, PinsRequest, SessionRequest, ShowRequest } from "./protocol.ts";
 import { attempt } from "./requests.ts";
 import { Tree, treeItem } from "./rows.ts";
 
@@ -23,7 +22,6 @@ const CHECKPOINT_VIEW = "codexCheckpoints.checkpoint";
 
 export class CheckpointTree extends Tree<CheckpointNode> {
   readonly #following: Following;
-  #isStale = false;
   #roots: readonly CheckpointNode[] = [];
   /** The row to show as soon as it is there. */
   #wanted: string | null = null;
@@ -31,14 +29,7 @@ export class CheckpointTree extends Tree<CheckpointNode> {
   constructor(server: Server, following: Following) {
     super(CHECKPOINT_VIEW, server);
     this.#following = following;
-    this.subscriptions.push(
-      following.onDidChange((followed) => this.#update(followed)),
-      this.view.onDidChangeVisibility(({ visible }) => {
-        if (visible && this.#isStale) {
-          void this.redraw();
-        }
-      }),
-    );
+    this.subscriptions.push(following.onDidChange((followed) => this.#update(followed)));
   }
 
   getTreeItem(node: CheckpointNode): vscode.TreeItem {
@@ -72,13 +63,12 @@ export class CheckpointTree extends Tree<CheckpointNode> {
       this.view.message = "";
       return [];
     }
-    this.#isStale = false;
     const { sessionId } = session;
     const [{ text, ...standing }, { items }, { received }, { items: pins }] = await Promise.all([
-      this.server.request(ShowRequest, { sessionId, turnId: null }),
-      this.server.request(NotesRequest, { sessionId }),
-      this.server.request(SessionRequest, { sessionId }),
-      this.server.request(PinsRequest, { sessionId }),
+      this.server.request("show", { sessionId, turnId: null }),
+      this.server.request("notes", { sessionId }),
+      this.server.request("session", { sessionId }),
+      this.server.request("pins", { sessionId }),
     ]);
     const checkpoint: Checkpoint = JSON.parse(text);
     const nodes = checkpointNodes(checkpoint, items, session, Date.now(), pins, standing);
@@ -111,11 +101,7 @@ export class CheckpointTree extends Tree<CheckpointNode> {
         ? lost
         : dotted(session.live ? "running" : "", meter(session), cut(subject(session), 60));
     if (session === null || changes === null || changes.has(session.sessionId)) {
-      if (this.view.visible) {
-        void this.redraw();
-      } else {
-        this.#isStale = true;
-      }
+      this.refresh();
     }
   }
 }

@@ -2,7 +2,6 @@
 
 import type { ChildProcess } from "node:child_process";
 import * as vscode from "vscode";
-import type { RequestType } from "vscode-jsonrpc";
 import {
   CloseAction,
   ErrorAction,
@@ -16,6 +15,7 @@ import { type ServerState, whyDown } from "./model/status.ts";
 import {
   type Changed,
   ChangedNotification,
+  type Methods,
   type Strayed,
   StrayedNotification,
 } from "./protocol.ts";
@@ -67,6 +67,13 @@ export function answering(server: Server): Promise<void> {
 export function awake(server: Server): Promise<void> {
   return whyDown(server.state) === null ? answering(server) : server.restart();
 }
+
+/** The methods of the server, without their prefix. */
+export type Method = Unprefixed<keyof Methods>;
+type Unprefixed<M> = M extends `checkpoints/${infer Name}` ? Name : never;
+
+export type Asked<M extends Method> = Methods[`checkpoints/${M}`][0];
+export type Answer<M extends Method> = Methods[`checkpoints/${M}`][1];
 
 export class Server {
   readonly #stateChanged = new vscode.EventEmitter<ServerState>();
@@ -131,11 +138,11 @@ export class Server {
   }
 
   /** Send a request, if need be after the start; rejects with `Unanswered` if the server ends. */
-  async request<P, R, E>(
-    type: RequestType<P, R, E>,
-    params: P,
+  async request<M extends Method>(
+    method: M,
+    params: Asked<M>,
     token?: vscode.CancellationToken,
-  ): Promise<R> {
+  ): Promise<Answer<M>> {
     await answering(this);
     const client = this.client;
     if (client === null) {
@@ -151,7 +158,7 @@ export class Server {
     try {
       // An `undefined` token would be sent as a second parameter.
       const rest = token === undefined ? [] : [token];
-      const asked: Promise<R> = client.sendRequest(type.method, params, ...rest);
+      const asked = client.sendRequest<Answer<M>>(`checkpoints/${method}`, params, ...rest);
       const answer = await Promise.race([asked, left]);
       outcome = "answered";
       return answer;
@@ -160,7 +167,7 @@ export class Server {
       throw isCutOff ? new Unanswered() : error;
     } finally {
       leaves?.dispose();
-      const line = `${type.method} ${outcome} after ${Math.round(performance.now() - began)} ms`;
+      const line = `checkpoints/${method} ${outcome} after ${Math.round(performance.now() - began)} ms`;
       settings.isTracing() ? this.log.info(line) : this.log.debug(line);
     }
   }

@@ -1,21 +1,13 @@
 /** Compacts a session, and resumes sessions in a terminal. */
 
 import * as vscode from "vscode";
-import { type App, type Commands, onSession, showNew } from "./app.ts";
+import { type App, type Commands, onSession, showNew, type Target } from "./app.ts";
+import { type Action, askToDo, confirm, inform, runCommand } from "./messages.ts";
 import { figures, fullWords, Hints, notice, reportText } from "./model/compaction.ts";
 import { refusalText } from "./model/refusals.ts";
 import { cut, subject } from "./model/text.ts";
-import {
-  type Compacted,
-  CompactRequest,
-  type Resumed,
-  ResumeRequest,
-  type SessionSummary,
-  UncompactRequest,
-  WindowsRequest,
-} from "./protocol.ts";
-import { attempt, confirm, longRequest } from "./requests.ts";
-import type { SessionNode } from "./sessionTree.ts";
+import type { Compacted, Resumed, SessionSummary } from "./protocol.ts";
+import { attempt, longRequest } from "./requests.ts";
 import { setForAll } from "./settings.ts";
 import { openCodex } from "./terminal.ts";
 
@@ -25,10 +17,10 @@ export function compactionCommands(
 ): Commands {
   return {
     compactSession: onSession(app, preview),
-    undoCompaction: (node?: SessionNode) =>
-      node?.kind === "window" && node.window.compactionId !== null
-        ? undo(app, node.window.compactionId)
-        : onSession(app, (session) => undoNewest(app, session))(),
+    undoCompaction: (target?: Target) =>
+      target?.kind === "window" && target.window.compactionId !== null
+        ? undo(app, target.window.compactionId)
+        : onSession(app, (session) => undoNewest(app, session))(target),
     resumeSession: onSession(app, (session) => resume(app, session)),
     showLosses: onSession(app, (session) => app.documents.open("losses", session)),
   };
@@ -36,7 +28,7 @@ export function compactionCommands(
 
 /** Open the preview of a compaction. */
 async function openPreview({ sessionId }: SessionSummary): Promise<void> {
-  await vscode.commands.executeCommand("codexCheckpoints.compactSession", { sessionId });
+  await runCommand("compactSession", { sessionId });
 }
 
 /** Ask where the work goes on, and compact; false if the user does not want to. */
@@ -62,7 +54,7 @@ export async function compact(
   const title = strategy === "codex" ? `Codex summarises ${name}` : `Compacting ${name}`;
   const how = { placement: "manual", force, digestTokens };
   const asked = { sessionId: session.sessionId, into, strategy, ...how };
-  const done = await longRequest(app.server, title, CompactRequest, asked);
+  const done = await longRequest(app.server, title, "compact", asked);
   if (done === undefined) {
     return false;
   }
@@ -74,20 +66,17 @@ async function showDone(app: App, session: SessionSummary, done: Compacted): Pro
   if (done.into === "new" && done.sessionId !== null) {
     void attempt(() => showNew(app, done.sessionId ?? ""));
   }
-  const [go, report, back] = ["Resume in Terminal", "Open Report", "Undo"];
-  const chosen = await vscode.window.showInformationMessage(notice(done), go, report, back);
-  if (chosen === go && done.sessionId !== null) {
-    await openCodex(done.sessionId, session.cwd);
-  } else if (chosen === report) {
-    await app.documents.openText("Compaction report", reportText(done));
-  } else if (chosen === back && done.compactionId !== null) {
-    await undo(app, done.compactionId);
-  }
+  const { sessionId, compactionId } = done;
+  await inform(notice(done), {
+    "Resume in Terminal": () => sessionId && openCodex(sessionId, session.cwd),
+    "Open Report": () => app.documents.openText("Compaction report", reportText(done)),
+    Undo: () => compactionId && undo(app, compactionId),
+  });
 }
 
 function undo({ server }: App, compactionId: string): Promise<void> {
   return attempt(async () => {
-    const { into } = await server.request(UncompactRequest, { compactionId });
+    const { into } = await server.request("uncompact", { compactionId });
     const sentence =
       into === "new"
         ? "Compaction undone. Go on in the original session."
@@ -97,12 +86,12 @@ function undo({ server }: App, compactionId: string): Promise<void> {
 }
 
 async function undoNewest(app: App, { sessionId }: SessionSummary): Promise<void> {
-  const { items } = await app.server.request(WindowsRequest, { sessionId });
-  const newest = items.findLast(({ compactionId }) => compactionId !== null);
+  const { items } = await app.server.request("windows", { sessionId });
+  const newest = items.findLast(({ compactionId, undone }) => compactionId !== null && !undone);
   if (newest?.compactionId) {
     await undo(app, newest.compactionId);
   } else {
-    await vscode.window.showInformationMessage("There is no compaction to undo in this session.");
+    await inform("There is no compaction to undo in this session.");
   }
 }
 
@@ -134,42 +123,42 @@ async function askPlace(title: string) {
 export async function resume(app: App, session: SessionSummary): Promise<void> {
   const { sessionId } = session;
   const looking = "Checking how full the context is";
-  const found = await longRequest(app.server, looking, ResumeRequest, { sessionId });
+  const found = await longRequest(app.server, looking, "resume", { sessionId });
   if (found === undefined) {
     return;
   }
   const { compacted, notCompacted } = found;
   if (found.live) {
-    void vscode.window.showInformationMessage("Codex has this session open already.");
+    void inform("Codex has this session open already.");
     return;
   }
   if (compacted !== null) {
     void attempt(() => showDone(app, session, compacted));
   } else if (notCompacted !== null) {
     const why = refusalText(notCompacted.code, {});
-    void vscode.window.showInformationMessage(`It was not compacted first. ${why}`);
+    void inform(`It was not compacted first. ${why}`);
   }
-  await (await askHow(session, found))?.run();
+  await goOn(session, found);
 }
 
-/** How to resume; ask only if there is a choice. */
-async function askHow(session: SessionSummary, found: Resumed) {
-  const { offer, continuedBy, cwd } = found;
-  const items: (vscode.QuickPickItem & { readonly run: () => Promise<void> })[] = [];
+/** Resume; ask how if there is a choice. */
+async function goOn(session: SessionSummary, found: Resumed): Promise<void> {
+  const { sessionId, offer, continuedBy, cwd } = found;
+  const ways: Action[] = [];
   if (continuedBy !== null) {
     const label = "Resume the Compacted Session";
     const detail = "This session was compacted into a new one, which has the newer work.";
-    items.push({ label, detail, run: () => openCodex(continuedBy, cwd) });
+    ways.push({ label, detail, run: () => openCodex(continuedBy, cwd) });
   }
   if (offer !== null) {
     const label = "Compact First…";
     const detail = "Continue from the checkpoint instead of the whole history.";
-    items.push({ label, detail, run: () => openPreview(session) });
+    ways.push({ label, detail, run: () => openPreview(session) });
   }
-  const asIs = { label: "Resume as It Is", run: () => openCodex(found.sessionId, cwd) };
+  const asIs = { label: "Resume as It Is", run: () => openCodex(sessionId, cwd) };
   const how = offer === null ? "continued in another session" : `context ${fullWords(offer)}`;
   const title = `Resume “${cut(subject(session), 60)}”: ${how}`;
-  return items.length === 0 ? asIs : vscode.window.showQuickPick([...items, asIs], { title });
+  await (ways.length === 0 ? asIs.run() : askToDo(title, [...ways, asIs], ""));
 }
 
 // --- one hint --------------------------------------------------------------------------------------
@@ -188,15 +177,12 @@ async function hint(session: SessionSummary): Promise<void> {
   if (session.offer === null) {
     return;
   }
-  const [now, off] = ["Compact…", "Turn Off"];
   const full = `The context of “${cut(subject(session), 60)}” is ${fullWords(session.offer)}.`;
-  const [sentence, actions] = session.live
-    ? [`${full} Once you close it in Codex, you can compact it without a model.`, [off]]
-    : [`${full} Compact it before you continue?`, [now, off]];
-  const chosen = await vscode.window.showInformationMessage(sentence, ...actions);
-  if (chosen === now) {
-    await openPreview(session);
-  } else if (chosen === off) {
-    await setForAll("compactionOffer", "off");
-  }
+  const off = { "Turn Off": () => setForAll("compactionOffer", "off") };
+  await (session.live
+    ? inform(`${full} Once you close it in Codex, you can compact it without a model.`, off)
+    : inform(`${full} Compact it before you continue?`, {
+        "Compact…": () => openPreview(session),
+        ...off,
+      }));
 }

@@ -4,14 +4,15 @@ import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import * as vscode from "vscode";
 import type { App, Commands } from "./app.ts";
-import type { Server } from "./client.ts";
+import type { Asked, Server } from "./client.ts";
+import { inform, warn } from "./messages.ts";
 import {
   type ConnectionNode,
   changesText,
   connectionNodes,
   isSettled,
 } from "./model/connection.ts";
-import { type ConnectReport, ConnectRequest } from "./protocol.ts";
+import type { ConnectReport } from "./protocol.ts";
 import { attempt } from "./requests.ts";
 import { Tree, treeItem } from "./rows.ts";
 import { openSettings, workspacePaths } from "./settings.ts";
@@ -59,29 +60,21 @@ export async function warnWhenLost(app: App, tree: ConnectionTree): Promise<void
     app.server.log.info(`connection: ${error instanceof Error ? error.message : error}`);
     return;
   }
-  const again = "Connect Again…";
-  const chosen = await vscode.window.showWarningMessage(
+  await warn(
     "Codex looks for Codex Checkpoints where it no longer is, so it gets no checkpoints. Connect it again.",
-    again,
+    { "Connect Again…": () => makeChange(app, tree, "connect") },
   );
-  if (chosen === again) {
-    await makeChange(app, tree, "connect");
-  }
 }
 
-async function explainTrust(): Promise<void> {
-  const start = "Start Codex in Terminal";
-  const chosen = await vscode.window.showInformationMessage(
+function explainTrust(): Promise<void> {
+  return inform(
     "Codex calls a hook only when you trust it. Start Codex: it shows new hooks and asks; /hooks shows them later. The Connection view shows when it is done.",
-    start,
+    { "Start Codex in Terminal": () => openCodex() },
   );
-  if (chosen === start) {
-    await openCodex();
-  }
 }
 
-async function explainUpdate(): Promise<void> {
-  await vscode.window.showInformationMessage(
+function explainUpdate(): Promise<void> {
+  return inform(
     "This version of Codex has no hooks, so it cannot get the checkpoint. Update Codex the way you installed it; the memory tools work without hooks.",
   );
 }
@@ -90,7 +83,7 @@ async function makeChange(app: App, tree: ConnectionTree, change: Change): Promi
   await attempt(async () => {
     const preview = await ask(app, change, true);
     if (preview.changes.length === 0) {
-      await vscode.window.showInformationMessage(CHANGES[change].nothing);
+      await inform(CHANGES[change].nothing);
     } else if (await isAgreed(app, change, preview)) {
       const done = await ask(app, change, false);
       reportDone(app, change, done);
@@ -100,13 +93,19 @@ async function makeChange(app: App, tree: ConnectionTree, change: Change): Promi
 }
 
 async function ask({ server }: App, change: Change, dryRun: boolean): Promise<ConnectReport> {
-  const [cwd] = vscode.workspace.isTrusted ? await workspacePaths() : [];
-  const asked = { dryRun, remove: change === "remove", status: false, cwd: cwd ?? null };
-  const report = await server.request(ConnectRequest, asked);
+  const report = await connect(server, { dryRun, remove: change === "remove", status: false });
   // The walkthrough marks its step as done by this.
   const isConnected = report.doors.every(({ configured }) => configured);
   void vscode.commands.executeCommand("setContext", CONNECTED, isConnected);
   return report;
+}
+
+async function connect(
+  server: Server,
+  asked: Omit<Asked<"connect">, "cwd">,
+): Promise<ConnectReport> {
+  const [cwd] = vscode.workspace.isTrusted ? await workspacePaths() : [];
+  return server.request("connect", { ...asked, cwd: cwd ?? null });
 }
 
 /** Ask before another program's files are changed, above the changes themselves. */
@@ -150,16 +149,19 @@ export class ConnectionTree extends Tree<ConnectionNode> {
     super(CONNECTION_VIEW, server);
     this.subscriptions.push(
       server.onDidChangeState(({ kind }) => kind === "ready" && this.refresh()),
-      this.view.onDidChangeVisibility(() => this.#lookWhenOlderThan(FRESH_MS)),
       vscode.window.onDidChangeWindowState(({ focused }) => focused && this.#lookUnlessSettled()),
       vscode.window.onDidCloseTerminal(() => this.#lookUnlessSettled()),
     );
   }
 
-  /** Ask again: now if the view is visible, else when it becomes visible. */
-  refresh(): void {
+  protected override isOld(): boolean {
+    return this.#age() > FRESH_MS;
+  }
+
+  /** Ask again. */
+  override refresh(): void {
     this.#askedAt = Number.NEGATIVE_INFINITY;
-    void this.redraw();
+    super.refresh();
   }
 
   getTreeItem(node: ConnectionNode): vscode.TreeItem {
@@ -197,10 +199,9 @@ export class ConnectionTree extends Tree<ConnectionNode> {
   }
 
   async #ask(): Promise<ConnectReport> {
-    const [cwd] = vscode.workspace.isTrusted ? await workspacePaths() : [];
-    const asked = { dryRun: false, remove: false, status: true, cwd: cwd ?? null };
+    const asked = { dryRun: false, remove: false, status: true };
     const report = await vscode.window.withProgress({ location: { viewId: CONNECTION_VIEW } }, () =>
-      this.server.request(ConnectRequest, asked),
+      connect(this.server, asked),
     );
     const doors = report.doors.map(({ door, problem, trusted }) => `${door} ${problem ?? trusted}`);
     this.server.log.info(`connection: ${doors.join(", ")}`);
@@ -245,12 +246,6 @@ export class ConnectionTree extends Tree<ConnectionNode> {
 
   #age(): number {
     return performance.now() - this.#askedAt;
-  }
-
-  #lookWhenOlderThan(milliseconds: number): void {
-    if (this.view.visible && this.#age() > milliseconds) {
-      this.refresh();
-    }
   }
 }
 

@@ -4,15 +4,10 @@ import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
 import type { Server } from "./client.ts";
 import { hasRunBefore } from "./launch.ts";
+import { inform, runCommand, showDone } from "./messages.ts";
 import { NO_DIGEST, suspectText, UpgradeNotice } from "./model/digest.ts";
 import { tokenCount } from "./model/text.ts";
-import {
-  DigestRequest,
-  type DoctorReport,
-  DoctorRequest,
-  type SessionSummary,
-} from "./protocol.ts";
-import { showDone } from "./requests.ts";
+import type { DoctorReport, SessionSummary } from "./protocol.ts";
 import { openSettings } from "./settings.ts";
 
 export function digestCommands(app: App): Commands {
@@ -24,9 +19,9 @@ export function digestCommands(app: App): Commands {
 
 async function copy({ server }: App, { sessionId }: SessionSummary): Promise<void> {
   const asked = { sessionId, turnId: null, tokens: null };
-  const { text, tokens } = await server.request(DigestRequest, asked);
+  const { text, tokens } = await server.request("digest", asked);
   if (text === "") {
-    await vscode.window.showInformationMessage(NO_DIGEST);
+    await inform(NO_DIGEST);
     return;
   }
   await vscode.env.clipboard.writeText(text);
@@ -41,7 +36,7 @@ export function upgradeNotices(server: Server, memory: vscode.Memento): () => Pr
   return async () => {
     try {
       let asked: Promise<DoctorReport> | undefined;
-      const diagnosis = () => (asked ??= server.request(DoctorRequest, {}));
+      const diagnosis = () => (asked ??= server.request("doctor", {}));
       const has = async (code: string) =>
         (await diagnosis()).findings.find((each) => each.code === code);
       const hasHome = async () => (await has("codex_home_missing")) === undefined;
@@ -55,20 +50,13 @@ export function upgradeNotices(server: Server, memory: vscode.Memento): () => Pr
   };
 }
 
-async function showSuspect(count: number): Promise<void> {
-  const open = "Open Doctor Report";
-  if ((await vscode.window.showInformationMessage(suspectText(count), open)) === open) {
-    await vscode.commands.executeCommand("codexCheckpoints.doctor");
-  }
+function showSuspect(count: number): Promise<void> {
+  return inform(suspectText(count), { "Open Doctor Report": () => runCommand("doctor") });
 }
 
-async function show(): Promise<void> {
-  const open = "Open Setting";
-  const chosen = await vscode.window.showInformationMessage(
+function show(): Promise<void> {
+  return inform(
     "After a compaction, and when a compacted session is resumed, Codex now gets a digest as well: quoted lines of what was asked, answered, changed and run. It takes at most 8,000 tokens in a compaction, 4,000 from a hook, and never more than a sixteenth of the context window. A setting limits it or switches it off.",
-    open,
+    { "Open Setting": () => openSettings("@id:codexCheckpoints.digestTokens") },
   );
-  if (chosen === open) {
-    await openSettings("@id:codexCheckpoints.digestTokens");
-  }
 }

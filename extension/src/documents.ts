@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
+import { changesOf } from "./files.ts";
 import type { ChangeFeed, Changes } from "./following.ts";
 import { sidesOf } from "./model/changes.ts";
 import { lossesText } from "./model/compaction.ts";
@@ -9,22 +10,7 @@ import { anchorsIn, digestText, recalledText } from "./model/digest.ts";
 import { doctorText, historyText, KeptTexts } from "./model/documents.ts";
 import { comparisonTitle, inOrder, type Place, turnBefore } from "./model/markers.ts";
 import { fileName, plain, subject } from "./model/text.ts";
-import { changesOf } from "./pastTexts.ts";
-import {
-  BranchesRequest,
-  CompactPreviewRequest,
-  DiffRequest,
-  DigestRequest,
-  DoctorRequest,
-  type FileChange,
-  HistoryRequest,
-  LossesRequest,
-  RecallRequest,
-  RecordRequest,
-  type SessionSummary,
-  ShowRequest,
-  ViewRequest,
-} from "./protocol.ts";
+import type { FileChange, SessionSummary } from "./protocol.ts";
 import { codeOf, errorText } from "./requests.ts";
 import { setContext } from "./settings.ts";
 
@@ -194,7 +180,7 @@ export class Documents
     const { sessionId, turnId: fromTurnId } = left;
     const { sessionId: toSessionId, turnId: toTurnId } = right;
     const asked = { sessionId, fromTurnId, toTurnId, toSessionId };
-    const found = await this.#server.request(DiffRequest, asked);
+    const found = await this.#server.request("diff", asked);
     const title = comparisonTitle(fileName(subject(session)), left, right, found);
     const before = stateAddress("view", session, left);
     const after = stateAddress("view", session, right);
@@ -221,7 +207,7 @@ export class Documents
       const { source } =
         left.sessionId === sessionId
           ? { source: null }
-          : await this.#server.request(BranchesRequest, { sessionId });
+          : await this.#server.request("branches", { sessionId });
       const afterTurnId = turnBefore(left, right, source);
       return afterTurnId === undefined
         ? []
@@ -285,35 +271,35 @@ export class Documents
     const state = { sessionId, turnId: fragment === "" ? null : fragment };
     switch (uri.authority) {
       case "doctor":
-        return doctorText(await server.request(DoctorRequest, {}, token));
+        return doctorText(await server.request("doctor", {}, token));
       case "json": {
-        const { text } = await server.request(ShowRequest, state, token);
+        const { text } = await server.request("show", state, token);
         return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
       }
       case "losses":
-        return lossesText((await server.request(LossesRequest, { sessionId }, token)).items);
+        return lossesText((await server.request("losses", { sessionId }, token)).items);
       case "digest":
-        return digestText(await server.request(DigestRequest, { ...state, tokens: null }, token));
+        return digestText(await server.request("digest", { ...state, tokens: null }, token));
       case "recalled":
         return await this.#recalled(sessionId, fragment, token);
       case "record":
-        return (await server.request(RecordRequest, { sessionId, ref: fragment }, token)).text;
+        return (await server.request("record", { sessionId, ref: fragment }, token)).text;
       case "part":
       case "text": {
         const gone = "This text was shown once and was not kept. Ask for it again.\n";
         return this.#texts.text(uri.query) ?? gone;
       }
       case "now":
-        return historyText((await server.request(HistoryRequest, { sessionId }, token)).items);
+        return historyText((await server.request("history", { sessionId }, token)).items);
       case "then": {
         const how = { strategy: "checkpoint", placement: "manual", force: true, into: "new" };
         const digestTokens = fragment === "" ? null : Number(fragment);
         const asked = { sessionId, ...how, digestTokens, workDoneToken: null };
-        const { replacement } = await server.request(CompactPreviewRequest, asked, token);
+        const { replacement } = await server.request("compactPreview", asked, token);
         return historyText(replacement);
       }
       default:
-        return (await server.request(ViewRequest, { ...state, caps: null }, token)).text;
+        return (await server.request("view", { ...state, caps: null }, token)).text;
     }
   }
 
@@ -325,7 +311,7 @@ export class Documents
   ): Promise<string> {
     const recall = async (offset: number) => {
       const asked = { sessionId, ref, query: null, offset, limit: 1 };
-      const { record } = await this.#server.request(RecallRequest, asked, token);
+      const { record } = await this.#server.request("recall", asked, token);
       return record;
     };
     const first = await recall(0);

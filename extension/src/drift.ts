@@ -5,7 +5,7 @@ import type { Server } from "./client.ts";
 import { openArtifact } from "./files.ts";
 import { Drift } from "./model/status.ts";
 import { iconless } from "./model/text.ts";
-import { SessionRequest, type Strayed } from "./protocol.ts";
+import type { Strayed } from "./protocol.ts";
 import { attempt } from "./requests.ts";
 import { setForAll } from "./settings.ts";
 
@@ -39,7 +39,7 @@ async function warn(server: Server, drift: Drift, { sessionId }: Strayed): Promi
 
 async function folderOf(server: Server, sessionId: string): Promise<string | null> {
   try {
-    return (await server.request(SessionRequest, { sessionId })).summary.cwd;
+    return (await server.request("session", { sessionId })).summary.cwd;
   } catch {
     return null; // the server is gone, or the session: what has a whole path opens all the same
   }

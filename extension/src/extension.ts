@@ -15,7 +15,7 @@ import { markerCommands } from "./markers.ts";
 import { noteCommands } from "./notes.ts";
 import { pinCommands } from "./pins.ts";
 import { packCommands } from "./portable.ts";
-import { Restores, restoreCommands } from "./restoring.ts";
+import { restoreCommands, restoreTabs } from "./restoring.ts";
 import { searchCommands } from "./searching.ts";
 import { openAtHit, sessionPageCommands, sessionPages } from "./sessionPage.ts";
 import { sessionCommands } from "./sessions.ts";
@@ -40,7 +40,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const app: App = { server, feed, following, tree, checkpoint, documents };
   const connections = new ConnectionTree(server);
   const tellOfUpgrade = upgradeNotices(server, context.globalState);
-  const restores = new Restores(app, context.extensionUri);
+  const restores = restoreTabs(app, context.extensionUri);
   const previews = compactionPreviews(app, context.extensionUri);
   const pages = sessionPages(app, context.extensionUri);
   context.subscriptions.push(
@@ -49,7 +49,8 @@ export function activate(context: vscode.ExtensionContext): void {
     following,
     tree,
     documents,
-    restores,
+    restores.previews,
+    restores.reports,
     previews,
     pages,
     checkpoint,
@@ -69,7 +70,7 @@ export function activate(context: vscode.ExtensionContext): void {
         previews.open("Compact", { sessionId, budget: null });
       }),
       ...digestCommands(app),
-      ...restoreCommands(restores),
+      ...restoreCommands(app, restores),
       ...packCommands(app),
       ...connectionCommands(app, connections),
     }),

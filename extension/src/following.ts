@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import { followedOf, isBranch, sessionsParams } from "./model/sessions.ts";
-import { SessionRequest, type SessionSummary, SessionsRequest } from "./protocol.ts";
+import type { SessionSummary } from "./protocol.ts";
 import { codeOf } from "./requests.ts";
 import { setContext, workspacePaths } from "./settings.ts";
 
@@ -122,7 +122,7 @@ export class Following implements vscode.Disposable {
     const folders = paths.length === 0 ? [null] : paths;
     const lists = await Promise.all(
       folders.map((cwd) =>
-        this.#server.request(SessionsRequest, sessionsParams({ cwd, limit: LOOKED_AT })),
+        this.#server.request("sessions", sessionsParams({ cwd, limit: LOOKED_AT })),
       ),
     );
     const all = lists.flatMap((list) => list.items);
@@ -137,7 +137,7 @@ export class Following implements vscode.Disposable {
       return listed;
     }
     try {
-      return (await this.#server.request(SessionRequest, { sessionId: id })).summary;
+      return (await this.#server.request("session", { sessionId: id })).summary;
     } catch (error) {
       if (codeOf(error) === "unknown_session") {
         return null;

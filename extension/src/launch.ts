@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import * as vscode from "vscode";
+import type * as vscode from "vscode";
 import {
   type Attempt,
   findPython,
@@ -13,6 +13,7 @@ import {
   launcherText,
   PYTHON_SETTING,
 } from "./install.ts";
+import { warn } from "./messages.ts";
 import { plain } from "./model/text.ts";
 import * as settings from "./settings.ts";
 
@@ -63,11 +64,10 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
 
 /** Say that the interpreter of the settings is not used, instead of replacing it in silence. */
 async function warnOfSetting(reason: string): Promise<void> {
-  const open = "Open Settings";
   const sentence = `The Python in the setting codexCheckpoints.python is not used: ${plain(reason)}.`;
-  if ((await vscode.window.showWarningMessage(sentence, open)) === open) {
-    await settings.openSettings("@id:codexCheckpoints.python");
-  }
+  await warn(sentence, {
+    "Open Settings": () => settings.openSettings("@id:codexCheckpoints.python"),
+  });
 }
 
 /** Whether a server was started on this machine before, by whatever version. */

@@ -4,6 +4,15 @@ import * as vscode from "vscode";
 import { type App, type Commands, onSession, type Target } from "./app.ts";
 import { showChanges } from "./changes.ts";
 import { MAX_LABEL } from "./limits.ts";
+import {
+  type Action,
+  action,
+  askToDo,
+  confirmLoss,
+  inform,
+  runCommand,
+  showDone,
+} from "./messages.ts";
 import { labelOf, type Place, placeNow, placeOfMarker, placeOfTurn } from "./model/markers.ts";
 import type { TurnAction } from "./model/sessionPage.ts";
 import { cut, plain } from "./model/text.ts";
@@ -16,15 +25,8 @@ import {
   titleFor,
   turnOf,
 } from "./picking.ts";
-import {
-  type Marker,
-  MarkRequest,
-  RelabelRequest,
-  type SessionSummary,
-  type TurnEntry,
-  UnmarkRequest,
-} from "./protocol.ts";
-import { confirmLoss, showDone, showUndoable } from "./requests.ts";
+import type { Marker, SessionSummary, TurnEntry } from "./protocol.ts";
+import { showUndoable } from "./requests.ts";
 
 export function markerCommands(app: App): Commands {
   return {
@@ -57,8 +59,7 @@ async function showTurns(app: App, session: SessionSummary): Promise<void> {
 
 async function askAction(app: App, session: SessionSummary, chosen: ChosenTurn): Promise<void> {
   const title = titleFor(`Turn ${chosen.choice.turn.number}`, session);
-  const options = { title, placeHolder: "Choose an action" };
-  await (await vscode.window.showQuickPick(actionsOf(app, session, chosen), options))?.run();
+  await askToDo(title, actionsOf(app, session, chosen));
 }
 
 async function rename(app: App, session: SessionSummary, marker: Marker | null): Promise<void> {
@@ -67,7 +68,7 @@ async function rename(app: App, session: SessionSummary, marker: Marker | null):
   const label = meant && (await askLabel(title, cut(labelOf(meant), MAX_LABEL)));
   if (meant && label) {
     const { checkpointId } = meant;
-    await app.server.request(RelabelRequest, { sessionId: session.sessionId, checkpointId, label });
+    await app.server.request("relabel", { sessionId: session.sessionId, checkpointId, label });
   }
 }
 
@@ -84,10 +85,9 @@ async function remove(app: App, session: SessionSummary, marker: Marker | null):
     canReturn ||
     (await confirmLoss("Remove this marker?", `${labelOf(meant)}\n${why}`, "Remove"))
   ) {
-    await app.server.request(UnmarkRequest, { sessionId, checkpointId });
+    await app.server.request("unmark", { sessionId, checkpointId });
     const done = `Marker “${labelOf(meant)}” removed.`;
-    const back = async () =>
-      void (await app.server.request(MarkRequest, { sessionId, label, turnId }));
+    const back = async () => void (await app.server.request("mark", { sessionId, label, turnId }));
     canReturn ? showUndoable(done, back) : showDone(done);
   }
 }
@@ -118,12 +118,12 @@ export async function onTurn(
 ): Promise<void> {
   const chosen = await turnOf(app.server, session, turnId);
   if (chosen === undefined) {
-    await vscode.window.showInformationMessage("This turn was rolled back.");
+    await inform("This turn was rolled back.");
     return;
   }
   const { turn, refusal } = chosen.choice;
   if (refusal !== null && (action === "mark" || action === "restore")) {
-    await vscode.window.showInformationMessage(`Turn ${turn.number}: ${refusal}`);
+    await inform(`Turn ${turn.number}: ${refusal}`);
   } else if (action === "mark") {
     await mark(app, session, turn);
   } else if (action === "restore") {
@@ -137,21 +137,11 @@ export async function onTurn(
   }
 }
 
-interface Action extends vscode.QuickPickItem {
-  readonly run: () => Promise<unknown>;
-}
-
 function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): readonly Action[] {
   const { documents } = app;
   const { turn } = chosen.choice;
   const here = placeOfTurn(session.sessionId, turn);
   const now = placeNow(session.sessionId, "now");
-  const action = (icon: string, label: string, run: Action["run"], detail = ""): Action => ({
-    label,
-    iconPath: new vscode.ThemeIcon(icon),
-    run,
-    ...(detail === "" ? {} : { detail }),
-  });
   const whenComplete = [
     action("bookmark", "Add Marker…", () => mark(app, session, turn)),
     action(
@@ -187,9 +177,8 @@ async function restore(
   const there = markers.findLast(({ turnNumber }) => turnNumber === turn.number);
   const marker = there ?? (await mark(app, session, turn));
   if (marker !== undefined) {
-    const { checkpointId } = marker;
-    const asked = { sessionId: session.sessionId, checkpointId };
-    await vscode.commands.executeCommand("codexCheckpoints.restoreMarker", asked);
+    const { sessionId } = session;
+    await runCommand("restoreMarker", { sessionId, checkpointId: marker.checkpointId });
   }
 }
 
@@ -204,7 +193,7 @@ async function mark(
     return undefined;
   }
   const { sessionId } = session;
-  const marker = await app.server.request(MarkRequest, { sessionId, label, turnId });
+  const marker = await app.server.request("mark", { sessionId, label, turnId });
   showDone(`Marker added on turn ${number}`);
   return marker;
 }

@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import { type App, type Commands, inView, onSession, type Target } from "./app.ts";
 import { MAX_KEY } from "./limits.ts";
+import { confirmLoss, showDone } from "./messages.ts";
 import { type CheckpointNode, isSuspect } from "./model/checkpoint.ts";
 import {
   decisionIn,
@@ -16,17 +17,8 @@ import {
   uriOfFile,
 } from "./model/notes.ts";
 import { cut, folderName, harmless, iconless, plain } from "./model/text.ts";
-import { pick } from "./picking.ts";
-import {
-  type Anchor,
-  AnchorsRequest,
-  ApplyUpdateRequest,
-  type Note,
-  NotesRequest,
-  RevokeNoteRequest,
-  type SessionSummary,
-} from "./protocol.ts";
-import { confirmLoss, showDone } from "./requests.ts";
+import { pick, showUntilHidden } from "./picking.ts";
+import type { Anchor, Note, SessionSummary } from "./protocol.ts";
 import { pathForSessions } from "./settings.ts";
 
 /** How many messages and calls are offered as evidence. */
@@ -36,10 +28,18 @@ export function noteCommands(app: App): Commands {
   return {
     addNote: (target?: Target) => onSession(app, (session) => add(app, session))(target),
     addFactAboutFile: (file?: vscode.Uri) => addAboutFile(app, file),
-    verifyNote: (row?: CheckpointNode) => row && verify(app, row.note),
-    replaceNote: (row?: CheckpointNode) => row && replace(app, row.note),
-    renameNote: (row?: CheckpointNode) => row && rename(app, row.note),
-    revokeNote: (row?: CheckpointNode) => row && revoke(app, row.note),
+    verifyNote: onNote(app, verify),
+    replaceNote: onNote(app, replace),
+    renameNote: onNote(app, rename),
+    revokeNote: onNote(app, revoke),
+  };
+}
+
+/** Make a command for the note of a row. */
+function onNote(app: App, act: (app: App, session: SessionSummary, note: Note) => Promise<void>) {
+  return (row?: CheckpointNode) => {
+    const note = row?.note;
+    return note ? inView(app, (session) => act(app, session, note)) : undefined;
   };
 }
 
@@ -80,11 +80,7 @@ function askStatement(): Promise<Statement | undefined> {
         picker.hide();
       }
     });
-    picker.onDidHide(() => {
-      resolve(undefined);
-      picker.dispose();
-    });
-    picker.show();
+    showUntilHidden(picker, resolve);
   });
 }
 
@@ -119,11 +115,8 @@ async function addAboutFile(app: App, file: vscode.Uri | undefined): Promise<voi
 }
 
 /** Ask for new evidence of a suspect fact; its text may be corrected too. */
-async function verify(app: App, fact: Note | null): Promise<void> {
-  if (fact === null || !isSuspect(fact)) {
-    return;
-  }
-  await inView(app, async (session) => {
+async function verify(app: App, session: SessionSummary, fact: Note): Promise<void> {
+  if (isSuspect(fact)) {
     const title = "Verify a Fact Again";
     const value = await askText(title, "What is true now?", fact.value ?? "");
     const anchors = await anchorsOf(app, session);
@@ -140,49 +133,36 @@ async function verify(app: App, fact: Note | null): Promise<void> {
       factPayload({ key: fact.id, value, evidence, dependsOn }),
       `facts/${fact.id}`,
     );
-  });
+  }
 }
 
-async function revoke(app: App, note: Note | null): Promise<void> {
-  if (note === null) {
-    return;
+async function revoke({ server }: App, session: SessionSummary, note: Note): Promise<void> {
+  const isFact = note.kind === "fact";
+  const question = isFact ? "Revoke this fact?" : "Revoke this decision?";
+  const detail = plain(isFact ? `${note.id} = ${note.value}` : (note.decision ?? ""));
+  if (await confirmLoss(question, detail, "Revoke")) {
+    const { sessionId } = session;
+    await server.request("revokeNote", { sessionId, id: note.id, kind: note.kind });
   }
-  await inView(app, async (session) => {
-    const isFact = note.kind === "fact";
-    const question = isFact ? "Revoke this fact?" : "Revoke this decision?";
-    const detail = plain(isFact ? `${note.id} = ${note.value}` : (note.decision ?? ""));
-    if (await confirmLoss(question, detail, "Revoke")) {
-      const { sessionId } = session;
-      await app.server.request(RevokeNoteRequest, { sessionId, id: note.id, kind: note.kind });
-    }
-  });
 }
 
 /** Change what a note says: the fact of that id, or a decision in the place of another. */
-async function replace(app: App, note: Note | null): Promise<void> {
-  if (note === null) {
-    return;
+async function replace(app: App, session: SessionSummary, note: Note): Promise<void> {
+  const [title, before] =
+    note.kind === "fact"
+      ? ["Change a Fact", note.value]
+      : ["Replace a Decision", `${note.decision} because ${note.rationale}`];
+  const text = await askText(title, "What holds now?", before ?? "");
+  if (text && note.kind === "fact") {
+    await addFact(app, session, text, null, note.id);
+  } else if (text) {
+    await addDecision(app, session, text, note.id);
   }
-  await inView(app, async (session) => {
-    const [title, before] =
-      note.kind === "fact"
-        ? ["Change a Fact", note.value]
-        : ["Replace a Decision", `${note.decision} because ${note.rationale}`];
-    const text = await askText(title, "What holds now?", before ?? "");
-    if (text && note.kind === "fact") {
-      await addFact(app, session, text, null, note.id);
-    } else if (text) {
-      await addDecision(app, session, text, note.id);
-    }
-  });
 }
 
 /** Give a fact another id: it is noted again under that, and revoked under the old one. */
-async function rename(app: App, fact: Note | null): Promise<void> {
-  if (fact?.kind !== "fact") {
-    return;
-  }
-  await inView(app, async (session) => {
+async function rename(app: App, session: SessionSummary, fact: Note): Promise<void> {
+  if (fact.kind === "fact") {
     const key = await askText("Change the ID of a Fact", "Such as auth.ttl", fact.id, (text) =>
       isKey(text) ? null : `Letters, digits and . _ - / : only, ${MAX_KEY} at most.`,
     );
@@ -191,9 +171,9 @@ async function rename(app: App, fact: Note | null): Promise<void> {
       const dependsOn = fact.dependsOn.map(({ uri }) => uri);
       const stated = { key, value: fact.value ?? "", evidence: fact.evidence, dependsOn };
       await apply(app, session, factPayload(stated), `facts/${key}`);
-      await app.server.request(RevokeNoteRequest, { sessionId, id: fact.id, kind: "fact" });
+      await app.server.request("revokeNote", { sessionId, id: fact.id, kind: "fact" });
     }
-  });
+  }
 }
 
 /** Note a fact; without `about` ask for its evidence, without `id` make one of the text. */
@@ -242,11 +222,11 @@ async function addDecision(
 }
 
 async function notesOf({ server }: App, { sessionId }: SessionSummary) {
-  return (await server.request(NotesRequest, { sessionId })).items;
+  return (await server.request("notes", { sessionId })).items;
 }
 
 async function anchorsOf({ server }: App, { sessionId }: SessionSummary) {
-  return (await server.request(AnchorsRequest, { sessionId, limit: OFFERED })).items;
+  return (await server.request("anchors", { sessionId, limit: OFFERED })).items;
 }
 
 /** Note something, and show its row. */
@@ -256,7 +236,7 @@ async function apply(
   payload: object,
   row: string,
 ): Promise<void> {
-  await server.request(ApplyUpdateRequest, { sessionId, payload, dryRun: false });
+  await server.request("applyUpdate", { sessionId, payload, dryRun: false });
   checkpoint.show(row);
   showDone("Noted");
 }

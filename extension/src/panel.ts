@@ -1,22 +1,46 @@
-/** Webview pages: they load no foreign content and use no markup from sessions. */
+/** Webview pages, each in a tab: they load no foreign content and use no markup from sessions. */
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
+import type { App } from "./app.ts";
+import { answering, awake } from "./client.ts";
+import type { Changes } from "./following.ts";
 import { type FromPage, fromPage, type ToPage } from "./model/pages.ts";
+import type { Remedy } from "./model/refusals.ts";
+import { whyDown } from "./model/status.ts";
 import { harmless, plain } from "./model/text.ts";
 import { errorWords, remedied } from "./requests.ts";
 
-export type PageName = "preview" | "details" | "compaction" | "session";
+/** The scripts of the pages, and what the editor calls their tabs. */
+const TYPES = {
+  preview: "codexCheckpoints.restorePreview",
+  details: "codexCheckpoints.restoreDetails",
+  compaction: "codexCheckpoints.compactionPreview",
+  session: "codexCheckpoints.sessionPage",
+} as const;
 
-export function pagesAt(extension: vscode.Uri): vscode.Uri {
-  return vscode.Uri.joinPath(extension, "dist", "webview");
+/** What a page begins with, and keeps over a reload; its ids name what the page shows. */
+interface State {
+  readonly sessionId?: string;
+  readonly checkpointId?: string;
+  readonly operationId?: string;
 }
 
-export class Page implements vscode.Disposable {
+/** The tab that a page is made for. */
+export interface Tab<S> {
+  readonly app: App;
   readonly panel: vscode.WebviewPanel;
-  readonly #folder: vscode.Uri;
-  readonly #name: PageName;
-  readonly #subscriptions: vscode.Disposable[];
+  readonly begin: S;
+  /** Load the script of the page; it sends `ready`. */
+  readonly load: () => void;
+  readonly gone: () => void;
+}
+
+export abstract class Page {
+  protected readonly app: App;
+  protected readonly panel: vscode.WebviewPanel;
+  /** Whether the page can do what was refused all the same. */
+  protected readonly canForce: boolean = false;
   #isGone = false;
   /** Whether the page shows its session, and what it is sent as soon as it does. */
   #isFilled = false;
@@ -24,60 +48,61 @@ export class Page implements vscode.Disposable {
   /** The last refusal, which a button of the page may mend. */
   #refusal: unknown = null;
 
-  constructor(
-    folder: vscode.Uri,
-    name: PageName,
-    panel: vscode.WebviewPanel,
-    handle: (message: FromPage) => void,
-    gone: () => void,
-  ) {
+  constructor({ app, panel, load, gone }: Tab<unknown>) {
+    this.app = app;
     this.panel = panel;
-    this.#folder = folder;
-    this.#name = name;
-    this.#subscriptions = [
-      panel.webview.onDidReceiveMessage((value: unknown) => {
-        const message = fromPage(value);
-        if (message?.kind === "ready") {
-          this.#isFilled = false;
-        }
-        if (message?.kind === "remedy" && message.remedy !== "force") {
-          void remedied(message.remedy, this.#refusal);
-        } else if (message !== null) {
-          handle(message);
-        }
-      }),
-      panel.onDidDispose(() => {
-        this.#isGone = true;
-        vscode.Disposable.from(...this.#subscriptions).dispose();
-        gone();
-      }),
+    const subscriptions = vscode.Disposable.from(
+      panel.webview.onDidReceiveMessage((value: unknown) => void this.#receive(fromPage(value))),
+      app.feed.onDidChange((changes) => this.#follow(changes)),
       // A page that is hidden is thrown away, and begins anew when it comes back.
-      panel.onDidChangeViewState(() => {
-        this.#isFilled &&= panel.visible;
-      }),
-    ];
-    const localResourceRoots = [folder];
-    panel.webview.options = { enableScripts: true, enableForms: true, localResourceRoots };
-    this.restart();
+      panel.onDidChangeViewState(() => panel.visible || this.leave()),
+    );
+    panel.onDidDispose(() => {
+      this.#isGone = true;
+      this.leave();
+      subscriptions.dispose();
+      gone();
+    });
+    load();
   }
 
-  /** Load the page again; it sends `ready`. */
-  restart(): void {
-    this.panel.webview.html = html(this.panel.webview, this.#folder, this.#name);
+  /** Show what the session is now. */
+  protected abstract look(): Promise<void>;
+
+  /** Do what a person asked for on the page. */
+  protected abstract handle(message: FromPage): unknown;
+
+  /** Whether a change of sessions may change the page. */
+  protected abstract concerns(changes: ReadonlySet<string>): boolean;
+
+  /** The page takes messages: for the first time, or again after it was hidden. */
+  protected ready(): Promise<void> {
+    return this.look();
   }
 
-  send(message: ToPage): void {
-    if (this.#isGone) {
-      return;
-    }
-    void this.panel.webview.postMessage(message);
-    if (message.kind === "session") {
-      this.#isFilled = true;
-      const behind = this.#behind;
+  /** React to a change that concerns the page while it is in sight. */
+  protected changed(): unknown {
+    return this.look();
+  }
+
+  /** The page was hidden or closed. */
+  protected leave(): void {
+    this.#isFilled = false;
+  }
+
+  protected show(title: string, view: ToPage): void {
+    this.panel.title = title;
+    this.send(view);
+    this.#isFilled = true;
+    if (this.#behind !== null) {
+      this.send(this.#behind);
       this.#behind = null;
-      if (behind !== null) {
-        this.send(behind);
-      }
+    }
+  }
+
+  protected send(message: ToPage): void {
+    if (!this.#isGone) {
+      void this.panel.webview.postMessage(message);
     }
   }
 
@@ -90,42 +115,113 @@ export class Page implements vscode.Disposable {
     }
   }
 
-  complain(sentence: string, again: boolean): void {
-    this.send({ kind: "trouble", sentence: plain(sentence), again, remedies: [] });
-  }
-
-  /** Show a refusal with its buttons. */
-  refuse(error: unknown, again: boolean): void {
-    this.#refusal = error;
-    const { sentence, remedies } = errorWords(error);
+  /** Show an error; `again` means that the page shows nothing current. */
+  protected complain(sentence: string, again: boolean, remedies: readonly Remedy[] = []): void {
     this.send({ kind: "trouble", sentence: plain(sentence), again, remedies });
   }
 
-  dispose(): void {
-    this.panel.dispose();
+  /** Show a refusal with its buttons. */
+  protected refuse(error: unknown, again: boolean): void {
+    this.#refusal = error;
+    const { sentence, remedies } = errorWords(error, this.canForce);
+    this.complain(sentence, again, remedies);
+  }
+
+  reveal(): void {
+    this.panel.reveal();
+  }
+
+  async #receive(message: FromPage | null): Promise<void> {
+    try {
+      if (message?.kind === "ready") {
+        this.#isFilled = false;
+        await this.ready();
+      } else if (message?.kind === "again") {
+        await awake(this.app.server);
+        await this.look();
+      } else if (message?.kind === "remedy" && message.remedy !== "force") {
+        await remedied(message.remedy, this.#refusal);
+      } else if (message !== null) {
+        await this.handle(message);
+      }
+    } catch (error) {
+      this.refuse(error, false);
+    }
+  }
+
+  #follow(changes: Changes): void {
+    const { state } = this.app.server;
+    const down = whyDown(state);
+    if (down !== null) {
+      this.complain(down, true);
+    } else if (state.kind === "ready" && this.panel.visible) {
+      if (changes === null || this.concerns(changes)) {
+        void this.changed(); // a page that comes back asks by itself
+      }
+    }
   }
 }
 
-/** The tabs of one kind, one for a session; they come back when the window is loaded again. */
-export class SessionTabs<State extends { readonly sessionId: string }>
-  implements vscode.Disposable
-{
-  readonly #type: string;
-  readonly #make: (panel: vscode.WebviewPanel, state: State, gone: () => void) => Page;
-  readonly #open = new Map<string, Page>();
+/** A page that is filled by one answer; asked anew, it waits for the older one no longer. */
+export abstract class AnsweredPage extends Page {
+  #asking = new vscode.CancellationTokenSource();
+
+  /** Ask for what the page shows, and for the title of its tab; null if there is nothing to show. */
+  protected abstract ask(
+    token: vscode.CancellationToken,
+  ): Promise<readonly [title: string, view: ToPage] | null>;
+
+  protected override async look(): Promise<void> {
+    this.#asking.cancel();
+    this.#asking = new vscode.CancellationTokenSource();
+    const { token } = this.#asking;
+    const busy = { location: vscode.ProgressLocation.Window, title: "Reading the session" };
+    try {
+      await answering(this.app.server);
+      const found = await vscode.window.withProgress(busy, () => this.ask(token));
+      if (found !== null && !token.isCancellationRequested) {
+        this.show(...found);
+      }
+    } catch (error) {
+      if (!token.isCancellationRequested) {
+        this.refuse(error, true);
+      }
+    }
+  }
+
+  protected override leave(): void {
+    super.leave();
+    this.#asking.cancel();
+  }
+}
+
+/** The tabs of one kind; they come back when the window is loaded again. */
+export class Tabs<S extends State, P extends Page> implements vscode.Disposable {
+  readonly #app: App;
+  readonly #folder: vscode.Uri;
+  readonly #name: keyof typeof TYPES;
+  readonly #made: new (
+    tab: Tab<S>,
+  ) => P;
+  readonly #open = new Map<string, P>();
   readonly #serializer: vscode.Disposable;
 
+  /** `read` reads what a page kept; null if it is not valid. */
   constructor(
-    type: string,
-    read: (kept: unknown) => State | null,
-    make: (panel: vscode.WebviewPanel, state: State, gone: () => void) => Page,
+    app: App,
+    extension: vscode.Uri,
+    name: keyof typeof TYPES,
+    read: (kept: unknown) => S | null,
+    made: new (tab: Tab<S>) => P,
   ) {
-    this.#type = type;
-    this.#make = make;
-    this.#serializer = vscode.window.registerWebviewPanelSerializer(type, {
+    this.#app = app;
+    this.#folder = vscode.Uri.joinPath(extension, "dist", "webview");
+    this.#name = name;
+    this.#made = made;
+    this.#serializer = vscode.window.registerWebviewPanelSerializer(this.#type, {
       deserializeWebviewPanel: async (panel, kept: unknown) => {
         const state = read(kept);
-        if (state === null || this.#open.has(state.sessionId)) {
+        if (state === null || this.#open.has(keyOf(state))) {
           panel.dispose();
         } else {
           this.#openIn(panel, state);
@@ -134,31 +230,42 @@ export class SessionTabs<State extends { readonly sessionId: string }>
     });
   }
 
-  /** Show the tab of a session; open one if there is none. */
-  open(title: string, state: State): Page {
-    const open = this.#open.get(state.sessionId);
-    open?.panel.reveal();
-    return open ?? this.#openIn(openPanel(this.#type, title), state);
+  /** Show a tab; open one if there is none. */
+  open(title: string, state: S): P {
+    const open = this.#open.get(keyOf(state));
+    open?.reveal();
+    const column = vscode.ViewColumn.Active;
+    const made = () => vscode.window.createWebviewPanel(this.#type, harmless(title), column, {});
+    return open ?? this.#openIn(made(), state);
   }
 
   dispose(): void {
     this.#serializer.dispose();
   }
 
-  #openIn(panel: vscode.WebviewPanel, state: State): Page {
-    const gone = () => this.#open.delete(state.sessionId);
-    const page = this.#make(panel, state, gone);
-    this.#open.set(state.sessionId, page);
+  get #type(): string {
+    return TYPES[this.#name];
+  }
+
+  #openIn(panel: vscode.WebviewPanel, begin: S): P {
+    const { webview } = panel;
+    const localResourceRoots = [this.#folder];
+    webview.options = { enableScripts: true, enableForms: true, localResourceRoots };
+    const load = () => {
+      webview.html = html(webview, this.#folder, this.#name);
+    };
+    const gone = () => this.#open.delete(keyOf(begin));
+    const page = new this.#made({ app: this.#app, panel, begin, load, gone });
+    this.#open.set(keyOf(begin), page);
     return page;
   }
 }
 
-export function openPanel(viewType: string, title: string): vscode.WebviewPanel {
-  const column = vscode.ViewColumn.Active;
-  return vscode.window.createWebviewPanel(viewType, harmless(title), column, {});
+function keyOf({ sessionId, checkpointId, operationId }: State): string {
+  return [sessionId, checkpointId, operationId].join(" ");
 }
 
-function html(webview: vscode.Webview, folder: vscode.Uri, name: PageName): string {
+function html(webview: vscode.Webview, folder: vscode.Uri, name: string): string {
   const at = (file: string) => webview.asWebviewUri(vscode.Uri.joinPath(folder, file)).toString();
   const nonce = randomBytes(24).toString("base64url");
   const policy = [

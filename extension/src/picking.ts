@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
+import { inform, runCommand } from "./messages.ts";
 import { titleOf } from "./model/branches.ts";
 import {
   labelOf,
@@ -16,14 +17,7 @@ import {
   turnChoices,
 } from "./model/markers.ts";
 import { age, cut, dotted, iconless, subject } from "./model/text.ts";
-import {
-  type Branch,
-  BranchesRequest,
-  type Marker,
-  MarksRequest,
-  SessionRequest,
-  type SessionSummary,
-} from "./protocol.ts";
+import type { Branch, Marker, SessionSummary } from "./protocol.ts";
 
 export interface ChosenTurn {
   readonly choice: TurnChoice;
@@ -40,7 +34,7 @@ export async function askTurn(
   const { turns, markers } = await turnsOf(server, session);
   const choices = turnChoices(turns, markers, Date.now());
   if (choices.length === 0) {
-    await vscode.window.showInformationMessage("This session has no turn yet.");
+    await inform("This session has no turn yet.");
     return undefined;
   }
   const items = choices.map((choice) => ({ ...rowOf(choice, markers), choice }));
@@ -65,9 +59,12 @@ export async function askMarker(
   session: SessionSummary,
   title: string,
 ): Promise<Marker | undefined> {
-  const { items: markers } = await server.request(MarksRequest, { sessionId: session.sessionId });
+  const { items: markers } = await server.request("marks", { sessionId: session.sessionId });
   if (markers.length === 0) {
-    await vscode.window.showInformationMessage("This session has no marker yet.");
+    const { sessionId } = session;
+    await inform("This session has no marker yet.", {
+      "Add Marker…": () => runCommand("addMarker", { sessionId }),
+    });
     return undefined;
   }
   const items = [...markers]
@@ -87,7 +84,7 @@ export async function askPlace(
   const { sessionId } = session;
   const [{ turns, markers }, { source, items: branches }] = await Promise.all([
     turnsOf(server, session),
-    server.request(BranchesRequest, { sessionId }),
+    server.request("branches", { sessionId }),
   ]);
   const others = [...(source === null ? [] : [source]), ...branches].filter(
     (each) => each.available,
@@ -142,8 +139,8 @@ export async function turnOf(
 
 async function turnsOf(server: Server, { sessionId }: SessionSummary) {
   const [{ turns }, { items: markers }] = await Promise.all([
-    server.request(SessionRequest, { sessionId }),
-    server.request(MarksRequest, { sessionId }),
+    server.request("session", { sessionId }),
+    server.request("marks", { sessionId }),
   ]);
   return { turns, markers };
 }
@@ -163,7 +160,7 @@ function markerItem(marker: Marker, session: SessionSummary): vscode.QuickPickIt
 
 function branchItem(branch: Branch, isSource: boolean): vscode.QuickPickItem {
   const label = iconless(cut(titleOf(branch.title, branch.sessionId), 100));
-  const since = branch.at === null ? "" : age(branch.at, Date.now());
+  const since = age(branch.at, Date.now());
   const name = isSource ? "source" : "branch";
   const standing = branch.archived ? "archived" : "";
   return item(isSource ? "arrow-up" : "git-branch", label, dotted(name, standing, since));
@@ -204,10 +201,18 @@ export function pick<T extends vscode.QuickPickItem>(
         picker.placeholder = `${chosen?.label}: ${reason}`;
       }
     });
-    picker.onDidHide(() => {
-      resolve(undefined);
-      picker.dispose();
-    });
-    picker.show();
+    showUntilHidden(picker, resolve);
   });
+}
+
+/** Show a picker; one that was hidden without a choice has none. */
+export function showUntilHidden<T extends vscode.QuickPickItem>(
+  picker: vscode.QuickPick<T>,
+  resolve: (chosen: undefined) => void,
+): void {
+  picker.onDidHide(() => {
+    resolve(undefined);
+    picker.dispose();
+  });
+  picker.show();
 }

@@ -2,16 +2,17 @@
 
 import * as vscode from "vscode";
 import { type App, type Commands, inView } from "./app.ts";
+import { showDone } from "./messages.ts";
 import { type CheckpointNode, NO_PIN, pathOf } from "./model/checkpoint.ts";
 import { uriOfFile } from "./model/notes.ts";
 import { askText } from "./notes.ts";
-import { type Pin, PinRequest, type SessionSummary, UnpinRequest } from "./protocol.ts";
-import { showDone, showUndoable } from "./requests.ts";
+import type { Pin, SessionSummary } from "./protocol.ts";
+import { showUndoable } from "./requests.ts";
 import { pathForSessions } from "./settings.ts";
 
 export function pinCommands(app: App): Commands {
   const pin = async ({ sessionId }: SessionSummary, some: Partial<Pin>) => {
-    await app.server.request(PinRequest, { sessionId, ...named({ ...NO_PIN, ...some }) });
+    await app.server.request("pin", { sessionId, ...named({ ...NO_PIN, ...some }) });
     showDone("Pinned to this session");
   };
   return {
@@ -54,11 +55,8 @@ export function pinCommands(app: App): Commands {
       inView(app, async ({ sessionId }) => {
         if (node?.pin) {
           const pinned = { sessionId, ...named(node.pin) };
-          await app.server.request(UnpinRequest, pinned);
-          showUndoable(
-            "Unpinned.",
-            async () => void (await app.server.request(PinRequest, pinned)),
-          );
+          await app.server.request("unpin", pinned);
+          showUndoable("Unpinned.", async () => void (await app.server.request("pin", pinned)));
         }
       }),
   };

@@ -4,9 +4,10 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
+import { inform } from "./messages.ts";
 import { countWords, importText, packName } from "./model/portable.ts";
 import { harmless, plain } from "./model/text.ts";
-import { ExportRequest, ImportRequest, type SessionSummary } from "./protocol.ts";
+import type { SessionSummary } from "./protocol.ts";
 import { attempt, longRequest } from "./requests.ts";
 import { workspacePaths } from "./settings.ts";
 import { openCodex } from "./terminal.ts";
@@ -33,11 +34,11 @@ async function exportPack({ server }: App, session: SessionSummary): Promise<voi
   }
   // The dialog has asked whether to replace a file.
   const asked = { sessionId: session.sessionId, file: target.fsPath, force: true, dryRun: false };
-  const done = await longRequest(server, "Exporting", ExportRequest, asked);
+  const done = await longRequest(server, "Exporting", "export", asked);
   if (done !== undefined) {
     const sentence = `Exported: ${countWords(done.counts)}. It holds nothing of the conversation.`;
     const left = done.leftBehind.map(({ message }) => harmless(message));
-    await vscode.window.showInformationMessage([sentence, ...left].join(" "));
+    await inform([sentence, ...left].join(" "));
   }
 }
 
@@ -51,7 +52,7 @@ async function importPack({ server, documents }: App): Promise<void> {
   }
   const asked = { file: pack.fsPath, cwd };
   const first = { ...asked, dryRun: true };
-  const would = await longRequest(server, "Reading the pack", ImportRequest, first);
+  const would = await longRequest(server, "Reading the pack", "import", first);
   if (would === undefined) {
     return;
   }
@@ -62,14 +63,11 @@ async function importPack({ server, documents }: App): Promise<void> {
   ) {
     return;
   }
-  const done = await longRequest(server, "Importing", ImportRequest, { ...asked, dryRun: false });
+  const done = await longRequest(server, "Importing", "import", { ...asked, dryRun: false });
   if (done !== undefined) {
-    const go = "Resume in Terminal";
-    const sentence = `Imported: ${countWords(done.counts)}.`;
-    const chosen = await vscode.window.showInformationMessage(sentence, go);
-    if (chosen === go && done.sessionId !== null) {
-      await openCodex(done.sessionId, done.cwd);
-    }
+    await inform(`Imported: ${countWords(done.counts)}.`, {
+      "Resume in Terminal": () => done.sessionId && openCodex(done.sessionId, done.cwd),
+    });
   }
 }
 

@@ -1,13 +1,15 @@
 // Written by `python -m codex_checkpoints.typescript` from server/codex_checkpoints/protocol.
 // Do not edit: change that package and run the command again.
 
-import { NotificationType, RequestType } from "vscode-jsonrpc";
+import { NotificationType } from "vscode-jsonrpc";
 
 /**
  * Which sessions to list: those in or below `cwd`, and not in or below `outside`.
  *
  * `search` looks in title, task, folder and id; `cursor` is the `nextCursor` of the last answer.
  * `read` reads every session whole first, which takes long; else what is not known is null.
+ * `early` answers as soon as the newest sessions are known, while a server that has just started
+ * still looks at the others: who asks so asks again.
  */
 export interface SessionsParams {
   readonly cwd: string | null;
@@ -17,6 +19,7 @@ export interface SessionsParams {
   readonly limit: number | null;
   readonly cursor: string | null;
   readonly read: boolean;
+  readonly early: boolean;
   readonly workDoneToken: number | string | null;
 }
 
@@ -485,7 +488,7 @@ export interface History {
  *
  * `trigger` is `manual`, `pre_turn` or `mid_turn`; `strategy` is `checkpoint` or `codex` for ours,
  * `local`, `remote` or `fresh` for those of Codex.  `received` is what Codex was given in it last;
- * `compactionId` is the compaction of ours that opened it.
+ * `compactionId` is the compaction of ours that opened it, and `undone` whether that was undone.
  */
 export interface Window {
   readonly number: number;
@@ -499,6 +502,7 @@ export interface Window {
   readonly tokensAfter: number | null;
   readonly received: Receipt | null;
   readonly compactionId: string | null;
+  readonly undone: boolean;
 }
 
 /** The windows of a session, the first one first. */
@@ -1637,165 +1641,57 @@ export interface Refused {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-export const SessionsRequest = new RequestType<SessionsParams, SessionList, Refused>(
-  "checkpoints/sessions",
-);
-
-export const SessionRequest = new RequestType<SessionParams, SessionDetail, Refused>(
-  "checkpoints/session",
-);
-
-export const ShowRequest = new RequestType<ShowParams, CheckpointText, Refused>("checkpoints/show");
-
-export const ViewRequest = new RequestType<ViewParams, ViewText, Refused>("checkpoints/view");
-
-export const DigestRequest = new RequestType<DigestParams, SessionDigest, Refused>(
-  "checkpoints/digest",
-);
-
-export const RecallRequest = new RequestType<RecallParams, RecallAnswer, Refused>(
-  "checkpoints/recall",
-);
-
-export const SearchRequest = new RequestType<SearchParams, SearchAnswer, Refused>(
-  "checkpoints/search",
-);
-
-export const ApplyUpdateRequest = new RequestType<ApplyParams, Applied, Refused>(
-  "checkpoints/applyUpdate",
-);
-
-export const NotesRequest = new RequestType<SessionParams, NoteList, Refused>("checkpoints/notes");
-
-export const RevokeNoteRequest = new RequestType<RevokeParams, Revoked, Refused>(
-  "checkpoints/revokeNote",
-);
-
-export const AnchorsRequest = new RequestType<AnchorsParams, AnchorList, Refused>(
-  "checkpoints/anchors",
-);
-
-export const RecordRequest = new RequestType<RecordParams, Text, Refused>("checkpoints/record");
-
-export const HistoryRequest = new RequestType<SessionParams, History, Refused>(
-  "checkpoints/history",
-);
-
-export const WindowsRequest = new RequestType<SessionParams, WindowList, Refused>(
-  "checkpoints/windows",
-);
-
-export const OutlineRequest = new RequestType<SessionParams, Outline, Refused>(
-  "checkpoints/outline",
-);
-
-export const LossesRequest = new RequestType<SessionParams, LossList, Refused>(
-  "checkpoints/losses",
-);
-
-export const TimelineRequest = new RequestType<SessionParams, SessionTimeline, Refused>(
-  "checkpoints/timeline",
-);
-
-export const TranscriptRequest = new RequestType<TranscriptParams, TurnTranscript, Refused>(
-  "checkpoints/transcript",
-);
-
-export const ChangesRequest = new RequestType<ChangesParams, FileChanges, Refused>(
-  "checkpoints/changes",
-);
-
-export const DiffRequest = new RequestType<DiffParams, Difference, Refused>("checkpoints/diff");
-
-export const MarkRequest = new RequestType<MarkParams, Marker, Refused>("checkpoints/mark");
-
-export const MarksRequest = new RequestType<SessionParams, MarkerList, Refused>(
-  "checkpoints/marks",
-);
-
-export const UnmarkRequest = new RequestType<UnmarkParams, Unmarked, Refused>("checkpoints/unmark");
-
-export const RelabelRequest = new RequestType<RelabelParams, Marker, Refused>(
-  "checkpoints/relabel",
-);
-
-export const PinRequest = new RequestType<PinParams, PinList, Refused>("checkpoints/pin");
-
-export const UnpinRequest = new RequestType<PinParams, PinList, Refused>("checkpoints/unpin");
-
-export const PinsRequest = new RequestType<SessionParams, PinList, Refused>("checkpoints/pins");
-
-export const HintsRequest = new RequestType<HintsParams, HintList, Refused>("checkpoints/hints");
-
-export const RestorePreviewRequest = new RequestType<RestoreParams, Restored, Refused>(
-  "checkpoints/restorePreview",
-);
-
-export const RestoreRequest = new RequestType<RestoreParams, Restored, Refused>(
-  "checkpoints/restore",
-);
-
-export const RestoresRequest = new RequestType<RestoresParams, RestoreList, Refused>(
-  "checkpoints/restores",
-);
-
-export const RestoreDetailsRequest = new RequestType<RestoreDetailsParams, RestoreDetails, Refused>(
-  "checkpoints/restoreDetails",
-);
-
-export const BranchesRequest = new RequestType<SessionParams, Branches, Refused>(
-  "checkpoints/branches",
-);
-
-export const LineageRequest = new RequestType<SessionParams, Lineage, Refused>(
-  "checkpoints/lineage",
-);
-
-export const AuditRequest = new RequestType<AuditParams, EventList, Refused>("checkpoints/audit");
-
-export const VerifyRequest = new RequestType<VerifyParams, VerifyReport, Refused>(
-  "checkpoints/verify",
-);
-
-export const CompactPreviewRequest = new RequestType<CompactParams, Compacted, Refused>(
-  "checkpoints/compactPreview",
-);
-
-export const CompactRequest = new RequestType<CompactParams, Compacted, Refused>(
-  "checkpoints/compact",
-);
-
-export const UncompactRequest = new RequestType<UncompactParams, Uncompacted, Refused>(
-  "checkpoints/uncompact",
-);
-
-export const ResumeRequest = new RequestType<ResumeParams, Resumed, Refused>("checkpoints/resume");
-
-export const ExportRequest = new RequestType<ExportParams, Exported, Refused>("checkpoints/export");
-
-export const ImportRequest = new RequestType<ImportParams, Imported, Refused>("checkpoints/import");
-
-export const RenameRequest = new RequestType<RenameParams, SessionSummary, Refused>(
-  "checkpoints/rename",
-);
-
-export const ArchiveRequest = new RequestType<MoveParams, SessionSummary, Refused>(
-  "checkpoints/archive",
-);
-
-export const UnarchiveRequest = new RequestType<MoveParams, SessionSummary, Refused>(
-  "checkpoints/unarchive",
-);
-
-export const DeleteRequest = new RequestType<DeleteParams, Deleted, Refused>("checkpoints/delete");
-
-export const ConnectRequest = new RequestType<ConnectParams, ConnectReport, Refused>(
-  "checkpoints/connect",
-);
-
-export const DoctorRequest = new RequestType<DoctorParams, DoctorReport, Refused>(
-  "checkpoints/doctor",
-);
+/** What is asked for by each method, and what is answered. */
+export interface Methods {
+  readonly "checkpoints/sessions": [SessionsParams, SessionList];
+  readonly "checkpoints/session": [SessionParams, SessionDetail];
+  readonly "checkpoints/show": [ShowParams, CheckpointText];
+  readonly "checkpoints/view": [ViewParams, ViewText];
+  readonly "checkpoints/digest": [DigestParams, SessionDigest];
+  readonly "checkpoints/recall": [RecallParams, RecallAnswer];
+  readonly "checkpoints/search": [SearchParams, SearchAnswer];
+  readonly "checkpoints/applyUpdate": [ApplyParams, Applied];
+  readonly "checkpoints/notes": [SessionParams, NoteList];
+  readonly "checkpoints/revokeNote": [RevokeParams, Revoked];
+  readonly "checkpoints/anchors": [AnchorsParams, AnchorList];
+  readonly "checkpoints/record": [RecordParams, Text];
+  readonly "checkpoints/history": [SessionParams, History];
+  readonly "checkpoints/windows": [SessionParams, WindowList];
+  readonly "checkpoints/outline": [SessionParams, Outline];
+  readonly "checkpoints/losses": [SessionParams, LossList];
+  readonly "checkpoints/timeline": [SessionParams, SessionTimeline];
+  readonly "checkpoints/transcript": [TranscriptParams, TurnTranscript];
+  readonly "checkpoints/changes": [ChangesParams, FileChanges];
+  readonly "checkpoints/diff": [DiffParams, Difference];
+  readonly "checkpoints/mark": [MarkParams, Marker];
+  readonly "checkpoints/marks": [SessionParams, MarkerList];
+  readonly "checkpoints/unmark": [UnmarkParams, Unmarked];
+  readonly "checkpoints/relabel": [RelabelParams, Marker];
+  readonly "checkpoints/pin": [PinParams, PinList];
+  readonly "checkpoints/unpin": [PinParams, PinList];
+  readonly "checkpoints/pins": [SessionParams, PinList];
+  readonly "checkpoints/hints": [HintsParams, HintList];
+  readonly "checkpoints/restorePreview": [RestoreParams, Restored];
+  readonly "checkpoints/restore": [RestoreParams, Restored];
+  readonly "checkpoints/restores": [RestoresParams, RestoreList];
+  readonly "checkpoints/restoreDetails": [RestoreDetailsParams, RestoreDetails];
+  readonly "checkpoints/branches": [SessionParams, Branches];
+  readonly "checkpoints/lineage": [SessionParams, Lineage];
+  readonly "checkpoints/audit": [AuditParams, EventList];
+  readonly "checkpoints/verify": [VerifyParams, VerifyReport];
+  readonly "checkpoints/compactPreview": [CompactParams, Compacted];
+  readonly "checkpoints/compact": [CompactParams, Compacted];
+  readonly "checkpoints/uncompact": [UncompactParams, Uncompacted];
+  readonly "checkpoints/resume": [ResumeParams, Resumed];
+  readonly "checkpoints/export": [ExportParams, Exported];
+  readonly "checkpoints/import": [ImportParams, Imported];
+  readonly "checkpoints/rename": [RenameParams, SessionSummary];
+  readonly "checkpoints/archive": [MoveParams, SessionSummary];
+  readonly "checkpoints/unarchive": [MoveParams, SessionSummary];
+  readonly "checkpoints/delete": [DeleteParams, Deleted];
+  readonly "checkpoints/connect": [ConnectParams, ConnectReport];
+  readonly "checkpoints/doctor": [DoctorParams, DoctorReport];
+}
 
 export const ChangedNotification = new NotificationType<Changed>("checkpoints/changed");
 

@@ -1,44 +1,23 @@
 /** Runs commands and requests, and words the server's refusals. */
 
 import * as vscode from "vscode";
-import type { RequestType } from "vscode-jsonrpc";
 import { LSPErrorCodes, ResponseError, WorkDoneProgress } from "vscode-languageclient/node";
-import type { Server } from "./client.ts";
+import type { Answer, Asked, Method, Server } from "./client.ts";
+import { inform, runCommand, warn } from "./messages.ts";
 import { REMEDIES, type RefusalWords, type Remedy, refusalWords } from "./model/refusals.ts";
 import { harmless } from "./model/text.ts";
 
-/**
- * Run a command and show a refusal as one notification, with the buttons that mend it.
- *
- * `force` runs it in spite of the refusal, where that can be done.
- */
-export async function attempt(
-  work: () => Promise<void>,
-  force: (() => Promise<void>) | null = null,
-): Promise<void> {
+/** Run a command and show a refusal as one notification, with the buttons that mend it. */
+export async function attempt(work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    void offer(error, work, force);
-  }
-}
-
-async function offer(
-  error: unknown,
-  work: () => Promise<void>,
-  force: (() => Promise<void>) | null,
-): Promise<void> {
-  const { sentence, remedies } = errorWords(error);
-  const buttons = remedies.filter((remedy) => remedy !== "force" || force !== null);
-  const labels = buttons.map((remedy) => REMEDIES[remedy].label);
-  const chosen = await vscode.window.showWarningMessage(harmless(sentence), ...labels);
-  const remedy = buttons.find((each) => REMEDIES[each].label === chosen);
-  if (remedy === "again") {
-    await attempt(work, force);
-  } else if (remedy === "force" && force !== null) {
-    await attempt(force);
-  } else if (remedy !== undefined) {
-    await remedied(remedy, error);
+    const { sentence, remedies } = errorWords(error);
+    const mend = (remedy: Remedy) => (remedy === "again" ? attempt(work) : remedied(remedy, error));
+    void warn(
+      harmless(sentence),
+      Object.fromEntries(remedies.map((remedy) => [REMEDIES[remedy].label, () => mend(remedy)])),
+    );
   }
 }
 
@@ -48,36 +27,13 @@ export async function remedied(remedy: Remedy, error: unknown): Promise<void> {
   const { into, sessionId } = factsOf(error);
   const id = remedy === "goThere" ? (into ?? sessionId) : sessionId;
   if (command !== null) {
-    const on = typeof id === "string" ? [{ sessionId: id }] : [];
-    await vscode.commands.executeCommand(`codexCheckpoints.${command}`, ...on);
+    await runCommand(command, ...(typeof id === "string" ? [{ sessionId: id }] : []));
   }
-}
-
-/** Ask a question that needs a click on `button` to go on. */
-export async function confirm(question: string, detail: string, button: string) {
-  const modal = { modal: true, detail };
-  return (await vscode.window.showWarningMessage(question, modal, button)) === button;
-}
-
-/** The same where something is lost: Enter cancels. */
-export async function confirmLoss(question: string, detail: string, button: string) {
-  const modal = { modal: true, detail };
-  const items = [{ title: "Cancel", isCloseAffordance: true }, { title: button }];
-  const chosen = await vscode.window.showWarningMessage(question, modal, ...items);
-  return chosen?.title === button;
 }
 
 /** Say what was done, with a button that takes it back. */
 export function showUndoable(sentence: string, undo: () => Promise<void>): void {
-  void vscode.window.showInformationMessage(harmless(sentence), "Undo").then(async (chosen) => {
-    if (chosen !== undefined) {
-      await attempt(undo);
-    }
-  });
-}
-
-export function showDone(sentence: string): void {
-  vscode.window.setStatusBarMessage(sentence, 3000);
+  void inform(harmless(sentence), { Undo: () => attempt(undo) });
 }
 
 /** The server's code for a refusal; empty for other errors. */
@@ -90,9 +46,9 @@ function factsOf(error: unknown): Readonly<Record<string, unknown>> {
 }
 
 /** The sentence and the buttons for an error. */
-export function errorWords(error: unknown): RefusalWords {
+export function errorWords(error: unknown, canForce = false): RefusalWords {
   return error instanceof ResponseError
-    ? refusalWords(codeOf(error), factsOf(error))
+    ? refusalWords(codeOf(error), factsOf(error), canForce)
     : { sentence: error instanceof Error ? error.message : String(error), remedies: [] };
 }
 
@@ -105,15 +61,13 @@ let asked = 0;
 /** Work that is shorter shows no progress. */
 const QUIET_MS = 700;
 
-type Tracked = { readonly workDoneToken: string | number | null };
-
 /** Send a request with progress and a cancel button; undefined if cancelled, with nothing done. */
-export async function longRequest<P extends Tracked, R, E>(
+export async function longRequest<M extends Method>(
   server: Server,
   title: string,
-  type: RequestType<P, R, E>,
-  params: Omit<P, "workDoneToken">,
-): Promise<R | undefined> {
+  method: M,
+  params: Omit<Asked<M>, "workDoneToken">,
+): Promise<Answer<M> | undefined> {
   asked += 1;
   const workDoneToken = `work-${asked}`;
   const stopping = new vscode.CancellationTokenSource();
@@ -125,7 +79,7 @@ export async function longRequest<P extends Tracked, R, E>(
       show();
     }
   });
-  const work = server.request(type, { ...params, workDoneToken } as P, stopping.token);
+  const work = server.request(method, { ...params, workDoneToken } as Asked<M>, stopping.token);
   try {
     if (!(await endsSoon(work))) {
       const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };

@@ -1,48 +1,30 @@
 /** The preview of a restore in a tab: the user changes its options and starts it. */
 
-import * as vscode from "vscode";
-import type { App } from "./app.ts";
+import type * as vscode from "vscode";
+import { showNew } from "./app.ts";
 import { showWhatChanged } from "./changes.ts";
-import { answering, awake, type Server, Unanswered } from "./client.ts";
-import type { FromPage } from "./model/pages.ts";
+import { answering, Unanswered } from "./client.ts";
+import { inform, runCommand } from "./messages.ts";
+import type { FromPage, ToPage } from "./model/pages.ts";
+import type { Remedy } from "./model/refusals.ts";
 import {
   doneSince,
+  type Mode,
   nameOf,
+  notice,
   type PreviewState,
   type RestoreOptions,
   readOptions,
   sessionName,
 } from "./model/restore.ts";
-import { whyDown } from "./model/status.ts";
-import { Page } from "./panel.ts";
-import {
-  MarksRequest,
-  NotesRequest,
-  PinsRequest,
-  type Restored,
-  RestorePreviewRequest,
-  RestoreRequest,
-  RestoresRequest,
-  SessionRequest,
-  type SessionSummary,
-} from "./protocol.ts";
-import { attempt, errorText, longRequest } from "./requests.ts";
+import { AnsweredPage, type Tab } from "./panel.ts";
+import type { Restored, SessionSummary } from "./protocol.ts";
+import { attempt, longRequest } from "./requests.ts";
 
-export interface Outcome {
-  readonly done: (restored: Restored) => void;
-  /** The branch exists, although the server ended before it answered. */
-  readonly found: (operationId: string) => void;
-  readonly gone: () => void;
-}
-
-export class RestorePreview {
-  readonly page: Page;
-  readonly #app: App;
-  readonly #server: Server;
-  readonly #outcome: Outcome;
+export class RestorePreview extends AnsweredPage {
+  readonly #load: () => void;
   readonly #of: Pick<PreviewState, "sessionId" | "checkpointId">;
   #options: RestoreOptions;
-  #asking = new vscode.CancellationTokenSource();
   #isBusy = false;
   /** The start of a restore whose result is not known; else null. */
   #unsureSince: number | null = null;
@@ -51,66 +33,49 @@ export class RestorePreview {
   /** The data behind the page, as text; undefined while it shows an error. */
   #shown: string | undefined;
 
-  constructor(
-    app: App,
-    folder: vscode.Uri,
-    panel: vscode.WebviewPanel,
-    begin: PreviewState,
-    outcome: Outcome,
-  ) {
-    const { server, feed } = app;
-    this.#app = app;
-    this.#server = server;
-    this.#outcome = outcome;
-    this.#of = { sessionId: begin.sessionId, checkpointId: begin.checkpointId };
-    this.#options = begin.options;
-    const subscription = feed.onDidChange((changes) => {
-      if (panel.visible && (changes === null || changes.has(begin.sessionId))) {
-        void this.#changed();
-      }
-    });
-    this.page = new Page(
-      folder,
-      "preview",
-      panel,
-      (message) => void this.#handle(message),
-      () => {
-        subscription.dispose();
-        this.#asking.cancel();
-        outcome.gone();
-      },
-    );
+  constructor(tab: Tab<PreviewState>) {
+    super(tab);
+    const { sessionId, checkpointId, options } = tab.begin;
+    this.#load = tab.load;
+    this.#of = { sessionId, checkpointId };
+    this.#options = options;
   }
 
-  /** Show the tab, and change the mode if one is given. */
-  show(mode: RestoreOptions["mode"] | null): void {
-    this.page.panel.reveal();
+  /** Change to a mode, if one is given. */
+  changeMode(mode: Mode | null): void {
     if (mode !== null && mode !== this.#options.mode) {
       this.#options = { ...this.#options, mode };
-      this.page.restart();
+      this.#load();
     }
   }
 
-  async #handle(message: FromPage): Promise<void> {
+  protected concerns(changes: ReadonlySet<string>): boolean {
+    return changes.has(this.#of.sessionId);
+  }
+
+  protected override async changed(): Promise<void> {
+    if (!this.#isBusy && !(await this.#isCurrent())) {
+      await this.look();
+    }
+  }
+
+  protected async handle(message: FromPage): Promise<unknown> {
     switch (message.kind) {
-      case "ready":
-        return this.#look();
-      case "again":
-        await awake(this.#server);
-        return this.#look();
       case "options":
         this.#options = message.options;
         return;
       case "preview":
         this.#aside = null;
-        return this.#preview(message.options);
+        this.#options = message.options;
+        return this.look();
       case "restore":
         return this.#restore(message.options);
       case "file":
         return attempt(() => this.#showFile(message.uri));
       case "cancel":
-        return this.page.dispose();
+        return this.panel.dispose();
       default:
+        return undefined;
     }
   }
 
@@ -119,24 +84,8 @@ export class RestorePreview {
     const { marker } = await this.#ground();
     if (marker !== null) {
       const { sessionId, turnId } = marker;
-      const { summary } = await this.#app.server.request(SessionRequest, { sessionId });
-      await showWhatChanged(this.#app, summary, {
-        uri,
-        hash: null,
-        turnId,
-        words: "at the marker",
-      });
-    }
-  }
-
-  /** React to a change of the server or the session. */
-  async #changed(): Promise<void> {
-    const { state } = this.#server;
-    const down = whyDown(state);
-    if (down !== null) {
-      this.#complain(down);
-    } else if (state.kind === "ready" && !this.#isBusy && !(await this.#isCurrent())) {
-      await this.#look();
+      const { summary } = await this.app.server.request("session", { sessionId });
+      await showWhatChanged(this.app, summary, { uri, hash: null, turnId, words: "at the marker" });
     }
   }
 
@@ -146,7 +95,7 @@ export class RestorePreview {
       const { sessionId } = this.#of;
       const [ground] = await Promise.all([
         this.#ground(),
-        this.#server.request(SessionRequest, { sessionId }),
+        this.app.server.request("session", { sessionId }),
       ]);
       return JSON.stringify(ground) === this.#shown;
     } catch {
@@ -154,54 +103,38 @@ export class RestorePreview {
     }
   }
 
-  /** Show the preview, unless an interrupted restore was done after all. */
-  async #look(): Promise<void> {
-    if (this.#unsureSince === null || (await this.#isUndone(this.#unsureSince))) {
-      await this.#preview(this.#options);
+  protected async ask(token: vscode.CancellationToken): Promise<readonly [string, ToPage] | null> {
+    const { server } = this.app;
+    if (this.#unsureSince !== null && (await this.#isDone(this.#unsureSince))) {
+      return null;
     }
-  }
-
-  /** Show the preview for these options; a newer call cancels an older one. */
-  async #preview(options: RestoreOptions): Promise<void> {
-    this.#options = options;
-    this.#asking.cancel();
-    this.#asking = new vscode.CancellationTokenSource();
-    const { token } = this.#asking;
-    const busy = { location: vscode.ProgressLocation.Window, title: "Reading the session" };
-    try {
-      await answering(this.#server);
-      const answer = await vscode.window.withProgress(busy, () => this.#answer(options, token));
-      if (!token.isCancellationRequested) {
-        const { ground, ...contents } = answer;
-        const { label, checkpointId } = contents.would;
-        this.#shown = JSON.stringify(ground);
-        this.page.panel.title = `Restore “${nameOf(label, checkpointId)}”`;
-        this.page.send({ kind: "preview", ...this.#of, options, ...contents });
-        if (this.#aside !== null) {
-          this.page.complain(this.#aside, false);
-        }
-      }
-    } catch (error) {
-      if (!token.isCancellationRequested) {
-        this.#complain(errorText(error));
-      }
-    }
-  }
-
-  #complain(sentence: string): void {
-    this.#shown = undefined;
-    const unsure = "When the server runs again, this page shows whether the branch was opened.";
-    this.page.complain(this.#unsureSince === null ? sentence : `${sentence} ${unsure}`, true);
-  }
-
-  async #answer(options: RestoreOptions, token: vscode.CancellationToken) {
+    const options = this.#options;
     const asked = { ...this.#params(options), workDoneToken: null };
     // Read before the preview: a change in between causes one more look and is never missed.
     const ground = await this.#ground();
-    const would = await this.#server.request(RestorePreviewRequest, asked, token);
-    const source = await this.#source(would.sourceSessionId);
+    const would = await server.request("restorePreview", asked, token);
+    const { label, checkpointId, sourceSessionId } = would;
+    const source = sessionName(await this.#source(sourceSessionId), sourceSessionId);
     const turn = ground.marker?.turnNumber ?? null;
-    return { would, source: sessionName(source, would.sourceSessionId), turn, ground };
+    if (!token.isCancellationRequested) {
+      this.#shown = JSON.stringify(ground);
+    }
+    const view = { ...this.#of, options, would, source, turn };
+    return [`Restore “${nameOf(label, checkpointId)}”`, { kind: "preview", ...view }];
+  }
+
+  protected override show(title: string, view: ToPage): void {
+    super.show(title, view);
+    if (this.#aside !== null) {
+      this.complain(this.#aside, false);
+    }
+  }
+
+  protected override complain(sentence: string, again: boolean, remedies?: readonly Remedy[]) {
+    this.#shown = again ? undefined : this.#shown;
+    const unsure = "When the server runs again, this page shows whether the branch was opened.";
+    const isUnsure = again && this.#unsureSince !== null;
+    super.complain(isUnsure ? `${sentence} ${unsure}` : sentence, again, remedies);
   }
 
   /** Restore; if that is cancelled or fails the page stays. */
@@ -213,47 +146,49 @@ export class RestorePreview {
     this.#aside = null;
     const began = Date.now();
     try {
-      await answering(this.#server);
-      const asked = this.#params(options);
-      const done = await longRequest(this.#server, "Restoring", RestoreRequest, asked);
+      const { server } = this.app;
+      await answering(server);
+      const done = await longRequest(server, "Restoring", "restore", this.#params(options));
       if (done === undefined) {
-        this.page.complain("Cancelled. Nothing was written.", false);
+        this.complain("Cancelled. Nothing was written.", false);
       } else {
-        this.page.dispose();
-        this.#outcome.done(done);
+        this.panel.dispose();
+        void attempt(() => this.#offer(done));
       }
     } catch (error) {
-      if (error instanceof Unanswered) {
-        this.#unsureSince = began;
-        await this.#look();
-      } else {
-        this.page.refuse(error, false);
+      if (!(error instanceof Unanswered)) {
+        throw error;
       }
+      this.#unsureSince = began;
+      await this.look();
     } finally {
       this.#isBusy = false;
     }
   }
 
-  /** After the server ended: true if there is no branch; else close the page, or show an error. */
-  async #isUndone(began: number): Promise<boolean> {
-    const { checkpointId } = this.#of;
-    try {
-      await answering(this.#server);
-      // A branch also shows markers of its source, so the restore may belong to another session.
-      const { items } = await this.#server.request(RestoresRequest, { sessionId: null });
-      this.#unsureSince = null;
-      const made = doneSince(items, checkpointId, began);
-      if (made === undefined) {
-        this.#aside = "The server ended before it answered. No branch was opened.";
-      } else {
-        this.page.dispose();
-        this.#outcome.found(made.operationId);
-      }
-      return made === undefined;
-    } catch (error) {
-      this.#complain(errorText(error));
+  async #offer({ sessionId, operationId, ...done }: Restored): Promise<void> {
+    if (sessionId !== null) {
+      void attempt(() => showNew(this.app, sessionId));
+    }
+    await inform(notice(done), {
+      "Resume in Terminal": () => runCommand("resumeSession", { sessionId }),
+      Details: () => runCommand("showRestoreDetails", { operationId }),
+    });
+  }
+
+  /** After the server ended: whether the branch is there; then the page gives way to its details. */
+  async #isDone(began: number): Promise<boolean> {
+    // A branch also shows markers of its source, so the restore may belong to another session.
+    const { items } = await this.app.server.request("restores", { sessionId: null });
+    this.#unsureSince = null;
+    const made = doneSince(items, this.#of.checkpointId, began);
+    if (made === undefined) {
+      this.#aside = "The server ended before it answered. No branch was opened.";
       return false;
     }
+    this.panel.dispose();
+    await runCommand("showRestoreDetails", { operationId: made.operationId });
+    return true;
   }
 
   #params(options: RestoreOptions) {
@@ -263,7 +198,7 @@ export class RestorePreview {
 
   async #source(sessionId: string): Promise<SessionSummary | null> {
     try {
-      return (await this.#server.request(SessionRequest, { sessionId })).summary;
+      return (await this.app.server.request("session", { sessionId })).summary;
     } catch {
       return null;
     }
@@ -271,11 +206,12 @@ export class RestorePreview {
 
   /** What a preview depends on besides turns, which never change. */
   async #ground() {
+    const { server } = this.app;
     const { sessionId, checkpointId } = this.#of;
     const [marks, pins, notes] = await Promise.all([
-      this.#server.request(MarksRequest, { sessionId }),
-      this.#server.request(PinsRequest, { sessionId }),
-      this.#server.request(NotesRequest, { sessionId }),
+      server.request("marks", { sessionId }),
+      server.request("pins", { sessionId }),
+      server.request("notes", { sessionId }),
     ]);
     const marker = marks.items.find((each) => each.checkpointId === checkpointId) ?? null;
     return { marker, pins: pins.items, notes: notes.items };

@@ -1,126 +1,58 @@
 /** The details of a past restore, in a tab that survives a reload of the window. */
 
-import * as vscode from "vscode";
-import { answering, awake, type Server } from "./client.ts";
-import type { ChangeFeed } from "./following.ts";
-import type { FromPage } from "./model/pages.ts";
-import { type Details, type Mode, nameOf } from "./model/restore.ts";
-import { Newest, whyDown } from "./model/status.ts";
-import { Page } from "./panel.ts";
-import {
-  AuditRequest,
-  LineageRequest,
-  type RestoreDetails,
-  RestoreDetailsRequest,
-  ShowRequest,
-} from "./protocol.ts";
+import { answering } from "./client.ts";
+import { runCommand } from "./messages.ts";
+import type { FromPage, ToPage } from "./model/pages.ts";
+import { type Details, type DetailsState, nameOf } from "./model/restore.ts";
+import { AnsweredPage, type Tab } from "./panel.ts";
+import type { RestoreDetails } from "./protocol.ts";
 
-export interface Ways {
-  readonly resume: (sessionId: string) => void;
-  readonly another: (
-    place: { readonly sessionId: string; readonly checkpointId: string },
-    mode: Mode,
-  ) => void;
-  readonly gone: () => void;
-}
-
-export class RestoreReport {
-  readonly page: Page;
-  readonly #server: Server;
+export class RestoreReport extends AnsweredPage {
   readonly #operationId: string;
-  readonly #ways: Ways;
-  readonly #loads = new Newest();
   #details: RestoreDetails | null = null;
 
-  constructor(
-    server: Server,
-    feed: ChangeFeed,
-    folder: vscode.Uri,
-    panel: vscode.WebviewPanel,
-    operationId: string,
-    ways: Ways,
-  ) {
-    this.#server = server;
-    this.#operationId = operationId;
-    this.#ways = ways;
-    const subscription = feed.onDidChange((changes) => {
-      const ends = [this.#details?.sessionId, this.#details?.sourceSessionId];
-      const concerns = changes === null || ends.some((id) => id !== undefined && changes.has(id));
-      const down = whyDown(server.state);
-      if (down !== null) {
-        this.page.complain(down, true);
-      } else if (concerns && panel.visible && server.state.kind === "ready") {
-        void this.#load();
-      }
-    });
-    this.page = new Page(
-      folder,
-      "details",
-      panel,
-      (message) => void this.#handle(message),
-      () => {
-        subscription.dispose();
-        ways.gone();
-      },
-    );
+  constructor(tab: Tab<DetailsState>) {
+    super(tab);
+    this.#operationId = tab.begin.operationId;
   }
 
-  show(): void {
-    this.page.panel.reveal();
+  protected concerns(changes: ReadonlySet<string>): boolean {
+    const ends = [this.#details?.sessionId, this.#details?.sourceSessionId];
+    return ends.some((id) => id !== undefined && changes.has(id));
   }
 
-  async #handle(message: FromPage): Promise<void> {
-    if (message.kind === "again") {
-      await awake(this.#server);
-    }
-    if (message.kind === "ready" || message.kind === "again") {
-      return this.#load();
-    }
-    const details = this.#details;
-    if (details === null) {
+  protected async handle(message: FromPage): Promise<unknown> {
+    if (this.#details === null) {
       return;
     }
-    await answering(this.#server);
-    const { sessionId, sourceSessionId, checkpointId } = details;
+    await answering(this.app.server);
+    const { sessionId, sourceSessionId, checkpointId } = this.#details;
     switch (message.kind) {
       case "goTo":
-        await vscode.commands.executeCommand("codexCheckpoints.goToSession", {
-          sessionId: message.sessionId,
-        });
-        return;
+        return runCommand("goToSession", { sessionId: message.sessionId });
       case "compare":
-        await vscode.commands.executeCommand("codexCheckpoints.compareWithSource", { sessionId });
-        return;
+        return runCommand("compareWithSource", { sessionId });
       case "resume":
-        return this.#ways.resume(sessionId);
+        return runCommand("resumeSession", { sessionId });
       case "another":
-        return this.#ways.another({ sessionId: sourceSessionId, checkpointId }, message.mode);
+        return runCommand("resetContext", { sessionId: sourceSessionId, checkpointId });
       default:
+        return undefined;
     }
   }
 
-  async #load(): Promise<void> {
+  protected async ask(): Promise<readonly [string, ToPage]> {
+    const { server } = this.app;
     const operationId = this.#operationId;
-    const isNewest = this.#loads.begin();
-    try {
-      await answering(this.#server);
-      const details = await this.#server.request(RestoreDetailsRequest, { operationId });
-      const [events, lineage, state] = await Promise.all([
-        this.#server.request(AuditRequest, { sessionId: null, operationId }),
-        this.#lineage(details),
-        this.#state(details),
-      ]);
-      if (!isNewest()) {
-        return;
-      }
-      this.#details = details;
-      this.page.panel.title = `Restored “${nameOf(details.label, details.checkpointId)}”`;
-      this.page.send({ kind: "details", details, events: events.items, lineage, state });
-    } catch (error) {
-      if (isNewest()) {
-        this.page.refuse(error, true);
-      }
-    }
+    const details = await server.request("restoreDetails", { operationId });
+    const [events, lineage, state] = await Promise.all([
+      server.request("audit", { sessionId: null, operationId }),
+      this.#lineage(details),
+      this.#state(details),
+    ]);
+    this.#details = details;
+    const title = `Restored “${nameOf(details.label, details.checkpointId)}”`;
+    return [title, { kind: "details", details, events: events.items, lineage, state }];
   }
 
   /** The lineage, if the branch or the source still exists. */
@@ -131,7 +63,7 @@ export class RestoreReport {
     }
     const sessionId = branchAvailable ? details.sessionId : sourceSessionId;
     try {
-      return (await this.#server.request(LineageRequest, { sessionId })).nodes;
+      return (await this.app.server.request("lineage", { sessionId })).nodes;
     } catch {
       return []; // it went away meanwhile: the record tells the chain
     }
@@ -143,7 +75,7 @@ export class RestoreReport {
       return state;
     }
     try {
-      return JSON.parse((await this.#server.request(ShowRequest, sourceTurn)).text);
+      return JSON.parse((await this.app.server.request("show", sourceTurn)).text);
     } catch {
       return null; // the turn is gone from it
     }

@@ -23,6 +23,7 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
   readonly #unfolded = new Set<string>();
   /** Rows that were loaded to draw the tree again, by the id of the row above. */
   #loaded = new Map<string, readonly Row[]>();
+  #isStale = false;
 
   constructor(id: string, server: Server) {
     this.server = server;
@@ -32,6 +33,7 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
         this.#unfolded.delete(this.#idOf(element));
         this.#loaded.delete(this.#idOf(element));
       }),
+      this.view.onDidChangeVisibility(() => this.isOld() && this.refresh()),
     );
   }
 
@@ -40,9 +42,27 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
   /** Load the rows below one, or the top rows; `isNewest` tells whether they will be shown. */
   protected abstract rows(row: Row | undefined, isNewest: () => boolean): Promise<Row[]>;
 
+  /** Whether the server can be asked for rows. */
+  protected mayLoad(): boolean {
+    return this.server.state.kind === "ready";
+  }
+
   /** The rows below one if they are known already; else null. */
   protected known(_row: Row): readonly Row[] | null {
     return null;
+  }
+
+  /** Whether the tree is loaded again when it becomes visible. */
+  protected isOld(): boolean {
+    return this.#isStale;
+  }
+
+  /** Load again: now if the view is visible, else when it becomes visible. */
+  refresh(): void {
+    this.#isStale = !this.view.visible;
+    if (this.view.visible) {
+      void this.redraw();
+    }
   }
 
   /** Draw the tree again; done when the editor was told. */
@@ -82,7 +102,7 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
       return [...known];
     }
     const isNewest = row === undefined ? this.#requests.begin() : () => true;
-    if (this.server.state.kind !== "ready") {
+    if (!this.mayLoad()) {
       this.view.message = "";
       return [];
     }

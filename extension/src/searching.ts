@@ -7,12 +7,7 @@ import type { Server } from "./client.ts";
 import { placeOfTurn } from "./model/markers.ts";
 import { type SearchRow, searchCount, searchRows } from "./model/searching.ts";
 import { cut, harmless, subject } from "./model/text.ts";
-import {
-  type SearchAnswer,
-  type SearchHit,
-  SearchRequest,
-  type SessionSummary,
-} from "./protocol.ts";
+import type { SearchAnswer, SearchHit, SessionSummary } from "./protocol.ts";
 import { errorText } from "./requests.ts";
 import { pathForSessions } from "./settings.ts";
 
@@ -221,7 +216,7 @@ async function hitsOf(
   );
   try {
     const params = { ...asked, ...rest, partialResultToken };
-    return await server.request(SearchRequest, params, token);
+    return await server.request("search", params, token);
   } finally {
     listening?.dispose();
   }

@@ -2,9 +2,10 @@
 
 import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
-import { answering, awake } from "./client.ts";
+import { answering } from "./client.ts";
 import { resume } from "./compaction.ts";
 import { onTurn } from "./markers.ts";
+import { runCommand } from "./messages.ts";
 import { titleOf } from "./model/branches.ts";
 import { type Checkpoint, checkpointNodes } from "./model/checkpoint.ts";
 import { lineagePicture } from "./model/lineage.ts";
@@ -19,43 +20,24 @@ import {
   type SessionView,
   sessionPageState,
 } from "./model/sessionPage.ts";
-import { whyDown } from "./model/status.ts";
 import { cut, dotted, folderName, plain, subject } from "./model/text.ts";
-import { Page, pagesAt, SessionTabs } from "./panel.ts";
-import {
-  BranchesRequest,
-  DigestRequest,
-  LineageRequest,
-  type Loss,
-  LossesRequest,
-  MarksRequest,
-  NotesRequest,
-  type SearchHit,
-  SessionRequest,
-  type SessionSummary,
-  ShowRequest,
-  TimelineRequest,
-  TranscriptRequest,
-} from "./protocol.ts";
-import { errorText } from "./requests.ts";
-
-const TYPE = "codexCheckpoints.sessionPage";
+import { Page, type Tab, Tabs } from "./panel.ts";
+import type { Loss, SearchHit, SessionSummary } from "./protocol.ts";
 
 /** A session that Codex writes is asked for at most so often. */
 const PAUSE_MS = 150;
 
 /** The session pages of this window, one for a session. */
-export function sessionPages(app: App, extension: vscode.Uri): SessionTabs<SessionPageState> {
-  const folder = pagesAt(extension);
-  return new SessionTabs(TYPE, sessionPageState, (panel, { sessionId }, gone) => {
-    return new SessionPage(app, folder, panel, sessionId, gone).page;
-  });
+export type SessionPages = Tabs<SessionPageState, SessionPage>;
+
+export function sessionPages(app: App, extension: vscode.Uri): SessionPages {
+  return new Tabs(app, extension, "session", sessionPageState, SessionPage);
 }
 
 /** A second click on a row within this time makes both a double click. */
 const DOUBLE_MS = 500;
 
-export function sessionPageCommands(app: App, pages: SessionTabs<SessionPageState>): Commands {
+export function sessionPageCommands(app: App, pages: SessionPages): Commands {
   let clicked = { id: "", at: 0 };
   return {
     openSessionPage: onSession(app, async (session) => {
@@ -77,13 +59,13 @@ export function sessionPageCommands(app: App, pages: SessionTabs<SessionPageStat
   };
 }
 
-function openPage(pages: SessionTabs<SessionPageState>, session: SessionSummary): Page {
+function openPage(pages: SessionPages, session: SessionSummary): Page {
   const { sessionId } = session;
   return pages.open(cut(subject(session), 40), { sessionId, turn: null });
 }
 
 /** Show what a search found in the page of its session. */
-export function openAtHit(pages: SessionTabs<SessionPageState>) {
+export function openAtHit(pages: SessionPages) {
   return async (session: SessionSummary, { turn, seq }: SearchHit): Promise<void> => {
     const page = openPage(pages, session);
     if (turn !== null) {
@@ -95,132 +77,101 @@ export function openAtHit(pages: SessionTabs<SessionPageState>) {
 /** What is asked for last; meanwhile the page shows what it was before. */
 type Below = Pick<SessionView, "digest" | "lineage"> & { readonly losses: readonly Loss[] | null };
 
-class SessionPage {
-  readonly page: Page;
-  readonly #app: App;
+class SessionPage extends Page {
   readonly #sessionId: string;
   readonly #filling: PictureFirst;
+  /** A session that changes for the first time may be a new branch of this one. */
+  readonly #others = new Set<string>();
+  #waiting: NodeJS.Timeout | undefined;
   #askingBelow = new vscode.CancellationTokenSource();
   #session: SessionSummary | null = null;
   #view: ((below: Below) => SessionView) | null = null;
   #below: Below = { digest: null, lineage: null, losses: null };
 
-  constructor(
-    app: App,
-    folder: vscode.Uri,
-    panel: vscode.WebviewPanel,
-    sessionId: string,
-    gone: () => void,
-  ) {
-    this.#app = app;
-    this.#sessionId = sessionId;
-    let waiting: NodeJS.Timeout | undefined;
-    const later = () => {
-      waiting ??= setTimeout(() => {
-        waiting = undefined;
-        void this.#filling.again();
-      }, PAUSE_MS);
-    };
-    // A session that changes for the first time may be a new branch of this one.
-    const others = new Set<string>();
-    const concerns = (changes: ReadonlySet<string>) => {
-      const isNew = [...changes].some((id) => !others.has(id));
-      for (const id of changes) {
-        others.add(id);
-      }
-      return isNew || changes.has(sessionId);
-    };
-    const subscriptions = [
-      app.feed.onDidChange((changes) => {
-        const down = whyDown(app.server.state);
-        if (down !== null) {
-          this.page.complain(down, true);
-        } else if ((changes === null || concerns(changes)) && panel.visible) {
-          later(); // a page that comes back asks by itself
-        }
-      }),
-      panel.onDidChangeViewState(() => {
-        if (!panel.visible) {
-          this.#leave();
-        }
-      }),
-    ];
-    this.page = new Page(
-      folder,
-      "session",
-      panel,
-      (message) => void this.#handle(message),
-      () => {
-        vscode.Disposable.from(...subscriptions).dispose();
-        clearTimeout(waiting);
-        this.#leave();
-        gone();
-      },
-    );
+  constructor(tab: Tab<SessionPageState>) {
+    super(tab);
+    this.#sessionId = tab.begin.sessionId;
     this.#filling = new PictureFirst(
       () => this.#load(),
-      () => this.#show(),
+      () => this.#showAll(),
       () => this.#loadBelow(),
     );
   }
 
-  #leave(): void {
-    this.#filling.away();
-    this.#askingBelow.cancel();
+  protected concerns(changes: ReadonlySet<string>): boolean {
+    const isNew = [...changes].some((id) => !this.#others.has(id));
+    for (const id of changes) {
+      this.#others.add(id);
+    }
+    return isNew || changes.has(this.#sessionId);
   }
 
-  async #handle(message: FromPage): Promise<void> {
-    const { documents, server } = this.#app;
-    try {
-      if (message.kind === "again") {
-        await awake(server);
-        return await this.#filling.again();
-      }
-      if (message.kind === "ready") {
-        return await this.#filling.ready();
-      }
-      const session = this.#session;
-      if (session === null) {
-        return;
-      }
-      switch (message.kind) {
-        case "record":
-          return await documents.openRecord(session, message.ref, vscode.ViewColumn.Beside);
-        case "conversation":
-          return await this.#converse(message);
-        case "turn":
-          return await onTurn(this.#app, session, message.turnId, message.action);
-        case "losses":
-          return await documents.open("losses", session);
-        case "resume":
-          return await resume(this.#app, session);
-        case "compact":
-          return await run("compactSession", this.#sessionId);
-        case "search":
-          return await run("searchInSession", this.#sessionId);
-        case "goTo":
-          return await run("openSessionPage", message.sessionId);
-        default:
-      }
-    } catch (error) {
-      this.page.complain(errorText(error), false);
+  protected override changed(): void {
+    this.#waiting ??= setTimeout(() => {
+      this.#waiting = undefined;
+      void this.look();
+    }, PAUSE_MS);
+  }
+
+  protected override ready(): Promise<void> {
+    return this.#filling.ready();
+  }
+
+  protected override look(): Promise<void> {
+    return this.#filling.again();
+  }
+
+  protected override leave(): void {
+    super.leave();
+    this.#filling.away();
+    this.#askingBelow.cancel();
+    clearTimeout(this.#waiting);
+    this.#waiting = undefined;
+  }
+
+  protected async handle(message: FromPage): Promise<unknown> {
+    const session = this.#session;
+    if (session === null) {
+      return;
+    }
+    const { documents } = this.app;
+    const { sessionId } = session;
+    switch (message.kind) {
+      case "record":
+        return documents.openRecord(session, message.ref, vscode.ViewColumn.Beside);
+      case "conversation":
+        return this.#converse(message);
+      case "turn":
+        return onTurn(this.app, session, message.turnId, message.action);
+      case "losses":
+        return documents.open("losses", session);
+      case "resume":
+        return resume(this.app, session);
+      case "compact":
+        return runCommand("compactSession", { sessionId });
+      case "search":
+        return runCommand("searchInSession", { sessionId });
+      case "goTo":
+        return runCommand("openSessionPage", { sessionId: message.sessionId });
+      default:
+        return undefined;
     }
   }
 
   async #load(): Promise<boolean> {
     try {
-      await answering(this.#app.server);
+      await answering(this.app.server);
       this.#view = await this.#askView();
       return true;
     } catch (error) {
-      this.page.complain(errorText(error), true);
+      this.refuse(error, true);
       return false;
     }
   }
 
   /** Ask for what stands below the picture, as long as it is in sight; show each part as it comes. */
   async #loadBelow(): Promise<void> {
-    const { server } = this.#app;
+    const { server } = this.app;
     const sessionId = this.#sessionId;
     this.#askingBelow = new vscode.CancellationTokenSource();
     const { token } = this.#askingBelow;
@@ -231,45 +182,44 @@ class SessionPage {
     };
     const isCompacted = this.#session?.compactions !== 0;
     const whole = { sessionId, turnId: null, tokens: null };
-    const ask = async () => (await server.request(LossesRequest, { sessionId }, token)).items;
-    const tree = async () => lineagePicture(await server.request(LineageRequest, { sessionId }));
+    const ask = async () => (await server.request("losses", { sessionId }, token)).items;
+    const tree = async () => lineagePicture(await server.request("lineage", { sessionId }));
     try {
       await Promise.all([
         part("lineage", tree()),
         part("losses", isCompacted ? ask() : Promise.resolve(null)),
-        part("digest", server.request(DigestRequest, whole, token)),
+        part("digest", server.request("digest", whole, token)),
       ]);
     } catch (error) {
       if (!token.isCancellationRequested) {
-        this.page.complain(errorText(error), true);
+        this.refuse(error, true);
       }
     }
   }
 
   async #converse({ turnId, offset }: { turnId: string; offset: number }): Promise<void> {
     const asked = { sessionId: this.#sessionId, turnId, offset };
-    const part = await this.#app.server.request(TranscriptRequest, asked);
-    this.page.send({ kind: "conversation", offset, part });
+    const part = await this.app.server.request("transcript", asked);
+    this.send({ kind: "conversation", offset, part });
   }
 
-  #show(): void {
+  #showAll(): void {
     const view = this.#view?.(this.#below);
     if (view !== undefined) {
-      this.page.panel.title = cut(view.name, 40);
-      this.page.send(view);
+      this.show(cut(view.name, 40), view);
     }
   }
 
   async #askView(): Promise<(below: Below) => SessionView> {
-    const { server } = this.#app;
+    const { server } = this.app;
     const sessionId = this.#sessionId;
     const [detail, timeline, shown, notes, marks, branches] = await Promise.all([
-      server.request(SessionRequest, { sessionId }),
-      server.request(TimelineRequest, { sessionId }),
-      server.request(ShowRequest, { sessionId, turnId: null }),
-      server.request(NotesRequest, { sessionId }),
-      server.request(MarksRequest, { sessionId }),
-      server.request(BranchesRequest, { sessionId }),
+      server.request("session", { sessionId }),
+      server.request("timeline", { sessionId }),
+      server.request("show", { sessionId, turnId: null }),
+      server.request("notes", { sessionId }),
+      server.request("marks", { sessionId }),
+      server.request("branches", { sessionId }),
     ]);
     const { summary } = detail;
     this.#session = summary;
@@ -301,8 +251,4 @@ class SessionPage {
       kept: keptLists(checkpointNodes(checkpoint, notes.items, summary, Date.now())),
     });
   }
-}
-
-function run(command: string, sessionId: string): Thenable<void> {
-  return vscode.commands.executeCommand(`codexCheckpoints.${command}`, { sessionId });
 }

@@ -23,21 +23,8 @@ import {
   sessionsParams,
   standsFor,
 } from "./model/sessions.ts";
-import { counted, folderName } from "./model/text.ts";
-import {
-  type Branch,
-  BranchesRequest,
-  DoctorRequest,
-  type Loss,
-  LossesRequest,
-  type Marker,
-  MarksRequest,
-  SessionRequest,
-  type SessionSummary,
-  SessionsRequest,
-  type Window,
-  WindowsRequest,
-} from "./protocol.ts";
+import { type Appearance, counted, folderName, rowOf } from "./model/text.ts";
+import type { Branch, Loss, Marker, SessionSummary, Window } from "./protocol.ts";
 import { Tree, treeItem } from "./rows.ts";
 import { setContext, workspacePaths } from "./settings.ts";
 
@@ -53,7 +40,6 @@ export class SessionTree extends Tree<SessionNode> {
   readonly #losses: KnownLosses;
   #filter: Filter = NO_FILTER;
   #showOthers = false;
-  #isStale = false;
 
   constructor(server: Server, feed: ChangeFeed) {
     super(SESSIONS_VIEW, server);
@@ -62,8 +48,7 @@ export class SessionTree extends Tree<SessionNode> {
       () => this.refresh(),
     );
     this.subscriptions.push(
-      feed.onDidChange(() => this.refresh()),
-      this.view.onDidChangeVisibility(() => this.#isStale && this.refresh()),
+      feed.onDidChange(() => this.#hasNewest || this.refresh()),
       vscode.workspace.onDidChangeWorkspaceFolders(() => this.refresh()),
     );
   }
@@ -89,12 +74,18 @@ export class SessionTree extends Tree<SessionNode> {
     this.refresh();
   }
 
-  /** Load again: now if the view is visible, else when it becomes visible. */
-  refresh(): void {
-    this.#isStale = !this.view.visible;
-    if (this.view.visible) {
-      void this.redraw();
-    }
+  /** Whether the server still looks at the sessions: it knows the newest of them soon. */
+  get #isEarly(): boolean {
+    return this.server.state.kind === "indexing";
+  }
+
+  /** Whether the newest are shown, while all will be when the server has looked at them. */
+  get #hasNewest(): boolean {
+    return this.#isEarly && this.#shown.size > 0;
+  }
+
+  protected override mayLoad(): boolean {
+    return this.#isEarly || super.mayLoad();
   }
 
   /** Select the row of a session; false if there is none. */
@@ -159,7 +150,8 @@ export class SessionTree extends Tree<SessionNode> {
     if (node === undefined) {
       const { roots, hasFolder } = await this.#roots();
       if (isNewest()) {
-        const reason = roots.length > 0 ? "" : await this.#whyEmpty(hasFolder);
+        const isKnown = roots.length > 0 || this.#isEarly;
+        const reason = isKnown ? "" : await this.#whyEmpty(hasFolder);
         if (!isNewest()) {
           return roots;
         }
@@ -188,12 +180,12 @@ export class SessionTree extends Tree<SessionNode> {
       return "filtered";
     }
     if (hasFolder) {
-      const any = await this.server.request(SessionsRequest, sessionsParams({ limit: 1 }));
+      const any = await this.server.request("sessions", sessionsParams({ limit: 1 }));
       if (any.items.length > 0) {
         return "notHere";
       }
     }
-    const report = await this.server.request(DoctorRequest, {});
+    const report = await this.server.request("doctor", {});
     const missing = ["codex_home_missing", "sessions_folder_missing"];
     return report.findings.some(({ code }) => missing.includes(code)) ? "noFolder" : "noSessions";
   }
@@ -227,10 +219,11 @@ export class SessionTree extends Tree<SessionNode> {
     const { search, archived } = this.#filter;
     const some = { archived, search: search === "" ? null : search };
     const asked = { cwd: group.cwd, outside: group.without, ...some };
+    const early = this.#isEarly;
     const isPicky = this.#filter.running || this.#filter.suspect;
     const listing = await collect(
       (cursor, limit) =>
-        this.server.request(SessionsRequest, sessionsParams({ ...asked, cursor, limit })),
+        this.server.request("sessions", sessionsParams({ ...asked, cursor, limit, early })),
       group.limit,
       isPicky ? (each) => isWanted(each, this.#filter) : null,
     );
@@ -257,7 +250,7 @@ export class SessionTree extends Tree<SessionNode> {
     if (seq !== null) {
       return row;
     }
-    const { summary } = await this.server.request(SessionRequest, { sessionId });
+    const { summary } = await this.server.request("session", { sessionId });
     return { ...row, session: summary };
   }
 
@@ -265,7 +258,7 @@ export class SessionTree extends Tree<SessionNode> {
     if (session.markers === 0) {
       return [];
     }
-    const { items } = await this.server.request(MarksRequest, { sessionId: session.sessionId });
+    const { items } = await this.server.request("marks", { sessionId: session.sessionId });
     return items.map((marker) => ({ kind: "marker", group, session, marker }) as const).reverse();
   }
 
@@ -276,7 +269,7 @@ export class SessionTree extends Tree<SessionNode> {
       return none;
     }
     const { sessionId } = session;
-    const { source, items } = await this.server.request(BranchesRequest, { sessionId });
+    const { source, items } = await this.server.request("branches", { sessionId });
     const rowOf = (branch: Branch, end: End) =>
       ({ kind: "branch", group, session, branch, end }) as const;
     return {
@@ -289,7 +282,7 @@ export class SessionTree extends Tree<SessionNode> {
     if (session.compactions === 0) {
       return [];
     }
-    const { items } = await this.server.request(WindowsRequest, { sessionId: session.sessionId });
+    const { items } = await this.server.request("windows", { sessionId: session.sessionId });
     const losses = this.#losses.of(session);
     const rows = items.map((window) => {
       const loss = losses.find(({ openedAtSeq }) => openedAtSeq === window.openedAtSeq) ?? null;
@@ -301,7 +294,7 @@ export class SessionTree extends Tree<SessionNode> {
   /** What the compactions lost; the windows are shown before this is known. */
   async #askLosses(sessionId: string) {
     try {
-      return (await this.server.request(LossesRequest, { sessionId })).items;
+      return (await this.server.request("losses", { sessionId })).items;
     } catch (error) {
       this.server.log.warn(`losses: ${error instanceof Error ? error.message : error}`);
       return null;
@@ -396,17 +389,15 @@ function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode
 }
 
 export function sessionItem(node: SessionNode): vscode.TreeItem {
-  const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+  const { None, Collapsed } = vscode.TreeItemCollapsibleState;
   switch (node.kind) {
-    case "group":
+    case "group": {
       // The editor keeps the folding of an id, so open and folded groups have different ids.
-      return plainItem(`group/${node.id}/${node.isOpen}`, node.label, "folder", {
-        state: node.isOpen ? Expanded : Collapsed,
-      });
-    case "fold": {
-      const state = node.isOpen ? Expanded : Collapsed;
-      return plainItem(node.id, node.label, node.icon, { description: node.description, state });
+      const id = `group/${node.id}/${node.isOpen}`;
+      return plainItem(id, { label: node.label, icon: "folder" }, node.isOpen);
     }
+    case "fold":
+      return plainItem(node.id, node, node.isOpen);
     case "session": {
       const row = sessionRow(node.session, Date.now());
       const id = `${node.group}/${node.session.sessionId}`;
@@ -437,30 +428,32 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
       const { group, session, window } = node;
       const row = windowRow(window, node.loss, Date.now());
       const item = treeItem(`${group}/${session.sessionId}/window/${window.number}`, row);
-      item.contextValue = window.compactionId === null ? "window" : "window ours";
+      item.contextValue = window.compactionId === null || window.undone ? "window" : "window ours";
       return item;
     }
     case "more": {
       const label = "Load more";
       const shown = `${node.group.limit} shown`;
-      const item = plainItem(`more/${node.group.id}`, label, "ellipsis", { description: shown });
+      const row = { label, icon: "ellipsis", description: shown };
+      const item = plainItem(`more/${node.group.id}`, row);
       const command = "codexCheckpoints.loadMore";
       item.command = { command, title: label, arguments: [node.group] };
       return item;
     }
     case "note":
-      return plainItem(`note/${node.group}`, node.text, "info");
+      return plainItem(`note/${node.group}`, { label: node.text, icon: "info" });
     default:
       return node satisfies never;
   }
 }
 
+/** A row that is no session's, whose name says all of it. */
 function plainItem(
   id: string,
-  label: string,
-  icon: string,
-  { description = "", state = vscode.TreeItemCollapsibleState.None } = {},
+  some: Pick<Appearance, "label" | "icon"> & { readonly description?: string },
+  isOpen: boolean | null = null,
 ): vscode.TreeItem {
-  const row = { label, description, tooltip: label, spoken: label, icon, colour: null };
-  return treeItem(id, row, state);
+  const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+  const row = rowOf({ spoken: some.label, ...some });
+  return treeItem(id, row, isOpen === null ? None : isOpen ? Expanded : Collapsed);
 }

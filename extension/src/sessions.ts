@@ -4,15 +4,11 @@ import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
 import type { Document } from "./documents.ts";
 import { MAX_LABEL } from "./limits.ts";
+import { action, askToDo, runCommand, showDone } from "./messages.ts";
 import { contextWords, type Filter, isFiltered, isPlainId, NO_FILTER } from "./model/sessions.ts";
 import { cut, dotted, plain, subject } from "./model/text.ts";
-import {
-  ArchiveRequest,
-  RenameRequest,
-  type SessionSummary,
-  UnarchiveRequest,
-} from "./protocol.ts";
-import { longRequest, showDone, showUndoable } from "./requests.ts";
+import type { SessionSummary } from "./protocol.ts";
+import { longRequest, showUndoable } from "./requests.ts";
 import type { Group } from "./sessionTree.ts";
 import { setContext } from "./settings.ts";
 import { refuseId } from "./terminal.ts";
@@ -40,7 +36,7 @@ export function sessionCommands(app: App): Commands {
     renameSession: onSession(app, (session) => rename(app, session)),
     archiveSession: onSession(app, async (session) => {
       const { sessionId } = session;
-      const done = await longRequest(server, "Archiving", ArchiveRequest, { sessionId });
+      const done = await longRequest(server, "Archiving", "archive", { sessionId });
       if (done !== undefined) {
         showUndoable(`Archived “${cut(subject(session), 60)}”.`, () => unarchive(app, sessionId));
       }
@@ -57,31 +53,24 @@ export function sessionCommands(app: App): Commands {
 }
 
 async function unarchive({ server }: App, sessionId: string): Promise<void> {
-  if (await longRequest(server, "Unarchiving", UnarchiveRequest, { sessionId })) {
+  if (await longRequest(server, "Unarchiving", "unarchive", { sessionId })) {
     showDone("Session unarchived");
   }
 }
 
 /** What is offered behind the status bar. */
 async function showActions(session: SessionSummary): Promise<void> {
-  const action = (label: string, icon: string, command: string) => ({
-    label,
-    iconPath: new vscode.ThemeIcon(icon),
-    command,
-  });
-  const items = [
-    action("Resume in Terminal", "terminal", "resumeSession"),
-    action("Compact Session…", "fold", "compactSession"),
-    action("Search in Sessions…", "search", "searchInSessions"),
-    action("Add Note…", "add", "addNote"),
-    action("Show Checkpoint", "target", "checkpoint.focus"),
-  ];
+  const { sessionId } = session;
+  const offer = (label: string, icon: string, command: string) =>
+    action(icon, label, () => runCommand(command, { sessionId }));
   const title = dotted(cut(subject(session), 60), contextWords(session));
-  const chosen = await vscode.window.showQuickPick(items, { title });
-  if (chosen !== undefined) {
-    const { sessionId } = session;
-    await vscode.commands.executeCommand(`codexCheckpoints.${chosen.command}`, { sessionId });
-  }
+  await askToDo(title, [
+    offer("Resume in Terminal", "terminal", "resumeSession"),
+    offer("Compact Session…", "fold", "compactSession"),
+    offer("Search in Sessions…", "search", "searchInSessions"),
+    offer("Add Note…", "add", "addNote"),
+    offer("Show Checkpoint", "target", "checkpoint.focus"),
+  ]);
 }
 
 async function rename({ server }: App, { sessionId, title }: SessionSummary): Promise<void> {
@@ -91,7 +80,7 @@ async function rename({ server }: App, { sessionId, title }: SessionSummary): Pr
     value: cut(plain(title ?? ""), MAX_LABEL),
   });
   if (name !== undefined) {
-    await server.request(RenameRequest, { sessionId, name: name.trim() });
+    await server.request("rename", { sessionId, name: name.trim() });
   }
 }
 

@@ -4,9 +4,9 @@ import * as vscode from "vscode";
 import { WorkDoneProgress } from "vscode-languageclient/node";
 import type { Server } from "./client.ts";
 import type { Following } from "./following.ts";
+import { fail, runCommand } from "./messages.ts";
 import { sessionsParams } from "./model/sessions.ts";
 import { statusOf } from "./model/status.ts";
-import { SessionsRequest } from "./protocol.ts";
 import { SESSIONS_VIEW } from "./sessionTree.ts";
 import { serverCommand } from "./settings.ts";
 
@@ -48,16 +48,14 @@ export function reportTrouble(server: Server): vscode.Disposable {
     if (state.kind !== "noPython" && state.kind !== "failed") {
       return;
     }
-    const settings = { title: "Open Settings", command: "codexCheckpoints.openSettings" };
-    const again = { title: "Start Again", command: "codexCheckpoints.restart" };
-    const choose = { title: "Choose Python Interpreter", command: "codexCheckpoints.choosePython" };
-    const named = serverCommand() === null ? again : settings;
-    const wayOut = state.kind === "noPython" ? choose : named;
-    const log = { title: "Show Log", command: "codexCheckpoints.showLog" };
-    const chosen = await vscode.window.showErrorMessage(state.reason, wayOut, log);
-    if (chosen !== undefined) {
-      await vscode.commands.executeCommand(chosen.command);
-    }
+    const again = { "Start Again": () => runCommand("restart") };
+    const named =
+      serverCommand() === null ? again : { "Open Settings": () => runCommand("openSettings") };
+    const choose = { "Choose Python Interpreter": () => runCommand("choosePython") };
+    await fail(state.reason, {
+      ...(state.kind === "noPython" ? choose : named),
+      "Show Log": () => runCommand("showLog"),
+    });
   });
 }
 
@@ -77,7 +75,7 @@ export async function firstIndex(server: Server): Promise<void> {
   const began = Date.now();
   try {
     await vscode.window.withProgress({ location }, () =>
-      server.request(SessionsRequest, sessionsParams({ limit: 1, workDoneToken })),
+      server.request("sessions", sessionsParams({ limit: 1, workDoneToken })),
     );
     server.log.info(`index: current after ${Date.now() - began} ms`);
     if (server.client === client) {

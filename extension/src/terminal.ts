@@ -3,6 +3,7 @@
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import * as vscode from "vscode";
+import { warn } from "./messages.ts";
 import { isPlainId } from "./model/sessions.ts";
 import * as settings from "./settings.ts";
 
@@ -29,13 +30,14 @@ export async function openCodex(sessionId?: string, cwd?: string | null): Promis
 
 /** Ask what to do without Codex on the PATH: a terminal may have another one. */
 async function goesOnWithout(): Promise<boolean> {
-  const [choose, all] = ["Choose Codex…", "Try in a Terminal"];
-  const sentence = "Codex was not found on the PATH. Choose the program, or install Codex.";
-  const chosen = await vscode.window.showWarningMessage(sentence, choose, all);
-  if (chosen === choose) {
-    await chooseCodex();
-  }
-  return chosen === all;
+  let goesOn = false;
+  await warn("Codex was not found on the PATH. Choose the program, or install Codex.", {
+    "Choose Codex…": () => chooseCodex(),
+    "Try in a Terminal": () => {
+      goesOn = true;
+    },
+  });
+  return goesOn;
 }
 
 /** Ask for the program, and keep it in the settings. */
@@ -55,10 +57,8 @@ function isOnPath(name: string): boolean {
   return folders.some((folder) => ends.some((end) => existsSync(join(folder, `${name}${end}`))));
 }
 
-export async function refuseId(): Promise<void> {
-  await vscode.window.showWarningMessage(
-    "This session's ID is not one that Codex uses, so it is not passed to a shell.",
-  );
+export function refuseId(): Promise<void> {
+  return warn("This session's ID is not one that Codex uses, so it is not passed to a shell.");
 }
 
 async function folderAt(path: string): Promise<vscode.Uri | undefined> {

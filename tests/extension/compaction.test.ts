@@ -90,6 +90,7 @@ test("a window says what opened it and how full it was before and after", () => 
     tokensAfter: null,
     received: null,
     compactionId: null,
+    undone: false,
   };
   const row = windowRow(window, null, NOW);
   assert.deepEqual(
@@ -100,6 +101,8 @@ test("a window says what opened it and how full it was before and after", () => 
   const first = windowRow({ ...window, ...none, number: 0, previousWindowId: null }, null, NOW);
   assert.equal(first.description, "1h");
   assert.match(first.tooltip, /Previous window ID: none/);
+  const undone = windowRow({ ...window, compactionId: "c1", undone: true }, null, NOW);
+  assert.match(undone.description, /tokens · undone since · asked for/);
   const hostile = windowRow({ ...window, trigger: "a\u202eb", strategy: "c\nd" }, null, NOW);
   assert.equal(hostile.description, "200,716 → ? tokens · a b · c d · 1h");
   assert.match(hostile.spoken, /a b, c d$/);

@@ -11,12 +11,7 @@ import {
   suspectText,
   UpgradeNotice,
 } from "../../extension/src/model/digest.ts";
-import {
-  DigestRequest,
-  type Recalled,
-  RecallRequest,
-  type SessionDigest,
-} from "../../extension/src/protocol.ts";
+import type { Recalled, SessionDigest } from "../../extension/src/protocol.ts";
 import { makeHome, Rollout, startServer } from "./server.ts";
 
 const SESSION = "01a1f865-38d8-70b2-8c7e-c01cbfd01af1";
@@ -168,7 +163,7 @@ test("the server quotes a session with anchors that it can recall, but no file t
   const server = await startServer(home, settings);
 
   const asked = { sessionId: SESSION, turnId: null, tokens: null };
-  const found: SessionDigest = await server.connection.sendRequest(DigestRequest, asked);
+  const found: SessionDigest = await server.request("digest", asked);
   assert.equal(found.budget, 2000);
   assert.match(found.text, /The token was never read/);
   assert.match(found.text, /auth\.py:7 wrong/);
@@ -179,7 +174,7 @@ test("the server quotes a session with anchors that it can recall, but no file t
   const texts = await Promise.all(
     anchors.map(async ({ ref }) => {
       const wanted = { sessionId: SESSION, ref, query: null, offset: 0, limit: 1 };
-      return (await server.connection.sendRequest(RecallRequest, wanted)).record?.text ?? "";
+      return (await server.request("recall", wanted)).record?.text ?? "";
     }),
   );
   assert.ok(texts.includes("Fix the login"), `${texts}`);

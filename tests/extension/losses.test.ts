@@ -50,7 +50,7 @@ test("the document names each thing with its record, and whether it is lost", ()
   assert.match(text, /\nCommands that failed: 1 of 1 lost\n {2}✗ pytest -q · exit code 1 · #12\n/);
   assert.match(
     text,
-    /\nReads of files since then: 4, of unchanged ones again: 3 \(12,345 bytes\)\n {2}shop\.py: 3 times/,
+    /\nFiles read since then: 4, unchanged files read again: 3 \(12,345 bytes\)\n {2}shop\.py: 3 times/,
   );
   assert.match(text, /\nIt keeps reading the same files: shop\.py\n/);
 });
@@ -87,6 +87,7 @@ test("a window row tells of its losses, and a loop is a warning", () => {
     strategy: "local",
     tokensBefore: 9,
     tokensAfter: 1,
+    undone: false,
     received: {
       at: "2026-11-20T11:01:00.000Z",
       door: "hook",

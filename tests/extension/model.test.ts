@@ -14,7 +14,15 @@ import {
   sessionRow,
 } from "../../extension/src/model/sessions.ts";
 import { statusOf, whyDown } from "../../extension/src/model/status.ts";
-import { age, ago, cut, meter, plain, subject } from "../../extension/src/model/text.ts";
+import {
+  age,
+  ago,
+  cut,
+  cutToColumns,
+  meter,
+  plain,
+  subject,
+} from "../../extension/src/model/text.ts";
 import type { SessionSummary } from "../../extension/src/protocol.ts";
 import { checkpoint, note, session } from "./values.ts";
 
@@ -400,4 +408,12 @@ test("the icon of a row is filled as far as its context, and is a bubble without
   assert.equal(icon({ contextTokens: 129_200 }), "meter-4");
   assert.equal(icon({ contextTokens: 300_000, nearlyFull: true }), "meter-8-alert");
   assert.equal(icon({ contextTokens: null }), "comment");
+});
+
+test("a row is cut by columns, of which a Japanese letter takes two", () => {
+  assert.equal(cutToColumns("a".repeat(20), 20), "a".repeat(20));
+  assert.equal(cutToColumns("a".repeat(21), 20), `${"a".repeat(19)}…`);
+  assert.equal(cutToColumns("設".repeat(10), 20), "設".repeat(10));
+  assert.equal(cutToColumns("設".repeat(11), 20), `${"設".repeat(9)}…`);
+  assert.equal(cutToColumns(`a${"設".repeat(10)}`, 20), `a${"設".repeat(9)}…`);
 });

@@ -9,16 +9,11 @@ import {
   type Changed,
   ChangedNotification,
   type DoctorReport,
-  DoctorRequest,
   REFUSED,
   type Refused,
   type SessionDetail,
   type SessionList,
-  SessionRequest,
-  SessionsRequest,
-  ShowRequest,
   type Text,
-  ViewRequest,
   type ViewText,
 } from "../../extension/src/protocol.ts";
 import { type Home, makeHome, Rollout, type RunningServer, startServer } from "./server.ts";
@@ -60,9 +55,9 @@ function changeOf(sessionId: string): Promise<Changed> {
 
 test("sessions come newest first, by pages, with every key", async () => {
   const asked = sessionsParams({ cwd: home.project, limit: 1 });
-  const first: SessionList = await server.connection.sendRequest(SessionsRequest, asked);
+  const first: SessionList = await server.request("sessions", asked);
   const cursor = first.nextCursor;
-  const second: SessionList = await server.connection.sendRequest(SessionsRequest, {
+  const second: SessionList = await server.request("sessions", {
     ...asked,
     cursor,
   });
@@ -114,13 +109,13 @@ test("sessions come newest first, by pages, with every key", async () => {
 
 test("a search that fits nothing is an empty page", async () => {
   const asked = sessionsParams({ search: "no such words" });
-  const list = await server.connection.sendRequest(SessionsRequest, asked);
+  const list = await server.request("sessions", asked);
   assert.deepEqual(list, { items: [], nextCursor: null });
 });
 
 test("a session has its turns", async () => {
   const asked = { sessionId: PARENT };
-  const detail: SessionDetail = await server.connection.sendRequest(SessionRequest, asked);
+  const detail: SessionDetail = await server.request("session", asked);
 
   assert.equal(detail.summary.sessionId, PARENT);
   assert.deepEqual(
@@ -132,13 +127,13 @@ test("a session has its turns", async () => {
 
 test("a checkpoint has the shape that the tree reads, a view is text", async () => {
   const asked = { sessionId: PARENT, turnId: null };
-  const shown: Text = await server.connection.sendRequest(ShowRequest, asked);
+  const shown: Text = await server.request("show", asked);
   const checkpoint: Checkpoint = JSON.parse(shown.text);
   assert.equal(checkpoint.task?.text, "Fix the login");
   assert.deepEqual(checkpoint.recentArtifacts, ["auth.py"]);
   assert.match(checkpoint.artifacts["auth.py"]?.hash ?? "", /^sha256:[0-9a-f]{64}$/);
 
-  const view: ViewText = await server.connection.sendRequest(ViewRequest, {
+  const view: ViewText = await server.request("view", {
     ...asked,
     caps: { maxRecentArtifacts: 0 },
   });
@@ -149,7 +144,7 @@ test("a checkpoint has the shape that the tree reads, a view is text", async () 
 
 test("a refusal carries its code and facts", async () => {
   const asked = { sessionId: "00000000-0000", turnId: null };
-  const error = await server.connection.sendRequest(ShowRequest, asked).then(
+  const error = await server.request("show", asked).then(
     () => assert.fail("it was answered"),
     (refusal: ResponseError<Refused>) => refusal,
   );
@@ -159,14 +154,14 @@ test("a refusal carries its code and facts", async () => {
 });
 
 test("the doctor says where it looked", async () => {
-  const report: DoctorReport = await server.connection.sendRequest(DoctorRequest, {});
+  const report: DoctorReport = await server.request("doctor", {});
   assert.equal(report.codexHome, home.codexHome);
   assert.equal(report.sessions, 2);
 });
 
 test("an appended record and a saved file are told within two seconds", async () => {
   const looked = changeOf(PARENT);
-  await server.connection.sendRequest(SessionsRequest, sessionsParams({ limit: 1 }));
+  await server.request("sessions", sessionsParams({ limit: 1 }));
   // The server has looked at everything once, and said what it stored.
   await looked;
   await new Promise((done) => setTimeout(done, 200));
@@ -175,13 +170,13 @@ test("an appended record and a saved file are told within two seconds", async ()
   const appended = changeOf(PARENT);
   await new Rollout(home, PARENT).says("Now the tests");
   assert.equal((await appended).reason, "rollout");
-  const { items } = await server.connection.sendRequest(SessionsRequest, sessionsParams({}));
+  const { items } = await server.request("sessions", sessionsParams({}));
   assert.equal(items.find((each) => each.sessionId === PARENT)?.task, "Now the tests");
   assert.ok(performance.now() - began < 2000);
 
   const hash = async () => {
     const asked = { sessionId: PARENT, turnId: null };
-    const { text } = await server.connection.sendRequest(ShowRequest, asked);
+    const { text } = await server.request("show", asked);
     return (JSON.parse(text) as Checkpoint).artifacts["auth.py"]?.hash;
   };
   const before = await hash();

@@ -45,6 +45,8 @@ test("each reason that the server gives for a conflict has its words", () => {
     ...source.matchAll(/"reason": "(\w+)"[^\n]*\n\s*(?:raise|return) Refusal\("conflict"/g),
     ...source.matchAll(/Refusal\("conflict"[^\n]*"reason": "(\w+)"/g),
     ...source.matchAll(/reason, what = "(\w+)"/g),
+    ...source.matchAll(/Held = Literal\["(\w+)", "\w+"\]/g),
+    ...source.matchAll(/Held = Literal\["\w+", "(\w+)"\]/g),
   ]);
   const reasons = conflicts.map(([, reason = ""]) => reason);
   assert.ok(reasons.length > 12, reasons.join(" "));
@@ -93,6 +95,11 @@ test("an archived session is unarchived by a button, and an unknown conflict tri
     /config\.toml cannot be read/,
   );
   assert.match(refusalText("blocked_by_hook", { reason: "no" }), /A hook of yours/);
+});
+
+test("to go on anyway is offered only where that can be done", () => {
+  assert.deepEqual(refusalWords("turn_not_complete", {}).remedies, ["again"]);
+  assert.deepEqual(refusalWords("turn_not_complete", {}, true).remedies, ["again", "force"]);
 });
 
 test("a code that is not known says that it did not work, and where to look", () => {

@@ -11,6 +11,7 @@ import {
   StreamMessageReader,
   StreamMessageWriter,
 } from "vscode-jsonrpc/node";
+import type { Answer, Asked, Method } from "../../extension/src/client.ts";
 import type { InitializationOptions } from "../../extension/src/protocol.ts";
 
 const PYTHON = [".venv/bin/python", ".venv/Scripts/python.exe"]
@@ -105,6 +106,7 @@ export class Rollout {
 export interface RunningServer {
   readonly connection: MessageConnection;
   readonly process: ChildProcess;
+  request<M extends Method>(method: M, params: Asked<M>): Promise<Answer<M>>;
   stop(): Promise<void>;
 }
 
@@ -128,7 +130,9 @@ export async function startServer(home: Home, settings = {}): Promise<RunningSer
     await ended;
     connection.dispose();
   };
-  const server = { connection, process: child, stop };
+  const request = <M extends Method>(method: M, params: Asked<M>): Promise<Answer<M>> =>
+    connection.sendRequest(`checkpoints/${method}`, params);
+  const server = { connection, process: child, request, stop };
   home.servers.push(server);
   const initializationOptions: InitializationOptions = {
     codexHome: home.codexHome,

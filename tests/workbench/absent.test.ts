@@ -8,36 +8,47 @@ import { suite, test } from "node:test";
 import { Lab } from "./lab.ts";
 import { writeSession } from "./rollouts.ts";
 import { becomes } from "./waiting.ts";
-import { shows, Workbench } from "./workbench.ts";
+import { shows, step, Workbench } from "./workbench.ts";
 
-test("without a folder of sessions the view says so, until there is one", async (t) => {
+test("without a folder, its sessions or a server the view says so, each with a way out", async (t) => {
   const lab = new Lab();
   const codexHome = join(lab.root, "not yet");
   const workbench = await Workbench.open(t, lab, { environment: { CODEX_HOME: codexHome } });
+  const { page, sessions, checkpoint, status } = workbench;
+  const here = sessions.getByRole("treeitem", { name: "Right here." });
   await workbench.showCheckpoints();
 
-  await workbench.sessions.getByText("There is no folder of Codex sessions yet.").waitFor();
-  await workbench.checkpoint.getByText("appears here").waitFor();
-  await workbench.screenshot("no folder");
+  await step(t, "there is no folder of sessions", async () => {
+    await sessions.getByText("There is no folder of Codex sessions yet.").waitFor();
+    await checkpoint.getByText("appears here").waitFor();
+    await workbench.screenshot("no folder");
+  });
 
-  writeSession(codexHome, { task: "The very first one.", cwd: lab.project });
-  await shows(workbench.sessions.getByRole("treeitem", { name: "The very first one." }));
-  await shows(workbench.checkpoint.getByRole("treeitem", { name: "Task, The very first one." }));
-});
+  await step(t, "there is one; those of other folders are one click away", async () => {
+    writeSession(codexHome, { task: "Somewhere else.", cwd: "/elsewhere" });
+    await shows(sessions.getByText("No Codex session was started in this folder yet."));
+    await workbench.screenshot("none here");
+    await sessions.getByText("Show Sessions from Other Folders").click();
+    await shows(sessions.getByRole("treeitem", { name: "Somewhere else." }));
+  });
 
-test("without sessions of this folder those of others are one click away", async (t) => {
-  const lab = new Lab();
-  writeSession(lab.codexHome, { task: "Somewhere else.", cwd: "/elsewhere" });
-  const workbench = await Workbench.open(t, lab);
-  await workbench.showCheckpoints();
+  await step(t, "the first session of this folder appears", async () => {
+    writeSession(codexHome, { task: "Right here.", cwd: lab.project });
+    await shows(here);
+    await shows(checkpoint.getByRole("treeitem", { name: "Task, Right here." }));
+  });
 
-  await workbench.sessions.getByText("No Codex session was started in this folder yet.").waitFor();
-  await workbench.screenshot("none here");
-  await workbench.sessions.getByText("Show Sessions from Other Folders").click();
-  await shows(workbench.sessions.getByRole("treeitem", { name: "Somewhere else." }));
+  await step(t, "a killed server shows in the status bar, and one click restarts it", async () => {
+    process.kill(await lab.server(), "SIGKILL");
+    const stopped = status.and(page.getByLabel("The server has stopped"));
+    await shows(stopped.and(page.locator(".warning-kind")));
+    await shows(sessions.getByText("The server has stopped."));
+    await workbench.screenshot("stopped");
 
-  writeSession(lab.codexHome, { task: "Right here.", cwd: lab.project });
-  await shows(workbench.sessions.getByRole("treeitem", { name: "Right here." }));
+    await stopped.click();
+    await here.waitFor();
+    await shows(status.and(page.getByLabel(/no session here|session in view/)));
+  });
 });
 
 test("without a Python the view says so, and finds one that comes", async (t) => {
@@ -84,25 +95,6 @@ suite("a server", { concurrency: 2 }, () => {
       .waitFor();
     await workbench.screenshot("never answers");
     await becomes(hanging, []);
-  });
-
-  test("a killed server shows in the status bar, and one click restarts it", async (t) => {
-    const lab = new Lab();
-    writeSession(lab.codexHome, { task: "Before and after.", cwd: lab.project });
-    const workbench = await Workbench.open(t, lab);
-    await workbench.showCheckpoints();
-    const session = workbench.sessions.getByRole("treeitem", { name: "Before and after." });
-    await session.waitFor();
-
-    process.kill(await lab.server(), "SIGKILL");
-    const stopped = workbench.status.and(workbench.page.getByLabel("The server has stopped"));
-    await shows(stopped.and(workbench.page.locator(".warning-kind")));
-    await shows(workbench.sessions.getByText("The server has stopped."));
-    await workbench.screenshot("stopped");
-
-    await stopped.click();
-    await session.waitFor();
-    await shows(workbench.status.and(workbench.page.getByLabel(/no session here|session in view/)));
   });
 
   test("a folder that is not trusted runs nothing that it names", async (t) => {

@@ -53,7 +53,6 @@ test("a person sees what a session changed in files, and what changed since", as
   const file = (name: string) => workbench.checkpoint.getByRole("treeitem", { name });
   const tab = (name: RegExp) => page.getByRole("tab", { name }).waitFor();
   const shown = page.locator(".monaco-diff-editor:visible");
-  const close = () => page.keyboard.press("ControlOrMeta+W");
   await workbench.showCheckpoints();
 
   await step(t, "a file is as the session left it, until it changes", async () => {
@@ -71,7 +70,7 @@ test("a person sees what a session changed in files, and what changed since", as
     await shown.locator(".original").getByText("price = 2").waitFor();
     await shown.locator(".modified").getByText("price = 3").waitFor();
     await workbench.screenshot("a changed file");
-    await close();
+    await workbench.closeTab();
   });
 
   await step(t, "where the text is not known there are the patches, which say so", async () => {
@@ -80,7 +79,7 @@ test("a person sees what a session changed in files, and what changed since", as
     await shown.locator(".original").getByText("old way").waitFor();
     await shown.locator(".modified").getByText("new way").waitFor();
     await workbench.screenshot("patches only");
-    await close();
+    await workbench.closeTab();
   });
 
   const entry = (name: string) => page.locator(".multiDiffEntry:visible", { hasText: name });
@@ -96,7 +95,7 @@ test("a person sees what a session changed in files, and what changed since", as
     assert.ok((await top("patches only")) < (await top("price = 1")));
     assert.ok((await top("price = 1")) < (await top("view.txt")));
     await workbench.screenshot("compared states");
-    await close();
+    await workbench.closeTab();
   });
 
   await step(t, "the whole session and one turn have their files in one tab", async () => {
@@ -106,13 +105,13 @@ test("a person sees what a session changed in files, and what changed since", as
     // What Git has, and the patches of the session, lead to what is there now.
     await entry("kept = 2").waitFor();
     assert.equal(await entry("kept.py").getByText("patches only").count(), 0);
-    await close();
+    await workbench.closeTab();
     await workbench.command("Codex Checkpoints: Open Session Page");
     await inFront(page).getByRole("button", { name: "Show Changed Files" }).click();
     await tab(/what changed in turn 2 \(3 files\)/);
     await entry("price = 1").waitFor();
-    await close();
-    await close();
+    await workbench.closeTab();
+    await workbench.closeTab();
   });
 
   await step(t, "a restore leaves the files, and shows which differ since the marker", async () => {

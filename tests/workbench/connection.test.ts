@@ -31,6 +31,9 @@ test("codex is connected after a look at every line, and disconnected without a 
   const row = (name: string | RegExp) => connection.getByRole("treeitem", { name });
   const shown = workbench.editor("codex-checkpoints://text");
   const lens = (name: string) => shown.locator(".codelens-decoration a", { hasText: name });
+  const notice = page
+    .locator(".notification-list-item")
+    .filter({ hasText: "Codex looks for Codex Checkpoints where it no longer is" });
   await workbench.showCheckpoints();
   await connection.locator(".pane-header").click();
 
@@ -97,6 +100,25 @@ test("codex is connected after a look at every line, and disconnected without a 
     await pictures.locator("svg").first().waitFor();
     await workbench.screenshot("walkthrough");
   });
+
+  await step(t, "a connection that an update has cut is told without being asked for", async () => {
+    const gone = join(lab.root, "gone", "bundled", "launch.py");
+    const args = JSON.stringify(["-I", "-S", gone, "mcp"]);
+    const cut = `[mcp_servers.codex-checkpoints]\ncommand = "/usr/bin/python3"\nargs = ${args}\n`;
+    writeFileSync(config, cut);
+    await workbench.reload();
+    await notice.waitFor();
+    await workbench.screenshot("connection cut");
+    assert.equal(readFileSync(config, "utf8"), cut);
+  });
+
+  await step(t, "connecting again puts it right", async () => {
+    await notice.getByRole("button", { name: "Connect Again…" }).click();
+    await lens("Connect").click();
+    await lens("Connect").waitFor({ state: "detached" });
+    await shows(page.getByText("Codex calls a hook only when you trust it."), CODEX_MS);
+    assert.doesNotMatch(readFileSync(config, "utf8"), /gone/);
+  });
 });
 
 /** Trust all hooks, as Codex does when a person says so. */
@@ -120,33 +142,3 @@ async function trust(lab: Lab): Promise<void> {
   await ask(3, "config/batchWrite", { edits, reloadUserConfig: true });
   await codex.end();
 }
-
-test("a connection that an update has cut is told, with the way to mend it", async (t) => {
-  const lab = new Lab();
-  const gone = join(lab.root, "gone", "bundled", "launch.py");
-  const args = JSON.stringify(["-I", "-S", gone, "mcp"]);
-  const server = `[mcp_servers.codex-checkpoints]\ncommand = "/usr/bin/python3"\nargs = ${args}\n`;
-  const config = lab.writeIn(lab.codexHome, "config.toml", server);
-  const workbench = await Workbench.open(t, lab);
-  const { page } = workbench;
-  const shown = workbench.editor("codex-checkpoints://text");
-  const lens = (name: string) => shown.locator(".codelens-decoration a", { hasText: name });
-  const notice = page
-    .locator(".notification-list-item")
-    .filter({ hasText: "Codex looks for Codex Checkpoints where it no longer is" });
-  await workbench.showCheckpoints();
-
-  await step(t, "it is told without being asked for", async () => {
-    await notice.waitFor();
-    await workbench.screenshot("connection cut");
-    assert.equal(readFileSync(config, "utf8"), server);
-  });
-
-  await step(t, "connecting again puts it right", async () => {
-    await notice.getByRole("button", { name: "Connect Again…" }).click();
-    await lens("Connect").click();
-    await lens("Connect").waitFor({ state: "detached" });
-    await shows(page.getByText("Codex calls a hook only when you trust it."));
-    assert.doesNotMatch(readFileSync(config, "utf8"), /gone/);
-  });
-});

@@ -31,7 +31,7 @@ function write(lab: Lab): void {
   });
 }
 
-test("a digest opens from its session, and each anchor leads to its record", async (t) => {
+test("a digest opens from its session, its anchors lead to records, and an upgrade tells of it", async (t) => {
   const lab = new Lab();
   write(lab);
   const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 900 } });
@@ -107,6 +107,40 @@ test("a digest opens from its session, and each anchor leads to its record", asy
     await record.getByText(/^────\s#\d+\s·\suser\s·\sturn\s1$/).waitFor();
     await record.getByText("Make the price list faster").waitFor();
   });
+
+  const notice = page
+    .locator(".notification-list-item")
+    .filter({ hasText: "Codex now gets a digest" });
+  const restarted = async () => {
+    await workbench.reload();
+    await workbench.showCheckpoints();
+  };
+  await step(t, "a new user is told nothing", async () => {
+    await becomes(async () => (await remembered(page)).digestNoticed, true);
+    assert.equal(await notice.count(), 0);
+  });
+
+  await step(t, "after an upgrade one notice tells of it", async () => {
+    const known = await remembered(page, "digestNoticed");
+    assert.ok("python" in known && !("digestNoticed" in known), Object.keys(known).join());
+    await restarted();
+    await notice.waitFor();
+    await workbench.screenshot("notice of digests");
+  });
+
+  await step(t, "its button opens the setting", async () => {
+    await notice.getByRole("button", { name: "Open Setting" }).click();
+    await page.locator(".settings-editor").getByText("Digest Tokens").first().waitFor();
+    await workbench.screenshot("setting of digests");
+  });
+
+  await step(t, "it is not told again", async () => {
+    await becomes(async () => (await remembered(page)).digestNoticed, true);
+    await restarted();
+    await workbench.command("Codex Checkpoints: Open Digest");
+    await digest.getByText("[STATUS]").first().waitFor();
+    assert.equal(await notice.count(), 0);
+  });
 });
 
 /** Where VS Code in the browser keeps what extensions remember. */
@@ -145,45 +179,3 @@ function remembered(page: Page, forget = ""): Promise<Remembered> {
     [REMEMBERED, forget] as const,
   );
 }
-
-test("after an upgrade one notice tells of digests, and opens the setting", async (t) => {
-  const lab = new Lab();
-  write(lab);
-  const workbench = await Workbench.open(t, lab);
-  const { page } = workbench;
-  const notice = page
-    .locator(".notification-list-item")
-    .filter({ hasText: "Codex now gets a digest" });
-  const restarted = async () => {
-    await page.reload();
-    await workbench.showCheckpoints();
-  };
-  await workbench.showCheckpoints();
-
-  await step(t, "a new user is told nothing", async () => {
-    await becomes(async () => (await remembered(page)).digestNoticed, true);
-    assert.equal(await notice.count(), 0);
-  });
-
-  await step(t, "an older version has run here, so it is told now", async () => {
-    const known = await remembered(page, "digestNoticed");
-    assert.ok("python" in known && !("digestNoticed" in known), Object.keys(known).join());
-    await restarted();
-    await notice.waitFor();
-    await workbench.screenshot("notice of digests");
-  });
-
-  await step(t, "its button opens the setting", async () => {
-    await notice.getByRole("button", { name: "Open Setting" }).click();
-    await page.locator(".settings-editor").getByText("Digest Tokens").first().waitFor();
-    await workbench.screenshot("setting of digests");
-  });
-
-  await step(t, "it is not told again", async () => {
-    await becomes(async () => (await remembered(page)).digestNoticed, true);
-    await restarted();
-    await workbench.command("Codex Checkpoints: Open Digest");
-    await workbench.editor("codex-checkpoints://digest").getByText("[STATUS]").waitFor();
-    assert.equal(await notice.count(), 0);
-  });
-});

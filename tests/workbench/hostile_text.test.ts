@@ -2,13 +2,16 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Locator } from "playwright-core";
+import type { FrameLocator, Locator } from "playwright-core";
 import { Lab } from "./lab.ts";
+import { inFront } from "./pages.ts";
 import { writeSession } from "./rollouts.ts";
-import { Workbench } from "./workbench.ts";
+import { step, Workbench } from "./workbench.ts";
 
 const LINK = "[link](command:workbench.action.toggleSidebarVisibility)";
 const MARKUP = `<img src=x onerror="window.owned=true"><a href="command:x">a</a> **bold** &lt;`;
+const SCRIPT = `<script>parent.owned = owned = true</script><img src=x onerror="owned=true">`;
+const LONG = "a word and another ".repeat(550);
 const OBEYED = "$(trash) \u001b[31mred\u001b]0;owned\u0007 \u202eesrever\u2066";
 
 /** How that reads when nothing of it is obeyed; what controls is gone. */
@@ -34,50 +37,112 @@ async function isInert(place: Locator): Promise<void> {
   assert.deepEqual(strange, []);
 }
 
+/** Assert that a page holds nothing but what the page itself is made of. */
+async function isInertPage(front: FrameLocator): Promise<void> {
+  const strange = await front.locator("body").evaluate((body) => {
+    const alive = [
+      ...body.querySelectorAll("a, img, iframe, svg, script, [onerror], [style*=url]"),
+    ];
+    const controls = body.textContent?.match(/(?![\t\n])\p{Cc}|\p{Bidi_Control}/gu) ?? [];
+    const scripts = alive.filter(
+      (each) => !(each instanceof HTMLScriptElement && each.nonce !== ""),
+    );
+    const wide = document.documentElement.scrollWidth > window.innerWidth;
+    return [
+      ...scripts.map((each) => each.outerHTML),
+      ...controls,
+      ...("owned" in window ? ["a script was run"] : []),
+      ...(wide ? ["a long line makes the page wide"] : []),
+    ];
+  });
+  assert.deepEqual(strange, []);
+}
+
 test("markup, escapes, links and icons of a session are shown as they are written", async (t) => {
   const lab = new Lab();
-  writeSession(lab.codexHome, {
-    task: `${OBEYED} ${LINK} ${MARKUP}`,
+  lab.write("notes.md", `${SCRIPT}\n${LINK}\n${OBEYED}\n${LONG.slice(0, 3000)}\n`);
+  const session = writeSession(lab.codexHome, {
+    task: `${OBEYED} ${LINK} ${MARKUP} ${SCRIPT} ${LONG}`,
     cwd: lab.project,
-    plan: [LINK, MARKUP, OBEYED],
-    commands: [`make '${LINK}'`, `make '${MARKUP}'`, `cat '$(gear) ${LINK}.md'`, "cat <b>x.md"],
+    plan: [LINK, MARKUP, SCRIPT, OBEYED, LONG],
+    commands: [
+      ...["cat notes.md", `cat '${SCRIPT}.md'`, `make '${LINK}'`, `make '${MARKUP}'`],
+      ...[`cat '$(gear) ${LINK}.md'`, "cat <b>x.md"],
+    ],
+    answer: "Done.",
   });
+  lab.run("mark", session, "--label", `${LINK} ${SCRIPT}`.slice(0, 120));
+  lab.run("pin", session, "notes.md");
   const workbench = await Workbench.open(t, lab);
   const { page } = workbench;
-  const dialogs: string[] = [];
-  page.on("dialog", (dialog) => {
-    dialogs.push(dialog.message());
-    void dialog.dismiss();
-  });
+  const wrong: string[] = [];
+  page.on("dialog", (dialog) => void dialog.dismiss().then(() => wrong.push(dialog.message())));
+  const row = workbench.sessions.getByRole("treeitem").nth(1);
   await workbench.showCheckpoints();
 
-  const session = workbench.sessions.getByRole("treeitem").nth(1);
-  await session.filter({ hasText: /\S/ }).waitFor();
-  await isInert(workbench.sessions);
+  await step(t, "in the lists, the status bar and a hover", async () => {
+    await row.filter({ hasText: /\S/ }).waitFor();
+    await isInert(workbench.sessions);
 
-  await workbench.checkpoint.getByText("make '[link]").waitFor();
-  await workbench.checkpoint.getByRole("treeitem", { name: `${LINK}, open` }).waitFor();
-  await workbench.checkpoint.getByRole("treeitem", { name: "<img src=x" }).first().waitFor();
-  await isInert(workbench.checkpoint);
-  await isInert(workbench.status);
+    await workbench.checkpoint.getByText("make '[link]").waitFor();
+    await workbench.checkpoint.getByRole("treeitem", { name: `${LINK}, open` }).waitFor();
+    await workbench.checkpoint.getByRole("treeitem", { name: "<img src=x" }).first().waitFor();
+    await isInert(workbench.checkpoint);
+    await isInert(workbench.status);
 
-  await session.hover();
-  const hover = page.locator(".monaco-hover:visible, .workbench-hover:visible");
-  await hover.getByText(READS).first().waitFor();
-  await isInert(hover);
-  await workbench.screenshot("hostile text");
+    await row.hover();
+    const hover = page.locator(".monaco-hover:visible, .workbench-hover:visible");
+    await hover.getByText(READS).first().waitFor();
+    await isInert(hover);
+    await workbench.screenshot("hostile text");
+  });
 
-  await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
-  const view = workbench.editor("codex-checkpoints://view");
-  await view.getByText("[RECENT_ARTIFACTS]").waitFor();
-  await isInert(view);
-  await workbench.command("Codex Checkpoints: Show Checkpoint as JSON");
-  const json = workbench.editor("codex-checkpoints://json");
-  await json.getByText('"schemaVersion"').waitFor();
-  await isInert(json);
-  await isInert(page.locator(".tabs-container .tab-label"));
+  await step(t, "in the documents and on their tabs", async () => {
+    await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
+    const view = workbench.editor("codex-checkpoints://view");
+    await view.getByText("[RECENT_ARTIFACTS]").waitFor();
+    await isInert(view);
+    await workbench.command("Codex Checkpoints: Show Checkpoint as JSON");
+    const json = workbench.editor("codex-checkpoints://json");
+    await json.getByText('"schemaVersion"').waitFor();
+    await isInert(json);
+    await isInert(page.locator(".tabs-container .tab-label"));
+  });
 
-  assert.equal(await session.isVisible(), true, "the side bar is gone: a command was obeyed");
-  assert.deepEqual(dialogs, []);
+  await step(t, "in the pages of a restore", async () => {
+    const front = inFront(page);
+    page.on("console", (message) => {
+      if (message.text().includes("Content Security Policy")) {
+        wrong.push(message.text());
+      }
+    });
+    await workbench.command("Codex Checkpoints: Restore from Marker");
+    await page.locator(".quick-input-widget:visible .monaco-list-row").first().click();
+    await front.getByText("What the new session keeps").waitFor();
+    await isInertPage(front);
+    await front.getByRole("radio", { name: "Reset context for performance" }).check();
+    await front.getByText("[PINNED]").waitFor();
+    await front.getByText("parent.owned").first().waitFor();
+    await isInertPage(front);
+    await workbench.screenshot("restore preview, hostile text");
+
+    await front.getByRole("button", { name: "Restore", exact: true }).click();
+    const notice = page.locator(".notification-list-item").filter({ hasText: "Restored “" });
+    await notice.waitFor();
+    assert.equal(await notice.locator("a.monaco-link, img, script").count(), 0);
+    assert.match(await notice.innerText(), /\[link\] \(command:/);
+    await notice.getByRole("button", { name: "Details" }).click();
+    await front.getByRole("heading", { name: "Restored “" }).waitFor();
+    await front.locator("details").evaluateAll((all) => {
+      for (const each of all) {
+        (each as HTMLDetailsElement).open = true;
+      }
+    });
+    await isInertPage(front);
+    await workbench.screenshot("restore details, hostile text");
+  });
+
+  assert.equal(await row.isVisible(), true, "the side bar is gone: a command was obeyed");
+  assert.deepEqual(wrong, []);
   assert.equal(await page.evaluate(() => "owned" in window), false, "a script was run");
 });

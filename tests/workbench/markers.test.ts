@@ -5,14 +5,14 @@ import type { Locator } from "playwright-core";
 import { Lab } from "./lab.ts";
 import { inFront, isForEverybody } from "./pages.ts";
 import { rollBack, writeSession } from "./rollouts.ts";
-import { shows, step, Workbench } from "./workbench.ts";
+import { again, shows, step, Workbench } from "./workbench.ts";
 
 /** Fold a row out, or in. */
 function twist(row: Locator): Promise<void> {
   return row.locator(".monaco-tl-twistie").click();
 }
 
-test("turns are marked and compared, and the mark is renamed and removed", async (t) => {
+test("turns are marked, turns taken back are told, branches are gone to: all from the lists", async (t) => {
   const lab = new Lab();
   lab.write("shop.py", "price = 1\n");
   writeSession(lab.codexHome, {
@@ -26,12 +26,38 @@ test("turns are marked and compared, and the mark is renamed and removed", async
       { task: "And write the tests", commands: ["make test"] },
     ],
   });
+  const sorting = { task: "Sort the prices", cwd: lab.project, age: 20, plan: ["Measure it"] };
+  const sorted = writeSession(lab.codexHome, {
+    ...sorting,
+    answer: "Measured.",
+    further: [
+      { task: "Now sort them", plan: ["Measure it", "Sort them"], answer: "Done." },
+      { task: "Sort them twice", plan: ["Measure it", "Undo it"], answer: "Done." },
+    ],
+  });
+  lab.run("mark", sorted, "--label", "measured", "--turn", "1");
+  lab.run("mark", sorted, "--label", "sorted prices", "--turn", "2");
+  const source = writeSession(lab.codexHome, {
+    task: "Make the build shorter",
+    cwd: lab.project,
+    age: 60,
+    plan: ["Measure it"],
+    answer: "Measured.",
+  });
+  const told = { age: 40, cwd: lab.project, plan: ["Measure it", "Cache it"], answer: "Done." };
+  writeSession(lab.codexHome, { task: "Try a cache", branchOf: source, ...told });
+  const gone = "01a1f866-1577-75b3-94b5-d7c15f455a1c";
+  writeSession(lab.codexHome, { task: "An orphan", branchOf: gone, ...told, age: 90 });
   const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 900 } });
   const { page } = workbench;
   const picker = page.locator(".quick-input-widget:visible");
   const choice = (name: string) => picker.getByRole("option", { name });
   const row = (name: string | RegExp) => workbench.sessions.getByRole("treeitem", { name });
   const session = row(/^Make the shop faster/);
+  const selected = page.locator('[aria-selected="true"]');
+  const notice = (text: string) =>
+    page.locator(".notification-list-item").filter({ hasText: text });
+  const front = inFront(page);
   const answer = async (question: string, text: string) => {
     await picker.getByText(question).waitFor();
     await picker.locator("input[type=text]").first().fill(text);
@@ -109,84 +135,13 @@ test("turns are marked and compared, and the mark is renamed and removed", async
     await toast.getByRole("button", { name: "Undo" }).click();
     await shows(session.and(page.locator("[aria-expanded]")));
   });
-});
-
-test("a marker whose turn was rolled back stays where it was, detached", async (t) => {
-  const lab = new Lab();
-  const told = { task: "Make the shop faster", cwd: lab.project, plan: ["Measure it"] };
-  const session = writeSession(lab.codexHome, {
-    ...told,
-    answer: "Measured.",
-    further: [
-      { task: "Now cache the prices", plan: ["Measure it", "Cache them"], answer: "Done." },
-      { task: "Cache them twice", plan: ["Measure it", "Undo the cache"], answer: "Done." },
-    ],
-  });
-  lab.run("mark", session, "--label", "measured", "--turn", "1");
-  lab.run("mark", session, "--label", "cached prices", "--turn", "2");
-  const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 900 } });
-  const { page } = workbench;
-  const front = inFront(page);
-  const row = (name: string | RegExp) => workbench.sessions.getByRole("treeitem", { name });
-  await workbench.showCheckpoints();
-  await twist(row(/^Make the shop faster, /));
-  await workbench.button(row("marker cached prices, turn 2"), "Restore from Marker…");
-  await front.getByText("The conversation up to turn 2").waitFor();
-
-  await step(t, "its row says so, and the other one stays on its turn", async () => {
-    rollBack(lab.codexHome, session, 2);
-    await shows(row("marker cached prices, its turn was rolled back"));
-    await shows(row("marker measured, turn 1"));
-    await shows(workbench.checkpoint.getByRole("treeitem", { name: "Task, Make the shop faster" }));
-  });
-
-  await step(
-    t,
-    "an open preview of it says so too; its turn can still be gone on from",
-    async () => {
-      await front.getByText("The turn of the marker was rolled back since").waitFor();
-      await front.getByText("Make the shop faster · marked").waitFor();
-      await front.getByText("The conversation up to the marker", { exact: true }).waitFor();
-      await front.getByRole("radio", { name: "Reset context for performance" }).check();
-      await front.getByText("[ ] Cache them").waitFor();
-      await isForEverybody(workbench, "detached marker");
-      await front.getByRole("button", { name: "Restore", exact: true }).click();
-      const notice = page.locator(".notification-list-item").filter({ hasText: "Restored “" });
-      await notice.waitFor();
-      await shows(row("marker cached prices, its turn was rolled back"));
-    },
-  );
-});
-
-test("source and branch lead to each other, and a branch is deleted", async (t) => {
-  const lab = new Lab();
-  const source = writeSession(lab.codexHome, {
-    task: "Make the shop faster",
-    cwd: lab.project,
-    age: 60,
-    plan: ["Measure it"],
-    answer: "Measured.",
-  });
-  const told = { cwd: lab.project, plan: ["Measure it", "Cache it"], answer: "Done." };
-  writeSession(lab.codexHome, { task: "Try a cache", branchOf: source, ...told });
-  const gone = "01a1f866-1577-75b3-94b5-d7c15f455a1c";
-  writeSession(lab.codexHome, { task: "An orphan", branchOf: gone, ...told, age: 90 });
-  const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 900 } });
-  const { page } = workbench;
-  const picker = page.locator(".quick-input-widget:visible");
-  const choice = (name: string) => picker.getByRole("option", { name });
-  const row = (name: string | RegExp) => workbench.sessions.getByRole("treeitem", { name });
-  const selected = page.locator('[aria-selected="true"]');
-  const notice = (text: string) =>
-    page.locator(".notification-list-item").filter({ hasText: text });
-  await workbench.showCheckpoints();
 
   await step(t, "a branch stands below its source, and leads to its own row", async () => {
-    await twist(row(/^Make the shop faster/));
+    await twist(row(/^Make the build shorter/));
     await row("Branch: Try a cache").click();
     await shows(row(/^Compacted: Try a cache, /).and(selected));
     await twist(row(/^Compacted: Try a cache, /));
-    await shows(row("Source: Make the shop faster"));
+    await shows(row("Source: Make the build shorter"));
     await workbench.screenshot("branches");
   });
 
@@ -198,7 +153,7 @@ test("source and branch lead to each other, and a branch is deleted", async (t) 
 
   await step(t, "the way back leads to the source", async () => {
     await workbench.menu(row(/^Compacted: Try a cache, /), "Go to Source");
-    await shows(row(/^Make the shop faster/).and(selected));
+    await shows(row(/^Make the build shorter/).and(selected));
     await shows(workbench.checkpoint.getByRole("treeitem", { name: "Plan, 0 of 1 done" }));
   });
 
@@ -209,7 +164,7 @@ test("source and branch lead to each other, and a branch is deleted", async (t) 
   });
 
   await step(t, "the lineage is a tree, and each session in it is gone to", async () => {
-    await workbench.menu(row(/^Make the shop faster/), "Show Lineage…");
+    await workbench.menu(row(/^Make the build shorter/), "Show Lineage…");
     await choice("this session").waitFor();
     await workbench.screenshot("lineage");
     await choice("Try a cache").click();
@@ -224,4 +179,33 @@ test("source and branch lead to each other, and a branch is deleted", async (t) 
     await row(/^Compacted: Try a cache, /).waitFor({ state: "detached" });
     await row("Branch: Try a cache").waitFor({ state: "detached" });
   });
+
+  await step(t, "its row says so, and the other one stays on its turn", async () => {
+    await row(/^Sort the prices, /).click();
+    await twist(row(/^Sort the prices, /));
+    await workbench.button(row("marker sorted prices, turn 2"), "Restore from Marker…");
+    await front.getByText("The conversation up to turn 2").waitFor();
+    rollBack(lab.codexHome, sorted, 2);
+    await shows(row("marker sorted prices, its turn was rolled back"));
+    await shows(row("marker measured, turn 1"));
+    await shows(workbench.checkpoint.getByRole("treeitem", { name: "Task, Sort the prices" }));
+  });
+
+  await step(
+    t,
+    "an open preview of it says so too; its turn can still be gone on from",
+    async () => {
+      await front.getByText("The turn of the marker was rolled back since").waitFor();
+      await front.getByText("Sort the prices · marked").waitFor();
+      await front.getByText("The conversation up to the marker", { exact: true }).waitFor();
+      // An answer that was under way may draw the page once more with what was chosen before.
+      const hard = front.getByRole("radio", { name: "Reset context for performance" });
+      await again((timeout) => hard.check({ timeout }));
+      await front.getByText("[ ] Sort them").waitFor();
+      await isForEverybody(workbench, "detached marker");
+      await front.getByRole("button", { name: "Restore", exact: true }).click();
+      await notice("Restored “").waitFor();
+      await shows(row("marker sorted prices, its turn was rolled back"));
+    },
+  );
 });

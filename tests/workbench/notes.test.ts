@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import type { Locator } from "playwright-core";
 import { Lab } from "./lab.ts";
+import { inEachTheme } from "./pages.ts";
 import { writeSession } from "./rollouts.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
@@ -103,14 +104,7 @@ test("notes are stated, fail with their files, are verified again and revoked", 
     const diff = page.locator(".monaco-diff-editor");
     await diff.getByText("900").first().waitFor();
     await diff.getByText("600").first().waitFor();
-    for (const [theme, kind, picture] of [
-      ["Light Modern", "vs", "notes in light"],
-      ["Dark Modern", "vs-dark", "notes in dark"],
-      ["Dark High Contrast", "hc-black", "notes in high contrast"],
-    ] as const) {
-      await workbench.theme(theme, kind);
-      await workbench.screenshot(picture);
-    }
+    await inEachTheme(workbench, (colours) => workbench.screenshot(`notes in ${colours}`));
   });
 
   await step(t, "evidence opens as the record it is", async () => {

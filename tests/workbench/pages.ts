@@ -5,12 +5,20 @@ import axe from "axe-core";
 import type { FrameLocator, Page } from "playwright-core";
 import type { Workbench } from "./workbench.ts";
 
-/** A theme of each kind that there is, with its class on the workbench. */
+/** A theme of each kind that there is, with its class on the workbench, and its kind in a page. */
 const THEMES = {
-  dark: { theme: "Dark 2026", kind: "vs-dark" },
-  "high contrast dark": { theme: "Dark High Contrast", kind: "hc-black" },
-  "high contrast light": { theme: "Light High Contrast", kind: "hc-light" },
-  light: { theme: "Light 2026", kind: "vs" },
+  dark: { theme: "Dark 2026", kind: "vs-dark", page: "vscode-dark" },
+  "high contrast dark": {
+    theme: "Dark High Contrast",
+    kind: "hc-black",
+    page: "vscode-high-contrast",
+  },
+  "high contrast light": {
+    theme: "Light High Contrast",
+    kind: "hc-light",
+    page: "vscode-high-contrast-light",
+  },
+  light: { theme: "Light 2026", kind: "vs", page: "vscode-light" },
 };
 
 declare global {
@@ -29,8 +37,11 @@ export async function inEachTheme(
   workbench: Workbench,
   run: (colours: string) => Promise<void>,
 ): Promise<void> {
-  for (const [colours, { theme, kind }] of Object.entries(THEMES)) {
+  for (const [colours, { theme, kind, page }] of Object.entries(THEMES)) {
     await workbench.theme(theme, kind);
+    if (await workbench.page.locator("iframe.webview.ready:visible").count()) {
+      await inFront(workbench.page).locator(`body[data-vscode-theme-kind="${page}"]`).waitFor();
+    }
     await run(colours);
   }
 }

@@ -109,7 +109,7 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
     await isForEverybody(workbench, "what a compaction lost");
     await front.getByRole("button", { name: "What Was Lost" }).click();
     await workbench.editor("codex-checkpoints://losses").getByText("Window").first().waitFor();
-    await page.keyboard.press("ControlOrMeta+W");
+    await workbench.closeTab();
   });
 
   await step(t, "a search finds in this session alone, and a hit opens its turn", async () => {
@@ -194,7 +194,7 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
       .first()
       .waitFor();
     await inFront(page).locator(".lineage").getByText("this session").waitFor();
-    await page.keyboard.press("ControlOrMeta+W");
+    await workbench.closeTab();
   });
 
   await step(t, "a turn is restored from, by the keyboard alone", async () => {
@@ -210,7 +210,7 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
       .or(inFront(page).getByText("Restore “"))
       .first()
       .waitFor();
-    await page.keyboard.press("ControlOrMeta+W");
+    await workbench.closeTab();
   });
 
   await step(t, "nor is anybody kept out who has little room", async () => {

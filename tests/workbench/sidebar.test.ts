@@ -36,15 +36,16 @@ test("rows show age and meter; sessions are named and put away, and what is done
     t,
     "a row has the first request, its age and its meter, none of them cut",
     async () => {
-      await shows(row(/^Find out why .*, 2m, context 45 percent/));
-      for (const words of ["2m · 45%", "9m · over", "3d · 7%"]) {
-        const shown = workbench.sessions.getByText(words, { exact: true }).first();
+      // The workbench may take minutes to start.
+      await shows(row(/^Find out why .*, [2-6]m, context 45 percent/));
+      for (const words of [/^[2-6]m · 45%$/, /^(9|1[0-3])m · over$/, /^3d · 7%$/]) {
+        const shown = workbench.sessions.getByText(words).first();
         await shown.waitFor();
         const isCut = await shown.evaluate((element) => {
           const line = element.closest(".monaco-icon-label-container");
           return line === null || line.scrollWidth > line.clientWidth;
         });
-        assert(!isCut, words);
+        assert(!isCut, words.source);
       }
       assert.equal(await workbench.sessions.getByText("Now the very last").count(), 0);
       await workbench.screenshot("side bar");

@@ -24,13 +24,16 @@ import type { TestContext } from "node:test";
 import { type BrowserContext, chromium, errors, type Locator, type Page } from "playwright-core";
 import { Child } from "./children.ts";
 import { Lab } from "./lab.ts";
-import { STEP_MS } from "./waiting.ts";
+import { becomes, STEP_MS } from "./waiting.ts";
 
 const HERE = import.meta.dirname;
 const ROOT = join(HERE, "..", "..");
 const NODE = join(HERE, "node_modules", ".node24", "node");
 const CODE_SERVER = join(HERE, "node_modules", "code-server", "out", "node", "entry.js");
 export const ARTIFACTS = join(ROOT, "build", "workbench");
+
+/** A name, and no port, in the address of a workbench: the next one is the same to a browser. */
+const HOST = "workbench.localhost";
 
 const EXTENSION = "codex-checkpoints.codex-checkpoints";
 export const VSIX = process.env.VSIX ?? "";
@@ -80,7 +83,9 @@ export async function shows(what: Locator, within = atOnce()): Promise<void> {
 }
 
 /** Do what something that closes by itself may cut short, again where it did. */
-async function again(run: (timeout: number, attempt: number) => Promise<void>): Promise<void> {
+export async function again(
+  run: (timeout: number, attempt: number) => Promise<void>,
+): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await run(attempt === TRIES ? STEP_MS : OPEN_MS, attempt);
@@ -127,12 +132,9 @@ export class Workbench {
   static async open(test: TestContext, lab: Lab, options: Options = {}): Promise<Workbench> {
     assert(existsSync(VSIX), "VSIX must name the packaged extension: run this by `make e2e`");
     const began = performance.now();
-    const browsing = browse(lab, options);
-    const server = await serve(lab, options).catch(async (error: unknown) => {
-      await browsing.then((browser) => browser.close());
-      throw error;
-    });
-    const browser = await browsing.catch(async (error: unknown) => {
+    const used = useCaches(lab, await installed());
+    const server = await serve(lab, options);
+    const browser = await browse(lab, options, server.port).catch(async (error: unknown) => {
       await server.child.end();
       throw error;
     });
@@ -142,10 +144,12 @@ export class Workbench {
     test.after(async () => {
       const { passed } = test as TestContext & { passed: boolean }; // newer than its types
       await workbench.#close(passed);
+      keepCaches(lab, await installed(), used + 1);
+      lab.remove();
     });
     const start = performance.now();
     test.diagnostic(`workbench and browser started (${Math.round(start - began)} ms)`);
-    await page.goto(`${server.address}/?folder=${encodeURI(lab.project)}`, { timeout: READY_MS });
+    await page.goto(`http://${HOST}/?folder=${encodeURI(lab.project)}`, { timeout: READY_MS });
     await page.locator(".monaco-workbench .part.statusbar").waitFor({ timeout: READY_MS });
     opened = performance.now() - start;
     test.diagnostic(`window open (${Math.round(opened)} ms)`);
@@ -157,7 +161,6 @@ export class Workbench {
       await this.#dump();
     }
     await Promise.all([this.#browser.close(), this.#server.end()]);
-    this.lab.remove();
   }
 
   async #dump(): Promise<void> {
@@ -299,6 +302,15 @@ export class Workbench {
     });
   }
 
+  /** Close the tab in front, and wait until it is gone: what comes then takes the focus. */
+  async closeTab(): Promise<void> {
+    const tabs = this.page.locator(".tabs-container .tab");
+    const left = (await tabs.count()) - 1;
+    // In a page that is still being made a key would be lost.
+    await this.command("View: Close Editor");
+    await becomes(() => tabs.count(), left);
+  }
+
   /** Save the file that was typed into. */
   async save(name: string): Promise<void> {
     const unsaved = this.page.locator(`.tab.dirty[data-resource-name="${name}"]`);
@@ -316,10 +328,19 @@ export class Workbench {
     await picker.waitFor({ state: "hidden" });
     await this.page.locator(`.monaco-workbench.${kind}`).waitFor();
   }
+
+  /** Reload the window once the workbench has saved its tabs, as it does when it loses the focus. */
+  async reload(): Promise<void> {
+    await this.page.evaluate(() => {
+      document.hasFocus = () => false;
+      window.dispatchEvent(new Event("blur"));
+    });
+    await this.page.reload();
+  }
 }
 
 /** Start the browser, without a page of ours yet. */
-function browse(lab: Lab, { size }: Options): Promise<BrowserContext> {
+function browse(lab: Lab, { size }: Options, port: string): Promise<BrowserContext> {
   return chromium.launchPersistentContext(lab.profile, {
     executablePath: browserPath(),
     headless: true,
@@ -335,6 +356,7 @@ function browse(lab: Lab, { size }: Options): Promise<BrowserContext> {
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
+      `--host-resolver-rules=MAP ${HOST} 127.0.0.1:${port}`,
     ],
   });
 }
@@ -357,21 +379,56 @@ async function installed(): Promise<string> {
     await child.end();
     assert.equal(code, 0, child.output);
     execFileSync("python3", ["-I", "-m", "compileall", "-q", lab.extensions]);
-    // Who installs it at the same time, in another process, installs the same.
-    const made = `${folder}-${process.pid}`;
-    cpSync(lab.extensions, made, { recursive: true, preserveTimestamps: true });
-    try {
-      renameSync(made, folder);
-    } catch {
-      rmSync(made, { recursive: true });
-    }
+    publish(folder, (made) =>
+      cpSync(lab.extensions, made, { recursive: true, preserveTimestamps: true }),
+    );
     lab.remove();
   }
   return folder;
 }
 
+/** Make a folder whole; who makes it at the same time, in another process, makes the same. */
+function publish(folder: string, make: (made: string) => void): void {
+  const made = `${folder}-${process.pid}`;
+  make(made);
+  try {
+    renameSync(made, folder);
+  } catch {
+    rmSync(made, { recursive: true });
+  }
+}
+
+/** What a browser keeps of the files of a workbench: as they were fetched, and compiled. */
+const CACHES = ["Cache", "Code Cache"].map((name) => join("Default", name));
+/** It compiles for the next time what it meets a second time. */
+const USES = 2;
+
+/** Give a new browser what those before it kept; return of how many uses it is. */
+function useCaches(lab: Lab, folder: string): number {
+  let uses = USES;
+  while (uses > 0 && !existsSync(`${folder}-used-${uses}`)) {
+    uses -= 1;
+  }
+  if (uses > 0) {
+    cpSync(`${folder}-used-${uses}`, lab.profile, { recursive: true });
+  }
+  return uses;
+}
+
+/** Keep what a browser that has ended knows, where nobody has kept as much. */
+function keepCaches(lab: Lab, folder: string, uses: number): void {
+  const kept = `${folder}-used-${uses}`;
+  if (uses <= USES && !existsSync(kept)) {
+    publish(kept, (made) => {
+      for (const cache of CACHES) {
+        cpSync(join(lab.profile, cache), join(made, cache), { recursive: true });
+      }
+    });
+  }
+}
+
 /** Start the workbench, with the extension in it, on a free port of this machine. */
-async function serve(lab: Lab, options: Options): Promise<{ child: Child; address: string }> {
+async function serve(lab: Lab, options: Options): Promise<{ child: Child; port: string }> {
   lab.writeIn(lab.userData, "User/settings.json", JSON.stringify(SETTINGS));
   lab.writeIn(lab.userData, "Machine/settings.json", JSON.stringify(options.settings ?? {}));
   const config = lab.writeIn(lab.userData, "config.yaml", "auth: none\ncert: false\n");
@@ -391,8 +448,8 @@ async function serve(lab: Lab, options: Options): Promise<{ child: Child; addres
     { env: { ...lab.environment(), ...options.environment } },
   );
   try {
-    const [, address] = await child.prints(/listening on (http:\S+?)\/?\s/, READY_MS);
-    return { child, address: address as string };
+    const [, port] = await child.prints(/listening on http:\S+:(\d+)\/?\s/, READY_MS);
+    return { child, port: port as string };
   } catch (error) {
     await child.end();
     throw error;

@@ -10,7 +10,7 @@ export function branchRow(branch: Branch, end: End, now: number): Appearance {
   const title = titleOf(branch.title, branch.sessionId);
   const label = end === "source" ? `Source: ${title}` : `Branch: ${title}`;
   const made = madeWords(branch.kind, branch.mode);
-  const since = branch.at === null ? "" : age(branch.at, now);
+  const since = age(branch.at, now);
   const standing = standingOf(branch);
   return {
     label: cut(label, 60),

@@ -10,7 +10,7 @@ import type {
   SessionSummary,
 } from "../protocol.ts";
 import { derivedKey } from "./notes.ts";
-import { type Appearance, age, ago, cut, dotted, listed, meter, plain } from "./text.ts";
+import { type Appearance, age, ago, cut, dotted, listed, meter, plain, rowOf } from "./text.ts";
 
 /** The parts of `checkpoint_v1.json` that are shown. */
 export interface Checkpoint {
@@ -193,22 +193,13 @@ export interface CheckpointNode {
   readonly pin: Pin | null;
 }
 
-/** Make a row; the label gives the missing texts. */
 export function node(
   id: string,
-  some: Partial<Appearance> & { readonly label: string; readonly icon: string },
+  some: Parameters<typeof rowOf>[0],
   more: Partial<CheckpointNode> = {},
 ): CheckpointNode {
-  const description = some.description ?? "";
-  const row: Appearance = {
-    description,
-    tooltip: some.label,
-    spoken: listed(some.label, description),
-    colour: null,
-    ...some,
-  };
   const none = { action: null, note: null, pin: null };
-  return { id, row, children: [], unfolded: false, ...none, ...more };
+  return { id, row: rowOf(some), children: [], unfolded: false, ...none, ...more };
 }
 
 /** Make a row that shows its children. */

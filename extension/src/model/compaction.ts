@@ -80,13 +80,8 @@ export function windowRow(window: Window, loss: Loss | null, now: number): Appea
     : `${known(window.tokensBefore)} → ${known(window.tokensAfter)} tokens`;
   const [trigger, strategy] = [wordsFor(window.trigger), wordsFor(window.strategy)];
   const losses = loss === null ? "" : lossWords(loss);
-  const description = dotted(
-    change,
-    losses,
-    trigger,
-    strategy,
-    window.openedAt === null ? "" : age(window.openedAt, now),
-  );
+  const undone = window.undone ? "undone since" : "";
+  const description = dotted(change, undone, losses, trigger, strategy, age(window.openedAt, now));
   const { received } = window;
   const receipt =
     received === null
@@ -101,7 +96,7 @@ export function windowRow(window: Window, loss: Loss | null, now: number): Appea
     `Opened at record ${window.openedAtSeq}`,
     ...receipt,
   ].join("\n");
-  const spoken = listed(label, change, losses, trigger, strategy);
+  const spoken = listed(label, change, undone, losses, trigger, strategy);
   const colour = loss?.loop === true ? "list.warningForeground" : null;
   return { label, description, tooltip, spoken, icon: "window", colour };
 }
@@ -244,7 +239,9 @@ function rereadLines(loss: Loss): string[] {
     return [];
   }
   const size = loss.bytes.toLocaleString("en-US");
-  const heading = `Reads of files since then: ${loss.reads}, of unchanged ones again: ${loss.rereadsUnchanged} (${counted(loss.bytes, "1 byte", `${size} bytes`)})`;
+  const again = `${loss.rereadsUnchanged} (${counted(loss.bytes, "1 byte", `${size} bytes`)})`;
+  const repeated = loss.rereadsUnchanged === 0 ? "" : `, unchanged files read again: ${again}`;
+  const heading = `Files read since then: ${loss.reads}${repeated}`;
   const rereads = loss.rereads.map(
     ({ uri, times }) => `  ${plain(uri)}: ${counted(times, "once", `${times} times`)}`,
   );

@@ -2,7 +2,7 @@
 
 import type { ConnectDoor, ConnectHook, ConnectReport } from "../protocol.ts";
 import { inEditor } from "./refusals.ts";
-import { type Appearance, ago, cut, dotted, listed, plain } from "./text.ts";
+import { type Appearance, ago, cut, dotted, listed, plain, rowOf } from "./text.ts";
 
 /** The action of a row's button; `""` for no button. */
 export type Step = "connect" | "repair" | "trust" | "update" | "home" | "";
@@ -154,14 +154,9 @@ function codexNode(report: ConnectReport): ConnectionNode {
   });
 }
 
-function leaf(
-  id: string,
-  some: Partial<Appearance> & { readonly label: string; readonly icon: string },
-): ConnectionNode {
-  const description = some.description ?? "";
-  const spoken = listed(some.label, description);
-  const row = { description, tooltip: spoken, spoken, colour: null, ...some };
-  return { id, row, children: [], step: "", isRemovable: false };
+function leaf(id: string, some: Parameters<typeof rowOf>[0]): ConnectionNode {
+  const tooltip = listed(some.label, some.description ?? "");
+  return { id, row: rowOf({ tooltip, ...some }), children: [], step: "", isRemovable: false };
 }
 
 /** The changes of a report as a text, to read before agreeing. */

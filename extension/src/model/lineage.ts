@@ -2,7 +2,7 @@
 
 import type { Lineage } from "../protocol.ts";
 import { madeWords, standingOf, titleOf, turnWords } from "./branches.ts";
-import { counted, cut, dotted } from "./text.ts";
+import { countedIfAny, cut, dotted } from "./text.ts";
 
 /** The lines, when the axis begins and ends, and what is not among them, in words. */
 export interface LineagePicture {
@@ -99,8 +99,8 @@ function leftWords({ nodes, omitted, circles }: Lineage, shown: number): string 
   const more = nodes.length - shown + omitted;
   const round = circles.length;
   return dotted(
-    more === 0 ? "" : counted(more, "1 more session", `${more} more sessions`),
-    round === 0 ? "" : counted(round, "1 link leads in a circle", `${round} links lead in circles`),
+    countedIfAny(more, "1 more session", `${more} more sessions`),
+    countedIfAny(round, "1 link leads in a circle", `${round} links lead in circles`),
   );
 }
 

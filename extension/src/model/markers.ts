@@ -85,7 +85,7 @@ export function turnChoices(
         turn,
         label: iconless(`${turn.number}  ${words}`),
         description: dotted(
-          turn.startedAt === null ? "" : age(turn.startedAt, now),
+          age(turn.startedAt, now),
           turn.aborted ? "interrupted" : "",
           turn.ended ? "" : "has not ended",
         ),

@@ -18,26 +18,14 @@ export interface DecisionStatement {
   readonly evidence: Anchor;
 }
 
-export function factPayload(fact: FactStatement): object {
-  return {
-    kind: "fact",
-    key: fact.key,
-    value: fact.value,
-    evidence: cited(fact.evidence),
-    dependsOn: fact.dependsOn.map((uri) => ({ uri })),
-  };
+export function factPayload({ evidence, dependsOn, ...said }: FactStatement): object {
+  const files = dependsOn.map((uri) => ({ uri }));
+  return { kind: "fact", ...said, evidence: cited(evidence), dependsOn: files };
 }
 
-export function decisionPayload(decision: DecisionStatement): object {
-  const { decisionId, rationale, supersedes } = decision;
-  return {
-    kind: "decision",
-    decisionId,
-    decision: decision.decision,
-    rationale,
-    ...(supersedes === null ? {} : { supersedes }),
-    evidence: cited(decision.evidence),
-  };
+export function decisionPayload({ supersedes, evidence, ...said }: DecisionStatement): object {
+  const replaced = supersedes === null ? {} : { supersedes };
+  return { kind: "decision", ...said, ...replaced, evidence: cited(evidence) };
 }
 
 /** How many characters an id has that is made of a text. */

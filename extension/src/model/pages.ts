@@ -2,14 +2,7 @@
 
 import { type CompactionView, readBudget } from "./compactionPage.ts";
 import { REMEDIES, type Remedy } from "./refusals.ts";
-import {
-  type Details,
-  type Mode,
-  type Preview,
-  type RestoreOptions,
-  readMode,
-  readOptions,
-} from "./restore.ts";
+import { type Details, type Preview, type RestoreOptions, readOptions } from "./restore.ts";
 import {
   type Conversation,
   type PagePlace,
@@ -35,10 +28,24 @@ export type ToPage =
   | PagePlace
   | Trouble;
 
-/** A message of a page: `ready` when it takes messages, `options` to keep for its next load. */
+/** What a page says with a word: `ready` when it takes messages. */
+const WORDS = [
+  "ready",
+  "again",
+  "cancel",
+  "resume",
+  "compare",
+  "another",
+  "compact",
+  "diff",
+  "copy",
+  "losses",
+  "search",
+] as const;
+
+/** A message of a page; `options` are to be kept for its next load. */
 export type FromPage =
-  | { readonly kind: "ready" | "again" | "cancel" | "resume" | "compare" | "compact" }
-  | { readonly kind: "diff" | "copy" | "losses" | "search" }
+  | { readonly kind: (typeof WORDS)[number] }
   | { readonly kind: "turn"; readonly turnId: string; readonly action: TurnAction }
   | { readonly kind: "conversation"; readonly turnId: string; readonly offset: number }
   | { readonly kind: "options" | "preview" | "restore"; readonly options: RestoreOptions }
@@ -46,37 +53,14 @@ export type FromPage =
   | { readonly kind: "record"; readonly ref: string }
   | { readonly kind: "file"; readonly uri: string }
   | { readonly kind: "goTo"; readonly sessionId: string }
-  | { readonly kind: "another"; readonly mode: Mode }
   | { readonly kind: "remedy"; readonly remedy: Remedy };
 
 /** Read a message of a page; null if it is not valid. */
 export function fromPage(value: unknown): FromPage | null {
   const given = Object(value) as Record<string, unknown>;
-  const {
-    kind,
-    options,
-    sessionId,
-    mode,
-    budget,
-    ref,
-    uri,
-    turnId,
-    action: asked,
-    remedy,
-    offset,
-  } = given;
+  const { kind, options, budget, ref, uri, sessionId, turnId, offset, remedy } = given;
+  const { action: asked } = given;
   switch (kind) {
-    case "ready":
-    case "again":
-    case "cancel":
-    case "resume":
-    case "compare":
-    case "compact":
-    case "diff":
-    case "copy":
-    case "losses":
-    case "search":
-      return { kind };
     case "options":
     case "preview":
     case "restore":
@@ -97,11 +81,11 @@ export function fromPage(value: unknown): FromPage | null {
         : null;
     case "goTo":
       return typeof sessionId === "string" ? { kind, sessionId } : null;
-    case "another":
-      return { kind, mode: readMode(mode) };
     case "remedy":
       return Object.hasOwn(REMEDIES, String(remedy)) ? { kind, remedy: remedy as Remedy } : null;
-    default:
-      return null;
+    default: {
+      const word = WORDS.find((each) => each === kind);
+      return word === undefined ? null : { kind: word };
+    }
   }
 }

@@ -1,7 +1,7 @@
 /** Texts about portable packs. */
 
 import type { Imported, PackCounts, SessionSummary } from "../protocol.ts";
-import { counted, fileName, listed, plain, subject } from "./text.ts";
+import { countedIfAny, fileName, listed, plain, subject } from "./text.ts";
 
 export function packName(session: SessionSummary): string {
   return `${fileName(subject(session))}.pack.json`;
@@ -9,19 +9,16 @@ export function packName(session: SessionSummary): string {
 
 export function countWords(counts: PackCounts): string {
   const { turns, planSteps, notes, fileReferences, modes, artifacts, markers, pins } = counts;
-  // What is not there is not counted.
-  const many = (count: number, one: string, all: string) =>
-    count === 0 ? "" : counted(count, one, all);
   return listed(
     "the checkpoint",
-    many(turns, "1 turn", `${turns} turns`),
-    many(planSteps, "1 plan step", `${planSteps} plan steps`),
-    many(notes, "1 note", `${notes} notes`),
-    many(fileReferences, "1 file reference", `${fileReferences} file references`),
-    many(modes, "1 mode change", `${modes} mode changes`),
-    many(artifacts, "1 artifact", `${artifacts} artifacts`),
-    many(markers, "1 marker", `${markers} markers`),
-    many(pins, "1 pin", `${pins} pins`),
+    countedIfAny(turns, "1 turn", `${turns} turns`),
+    countedIfAny(planSteps, "1 plan step", `${planSteps} plan steps`),
+    countedIfAny(notes, "1 note", `${notes} notes`),
+    countedIfAny(fileReferences, "1 file reference", `${fileReferences} file references`),
+    countedIfAny(modes, "1 mode change", `${modes} mode changes`),
+    countedIfAny(artifacts, "1 artifact", `${artifacts} artifacts`),
+    countedIfAny(markers, "1 marker", `${markers} markers`),
+    countedIfAny(pins, "1 pin", `${pins} pins`),
   );
 }
 

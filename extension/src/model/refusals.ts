@@ -9,6 +9,7 @@ export const REMEDIES = {
   force: { label: "Go On Anyway", command: null },
   unarchive: { label: "Unarchive", command: "unarchiveSession" },
   archive: { label: "Archive Instead", command: "archiveSession" },
+  uncompact: { label: "Undo Compaction", command: "undoCompaction" },
   compactNew: { label: "Compact Session…", command: "compactSession" },
   goThere: { label: "Go to That Session", command: "goToSession" },
   codex: { label: "Choose Codex…", command: "chooseCodex" },
@@ -26,144 +27,111 @@ export type Words = { readonly sentence: string } & (
   | { readonly alone: string }
 );
 
-const GONE = { remedies: ["refresh"] } as const;
+const by = (sentence: string, ...remedies: readonly Remedy[]): Words => ({ sentence, remedies });
+const alone = (sentence: string, why: string): Words => ({ sentence, alone: why });
 
 export const REFUSALS: Readonly<Record<RefusalCode, Words>> = {
-  unknown_session: { sentence: "This session is no longer there.", ...GONE },
-  unknown_turn: { sentence: "This turn is no longer there: it was rolled back.", ...GONE },
-  unknown_checkpoint: { sentence: "This marker is no longer there.", ...GONE },
-  unknown_operation: { sentence: "This restore is not on record here.", ...GONE },
-  unknown_compaction: { sentence: "This compaction is not on record here.", ...GONE },
-  unknown_note: { sentence: "This note is no longer there.", ...GONE },
-  unknown_ref: {
-    sentence: "This record is no longer there, or is one that is never shown.",
-    alone: "instructions and reasoning are never shown",
-  },
-  ambiguous_session: {
-    sentence: "Several sessions begin with this ID.",
-    alone: "the editor names sessions by their whole id",
-  },
-  turn_not_complete: { sentence: "The last turn has not ended yet.", remedies: ["again", "force"] },
-  unreadable_source: {
-    sentence: "The file of this session cannot be read.",
-    remedies: ["doctor"],
-  },
-  session_live: {
-    sentence: "Codex or another program has this session open. Close it there first.",
-    remedies: ["again"],
-  },
-  has_own_turns: {
-    sentence: "You continued this session: your own turns would be deleted with it.",
-    remedies: ["archive", "force"],
-  },
-  invalid_payload: { sentence: "This is not valid.", alone: "the sentence says what is wrong" },
-  limit_exceeded: { sentence: "This is too large.", alone: "a smaller one is needed" },
-  secret_text: {
-    sentence: "This looks like a password or a key, and such texts are never kept.",
-    alone: "another text is needed",
-  },
-  policy_text: {
-    sentence: "This reads like an instruction, and notes hold only what is true or was decided.",
-    alone: "another text is needed",
-  },
-  evidence_missing: { sentence: "A note needs evidence.", alone: "the editor always asks for it" },
-  evidence_unknown: {
-    sentence: "The session no longer has what was chosen as evidence.",
-    remedies: ["again"],
-  },
-  depends_on_missing: {
-    sentence: "Codex never opened this file in this session.",
-    alone: "other evidence is needed",
-  },
-  stale_read: {
-    sentence: "The file has changed since Codex read it, so it cannot be evidence now.",
-    alone: "other evidence is needed",
-  },
-  forged_hash: {
-    sentence: "The hash is not that of the file.",
-    alone: "the editor sends no hashes",
-  },
-  supersedes_unknown: {
-    sentence: "The decision that this one replaces is no longer there.",
-    remedies: ["again"],
-  },
-  conflict: { sentence: "The session has changed in the meantime.", remedies: ["again"] },
-  missing_context: {
-    sentence: "This session has no messages yet.",
-    alone: "a message to Codex is needed",
-  },
-  codex_not_found: { sentence: "Codex was not found on this machine.", remedies: ["codex"] },
-  not_smaller: { sentence: "The context would not become smaller.", remedies: ["force"] },
-  item_too_large: {
-    sentence: "Your newest message alone does not fit into the context window.",
-    alone: "nothing of a message is left out in secret",
-  },
-  unsupported_placement: {
-    sentence: "A session cannot be compacted at this point.",
-    alone: "the editor compacts between turns only",
-  },
-  codex_failed: { sentence: "Codex did not write a summary.", remedies: ["again", "log"] },
-  timed_out: { sentence: "It took too long.", remedies: ["again"] },
-  no_preview: {
-    sentence: "A summary that Codex writes has no preview.",
-    alone: "a preview asks no model",
-  },
-  blocked_by_hook: { sentence: "A hook of yours stopped it.", remedies: ["again"] },
-  storage_error: {
-    sentence: "A file could not be read or written.",
-    remedies: ["again", "log"],
-  },
-  cancelled: { sentence: "Cancelled. Nothing was written.", alone: "it was asked for" },
+  unknown_session: by("This session is no longer there.", "refresh"),
+  unknown_turn: by("This turn is no longer there: it was rolled back.", "refresh"),
+  unknown_checkpoint: by("This marker is no longer there.", "refresh"),
+  unknown_operation: by("This restore is not on record here.", "refresh"),
+  unknown_compaction: by("This compaction is not on record here.", "refresh"),
+  unknown_note: by("This note is no longer there.", "refresh"),
+  unknown_ref: alone(
+    "This record is no longer there, or is one that is never shown.",
+    "instructions and reasoning are never shown",
+  ),
+  ambiguous_session: alone(
+    "Several sessions begin with this ID.",
+    "the editor names sessions by their whole id",
+  ),
+  turn_not_complete: by("The last turn has not ended yet.", "again", "force"),
+  unreadable_source: by("The file of this session cannot be read.", "doctor"),
+  session_live: by(
+    "Codex or another program has this session open. Close it there first.",
+    "again",
+  ),
+  has_own_turns: by(
+    "You continued this session: your own turns would be deleted with it.",
+    "archive",
+    "force",
+  ),
+  invalid_payload: alone("This is not valid.", "the sentence says what is wrong"),
+  limit_exceeded: alone("This is too large.", "a smaller one is needed"),
+  secret_text: alone(
+    "This looks like a password or a key, and such texts are never kept.",
+    "another text is needed",
+  ),
+  policy_text: alone(
+    "This reads like an instruction, and notes hold only what is true or was decided.",
+    "another text is needed",
+  ),
+  evidence_missing: alone("A note needs evidence.", "the editor always asks for it"),
+  evidence_unknown: by("The session no longer has what was chosen as evidence.", "again"),
+  depends_on_missing: alone(
+    "Codex never opened this file in this session.",
+    "other evidence is needed",
+  ),
+  stale_read: alone(
+    "The file has changed since Codex read it, so it cannot be evidence now.",
+    "other evidence is needed",
+  ),
+  forged_hash: alone("The hash is not that of the file.", "the editor sends no hashes"),
+  supersedes_unknown: by("The decision that this one replaces is no longer there.", "again"),
+  conflict: by("The session has changed in the meantime.", "again"),
+  missing_context: alone("This session has no messages yet.", "a message to Codex is needed"),
+  codex_not_found: by("Codex was not found on this machine.", "codex"),
+  not_smaller: by("The context would not become smaller.", "force"),
+  item_too_large: alone(
+    "Your newest message alone does not fit into the context window.",
+    "nothing of a message is left out in secret",
+  ),
+  unsupported_placement: alone(
+    "A session cannot be compacted at this point.",
+    "the editor compacts between turns only",
+  ),
+  codex_failed: by("Codex did not write a summary.", "again", "log"),
+  timed_out: by("It took too long.", "again"),
+  no_preview: alone("A summary that Codex writes has no preview.", "a preview asks no model"),
+  blocked_by_hook: by("A hook of yours stopped it.", "again"),
+  storage_error: by("A file could not be read or written.", "again", "log"),
+  cancelled: alone("Cancelled. Nothing was written.", "it was asked for"),
 };
 
 /** The reasons of a `conflict`, and of `blocked_by_hook`. */
 export const REASONS: Readonly<Record<string, Words>> = {
-  archived: { sentence: "This session is archived.", remedies: ["unarchive"] },
-  compacted: { sentence: "This session was compacted in the meantime.", remedies: ["goThere"] },
-  imported: { sentence: "This pack was imported already.", remedies: ["goThere"] },
-  exists: { sentence: "This session already exists.", remedies: ["goThere"] },
-  undone: { sentence: "This compaction was undone already.", ...GONE },
-  later_compaction: {
-    sentence: "The session was compacted again since. Undo the later compaction first.",
-    alone: "the rows of the session show which",
-  },
-  gone_on: { sentence: "The session has gone on in the meantime.", remedies: ["again"] },
-  later_window: {
-    sentence: "Codex has compacted the session since, so this compaction cannot be undone.",
-    alone: "what Codex wrote is never taken out",
-  },
-  other_bytes: {
-    sentence: "The session's file was rewritten since, so this compaction cannot be undone.",
-    alone: "the old history is not known for sure",
-  },
-  without_effect: {
-    sentence: "Codex would ignore what is added to this session. Use a new session.",
-    remedies: ["compactNew"],
-  },
-  no_id: {
-    sentence: "The session's file does not hold a valid ID.",
-    remedies: ["doctor"],
-  },
-  not_ours: {
-    sentence: "Only sessions that were made here can be deleted.",
-    remedies: ["archive"],
-  },
-  referred_to: {
-    sentence: "Other sessions were made from this one, so it is not deleted.",
-    remedies: ["archive"],
-  },
-  older_file: { sentence: "This is an older file of its session.", ...GONE },
-  outside: {
-    sentence: "This session lies outside Codex's folder.",
-    alone: "nothing is stored for it",
-  },
-  folder: { sentence: "This is a folder, not a file.", alone: "another file is needed" },
-  file_exists: { sentence: "This file already exists.", alone: "the editor asks before" },
-  gone: { sentence: "The session of this marker is no longer there.", ...GONE },
-  settings: {
-    sentence: "The file config.toml cannot be read, and it may name hooks.",
-    remedies: ["doctor"],
-  },
+  archived: by("This session is archived.", "unarchive"),
+  compacted: by("This session was compacted in the meantime.", "goThere"),
+  imported: by("This pack was imported already.", "goThere"),
+  exists: by("This session already exists.", "goThere"),
+  undone: by("This compaction was undone already.", "refresh"),
+  later_compaction: alone(
+    "The session was compacted again since. Undo the later compaction first.",
+    "the rows of the session show which",
+  ),
+  gone_on: by("The session has gone on in the meantime.", "again"),
+  later_window: alone(
+    "Codex has compacted the session since, so this compaction cannot be undone.",
+    "what Codex wrote is never taken out",
+  ),
+  other_bytes: alone(
+    "The session's file was rewritten since, so this compaction cannot be undone.",
+    "the old history is not known for sure",
+  ),
+  without_effect: by(
+    "Codex would ignore what is added to this session. Use a new session.",
+    "compactNew",
+  ),
+  no_id: by("The session's file does not hold a valid ID.", "doctor"),
+  not_ours: by("Only sessions that were made here can be deleted.", "archive"),
+  standing: by("The compaction that made this session is in force. Undo it first.", "uncompact"),
+  referred_to: by("Other sessions were made from this one, so it is not deleted.", "archive"),
+  older_file: by("This is an older file of its session.", "refresh"),
+  outside: alone("This session lies outside Codex's folder.", "nothing is stored for it"),
+  folder: alone("This is a folder, not a file.", "another file is needed"),
+  file_exists: alone("This file already exists.", "the editor asks before"),
+  gone: by("The session of this marker is no longer there.", "refresh"),
+  settings: by("The file config.toml cannot be read, and it may name hooks.", "doctor"),
 };
 
 export interface RefusalWords {
@@ -171,15 +139,17 @@ export interface RefusalWords {
   readonly remedies: readonly Remedy[];
 }
 
-/** The sentence and the buttons for a refusal. */
-export function refusalWords(code: string, facts: Readonly<Record<string, unknown>>): RefusalWords {
-  const words = wordsOf(code, facts) ?? {
-    sentence: "That did not work. The log says more.",
-    remedies: ["log" as const],
-  };
+/** The sentence and the buttons for a refusal; `force` among them only for who can do it. */
+export function refusalWords(
+  code: string,
+  facts: Readonly<Record<string, unknown>>,
+  canForce = false,
+): RefusalWords {
+  const words = wordsOf(code, facts) ?? by("That did not work. The log says more.", "log" as const);
   const remedies = "remedies" in words ? words.remedies : [];
   const advice = remedies.length === 0 ? adviceIn(facts) : "";
-  return { sentence: [words.sentence, advice].join(" ").trim(), remedies };
+  const offered = remedies.filter((remedy) => canForce || remedy !== "force");
+  return { sentence: [words.sentence, advice].join(" ").trim(), remedies: offered };
 }
 
 export function refusalText(code: string, facts: Readonly<Record<string, unknown>>): string {
@@ -196,13 +166,13 @@ function wordsOf(code: string, facts: Readonly<Record<string, unknown>>): Words 
     return byReason;
   }
   if (code === "unreadable_source" && typeof file === "string") {
-    return { sentence: "This file cannot be read.", alone: "another file is needed" };
+    return alone("This file cannot be read.", "another file is needed");
   }
   if (code === "codex_not_found" && typeof codexHome === "string") {
-    return { sentence: `There is no folder of Codex at ${plain(codexHome)}.`, remedies: ["home"] };
+    return by(`There is no folder of Codex at ${plain(codexHome)}.`, "home");
   }
   if (code === "invalid_payload" && rule === undefined && Array.isArray(problems)) {
-    return { sentence: `This is not valid: ${plain(problems.join(", "))}.`, alone: "it says what" };
+    return alone(`This is not valid: ${plain(problems.join(", "))}.`, "it says what");
   }
   return REFUSALS[code as RefusalCode];
 }
@@ -217,7 +187,10 @@ const TITLES: Readonly<Record<string, string>> = {
   archive: "Archive Session",
   connect: "Connect Codex…",
   doctor: "Open Doctor Report",
+  lineage: "Show Lineage…",
+  resume: "Resume in Terminal",
   unarchive: "Unarchive Session",
+  uncompact: "Undo Compaction",
   view: "Show Checkpoint as Text",
   watch: "Restart Server",
 };

@@ -78,7 +78,7 @@ export function sizeText(tokens: number | null, window: number | null): string {
     return tokenCount(tokens);
   }
   const shown = tokens.toLocaleString("en-US");
-  const share = Math.round((tokens * 100) / window);
+  const share = Math.floor((tokens * 100) / window); // as the rows count it
   const percent = tokens > 0 && share === 0 ? "less than 1%" : `${share}%`;
   return `${shown} of ${window.toLocaleString("en-US")} tokens (${percent})`;
 }

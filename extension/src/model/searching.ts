@@ -53,7 +53,7 @@ export function searchRows(
 function sessionOf({ title, cwd, updatedAt }: SearchHit, now: number): string {
   const name = cut(plain(title ?? "") || "No message yet", 40);
   const folder = cwd === null ? "" : plain(folderName(cwd));
-  return iconless(dotted(name, folder, updatedAt === null ? "" : ago(updatedAt, now)));
+  return iconless(dotted(name, folder, ago(updatedAt, now)));
 }
 
 /** A line from shortly before the text on. */

@@ -12,7 +12,7 @@ import type {
 import type { CheckpointNode } from "./checkpoint.ts";
 import { lossWords, lostNames } from "./compaction.ts";
 import type { LineagePicture } from "./lineage.ts";
-import { counted, cut, dotted, listed, plain, tokenCount } from "./text.ts";
+import { counted, countedIfAny, cut, dotted, listed, plain, tokenCount } from "./text.ts";
 
 export interface SessionView {
   readonly kind: "session";
@@ -185,12 +185,8 @@ export function turnText(row: PageRow): string {
     contextTokens === null ? "" : `context ${tokenCount(contextTokens)}`,
     mostTokens === contextTokens ? "" : `${tokenCount(mostTokens ?? 0)} at its peak`,
     counted(calls, "1 call", `${calls} calls`),
-    filesChanged === 0
-      ? ""
-      : counted(filesChanged, "1 file changed", `${filesChanged} files changed`),
-    checksFailed === 0
-      ? ""
-      : counted(checksFailed, "1 check failed", `${checksFailed} checks failed`),
+    countedIfAny(filesChanged, "1 file changed", `${filesChanged} files changed`),
+    countedIfAny(checksFailed, "1 check failed", `${checksFailed} checks failed`),
   );
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
 }

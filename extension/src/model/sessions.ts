@@ -8,6 +8,7 @@ import {
   ago,
   counted,
   cut,
+  cutToColumns,
   dotted,
   isOver,
   listed,
@@ -26,7 +27,7 @@ export function sessionRow(session: SessionSummary, now: number): Appearance {
   const since = age(session.updatedAt, now);
   const states = statesOf(session);
   return {
-    label: cut(about, LABEL),
+    label: cutToColumns(about, LABEL),
     description: dotted(since, meter(session)),
     tooltip: sessionFacts(session, states, now).join("\n"),
     spoken: listed(about, ...states, since, spokenMeter(session)),
@@ -263,7 +264,7 @@ export function isWanted(session: SessionSummary, filter: Filter): boolean {
 
 export function sessionsParams(some: Partial<SessionsParams>): SessionsParams {
   const all = { archived: false, search: null, limit: null, cursor: null, workDoneToken: null };
-  return { cwd: null, outside: [], read: false, ...all, ...some };
+  return { cwd: null, outside: [], read: false, early: false, ...all, ...some };
 }
 
 /** Request pages until `wanted` sessions pass `keep`; `more` tells whether there are further ones. */

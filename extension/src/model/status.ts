@@ -34,7 +34,7 @@ export function statusOf(state: ServerState, session: SessionSummary | null): St
       return quiet("$(sync~spin) Codex", "Codex Checkpoints is starting");
     case "indexing":
       return quiet(
-        state.percent === null ? "$(sync~spin) Codex" : `$(sync~spin) Codex ${`${state.percent}%`}`,
+        state.percent === null ? "$(sync~spin) Codex" : `$(sync~spin) Codex ${state.percent}%`,
         "Codex Checkpoints is reading your sessions",
       );
     case "ready":
@@ -78,7 +78,7 @@ function quiet(text: string, tooltip: string): Status {
 }
 
 function loud(text: string, alert: "warning" | "error", reason: string): Status {
-  const tooltip = `${reason}\n${"Click to start it again"}`;
+  const tooltip = `${reason}\nClick to start it again`;
   return { text, tooltip, spoken: listed(reason, "restart"), alert, click: "restart" };
 }
 

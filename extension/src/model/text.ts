@@ -15,6 +15,13 @@ export interface Appearance {
   readonly colour: string | null;
 }
 
+/** A row by what it shows; its label gives the texts that are missing. */
+export function rowOf(some: Partial<Appearance> & Pick<Appearance, "label" | "icon">): Appearance {
+  const { label, description = "" } = some;
+  const spoken = listed(label, description);
+  return { description, tooltip: label, spoken, colour: null, ...some };
+}
+
 // C0, DEL, C1, line separators, bidirectional marks, overrides and isolates, tag characters.
 const CONTROLS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -30,6 +37,19 @@ export function cut(text: string, most: number): string {
   const points = [...text];
   return points.length <= most ? text : `${points.slice(0, most - 1).join("")}…`;
 }
+
+/** Cut to columns, of which a letter of a script such as Chinese or Japanese takes two. */
+export function cutToColumns(text: string, most: number): string {
+  let [room, kept] = [most, 0];
+  for (const point of text) {
+    room -= WIDE.test(point) ? 2 : 1;
+    kept += room > 0 ? 1 : 0;
+  }
+  return room < 0 ? `${[...text].slice(0, kept).join("")}…` : text;
+}
+
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\u{1f300}-\u{3fffd}]/u;
 
 /** The time since a stamp in one short word; empty for an invalid stamp. */
 export function age(stamp: string | null, now: number): string {
@@ -107,6 +127,11 @@ function originOf({ madeBy, forkedFrom, undone }: SessionSummary): string {
 
 export function counted(count: number, one: string, many: string): string {
   return count === 1 ? one : many;
+}
+
+/** The same, but nothing for none. */
+export function countedIfAny(count: number, one: string, many: string): string {
+  return count === 0 ? "" : counted(count, one, many);
 }
 
 export function tokenCount(tokens: number): string {

@@ -14,93 +14,109 @@ import {
   type Child,
   el,
   fill,
+  fold,
+  host,
   keep,
+  keepingFocus,
   kept,
-  listen,
+  linesOf,
   page,
   restoreFigures,
+  type Shown,
   send,
+  TroublePlace,
+  table,
   time,
-  troubleBox,
   warningList,
 } from "./draw.ts";
 
-let state: DetailsState | null = detailsState(kept());
+class DetailsPage implements Shown<Details> {
+  readonly #trouble = new TroublePlace();
+  readonly #body = el("div");
+  #state: DetailsState;
 
-/** Draw everything; open sections stay open. */
-function show(shown: Details): void {
-  const { details } = shown;
-  const { operationId } = details;
-  state = { operationId, folds: state?.operationId === operationId ? state.folds : {} };
-  keep(state);
-  const isHard = details.mode === "hard";
-  const { tokensBefore, tokensAfter, contextWindow } = details;
-  const both = restoreFigures(tokensBefore, tokensAfter, contextWindow, isHard);
-  const reset = details.contextReset ? "Context reset" : "Context not reset";
-  const sentences = [modeLabel(details.mode), " · ", reset, " · "];
-  fill(
-    page(),
-    el(
-      "header",
-      {},
-      el("h1", {}, `Restored “${nameOf(details.label, details.checkpointId)}”`),
-      el("p", { class: "quiet" }, ...sentences, time(details.restoredAt)),
-    ),
-    actions(shown),
-    warningList(details.warnings),
-    el("section", { class: "block" }, el("h2", {}, "Context"), both),
-    ...detailSections(shown).map(section),
-  );
-  page().setAttribute("data-ready", operationId);
+  constructor({ details: { operationId } }: Details) {
+    const known = detailsState(kept());
+    this.#state = known?.operationId === operationId ? known : { operationId, folds: {} };
+    keep(this.#state);
+    fill(page(), this.#trouble.element, this.#body);
+  }
+
+  /** Draw everything; open sections stay open. */
+  show(shown: Details): void {
+    const { details } = shown;
+    const { tokensBefore, tokensAfter, contextWindow } = details;
+    const isHard = details.mode === "hard";
+    const reset = details.contextReset ? "Context reset" : "Context not reset";
+    const sentences = [modeLabel(details.mode), " · ", reset, " · "];
+    const name = nameOf(details.label, details.checkpointId);
+    keepingFocus(() =>
+      fill(
+        this.#body,
+        el(
+          "header",
+          el("h1", `Restored “${name}”`),
+          el("p.quiet", ...sentences, time(details.restoredAt)),
+        ),
+        actions(shown),
+        warningList(details.warnings),
+        el(
+          "section.block",
+          el("h2", "Context"),
+          restoreFigures(tokensBefore, tokensAfter, contextWindow, isHard),
+        ),
+        ...detailSections(shown).map((each) => this.#section(each)),
+      ),
+    );
+    this.#trouble.clear(this.#body.querySelector("button"));
+    page().setAttribute("data-ready", details.operationId);
+  }
+
+  complain(trouble: Trouble): void {
+    this.#trouble.show(trouble);
+  }
+
+  #section({ id, title, count, isOpen, body }: Section): HTMLElement {
+    const name = count === null ? title : `${title} (${count})`;
+    const folded = (open: boolean) => {
+      this.#state = { ...this.#state, folds: { ...this.#state.folds, [id]: open } };
+      keep(this.#state);
+    };
+    const open = this.#state.folds[id] ?? isOpen;
+    return fold(id, [el("h2", name)], open, folded, content(body, name));
+  }
 }
 
 function actions({ details }: Details): HTMLElement {
   const { branchAvailable: isThere, sourceAvailable: hasSource, contextReset } = details;
-  const resume = button("Resume in Terminal", { class: "first" }, () => send({ kind: "resume" }));
-  const compare = button("Compare with Source", { class: "second" }, () =>
-    send({ kind: "compare" }),
-  );
+  const resume = button("Resume in Terminal", "first", () => send({ kind: "resume" }));
+  const compare = button("Compare with Source", "second", () => send({ kind: "compare" }));
   const again = contextReset ? "Restore Again…" : "Reset context for performance";
-  const another = button(again, { class: "second" }, () => send({ kind: "another", mode: "hard" }));
+  const another = button(again, "second", () => send({ kind: "another" }));
   resume.disabled = !isThere;
   compare.disabled = !isThere || !hasSource;
   another.disabled = !hasSource;
-  return el("div", { class: "buttons" }, resume, compare, another);
-}
-
-function section({ id, title, count, isOpen, body }: Section): HTMLElement {
-  const name = count === null ? title : `${title} (${count})`;
-  const made = el("details", { id }, el("summary", {}, el("h2", {}, name)), content(body, name));
-  made.open = state?.folds[id] ?? isOpen;
-  made.addEventListener("toggle", () => {
-    if (state !== null && made.open !== (state.folds[id] ?? isOpen)) {
-      state = { ...state, folds: { ...state.folds, [id]: made.open } };
-      keep(state);
-    }
-  });
-  return made;
+  return el("div.buttons", resume, compare, another);
 }
 
 function content(body: Body, name: string): HTMLElement {
   switch (body.kind) {
     case "facts": {
-      const rows = body.rows.flatMap(([key, one]) => [el("dt", {}, key), el("dd", {}, value(one))]);
-      return el("dl", { class: "facts" }, ...rows);
+      const rows = body.rows.flatMap(([key, one]) => [el("dt", key), el("dd", value(one))]);
+      return el("dl.facts", ...rows);
     }
-    case "table": {
-      const head = body.head.map((each) => el("th", { scope: "col" }, each));
-      const cells = body.rows.map((row) => row.map((each) => el("td", {}, value(each))));
-      const rows = cells.map((row) => el("tr", {}, ...row));
-      const parts = [el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)];
-      return el("div", { class: "wide" }, el("table", { aria: { label: name } }, ...parts));
-    }
+    case "table":
+      return table(
+        name,
+        body.head,
+        body.rows.map((row) => row.map(value)),
+      );
     case "text": {
-      const text = body.text.replace(/\n$/, "");
-      const lines = text.split("\n").map((line) => el("div", {}, line === "" ? " " : line));
-      return el("div", { class: "text", role: "document", aria: { label: name } }, ...lines);
+      const looks = { role: "document", aria: { label: name } };
+      return el("div.text", looks, ...linesOf(body.text));
     }
     case "sentence":
-      return el("p", { class: "quiet" }, body.text);
+      return el("p.quiet", body.text);
     default:
       return body satisfies never;
   }
@@ -112,51 +128,18 @@ function value(one: Value): Child {
   }
   switch (one.kind) {
     case "code":
-      return el("code", {}, one.text);
+      return el("code", one.text);
     case "time":
       return time(one.stamp);
     case "session":
       return one.there
-        ? button(one.name, { class: "link", title: one.id }, () =>
-            send({ kind: "goTo", sessionId: one.id }),
-          )
-        : el("span", { title: one.id }, one.name, " ", el("em", {}, "no longer here"));
+        ? button(one.name, "link", () => send({ kind: "goTo", sessionId: one.id }), {
+            title: one.id,
+          })
+        : el("span", { title: one.id }, one.name, " ", el("em", "no longer here"));
     default:
       return one satisfies never;
   }
 }
 
-/** Show an error above the page, and keep the page. */
-function complain(trouble: Trouble): void {
-  if (drawn === "") {
-    fill(page(), el("h1", {}, "Restore"), troubleBox(trouble));
-  } else {
-    calm();
-    page().prepend(troubleBox(trouble));
-  }
-}
-
-/** Remove the error; if it had the focus, focus the first button. */
-function calm(): void {
-  const box = page().querySelector(".trouble");
-  const isHere = box?.contains(document.activeElement) === true;
-  box?.remove();
-  if (isHere) {
-    page().querySelector("button")?.focus();
-  }
-}
-
-let drawn = "";
-listen((message) => {
-  if (message.kind === "details") {
-    // Drawing again loses the focus, so draw only changes.
-    const news = JSON.stringify(message);
-    calm();
-    if (news !== drawn) {
-      drawn = news;
-      show(message);
-    }
-  } else if (message.kind === "trouble") {
-    complain(message);
-  }
-});
+host("details", "Restore", DetailsPage);

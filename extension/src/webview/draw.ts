@@ -1,4 +1,7 @@
-/** Builds pages from elements and texts, never from markup; every text goes through `plain`. */
+/**
+ * What the pages share: elements and texts, never markup, with every text through `plain`; and how a
+ * page is shown what the editor sends.
+ */
 
 import type { FromPage, ToPage, Trouble } from "../model/pages.ts";
 import { REMEDIES } from "../model/refusals.ts";
@@ -15,20 +18,30 @@ export type Looks = Readonly<Partial<Record<Name, string>>> & {
   readonly aria?: Readonly<Record<string, string>>;
 };
 
-export function el<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  looks: Looks = {},
-  ...children: readonly Child[]
-): HTMLElementTagNameMap[K] {
+type Tag = keyof HTMLElementTagNameMap;
+type Spec = Tag | `${Tag}.${string}`;
+type Made<S extends Spec> = S extends `${infer T extends Tag}.${string}`
+  ? HTMLElementTagNameMap[T]
+  : HTMLElementTagNameMap[S & Tag];
+
+/** Make an element by its tag and classes, such as `p.quiet`; its attributes come first, if any. */
+export function el<S extends Spec>(spec: S, looks: Looks, ...children: readonly Child[]): Made<S>;
+export function el<S extends Spec>(spec: S, ...children: readonly Child[]): Made<S>;
+export function el(spec: Spec, ...[first = null, ...rest]: readonly (Looks | Child)[]): Element {
+  const [tag = "", ...classes] = spec.split(".");
   const made = document.createElement(tag);
-  const { aria = {}, ...attributes } = looks;
+  const hasLooks = first !== null && typeof first === "object" && !(first instanceof Node);
+  const { aria = {}, ...attributes } = hasLooks ? first : {};
+  if (classes.length > 0) {
+    made.className = classes.join(" ");
+  }
   for (const [name, value] of Object.entries(attributes)) {
     made.setAttribute(name, plain(value));
   }
   for (const [name, value] of Object.entries(aria)) {
     made.setAttribute(`aria-${name}`, plain(value));
   }
-  fill(made, ...children);
+  fill(made, ...((hasLooks ? rest : [first, ...rest]) as readonly Child[]));
   return made;
 }
 
@@ -57,17 +70,116 @@ function inert(text: string): string {
   return plain(`|${text}|`).slice(1, -1);
 }
 
-export function button(label: string, looks: Looks, press: () => void): HTMLButtonElement {
-  const made = el("button", { type: "button", ...looks }, label);
+export function button(
+  label: string,
+  kind: "first" | "second" | "link",
+  press: () => void,
+  looks: Looks = {},
+): HTMLButtonElement {
+  const made = el(`button.${kind}`, { type: "button", ...looks }, label);
   made.addEventListener("click", press);
   return made;
 }
 
 /** The warnings of a restore; nothing without one. */
 export function warningList(warnings: readonly { readonly message: string }[]): Child {
-  const list = warnings.map(({ message }) => el("li", {}, message));
-  const looks = { class: "warnings", aria: { label: "Warnings" } };
-  return list.length === 0 ? null : el("ul", looks, ...list);
+  const list = warnings.map(({ message }) => el("li", message));
+  return list.length === 0 ? null : el("ul.warnings", { aria: { label: "Warnings" } }, ...list);
+}
+
+/** A text of several lines, each of which has its height where it is empty. */
+export function linesOf(text: string): readonly HTMLElement[] {
+  const lines = text.replace(/\n$/, "").split("\n");
+  return lines.map((line) => el("div", line === "" ? " " : line));
+}
+
+export function table(
+  label: string,
+  head: readonly string[],
+  rows: readonly (readonly Child[])[],
+): HTMLElement {
+  const heads = head.map((each) => el("th", { scope: "col" }, each));
+  const body = rows.map((row) => el("tr", ...row.map((cell) => el("td", cell))));
+  const parts = [el("thead", el("tr", ...heads)), el("tbody", ...body)];
+  return el("div.wide", el("table", { aria: { label } }, ...parts));
+}
+
+/** A part of the page that can be folded; `folded` gets whether a person opened or closed it. */
+export function fold(
+  id: string,
+  title: readonly Child[],
+  isOpen: boolean,
+  folded: (open: boolean) => void,
+  ...body: readonly Child[]
+): HTMLDetailsElement {
+  const made = el("details", { id }, el("summary", ...title), ...body);
+  made.open = isOpen;
+  let was = isOpen; // to be drawn open is told, too
+  made.addEventListener("toggle", () => {
+    if (made.open !== was) {
+      was = made.open;
+      folded(was);
+    }
+  });
+  return made;
+}
+
+/** The pause after which a screen reader reads what came of a budget. */
+const RESTED_MS = 500;
+
+/** A budget in tokens: a slider and a number field, below them what comes of it, and a button. */
+export class BudgetField {
+  readonly slider = el("input", {
+    id: "budget",
+    type: "range",
+    min: "0",
+    aria: { describedby: "outcome" },
+  });
+  readonly number = el("input", { type: "number", min: "0", aria: { label: "Budget in tokens" } });
+  readonly element: HTMLElement;
+  readonly #outcome = el("p.quiet", { id: "outcome" });
+  readonly #spoken = el("p.spoken", { role: "status" });
+  #speaking: number | undefined;
+
+  constructor(label: string, beside: HTMLButtonElement, choose: (budget: number) => void) {
+    for (const input of [this.slider, this.number]) {
+      input.addEventListener("input", () => {
+        const budget = input.valueAsNumber;
+        if (Number.isSafeInteger(budget) && budget >= 0) {
+          choose(budget);
+        }
+      });
+    }
+    this.element = el(
+      "div.field",
+      el("label", { for: "budget" }, label),
+      el("div.budget", this.slider, this.number, "tokens"),
+      el("div.outcome", this.#outcome, beside),
+      this.#spoken,
+    );
+  }
+
+  set(budget: number, words: string): void {
+    this.slider.value = String(budget);
+    const share = this.slider.valueAsNumber / Math.max(1, Number(this.slider.max));
+    this.slider.style.setProperty("--filled", `${share * 100}%`);
+    this.slider.setAttribute("aria-valuetext", words);
+    if (this.number.valueAsNumber !== budget) {
+      this.number.value = String(budget);
+    }
+    window.clearTimeout(this.#speaking);
+  }
+
+  /** Show what comes of the budget; a screen reader reads it once it rests. */
+  tell(outcome: string): void {
+    fill(this.#outcome, outcome);
+    window.clearTimeout(this.#speaking);
+    this.#speaking = window.setTimeout(() => {
+      if (this.#spoken.textContent !== outcome) {
+        fill(this.#spoken, outcome); // filled with the same it would be read again
+      }
+    }, RESTED_MS);
+  }
 }
 
 /** A time in the reader's zone, with UTC as its tooltip. */
@@ -81,9 +193,9 @@ export function bar(share: number | null): HTMLElement | null {
   if (share === null) {
     return null;
   }
-  const filled = el("span", { class: "filled" });
+  const filled = el("span.filled");
   filled.style.width = `${share * 100}%`;
-  return el("span", { class: "bar", aria: { hidden: "true" } }, filled);
+  return el("span.bar", { aria: { hidden: "true" } }, filled);
 }
 
 export function page(): HTMLElement {
@@ -103,16 +215,54 @@ declare function acquireVsCodeApi(): Api;
 
 const api = acquireVsCodeApi();
 
+/** The view that the page shows, as text; empty where the next one is drawn whatever it is. */
+let drawn = "";
+
 export function send(message: FromPage): void {
+  if (message.kind === "budget" || message.kind === "preview") {
+    drawn = ""; // the page waits for the answer
+  }
   api.postMessage(message);
 }
 
-/** Handle messages of the editor, and send `ready`. */
-export function listen(handle: (message: ToPage) => void): void {
-  window.addEventListener("message", ({ data, origin }: MessageEvent<ToPage>) => {
-    // The editor sends from the outer frame, which has the same origin.
-    if (origin === window.origin) {
-      handle(data);
+/** A page: it is made of the first view that comes, and shown the later ones. */
+export interface Shown<View> {
+  show(view: View): void;
+  complain(trouble: Trouble): void;
+  /** Take what is neither a view nor an error. */
+  take?(message: ToPage): void;
+}
+
+type ViewOf<K extends ToPage["kind"]> = Extract<ToPage, { readonly kind: K }>;
+
+/** Handle messages of the editor, whose views are of this kind; drawing again loses the focus. */
+export function host<K extends ToPage["kind"]>(
+  kind: K,
+  title: string,
+  made: new (view: ViewOf<K>) => Shown<ViewOf<K>>,
+): void {
+  let shown: Shown<ViewOf<K>> | null = null;
+  const isView = (message: ToPage): message is ViewOf<K> => message.kind === kind;
+  window.addEventListener("message", ({ data: message, origin }: MessageEvent<ToPage>) => {
+    if (origin !== window.origin) {
+      return; // the editor sends from the outer frame, which has the same origin
+    }
+    if (isView(message)) {
+      const news = JSON.stringify(message);
+      shown ??= new made(message);
+      if (news !== drawn) {
+        drawn = news;
+        shown.show(message);
+      }
+    } else if (message.kind === "trouble") {
+      drawn = "";
+      if (shown === null) {
+        fill(page(), el("h1", title), troubleBox(message));
+      } else {
+        shown.complain(message);
+      }
+    } else {
+      shown?.take?.(message);
     }
   });
   send({ kind: "ready" });
@@ -127,17 +277,33 @@ export function keep(state: unknown): void {
   api.setState(state);
 }
 
-export function troubleBox({ sentence, again, remedies }: Trouble): HTMLElement {
-  const retry = again
-    ? button("Try Again", { class: "second" }, () => send({ kind: "again" }))
-    : null;
+/** The place of an error on a page that stays as it is. */
+export class TroublePlace {
+  readonly element = el("div");
+
+  show(trouble: Trouble): void {
+    fill(this.element, troubleBox(trouble));
+  }
+
+  /** Remove the error; if it had the focus, that goes to the button beside it. */
+  clear(beside: HTMLElement | null = null): void {
+    const isHere = this.element.contains(document.activeElement);
+    fill(this.element);
+    if (isHere) {
+      beside?.focus();
+    }
+  }
+}
+
+function troubleBox({ sentence, again, remedies }: Trouble): HTMLElement {
+  const retry = again ? button("Try Again", "second", () => send({ kind: "again" })) : null;
   const ways = remedies
     .filter((remedy) => remedy !== "again")
     .map((remedy) =>
-      button(REMEDIES[remedy].label, { class: "second" }, () => send({ kind: "remedy", remedy })),
+      button(REMEDIES[remedy].label, "second", () => send({ kind: "remedy", remedy })),
     );
-  const buttons = el("div", { class: "buttons" }, retry, ...ways);
-  return el("div", { class: "trouble" }, el("p", { role: "alert" }, sentence), buttons);
+  const buttons = el("div.buttons", retry, ...ways);
+  return el("div.trouble", el("p", { role: "alert" }, sentence), buttons);
 }
 
 /** A size in tokens, null if not known, and its name. */
@@ -150,10 +316,10 @@ export interface Figure {
 export function figures(window: number | null, ...all: readonly Figure[]): HTMLElement {
   const rows = all.flatMap(({ name, tokens, isEstimate }) => {
     const about = isEstimate && tokens !== null ? "about " : "";
-    const size = el("span", { class: "size" }, `${about}${sizeText(tokens, window)}`);
-    return [el("dt", {}, name), el("dd", {}, bar(shareOf(tokens, window)), size)];
+    const size = el("span.size", `${about}${sizeText(tokens, window)}`);
+    return [el("dt", name), el("dd", bar(shareOf(tokens, window)), size)];
   });
-  return el("dl", { class: "figures" }, ...rows);
+  return el("dl.figures", ...rows);
 }
 
 /** The sizes of a restore. */
@@ -168,15 +334,16 @@ export function restoreFigures(
 }
 
 /**
- * Draw anew; a button that had the focus gives it to the one that has its name now. Where the
- * person is elsewhere meanwhile, as in a list of the editor, nothing takes the focus from there.
+ * Draw anew; a button or title that had the focus gives it to the one that has its name now. Where
+ * the person is elsewhere meanwhile, as in a list of the editor, nothing takes the focus from there.
  */
 export function keepingFocus(draw: () => void): void {
   const name = (each: Element | null) => each?.getAttribute("aria-label") ?? each?.textContent;
   const before = document.activeElement;
-  const named = before instanceof HTMLButtonElement ? name(before) : null;
+  const named = before?.matches("button, summary") ? name(before) : null;
   draw();
   if (document.hasFocus() && named !== null && before !== null && !before.isConnected) {
-    [...document.querySelectorAll("button")].find((each) => name(each) === named)?.focus();
+    const all = document.querySelectorAll<HTMLElement>("button, summary");
+    [...all].find((each) => name(each) === named)?.focus();
   }
 }

@@ -10,7 +10,7 @@ import {
   turnName,
 } from "../model/sessionPage.ts";
 import { cut, dotted } from "../model/text.ts";
-import { button, el, fill, send, svg, time } from "./draw.ts";
+import { button, el, fill, send, svg, table, time } from "./draw.ts";
 import { keyOfLine } from "./picture.ts";
 import { partRows } from "./quotes.ts";
 
@@ -23,19 +23,18 @@ const SHOWN = ["CHANGES", "CHECKS"];
 
 /** An event of a turn; of a compaction also what it lost. */
 export function eventRows({ kind, id, name, lost }: PageEvent): readonly HTMLElement[] {
-  const shown = lost.slice(0, MOST_LOST).map((each) => el("li", {}, each));
+  const shown = lost.slice(0, MOST_LOST).map((each) => el("li", each));
   const more = lost.length - shown.length;
-  const rest = more === 0 ? [] : [el("li", { class: "quiet" }, `${more} more: What Was Lost`)];
-  const title =
-    kind === "branch" && id !== null ? button(name, { class: "link" }, () => openOther(id)) : name;
-  const list = shown.length === 0 ? [] : [el("ul", { class: "lost" }, ...shown, ...rest)];
-  return [el("p", {}, title), ...list];
+  const rest = more === 0 ? [] : [el("li.quiet", `${more} more: What Was Lost`)];
+  const title = kind === "branch" && id !== null ? button(name, "link", () => openOther(id)) : name;
+  const list = shown.length === 0 ? [] : [el("ul.lost", ...shown, ...rest)];
+  return [el("p", title), ...list];
 }
 
 export function listSection({ title, count, items }: SessionView["kept"][number]): HTMLElement {
-  const rows = items.map((item) => el("li", {}, item));
-  const about = el("span", { class: "about" }, count);
-  return el("section", { class: "block" }, el("h2", {}, title, " ", about), el("ul", {}, ...rows));
+  const rows = items.map((item) => el("li", item));
+  const about = el("span.about", count);
+  return el("section.block", el("h2", title, " ", about), el("ul", ...rows));
 }
 
 function openOther(sessionId: string): void {
@@ -50,13 +49,13 @@ export function showDigest(done: Element, rest: Element, digest: SessionView["di
       : digestParts(digest, digest).filter(({ section }) => SHOWN.includes(section) === wanted);
   const blocks = of(true).map((part) => {
     const rows = partRows({ ...part, why: "", tokens: 0 }, "h2");
-    return el("section", { class: "block" }, ...rows);
+    return el("section.block", ...rows);
   });
   fill(done, ...blocks);
   const parts = of(false).flatMap((part) => partRows(part));
   const none = digest?.budget === 0 ? "The digest is switched off." : "Nothing to quote yet.";
   const why = digest === null ? "Reading the session…" : none;
-  fill(rest, ...(parts.length > 0 ? parts : [el("p", { class: "quiet" }, why)]));
+  fill(rest, ...(parts.length > 0 ? parts : [el("p.quiet", why)]));
 }
 
 /** A session alone has no lineage to show. */
@@ -73,16 +72,16 @@ export function showLineage(
   const items = rows.map(({ id, name, made, source, at, standing, opens, isHere }) => {
     const title =
       opens && !isHere
-        ? button(name, { class: "link" }, () => openOther(id))
+        ? button(name, "link", () => openOther(id))
         : el("span", { class: opens ? "" : "quiet" }, name);
-    const from = source === "" ? null : el("span", { class: "spoken" }, ` from “${source}”`);
+    const from = source === "" ? null : el("span.spoken", ` from “${source}”`);
     const when = at === null ? null : time(at);
     const words = dotted(standing, made);
-    const about = el("span", { class: "about" }, words, from, when && " · ", when);
+    const about = el("span.about", words, from, when && " · ", when);
     return el("li", { class: isHere ? "row here" : "row" }, title, " ", about);
   });
   const ends = [began, ended].map((stamp) => stamp && time(stamp));
-  const axis = el("div", { class: "axis quiet" }, ...ends);
+  const axis = el("div.axis.quiet", ...ends);
   const key = [
     ["fork", "forked"],
     ["restore", "restored"],
@@ -92,13 +91,13 @@ export function showLineage(
   ].filter(([kind]) => rows.some((row) => row.kind === kind));
   fill(
     place,
-    el("h2", {}, "Lineage ", el("span", { class: "about" }, left)),
-    el("div", { class: "tree" }, el("div", {}, lines, axis), el("ol", {}, ...items)),
+    el("h2", "Lineage ", el("span.about", left)),
+    el("div.tree", el("div", lines, axis), el("ol", ...items)),
     el(
-      "p",
-      { class: "key quiet", aria: { hidden: "true" } },
+      "p.key.quiet",
+      { aria: { hidden: "true" } },
       ...key.map(([kind = "", words = ""]) => keyOfLine(kind, words)),
-      el("span", {}, "Long pauses are shortened."),
+      el("span", "Long pauses are shortened."),
     ),
   );
   drawLineage(lines, picture);
@@ -135,28 +134,19 @@ export function drawLineage(lines: HTMLElement, picture: LineagePicture | null):
 /** The same as the picture, in words. */
 export function tableOf({ rows, events }: SessionView): HTMLElement {
   const head = "Turn Began Context Window Calls Files Failed Ended Request Events".split(" ");
-  const body = rows.map((row) =>
-    el(
-      "tr",
-      {},
-      ...[
-        turnName(row).replace(/^Turns? /, ""),
-        row.startedAt === null ? "" : time(row.startedAt),
-        row.contextTokens?.toLocaleString("en-US") ?? "",
-        String(row.window),
-        String(row.calls),
-        String(row.filesChanged),
-        String(row.checksFailed),
-        row.outcome,
-        cut(row.turns[0].task, 80),
-        eventsOf(row, events)
-          .map(({ name }) => name)
-          .join(" "),
-      ].map((cell) => el("td", {}, cell)),
-    ),
-  );
-  const heads = head.map((each) => el("th", { scope: "col" }, each));
-  const table = el("table", { aria: { label: "All turns" } });
-  fill(table, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...body));
-  return el("div", { class: "wide" }, table);
+  const body = rows.map((row) => [
+    turnName(row).replace(/^Turns? /, ""),
+    row.startedAt === null ? "" : time(row.startedAt),
+    row.contextTokens?.toLocaleString("en-US") ?? "",
+    String(row.window),
+    String(row.calls),
+    String(row.filesChanged),
+    String(row.checksFailed),
+    row.outcome,
+    cut(row.turns[0].task, 80),
+    eventsOf(row, events)
+      .map(({ name }) => name)
+      .join(" "),
+  ]);
+  return table("All turns", head, body);
 }

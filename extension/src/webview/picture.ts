@@ -105,14 +105,14 @@ export function rowAt(chart: HTMLElement, rows: readonly PageRow[], x: number): 
 
 /** A name beside a height of the picture; as an element of the page its contrast can be measured. */
 function nameAt(text: string, place: number): HTMLElement {
-  const made = el("span", { class: "name" }, text);
+  const made = el("span.name", text);
   made.style.top = `${place}px`;
   return made;
 }
 
 /** The number of a turn below its place in the picture. */
 function numberAt(turn: number, place: number): HTMLElement {
-  const made = el("span", { class: "number" }, turn.toLocaleString("en-US"));
+  const made = el("span.number", turn.toLocaleString("en-US"));
   made.style.left = `${near(place)}px`;
   made.style.top = `${NUMBERS}px`;
   return made;
@@ -141,7 +141,7 @@ export function keyOf({ rows, events, window, trigger }: SessionView): readonly 
   const line = (tokens: number | null, kind: string, words: string) =>
     tokens !== null && isInside(tokens, height) ? [keyOfLine(kind, words)] : [];
   const sign = ([kind, viewBox]: readonly [string, string]) =>
-    el("span", {}, svg("svg", { width: "16", height: "22", viewBox }, mark(kind, 8, false)), kind);
+    el("span", svg("svg", { width: "16", height: "22", viewBox }, mark(kind, 8, false)), kind);
   return [
     ...SIGNS.filter(([kind]) => events.some((event) => event.kind === kind)).map(sign),
     ...line(window, "limit", "window"),
@@ -158,7 +158,7 @@ const SIGNS = [
 
 export function keyOfLine(kind: string, words: string): HTMLElement {
   const line = svg("path", { class: `bend ${kind}`, d: "M0,11 H16" });
-  return el("span", {}, svg("svg", { width: "16", height: "22" }, line), words);
+  return el("span", svg("svg", { width: "16", height: "22" }, line), words);
 }
 
 function mark(kind: string, x: number, isCrowded: boolean): SVGElement {

@@ -22,18 +22,20 @@ import {
 } from "../model/restore.ts";
 import type { PackItem, PackLine, Restored } from "../protocol.ts";
 import {
+  BudgetField,
   button,
   type Child,
   el,
   fill,
+  host,
   keep,
   keepingFocus,
-  listen,
   page,
   restoreFigures,
+  type Shown,
   send,
+  TroublePlace,
   time,
-  troubleBox,
   warningList,
 } from "./draw.ts";
 
@@ -43,16 +45,16 @@ const REST_MS = 250;
 /** Warnings that the text below the budget replaces, or the list of files. */
 const SHOWN_ELSEWHERE = new Set(["pack_truncated", "pack_empty", "drift", "missing_files"]);
 
-class PreviewPage {
+class PreviewPage implements Shown<Preview> {
   readonly #head = el("header");
   readonly #files = el("div");
   readonly #context = el("div");
   readonly #warnings = el("div");
-  readonly #trouble = el("div");
+  readonly #trouble = new TroublePlace();
   readonly #pack = new Pack();
   readonly #budget: Budget;
   readonly #hardOnly: HTMLElement;
-  readonly #contents = el("div", { class: "right" });
+  readonly #contents = el("div.right");
   readonly #restore: HTMLButtonElement;
   #preview: Preview;
   #options: RestoreOptions;
@@ -73,45 +75,49 @@ class PreviewPage {
       },
     );
     const { window, digestTokens } = this.#options;
-    const messages = messagesField(window, (count) => this.#ask({ window: count }));
-    const digest = digestField(digestTokens, (tokens) =>
-      this.#ask({ digestTokens: tokens }, REST_MS),
+    const messages = numberField(
+      "messages",
+      "Your last messages",
+      "Quoted at the end of the pack, within the budget.",
+      [window, MAX_MESSAGES],
+      (count) => this.#ask({ window: count }),
+    );
+    const digest = numberField(
+      "digest",
+      "Digest, in tokens",
+      "Quotes of the conversation up to the marker, within the budget.",
+      [digestTokens, MAX_DIGEST],
+      (tokens) => this.#ask({ digestTokens: tokens }, REST_MS),
     );
     const loss =
       "The model gets only the text on the right. Add a note for what else it must know.";
-    this.#hardOnly = el(
-      "div",
-      {},
-      el("p", { class: "quiet" }, loss),
-      this.#budget.element,
-      messages,
-      digest,
-    );
-    const reason = reasonField(this.#options, (text) => this.#ask({ reason: text }, REST_MS));
-    this.#restore = button("Restore", { class: "first" }, () => {
+    this.#hardOnly = el("div", el("p.quiet", loss), this.#budget.element, messages, digest);
+    const reason = el("input", { id: "reason", type: "text", maxlength: String(MAX_LABEL) });
+    reason.value = this.#options.reason;
+    reason.addEventListener("input", () => this.#ask({ reason: reason.value }, REST_MS));
+    this.#restore = button("Restore", "first", () => {
       this.#restore.disabled = true;
-      fill(this.#trouble);
+      this.#trouble.clear();
       send({ kind: "restore", options: this.#options });
     });
-    const cancel = button("Cancel", { class: "second" }, () => send({ kind: "cancel" }));
+    const cancel = button("Cancel", "second", () => send({ kind: "cancel" }));
     const promise =
       "Your files are not changed. Restore starts a new session, and this one stays as it is.";
     const form = el(
-      "form",
-      { class: "left" },
-      el("p", { class: "promise" }, promise),
+      "form.left",
+      el("p.promise", promise),
       this.#files,
       modeChoice(this.#options.mode, (mode) => this.#ask({ mode })),
       this.#context,
       this.#warnings,
       this.#hardOnly,
-      reason,
-      this.#trouble,
-      el("div", { class: "buttons" }, this.#restore, cancel),
+      field("Reason", reason, "Optional. Kept with the restore."),
+      this.#trouble.element,
+      el("div.buttons", this.#restore, cancel),
     );
     form.addEventListener("submit", (event) => event.preventDefault());
-    fill(page(), this.#head, el("div", { class: "columns" }, form, this.#contents));
-    this.show(preview);
+    fill(page(), this.#head, el("div.columns", form, this.#contents));
+    this.#keep({});
   }
 
   /** Show a preview, unless newer options are waiting for theirs. */
@@ -128,7 +134,7 @@ class PreviewPage {
     const isHard = shown.mode === "hard";
     this.#hardOnly.hidden = !isHard;
     this.#restore.disabled = false;
-    this.#calm();
+    this.#trouble.clear(this.#restore);
     this.#showHead();
     this.#showWarnings();
     if (isHard) {
@@ -144,19 +150,10 @@ class PreviewPage {
 
   /** Show an error; the chosen options stay. */
   complain(trouble: Trouble): void {
-    fill(this.#trouble, troubleBox(trouble));
-    this.#trouble.scrollIntoView({ block: "nearest" });
+    this.#trouble.show(trouble);
+    this.#trouble.element.scrollIntoView({ block: "nearest" });
     // Without a current preview there is no restore.
     this.#restore.disabled = trouble.again;
-  }
-
-  /** Remove the error; if it had the focus, focus the button beside it. */
-  #calm(): void {
-    const isHere = this.#trouble.contains(document.activeElement);
-    fill(this.#trouble);
-    if (isHere) {
-      this.#restore.focus();
-    }
   }
 
   #showHead(): void {
@@ -165,8 +162,8 @@ class PreviewPage {
     const name = nameOf(would.label, would.checkpointId);
     fill(
       this.#head,
-      el("h1", {}, `Restore “${name}”`),
-      el("p", { class: "quiet" }, where, " · ", "marked", " ", time(would.markedAt)),
+      el("h1", `Restore “${name}”`),
+      el("p.quiet", where, " · ", "marked", " ", time(would.markedAt)),
     );
   }
 
@@ -175,7 +172,7 @@ class PreviewPage {
     const isEstimate = packTokens !== null && tokensAfter !== null;
     const after = isEstimate ? tokensAfter - (asked ?? 0) + packTokens : tokensAfter;
     const both = restoreFigures(tokensBefore, after, contextWindow, isEstimate);
-    fill(this.#context, el("h2", {}, "Context"), both);
+    fill(this.#context, el("h2", "Context"), both);
   }
 
   #showWarnings(): void {
@@ -201,29 +198,7 @@ class PreviewPage {
   }
 }
 
-let shown: PreviewPage | null = null;
-listen((message) => {
-  if (message.kind === "preview") {
-    if (shown === null) {
-      shown = new PreviewPage(message);
-      const { sessionId, checkpointId, options } = message;
-      keep({ sessionId, checkpointId, options });
-    } else {
-      shown.show(message);
-    }
-  } else if (message.kind === "trouble") {
-    if (shown === null) {
-      fill(page(), el("h1", {}, "Restore"), troubleBox(message));
-    } else {
-      shown.complain(message);
-    }
-  }
-});
-
-/** The pause after which a screen reader reads the slider's result. */
-const RESTED_MS = 300;
-
-export function modeChoice(chosen: Mode, choose: (mode: Mode) => void): HTMLElement {
+function modeChoice(chosen: Mode, choose: (mode: Mode) => void): HTMLElement {
   const card = (mode: Mode) => {
     const aria = { describedby: `about-${mode}` };
     const input = el("input", { id: `mode-${mode}`, type: "radio", name: "mode", aria });
@@ -232,44 +207,34 @@ export function modeChoice(chosen: Mode, choose: (mode: Mode) => void): HTMLElem
     const name = el("label", { for: input.id }, modeLabel(mode));
     const about = el("p", { id: `about-${mode}`, class: "quiet" }, modeAbout(mode));
     about.addEventListener("click", () => input.click());
-    return el("div", { class: "card" }, input, el("div", {}, name, about));
+    return el("div.card", input, el("div", name, about));
   };
-  const legend = el("legend", {}, "How the new session starts");
-  return el("fieldset", { class: "modes" }, legend, card("soft"), card("hard"));
+  const legend = el("legend", "How the new session starts");
+  return el("fieldset.modes", legend, card("soft"), card("hard"));
 }
 
-/** The budget of a pack: a slider by lines, a number field, and the result. */
-export class Budget {
+/** The budget of a pack, which the arrow keys change by items. */
+class Budget {
   readonly element: HTMLElement;
-  readonly #slider = el("input", {
-    id: "budget",
-    type: "range",
-    min: "0",
-    aria: { describedby: "outcome" },
-  });
-  readonly #number = el("input", { type: "number", min: "0", aria: { label: "Budget in tokens" } });
-  readonly #outcome = el("p", { id: "outcome", class: "quiet" });
-  readonly #shown = el("p", { class: "spoken", role: "status" });
+  readonly #field: BudgetField;
   readonly #more: HTMLButtonElement;
   readonly #cut: (budget: number) => Cut;
   #lines: readonly PackLine[] = [];
   #budget = 0;
-  #timer: number | undefined;
 
   /** `cut` shows a budget and returns what fits; `changed` gets the user's choice. */
   constructor(cut: (budget: number) => Cut, changed: (budget: number) => void) {
     this.#cut = cut;
     const choose = (budget: number) => {
       this.#set(budget);
-      changed(this.#budget);
-      window.clearTimeout(this.#timer);
-      this.#timer = window.setTimeout(() => fill(this.#shown, this.#outcomeText()), RESTED_MS);
+      changed(budget);
     };
-    this.#more = button("One More Line", { class: "second" }, () =>
+    this.#more = button("One More Line", "second", () =>
       choose(oneMore(this.#lines, this.#budget)),
     );
-    this.#slider.addEventListener("input", () => choose(this.#slider.valueAsNumber));
-    this.#slider.addEventListener("keydown", (event) => {
+    this.#field = new BudgetField("Budget of the pack", this.#more, choose);
+    this.element = this.#field.element;
+    this.#field.slider.addEventListener("keydown", (event) => {
       const steps = {
         ArrowRight: oneMore,
         ArrowUp: oneMore,
@@ -282,63 +247,31 @@ export class Budget {
         choose(step(this.#lines, Math.min(this.#budget, costOf(this.#lines))));
       }
     });
-    this.#number.addEventListener("input", () => {
-      const budget = this.#number.valueAsNumber;
-      if (Number.isSafeInteger(budget) && budget >= 0) {
-        choose(budget);
-      }
-    });
-    const name = el("label", { for: this.#slider.id }, "Budget of the pack");
-    const row = el("div", { class: "budget" }, this.#slider, this.#number, "tokens");
-    const below = el("div", { class: "outcome" }, this.#outcome, this.#more);
-    this.element = el("div", { class: "field" }, name, row, below, this.#shown);
   }
 
   show(lines: readonly PackLine[], budget: number): void {
     this.#lines = lines;
-    this.#slider.max = String(costOf(lines));
+    this.#field.slider.max = String(costOf(lines));
     this.#set(budget);
   }
 
   #set(budget: number): void {
     this.#budget = budget;
     const cut = this.#cut(budget);
-    this.#slider.value = String(budget);
-    const share = this.#slider.valueAsNumber / Math.max(1, costOf(this.#lines));
-    this.#slider.style.setProperty("--filled", `${share * 100}%`);
-    this.#slider.setAttribute("aria-valuetext", sliderText(cut, budget));
-    if (this.#number.valueAsNumber !== budget) {
-      this.#number.value = String(budget);
-    }
+    this.#field.set(budget, sliderText(cut, budget));
+    this.#field.tell(cutText(cut, budget));
     this.#more.disabled = cut.next === null;
-    fill(this.#outcome, this.#outcomeText());
-  }
-
-  #outcomeText(): string {
-    return cutText(this.#cut(this.#budget), this.#budget);
   }
 }
 
-export function messagesField(count: number, choose: (count: number) => void): HTMLElement {
-  const about = `Quoted at the end of the pack, within the budget. 0 to ${MAX_MESSAGES}.`;
-  const input = numberInput("messages", count, MAX_MESSAGES, choose);
-  return field("Your last messages", input, about);
-}
-
-function digestField(tokens: number, choose: (tokens: number) => void): HTMLElement {
-  const about = `Quotes of the conversation up to the marker, within the budget. 0 to ${MAX_DIGEST}.`;
-  return field("Digest, in tokens", numberInput("digest", tokens, MAX_DIGEST, choose), about);
-}
-
-function numberInput(
+function numberField(
   id: string,
-  now: number,
-  most: number,
+  label: string,
+  about: string,
+  [now, most]: readonly [now: number, most: number],
   choose: (count: number) => void,
-): HTMLInputElement {
-  const max = String(most);
-  const aria = { describedby: `about-${id}` };
-  const input = el("input", { id, type: "number", min: "0", max, aria });
+): HTMLElement {
+  const input = el("input", { id, type: "number", min: "0", max: String(most) });
   input.value = String(now);
   input.addEventListener("input", () => {
     const count = input.valueAsNumber;
@@ -346,31 +279,21 @@ function numberInput(
       choose(count);
     }
   });
-  return input;
-}
-
-export function reasonField(
-  options: RestoreOptions,
-  choose: (reason: string) => void,
-): HTMLElement {
-  const aria = { describedby: "about-reason" };
-  const input = el("input", { id: "reason", type: "text", maxlength: String(MAX_LABEL), aria });
-  input.value = options.reason;
-  input.addEventListener("input", () => choose(input.value));
-  return field("Reason", input, "Optional. Kept with the restore.");
+  return field(label, input, `${about} 0 to ${most}.`);
 }
 
 function field(label: string, input: HTMLInputElement, about: string): HTMLElement {
+  const id = `about-${input.id}`;
+  input.setAttribute("aria-describedby", id);
   const name = el("label", { for: input.id }, label);
-  const below = el("p", { id: `about-${input.id}`, class: "quiet" }, about);
-  return el("div", { class: "field" }, name, input, below);
+  return el("div.field", name, input, el("p", { id, class: "quiet" }, about));
 }
 
 /** The lines of a pack, split where the budget ends. */
-export class Pack {
-  readonly element = el("section", { class: "contents", aria: { label: "State pack" } });
-  readonly #inside = el("ol", { class: "pack" });
-  readonly #outside = el("ol", { class: "pack out" });
+class Pack {
+  readonly element = el("section.contents", { aria: { label: "State pack" } });
+  readonly #inside = el("ol.pack");
+  readonly #outside = el("ol.pack.out");
   readonly #insideTitle = el("h2");
   readonly #outsideTitle = el("h3");
   #lines: readonly PackLine[] = [];
@@ -413,7 +336,7 @@ export class Pack {
 }
 
 /** What a soft restore copies. */
-export function along(would: Restored, turn: number | null): HTMLElement {
+function along(would: Restored, turn: number | null): HTMLElement {
   const parts = new Map<string, PackItem[]>();
   for (const item of would.included.filter(({ part }) => part !== "notice" && part !== "mode")) {
     parts.set(item.part, [...(parts.get(item.part) ?? []), item]);
@@ -425,16 +348,16 @@ export function along(would: Restored, turn: number | null): HTMLElement {
     // A file is named once, also where the model read some of its lines alone.
     const items = all.filter(({ id }) => part !== "files" || !id.startsWith("reread:"));
     const rows = items.map((item) =>
-      part === "files" ? fileRow(item.id, notes.get(item.id)) : el("li", {}, itemName(item)),
+      part === "files" ? fileRow(item.id, notes.get(item.id)) : el("li", itemName(item)),
     );
     const list = el("ul", { class: part === "notes" ? "items words" : "items" }, ...rows);
-    return [el("h3", {}, `${partName(part)} (${items.length})`), list];
+    return [el("h3", `${partName(part)} (${items.length})`), list];
   });
   return el(
-    "section",
-    { class: "contents", aria: { label: "What the new session keeps" } },
-    el("h2", {}, "What the new session keeps"),
-    el("p", {}, conversation),
+    "section.contents",
+    { aria: { label: "What the new session keeps" } },
+    el("h2", "What the new session keeps"),
+    el("p", conversation),
     ...groups,
   );
 }
@@ -446,15 +369,15 @@ function differing(would: Restored): Child {
   const rows = [...fileNotes(would)]
     .filter(([uri]) => !named.has(uri))
     .map(([uri, note]) => fileRow(uri, note));
-  const about = el("p", {}, "Not as they were at the end of the marker's turn:");
-  return rows.length === 0 ? null : el("div", {}, about, el("ul", { class: "items" }, ...rows));
+  const about = el("p", "Not as they were at the end of the marker's turn:");
+  return rows.length === 0 ? null : el("div", about, el("ul.items", ...rows));
 }
 
 /** A file with what is said about it; a changed one opens as a diff. */
 function fileRow(uri: string, note: string | undefined): HTMLElement {
   const open = () => send({ kind: "file", uri });
-  const name = note === CHANGED ? button(uri, { class: "link" }, open) : uri;
-  return el("li", {}, name, note === undefined ? null : el("em", { class: "mark" }, ` ${note}`));
+  const name = note === CHANGED ? button(uri, "link", open) : uri;
+  return el("li", name, note === undefined ? null : el("em.mark", ` ${note}`));
 }
 
 const CHANGED = "changed since";
@@ -480,8 +403,10 @@ function lineRow({ text, id }: PackLine): HTMLElement {
 
 function shortenedList(items: readonly PackItem[]): Child[] {
   return [
-    el("h3", {}, `Shortened (${items.length})`),
-    el("p", { class: "quiet" }, "Too long to quote in full."),
-    el("ul", { class: "items" }, ...items.map((item) => el("li", {}, itemName(item)))),
+    el("h3", `Shortened (${items.length})`),
+    el("p.quiet", "Too long to quote in full."),
+    el("ul.items", ...items.map((item) => el("li", itemName(item)))),
   ];
 }
+
+host("preview", "Restore", PreviewPage);

@@ -18,24 +18,25 @@ export function partRows(
 ): Child[] {
   const about = dotted(tokens === 0 ? "" : tokenCount(tokens), change, left, why);
   return [
-    el(heading, {}, title, " ", el("span", { class: "about" }, about)),
-    records.length === 0 ? null : el("ul", { class: "quotes" }, ...records.map(quoteRow)),
+    el(heading, {}, title, " ", el("span.about", about)),
+    records.length === 0 ? null : el("ul.quotes", ...records.map(quoteRow)),
   ];
 }
 
 function quoteRow({ ref, anchor, why, pieces }: Quoted): HTMLElement {
-  const reason = why === "" ? null : el("span", { class: "why quiet" }, why);
-  return el("li", {}, link(ref, anchor), el("div", {}, ...pieces.map(pieceRow)), reason);
+  const reason = why === "" ? null : el("span.why.quiet", why);
+  return el("li", link(ref, anchor), el("div", ...pieces.map(pieceRow)), reason);
 }
 
 function pieceRow({ text, fate }: Piece): HTMLElement {
   const [word, tag] = FATES[fate];
-  const spoken = word === "" ? null : el("span", { class: "spoken" }, word);
+  const spoken = word === "" ? null : el("span.spoken", word);
   return el("div", { class: `piece ${fate}` }, spoken, el(tag, {}, text));
 }
 
 /** What opens a record; an empty place for what is counted. */
 export function link(ref: string, anchor: string): HTMLElement {
-  const looks = { class: "link", title: "Show Record", aria: { label: `Record ${anchor}` } };
-  return ref === "" ? el("span") : button(anchor, looks, () => send({ kind: "record", ref }));
+  const looks = { title: "Show Record", aria: { label: `Record ${anchor}` } };
+  const open = () => send({ kind: "record", ref });
+  return ref === "" ? el("span") : button(anchor, "link", open, looks);
 }

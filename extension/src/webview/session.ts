@@ -1,6 +1,6 @@
 /** The page of a session: its picture, the chosen turn, and below it what is known of it. */
 
-import type { Trouble } from "../model/pages.ts";
+import type { ToPage, Trouble } from "../model/pages.ts";
 import {
   type Conversation,
   chosenIn,
@@ -28,14 +28,16 @@ import {
   type Child,
   el,
   fill,
+  host,
   keep,
   keepingFocus,
   kept,
-  listen,
+  linesOf,
   page,
+  type Shown,
   send,
+  TroublePlace,
   time,
-  troubleBox,
 } from "./draw.ts";
 import { drawLineage, eventRows, listSection, showDigest, showLineage, tableOf } from "./lists.ts";
 import { drawPicture, keyOf, legend, rowAt } from "./picture.ts";
@@ -44,31 +46,31 @@ import { link } from "./quotes.ts";
 /** The pause in moving after which the conversation of a turn is asked for. */
 const REST_MS = 150;
 
-class SessionPage {
+class SessionPage implements Shown<SessionView> {
   readonly #title = el("h1");
-  readonly #about = el("p", { class: "quiet" });
-  readonly #trouble = el("div");
-  readonly #losses = button("What Was Lost", { class: "second" }, () => send({ kind: "losses" }));
-  readonly #chart = el("div", { class: "chart", aria: { hidden: "true" } });
+  readonly #about = el("p.quiet");
+  readonly #trouble = new TroublePlace();
+  readonly #losses = button("What Was Lost", "second", () => send({ kind: "losses" }));
+  readonly #chart = el("div.chart", { aria: { hidden: "true" } });
   readonly #slider = el("input", { id: "turn", type: "range", min: "1", step: "1" });
-  readonly #pointed = el("p", { class: "quiet pointed", aria: { hidden: "true" } });
-  readonly #turn = el("section", { class: "turn", aria: { label: "The chosen turn" } });
-  readonly #steps = el("ol", { class: "steps" });
-  readonly #more = button("Show More", { class: "second" }, () => this.#ask(this.#next ?? 0));
-  readonly #key = el("p", { class: "key quiet", aria: { hidden: "true" } });
+  readonly #pointed = el("p.quiet.pointed", { aria: { hidden: "true" } });
+  readonly #turn = el("section.turn", { aria: { label: "The chosen turn" } });
+  readonly #steps = el("ol.steps");
+  readonly #more = button("Show More", "second", () => this.#ask(this.#next ?? 0));
+  readonly #key = el("p.key.quiet", { aria: { hidden: "true" } });
   readonly #conversation = el(
     "details",
     { id: "conversation" },
-    el("summary", {}, el("h2", {}, "Conversation")),
+    el("summary", el("h2", "Conversation")),
     this.#steps,
     this.#more,
   );
   readonly #kept = el("div");
-  readonly #lineage = el("section", { class: "block lineage" });
-  readonly #lines = el("div", { class: "lines", aria: { hidden: "true" } });
+  readonly #lineage = el("section.block.lineage");
+  readonly #lines = el("div.lines", { aria: { hidden: "true" } });
   readonly #done = el("div");
   readonly #digest = el("div");
-  readonly #table = el("details", { id: "table" }, el("summary", {}, el("h2", {}, "All turns")));
+  readonly #table = el("details", { id: "table" }, el("summary", el("h2", "All turns")));
   #view: SessionView;
   #state: SessionPageState;
   /** What parts of the page were drawn from. */
@@ -108,22 +110,21 @@ class SessionPage {
     new ResizeObserver(() => drawLineage(this.#lines, this.#view.lineage)).observe(this.#lines);
     fill(
       page(),
-      el("header", {}, this.#title, this.#about),
-      this.#trouble,
+      el("header", this.#title, this.#about),
+      this.#trouble.element,
       el(
-        "div",
-        { class: "buttons" },
-        button("Resume in Terminal", { class: "first" }, () => send({ kind: "resume" })),
-        button("Compact…", { class: "second" }, () => send({ kind: "compact" })),
-        button("Search in This Session…", { class: "second" }, () => send({ kind: "search" })),
+        "div.buttons",
+        button("Resume in Terminal", "first", () => send({ kind: "resume" })),
+        button("Compact…", "second", () => send({ kind: "compact" })),
+        button("Search in This Session…", "second", () => send({ kind: "search" })),
         this.#losses,
       ),
       el(
-        "section",
-        { class: "block", aria: { label: "Context by turn" } },
-        el("label", { class: "named", for: "turn" }, "Context by turn"),
+        "section.block",
+        { aria: { label: "Context by turn" } },
+        el("label.named", { for: "turn" }, "Context by turn"),
         this.#chart,
-        el("div", { class: "budget scrubber" }, this.#slider),
+        el("div.budget.scrubber", this.#slider),
         this.#pointed,
         this.#key,
       ),
@@ -132,17 +133,16 @@ class SessionPage {
       this.#kept,
       this.#done,
       this.#lineage,
-      el("details", { id: "digest" }, el("summary", {}, el("h2", {}, "Digest")), this.#digest),
+      el("details", { id: "digest" }, el("summary", el("h2", "Digest")), this.#digest),
       this.#table,
     );
-    this.show(view);
   }
 
   /** Show the session as it is now; what has the focus keeps it. */
   show(view: SessionView): void {
     this.#view = view;
     const { rows, events, merged, kept: lists, digest } = view;
-    fill(this.#trouble);
+    this.#trouble.clear();
     fill(this.#title, view.name);
     fill(this.#about, view.about);
     this.#losses.hidden = !events.some(({ kind }) => kind === "compaction");
@@ -171,7 +171,15 @@ class SessionPage {
   }
 
   complain(trouble: Trouble): void {
-    fill(this.#trouble, troubleBox(trouble));
+    this.#trouble.show(trouble);
+  }
+
+  take(message: ToPage): void {
+    if (message.kind === "conversation") {
+      this.#tell(message);
+    } else if (message.kind === "place") {
+      this.#goTo(message);
+    }
   }
 
   get #chosen(): number {
@@ -200,7 +208,7 @@ class SessionPage {
   }
 
   /** Show a turn, and a record in its conversation or its beginning. */
-  goTo({ turn, seq }: PagePlace): void {
+  #goTo({ turn, seq }: PagePlace): void {
     this.#choose(turn);
     this.#sought = seq ?? "beginning";
     this.#conversation.open = true;
@@ -250,7 +258,7 @@ class SessionPage {
   }
 
   /** Show a part of a conversation, unless another turn was chosen meanwhile. */
-  tell({ offset, part }: Conversation): void {
+  #tell({ offset, part }: Conversation): void {
     const { turnId, items, nextOffset } = part;
     if (turnId !== this.#turnChosen?.turnId) {
       return;
@@ -297,30 +305,27 @@ class SessionPage {
 
   #turnParts(row: PageRow | undefined): readonly Child[] {
     if (row === undefined) {
-      return [el("p", { class: "quiet" }, "No turn yet. The page follows the session.")];
+      return [el("p.quiet", "No turn yet. The page follows the session.")];
     }
     const when = row.startedAt === null ? null : time(row.startedAt);
     const { turn, turnId, task } = chosenIn(row, this.#state.turn);
     // One that does not apply stays in its place: a button that comes would push what is read.
     const act = (label: string, action: TurnAction, applies = true) => {
-      const made = button(label, { class: "second" }, () => send({ kind: "turn", turnId, action }));
+      const made = button(label, "second", () => send({ kind: "turn", turnId, action }));
       made.disabled = !applies;
       return made;
     };
     const isOver = row.outcome !== "open" || turn !== row.last;
     return [
-      el("h2", {}, turnName(row), " ", el("span", { class: "about" }, when)),
+      el("h2", turnName(row), " ", el("span.about", when)),
       row.turns.length === 1 ? null : this.#turnButtons(row, turn),
-      el("p", { class: "asked" }, task === "" ? "No text." : task),
-      el("p", { class: "quiet" }, turnText(row)),
+      el("p.asked", task === "" ? "No text." : task),
+      el("p.quiet", turnText(row)),
       ...eventsOf(row, this.#view.events).flatMap(eventRows),
       el(
-        "div",
-        { class: "buttons" },
+        "div.buttons",
         turn === row.turn
-          ? button("Show Request", { class: "second" }, () =>
-              send({ kind: "record", ref: `#${row.seq}` }),
-            )
+          ? button("Show Request", "second", () => send({ kind: "record", ref: `#${row.seq}` }))
           : null,
         act("Add Marker…", "mark", isOver),
         act("Restore from Here…", "restore", isOver),
@@ -333,14 +338,11 @@ class SessionPage {
 
   /** The turns of a row that stands for several, to choose from. */
   #turnButtons({ turns }: PageRow, chosen: number): HTMLElement {
-    const buttons = turns.map(({ turn }) =>
-      button(
-        String(turn),
-        { class: "second", aria: { label: `Turn ${turn}`, pressed: String(turn === chosen) } },
-        () => this.#choose(turn),
-      ),
-    );
-    return el("div", { class: "turns", role: "group", aria: { label: "Which turn" } }, ...buttons);
+    const buttons = turns.map(({ turn }) => {
+      const aria = { label: `Turn ${turn}`, pressed: String(turn === chosen) };
+      return button(String(turn), "second", () => this.#choose(turn), { aria });
+    });
+    return el("div.turns", { role: "group", aria: { label: "Which turn" } }, ...buttons);
   }
 
   /** Say beside the pointer's place what is there; the chosen turn is told below. */
@@ -379,9 +381,8 @@ function showStep(step: Element | undefined): void {
 /** A step of a conversation: what was said, or a command with its output folded. */
 function stepRow({ ref, kind, text, printed, about, hasFailed }: Spoken): HTMLElement {
   const head = el(
-    "div",
-    { class: "who" },
-    el("span", {}, WHO[kind]),
+    "div.who",
+    el("span", WHO[kind]),
     link(ref, ref),
     el("span", { class: hasFailed ? "failed" : "about" }, about),
   );
@@ -389,22 +390,15 @@ function stepRow({ ref, kind, text, printed, about, hasFailed }: Spoken): HTMLEl
     const lines = patchLines(text).map((line) =>
       el("div", { class: `piece ${line.kind}` }, line.text === "" ? " " : line.text),
     );
-    return el("li", { class: `step ${kind}` }, head, el("div", { class: "text" }, ...lines));
+    return el("li", { class: `step ${kind}` }, head, el("div.text", ...lines));
   }
   if (kind !== "command") {
-    return el(
-      "li",
-      { class: `step ${kind}` },
-      head,
-      el("div", { class: "words" }, ...linesOf(text)),
-    );
+    return el("li", { class: `step ${kind}` }, head, el("div.words", ...linesOf(text)));
   }
-  const command = el("code", {}, text);
-  const folded = el("summary", {}, command);
+  const command = el("code", text);
+  const folded = el("summary", command);
   const body =
-    printed.trim() === ""
-      ? command
-      : el("details", {}, folded, el("div", { class: "text" }, ...linesOf(printed)));
+    printed.trim() === "" ? command : el("details", folded, el("div.text", ...linesOf(printed)));
   return el("li", { class: `step ${kind}` }, head, body);
 }
 
@@ -416,34 +410,4 @@ const WHO: Readonly<Record<Spoken["kind"], string>> = {
   patch: "Changed",
 };
 
-function linesOf(text: string): readonly HTMLElement[] {
-  return text
-    .replace(/\n$/, "")
-    .split("\n")
-    .map((line) => el("div", {}, line === "" ? " " : line));
-}
-
-let shown: SessionPage | null = null;
-let drawn = "";
-listen((message) => {
-  if (message.kind === "session") {
-    const news = JSON.stringify(message);
-    if (shown === null) {
-      shown = new SessionPage(message);
-    } else if (news !== drawn) {
-      shown.show(message);
-    }
-    drawn = news;
-  } else if (message.kind === "conversation") {
-    shown?.tell(message);
-  } else if (message.kind === "place") {
-    shown?.goTo(message);
-  } else if (message.kind === "trouble") {
-    drawn = "";
-    if (shown === null) {
-      fill(page(), el("h1", {}, "Session"), troubleBox(message));
-    } else {
-      shown.complain(message);
-    }
-  }
-});
+host("session", "Session", SessionPage);

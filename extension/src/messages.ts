@@ -1,0 +1,62 @@
+/** Says things to a person, and asks. */
+
+import * as vscode from "vscode";
+
+type Say = (sentence: string, ...buttons: readonly string[]) => Thenable<string | undefined>;
+
+/** Make what says something with buttons; it is done when what was chosen is done. */
+function saying(say: () => Say) {
+  return async (
+    sentence: string,
+    buttons: Readonly<Record<string, () => unknown>> = {},
+  ): Promise<void> => {
+    const chosen = await say()(sentence, ...Object.keys(buttons));
+    await buttons[chosen ?? ""]?.();
+  };
+}
+
+export const inform = saying(() => vscode.window.showInformationMessage);
+export const warn = saying(() => vscode.window.showWarningMessage);
+export const fail = saying(() => vscode.window.showErrorMessage);
+
+/** Something that can be chosen, and then is done. */
+export interface Action extends vscode.QuickPickItem {
+  readonly run: () => unknown;
+}
+
+export function action(icon: string, label: string, run: Action["run"], detail = ""): Action {
+  const about = detail === "" ? {} : { detail };
+  return { label, iconPath: new vscode.ThemeIcon(icon), run, ...about };
+}
+
+/** Ask what to do, and do it. */
+export async function askToDo(
+  title: string,
+  actions: readonly Action[],
+  placeHolder = "Choose an action",
+): Promise<void> {
+  await (await vscode.window.showQuickPick(actions, { title, placeHolder }))?.run();
+}
+
+/** Ask a question that needs a click on `button` to go on. */
+export async function confirm(question: string, detail: string, button: string) {
+  const modal = { modal: true, detail };
+  return (await vscode.window.showWarningMessage(question, modal, button)) === button;
+}
+
+/** The same where something is lost: Enter cancels. */
+export async function confirmLoss(question: string, detail: string, button: string) {
+  const modal = { modal: true, detail };
+  const items = [{ title: "Cancel", isCloseAffordance: true }, { title: button }];
+  const chosen = await vscode.window.showWarningMessage(question, modal, ...items);
+  return chosen?.title === button;
+}
+
+export function showDone(sentence: string): void {
+  vscode.window.setStatusBarMessage(sentence, 3000);
+}
+
+/** Run a command of ours. */
+export function runCommand(name: string, ...on: readonly unknown[]): Thenable<unknown> {
+  return vscode.commands.executeCommand(`codexCheckpoints.${name}`, ...on);
+}
