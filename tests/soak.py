@@ -175,7 +175,8 @@ def begun(lab: Lab, number: int) -> str:
     head = r.session(thread=session, cwd=str(lab.home.project))
     turn = r.turn(r.user(word), r.assistant("Done. " * 400), name="first")
     (folder / f"rollout-2026-11-20T10-00-00-{session}.jsonl").write_bytes(r.rollout(head, turn))
-    lab.said[session] = [word]
+    with lab.lock:
+        lab.said[session] = [word]
     return session
 
 
@@ -185,9 +186,9 @@ def codex_writer(lab: Lab) -> None:
     while not lab.stop.wait(0.2):
         word = lab.word()
         resumed = lab.dice.choice(own) if len(own) >= SESSIONS else ""
-        if made := [
-            each for each in lab.made if each not in lab.deleted and lab.dice.random() < 0.2
-        ]:
+        with lab.lock:
+            made = [each for each in lab.made if each not in lab.deleted]
+        if made and lab.dice.random() < 1 - 0.8 ** len(made):
             resumed = lab.dice.choice(made)
         order = f"echo {word} >> notes.txt; cat calc/core.py"
         answers = scripted_model.shell(order, f"c-{word}"), scripted_model.say("Done. " * 300)

@@ -118,20 +118,26 @@ def test_a_subagent_of_its_turns_counts_as_one_more(home: Home):
     assert told(home) == []
 
 
-def test_of_two_that_delete_at_once_one_tells_of_it(home: Home, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("has_told", [True, False])
+def test_of_two_that_delete_at_once_one_tells_of_it(
+    home: Home, monkeypatch: pytest.MonkeyPatch, has_told: bool
+):
     made = branch(home, "soft")
     with home.house() as house, home.house() as other:
         late = house.sessions.threads.delete
 
         def second(session_id: str) -> None:
-            deleting(other.sessions).delete(session_id)
+            if has_told:
+                deleting(other.sessions).delete(session_id)
+            else:
+                file_of(home, made).unlink()
             late(session_id)
 
         monkeypatch.setattr(house.sessions.threads, "delete", second)
         refused = refusal(lambda: deleting(house.sessions).delete(made))
 
     assert refused.code == "unknown_session"
-    assert told(home) == [(made, False, 0)]
+    assert told(home) == [(made, False, 0)] * has_told
 
 
 def test_the_editor_asks_again_with_force(home: Home):

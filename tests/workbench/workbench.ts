@@ -340,7 +340,7 @@ export class Workbench {
 }
 
 /** Start the browser, without a page of ours yet. */
-function browse(lab: Lab, { size }: Options, port: string): Promise<BrowserContext> {
+async function browse(lab: Lab, { size }: Options, port: string): Promise<BrowserContext> {
   return chromium.launchPersistentContext(lab.profile, {
     executablePath: browserPath(),
     headless: true,

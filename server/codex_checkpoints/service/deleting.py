@@ -64,7 +64,13 @@ class Deleting:
             undertaking(sessions.records, name, work) as prepare,
         ):
             prepare({"delete": event})
-            sessions.threads.delete(row.session_id)
+            try:
+                sessions.threads.delete(row.session_id)
+            except Refusal as refusal:
+                # Another process, which tells of it, was faster.
+                if refusal.code == "unknown_session":
+                    work.published = False
+                raise
             work.published = True
         return was
 

@@ -146,15 +146,16 @@ class OneStep:
     _records: Records
     _event: Mapping[str, object]
     _is_done: Callable[[], bool]
-    published: bool = False
+    published: bool | None = None
+    """None where it must be looked at."""
 
     def is_published(self) -> bool:
         """Return whether the thing is changed."""
-        return self.published or self._is_done()
+        return self._is_done() if self.published is None else self.published
 
     def record(self) -> None:
         """Write the event."""
-        close(self._records, self._event, again=not self.published)
+        close(self._records, self._event, again=self.published is None)
 
     def take_back(self, code: str) -> bool:
         """Leave everything as it is: nothing was changed, and there is nothing to tell."""
