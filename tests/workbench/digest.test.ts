@@ -61,12 +61,10 @@ test("a digest opens from its session, its anchors lead to records, and an upgra
 
   await step(t, "an anchor opens the whole record", async () => {
     const line = digest.locator(".view-line").filter({ hasText: "The list is read twice" });
-    await line
-      .first()
-      .locator(".detected-link")
-      .first()
-      .click({ modifiers: ["ControlOrMeta"] });
-    await record.getByText(/^────\s#\d+\s·\sassistant\s·\sturn\s1$/).waitFor();
+    await workbench.follow(
+      line.first(),
+      record.getByText(/^────\s#\d+\s·\sassistant\s·\sturn\s1$/),
+    );
     await record.getByText("is called by show() and by total().").waitFor();
     await workbench.screenshot("record of a digest");
   });
@@ -74,12 +72,7 @@ test("a digest opens from its session, its anchors lead to records, and an upgra
   await step(t, "a long record is read in pieces, to its end or to a stated number", async () => {
     await workbench.command("Codex Checkpoints: Open Digest");
     const line = digest.locator(".view-line").filter({ hasText: "took 412 ms" });
-    await line
-      .first()
-      .locator(".detected-link")
-      .first()
-      .click({ modifiers: ["ControlOrMeta"] });
-    await record.getByText(/^────\s#\d+\s·\soutput\s·\sturn\s2$/).waitFor();
+    await workbench.follow(line.first(), record.getByText(/^────\s#\d+\s·\soutput\s·\sturn\s2$/));
     await page.keyboard.press("Control+End");
     // A line number of the end: 700 lines below the title.
     await record.locator(".line-numbers").getByText("700", { exact: true }).waitFor();
@@ -100,11 +93,7 @@ test("a digest opens from its session, its anchors lead to records, and an upgra
     await inFront(page).getByRole("button", { name: "Show as Diff" }).click();
     const replacement = workbench.editor("codex-checkpoints://then");
     const line = replacement.locator(".view-line").filter({ hasText: "Make the price list" });
-    await line
-      .locator(".detected-link")
-      .first()
-      .click({ modifiers: ["ControlOrMeta"] });
-    await record.getByText(/^────\s#\d+\s·\suser\s·\sturn\s1$/).waitFor();
+    await workbench.follow(line.first(), record.getByText(/^────\s#\d+\s·\suser\s·\sturn\s1$/));
     await record.getByText("Make the price list faster").waitFor();
   });
 

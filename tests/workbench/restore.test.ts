@@ -153,7 +153,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
       await workbench.editor("codex-checkpoints://view").waitFor();
       await page.getByRole("tab", { name: `Restored “${LABEL}”` }).click();
       await front.locator(".text").getByText("[SESSION_RESTORE v1]").waitFor();
-      await workbench.reload();
+      await workbench.reload(`Restored “${LABEL}”`);
       await heading(`Restored “${LABEL}”`).waitFor();
       await heading("What was reset").waitFor();
     },

@@ -191,8 +191,14 @@ export class Workbench {
 
   /** Show the extension's side bar. */
   async showView(): Promise<void> {
-    await this.page.getByRole("tab", { name: "Codex Checkpoints", exact: true }).click();
-    await this.sessions.waitFor();
+    const tab = this.page.getByRole("tab", { name: "Codex Checkpoints", exact: true });
+    await again(async (timeout) => {
+      // It hides a side bar that is there, and one may come by itself in a window that starts.
+      if (!(await this.sessions.isVisible())) {
+        await tab.click();
+      }
+      await this.sessions.waitFor({ timeout });
+    });
   }
 
   /** Show it, and wait until the server answers. */
@@ -329,12 +335,58 @@ export class Workbench {
     await this.page.locator(`.monaco-workbench.${kind}`).waitFor();
   }
 
-  /** Reload the window once the workbench has saved its tabs, as it does when it loses the focus. */
-  async reload(): Promise<void> {
-    await this.page.evaluate(() => {
-      document.hasFocus = () => false;
-      window.dispatchEvent(new Event("blur"));
+  /**
+   * Press a link of an editor, until what it leads to is there: a line is drawn anew under the
+   * pointer, so that a link is gone between two looks at it.
+   */
+  async follow(line: Locator, arrives: Locator): Promise<void> {
+    const { keyboard, mouse } = this.page;
+    await again(async (timeout) => {
+      const box = await line.locator(".detected-link").first().boundingBox({ timeout });
+      if (box !== null) {
+        await keyboard.down("ControlOrMeta");
+        await mouse.move(box.x + box.width / 2, box.y + box.height / 2, { steps: 2 });
+        await mouse.down();
+        await mouse.up();
+        await keyboard.up("ControlOrMeta");
+      }
+      await arrives.waitFor({ timeout });
     });
+  }
+
+  /**
+   * Reload the window; with the title of a tab, once the workbench has saved that.  It saves when
+   * the window loses the focus, and does not wait for it when it goes.
+   */
+  async reload(title = ""): Promise<void> {
+    await becomes(
+      () =>
+        this.page.evaluate(async (wanted) => {
+          document.hasFocus = () => false;
+          window.dispatchEvent(new Event("blur"));
+          const saved: string[] = [];
+          for (const { name = "" } of wanted === "" ? [] : await indexedDB.databases()) {
+            if (name.startsWith("vscode-web-state-db-")) {
+              saved.push(
+                await new Promise<string>((resolve, reject) => {
+                  const opening = indexedDB.open(name);
+                  opening.onerror = () => reject(opening.error);
+                  opening.onsuccess = () => {
+                    const table = opening.result.transaction("ItemTable").objectStore("ItemTable");
+                    const reading = table.get("memento/workbench.parts.editor");
+                    table.transaction.oncomplete = () => {
+                      opening.result.close();
+                      resolve(String(reading.result ?? ""));
+                    };
+                  };
+                }),
+              );
+            }
+          }
+          return wanted === "" || saved.some((text) => text.includes(wanted));
+        }, title),
+      true,
+    );
     await this.page.reload();
   }
 }
