@@ -26,7 +26,8 @@ from codex_checkpoints.core.digest.composing import (
     digest_v1,
     tokens_of,
 )
-from codex_checkpoints.core.digest.gathering import MOST, Gathering, ends_of
+from codex_checkpoints.core.digest.cutting import ends_of
+from codex_checkpoints.core.digest.gathering import MOST, Gathering
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.outcomes import Counts, telling_lines
 from codex_checkpoints.core.digest.recall import Entry, Recall

@@ -1,5 +1,6 @@
 """What can be looked up in a session and in those that it goes on from."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,23 @@ def test_files_that_are_never_quoted_cannot_be_recalled(
     assert "HIDDEN_77" not in recalled(home, "t1").text
     if "SHOWN" in output:
         assert "SHOWN" in recalled(home, "c1").text
+
+
+@pytest.mark.parametrize("lead", ["", "x" * 9000], ids=["short", "long"])
+def test_the_answer_to_a_secret_question_cannot_be_recalled(tmp_path: Path, lead: str) -> None:
+    asked = {
+        "questions": [
+            {"id": "a", "question": f"{lead} The word?", "isSecret": True},
+            {"id": "b", "question": "Which well?"},
+        ]
+    }
+    told = {"answers": {"a": {"answers": ["sesame_77"]}, "b": {"answers": ["the deep_77"]}}}
+    dialog = r.call("request_user_input", asked, "c1"), r.output("c1", json.dumps(told))
+    home = home_of(tmp_path, r.turn(r.user("dig"), *dialog))
+    assert hits(home, "sesame_77") == []
+    assert "sesame_77" not in recalled(home, "t1").text
+    # What was asked in a long call is not known whole: then nothing is told.
+    assert ("the deep_77" in recalled(home, "t1").text) == (not lead)
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])

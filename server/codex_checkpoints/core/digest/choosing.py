@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Final
 
-from codex_checkpoints.core.digest.gathering import GAP
+from codex_checkpoints.core.digest.cutting import GAP
 from codex_checkpoints.core.digest.records import Quote
 from codex_checkpoints.values import define
 

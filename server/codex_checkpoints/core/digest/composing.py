@@ -16,7 +16,7 @@ from codex_checkpoints.core.checkpoint.policy import standing_policy
 from codex_checkpoints.core.checkpoint.records import IGNORED
 from codex_checkpoints.core.checkpoint.text import redact
 from codex_checkpoints.core.digest.choosing import choose, names_in
-from codex_checkpoints.core.digest.gathering import GAP, ends_of
+from codex_checkpoints.core.digest.cutting import GAP, ends_of
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.digest.records import Answer, Check, Gathered, Quote, Trail, Where

@@ -13,16 +13,26 @@ from collections import deque
 from collections.abc import Callable, Container, Iterator
 from typing import Any, Final, NamedTuple
 
-import orjson
-
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, State, name_of
-from codex_checkpoints.core.checkpoint.text import redact, secrets
-from codex_checkpoints.core.digest.ignoring import PATCHED
+from codex_checkpoints.core.digest.calls import (
+    CALLS,
+    DIALOG,
+    OUTPUTS,
+    SILENT,
+    calls_in,
+    chosen_in,
+    json_in,
+    output_of,
+    patched_in,
+    quoted_lines,
+    script_of,
+    script_run,
+)
+from codex_checkpoints.core.digest.cutting import ends_of, label_of
 from codex_checkpoints.core.digest.outcomes import (
     Counts,
     hunks_of,
-    patch_in,
     seconds_of,
     telling_lines,
 )
@@ -36,11 +46,10 @@ from codex_checkpoints.core.digest.records import (
     Trail,
     Where,
 )
-from codex_checkpoints.core.rollout import contextual, shell, tools
+from codex_checkpoints.core.rollout import contextual, tools
 from codex_checkpoints.core.rollout.contextual import without_payloads
 from codex_checkpoints.core.rollout.fields import (
     Json,
-    list_of,
     load,
     object_of,
     renew,
@@ -51,7 +60,6 @@ from codex_checkpoints.core.rollout.fields import (
 from codex_checkpoints.core.rollout.items import (
     EDITS,
     CommandRun,
-    Item,
     Outcome,
     ToolCall,
     UserMessage,
@@ -75,11 +83,6 @@ LONGEST = 1 << 16
 MOST = 1024
 """How many requests, answers, files and commands are kept, each; the newest."""
 
-CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
-OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
-OURS = frozenset({"memory_read", "memory_apply", "memory_recall"})
-_SILENT = OURS | {"update_plan", "write_stdin", "wait"}
-LABEL = 400
 _SUMMARIES = 16
 _ASK_SUBAGENTS = frozenset({"send_input", "resume_agent"})
 _OF_SUBAGENTS = _ASK_SUBAGENTS | {"spawn_agent", "wait_agent", "wait", "close_agent"}
@@ -99,12 +102,10 @@ _REFUSED: Final = re.compile(
 _INTO: Final = re.compile(r"(?<![>&\d])>\|?[ ]?['\"]?([^\s'\";|&<>()]+)")
 """The file that a redirection writes anew."""
 
-_DIALOG: Final = "request_user_input"
 _OF_CODE: Final = re.compile(r"Script (?:completed|(failed))\n(?:[^\n]*\n){0,2}?Output:\n+")
 """How the answer to a script of code mode begins."""
 
 _RUNNING: Final = re.compile(r"Process running with session ID (\d{1,10})")
-GAP = " … "
 
 
 @define
@@ -402,7 +403,7 @@ class Gathering(Fold):
         self._of(where).worked = True
         parts, script = [text], script_of(item)
         if isinstance(item, ToolCall) and tools.is_script(item):
-            parts = _calls_in(item) or parts
+            parts = calls_in(item) or parts
             script = "; ".join(part for part in parts if part != text and BEGIN not in part)
         label, about = label_of(script or name), ends_of(script or text)
         is_patch = BEGIN in text
@@ -413,22 +414,22 @@ class Gathering(Fold):
         if name == "write_stdin":
             session = str(object_of(load(text.encode(errors="replace"))).get("session_id"))
             call = self._running.get(session, call)
-        if name in _ASK_SUBAGENTS and (agent_id := text_of(_json(text).get("id"))):
+        if name in _ASK_SUBAGENTS and (agent_id := text_of(json_in(text).get("id"))):
             renew(self._callers, agent_id, where.turn_id, MOST)
         self._calls[call_id], self._called_at = call, line.seq
         _keep_newest(self._calls)
-        if not text or name in _SILENT:
+        if not text or name in SILENT:
             return
         about = about if parts == [text] else ends_of(text)
         for part in parts:
-            said = _without_wrapping(part)
+            said = quoted_lines(part)
             if BEGIN in part:
-                files = (self._relative(each) for each in _patched_in(part))
+                files = (self._relative(each) for each in patched_in(part))
                 self._quote(Quote(where, "patch", ", ".join(files), said, about))
             else:
                 self._quote(Quote(where, "call", label, said, about))
         if is_patch:
-            self._patches[call_id] = (line.seq, _patched_in(text))
+            self._patches[call_id] = (line.seq, patched_in(text))
             _keep_newest(self._patches)
 
     def _relative(self, path: str) -> str:
@@ -444,13 +445,13 @@ class Gathering(Fold):
             self._running[found[1]] = call
             _keep_newest(self._running)
         if call.label in _OF_SUBAGENTS:
-            told, agent_id = _json(output), text_of(_json(call.about).get("id"))
+            told, agent_id = json_in(output), text_of(json_in(call.about).get("id"))
             if spawned := text_of(told.get("agent_id")):
                 renew(self._callers, spawned, where.turn_id, MOST)
             self._subagents(told, agent_id, line)
             return
-        if call.label == _DIALOG:
-            if chosen := _chosen(_json(call.about), _json(output)):
+        if call.label == DIALOG:
+            if chosen := chosen_in(json_in(call.about), json_in(output)):
                 self._requests.append((Said(where, ends_of(chosen), chosen=True), False))
             return
         outcome = outcome_in((output,))
@@ -459,7 +460,7 @@ class Gathering(Fold):
         text = outcome.printed
         if call_id in self._patches:
             self._patched(*self._patches.pop(call_id), outcome, where)
-        if text and text.strip() and call.label and call.label not in _SILENT:
+        if text and text.strip() and call.label and call.label not in SILENT:
             self._quote(Quote(where, "output", call.label, text, call.about, call.ran))
             if call.ran:
                 renew(self._newest_runs, call.ran, (call.seq, where.turn_id), MOST)
@@ -513,7 +514,7 @@ class Gathering(Fold):
                 script = None if running is None else running.label
         changed = [each for each in seen if each.kind == "file" and each.action in EDITS]
         hunks = hunks_of(item, line) if changed else {}
-        whole: list[str] = _INTO.findall(_script_run(item) or "") if changed else []
+        whole: list[str] = _INTO.findall(script_run(item) or "") if changed else []
         call = self._calls.get(item.call_id)
         began = self._called_at if call is None else call.seq
         moved: str | None = None
@@ -566,93 +567,20 @@ def _answer(said: Said, ended: Ended, placed: Callable[[Where], Where]) -> Answe
     return Answer(evolve(said, where=placed(said.where)), ended, asks(said.text))
 
 
-def _script_run(item: Item) -> str | None:
-    return shell.script_of(item.argv) if isinstance(item, CommandRun) else script_of(item)
-
-
-def _patched_in(text: str) -> tuple[str, ...]:
-    """Return the files that a patch names."""
-    return tuple(dict.fromkeys((old or new).strip() for old, new in PATCHED.findall(text)))
-
-
-def _calls_in(call: ToolCall) -> list[str]:
-    """Return the commands and patches of a code-mode script, none where one is not literal.
-
-    Of other calls the arguments stand: they may name a file that is never quoted.
-    """
-    # The module takes time to load, and many sessions have no such script.
-    from codex_checkpoints.core.rollout import javascript  # noqa: PLC0415
-
-    calls, unread = javascript.literal_calls(str(call.arguments))
-    inner = (evolve(call, name=each.name, arguments=each.argument) for each in calls)
-    found = [
-        patch_in(each.arguments) or script_of(each) or _written(each.arguments)
-        for each in inner
-        if each.arguments and each.name not in _SILENT
-    ]
-    return [] if unread else found
-
-
-def _chosen(asked: Json, told: Json) -> str:
-    """Return what the user chose in a dialog, a line a question; nothing of secret ones."""
-    answers, lines = object_of(told.get("answers")), list[str]()
-    for question in map(object_of, list_of(asked.get("questions"))):
-        chosen = words_of(object_of(answers.get(text_of(question.get("id")) or "")).get("answers"))
-        if chosen and not question.get("isSecret"):
-            # In one line, and first what is the user's: the question could hold such a line, too.
-            line = (
-                f"chosen: {', '.join(chosen)} (asked: {text_of(question.get('question')) or '?'})"
-            )
-            lines.append(" ".join(line.split()))
-    return "\n".join(lines)
-
-
-def _without_wrapping(arguments: str) -> str:
-    """Return the lines of the command in the arguments of a call, and then the other arguments.
-
-    They are as JSON writes them: so the next call is written as well.
-    """
-    given = _json(arguments)
-    key = next((key for key in ("command", "cmd", "input", "patch") if key in given), "")
-    words = words_of(given.get(key))
-    script = words[-1] if words else text_of(given.get(key))
-    if script is None:
-        return arguments
-    others = (f"{other}={_written(given[other])}" for other in given if other != key)
-    return "\n".join([*map(_written, script.split("\n")), " ".join(others)])
-
-
 def _hash_of(text: str) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()
-
-
-def _written(value: object) -> str:
-    try:
-        written = orjson.dumps(value).decode()
-    except orjson.JSONEncodeError:  # too deep
-        return GAP.strip()
-    return written[1:-1] if isinstance(value, str) else written
-
-
-def _json(text: str) -> Json:
-    """Return the JSON object of a text; empty where it is none."""
-    return object_of(load(text.encode(errors="replace"))) if text.startswith("{") else {}
 
 
 def _notification(payload: Json) -> Json:
     """Return what a message tells of a subagent that has ended; empty where it tells nothing."""
     found = _NOTIFICATION.fullmatch("\n".join(texts_of(payload.get("content"))))
-    return {} if found is None else _json(found[1].strip())
+    return {} if found is None else json_in(found[1].strip())
 
 
 def _keep_newest(kept: dict[Any, Any]) -> None:
     """Drop the oldest entry of a table that has grown over `MOST`."""
     if len(kept) > MOST:
         del kept[next(iter(kept))]
-
-
-_AROUND = 8192
-"""How many code points around a cut are searched for a secret that it would halve."""
 
 
 _CARRIED = re.compile(r"- (?:t[0-9]+ )?#([0-9]{1,15}) (.+)")
@@ -666,45 +594,3 @@ def _carried_in(handoff: str) -> Iterator[Carried]:
             section = line.strip("[]")
         elif found := _CARRIED.fullmatch(line):
             yield Carried(section, int(found[1]), found[2])
-
-
-def ends_of(text: str, limit: int = 8192) -> str:
-    """Return a text, cut in its middle where it is longer; no secret is cut into halves."""
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    begin, end = half, len(text) - half
-    for start, behind in _secrets_near(text, begin):
-        begin = start if start < begin < behind else begin
-    for start, behind in _secrets_near(text, end):
-        end = behind if start < end < behind else end
-    return f"{text[:begin]}{GAP}{text[end:]}"
-
-
-def _secrets_near(text: str, place: int) -> list[tuple[int, int]]:
-    first = max(0, place - _AROUND)
-    found = secrets(text[first : place + _AROUND])
-    return [(first + start, first + behind) for start, behind in found]
-
-
-def label_of(text: str) -> str:
-    """Return what names a call: its beginning, redacted before it is cut."""
-    return text if len(text) <= LABEL else redact(text[:_AROUND])[:LABEL]
-
-
-def output_of(payload: Json) -> str:
-    """Return the text of an output as it is recorded; very old files have it in an object."""
-    output = payload.get("output")
-    if isinstance(output, str):
-        return output
-    return "\n".join(texts_of(object_of(output).get("content", output)))
-
-
-def script_of(item: Item) -> str | None:
-    """Return the script of a command's call."""
-    if not isinstance(item, ToolCall) or not item.is_command:
-        return None
-    arguments = object_of(item.arguments)
-    command = arguments.get("command", arguments.get("cmd"))
-    words = words_of(command)
-    return shell.script_of(words) if words is not None else text_of(command)

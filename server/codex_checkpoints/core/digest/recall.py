@@ -14,15 +14,16 @@ from typing import Literal
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED
 from codex_checkpoints.core.checkpoint.text import redact
-from codex_checkpoints.core.digest.gathering import (
+from codex_checkpoints.core.digest.calls import (
     CALLS,
-    MOST,
     OURS,
     OUTPUTS,
-    ends_of,
     output_of,
     script_of,
+    without_secrets,
 )
+from codex_checkpoints.core.digest.cutting import ends_of
+from codex_checkpoints.core.digest.gathering import MOST
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.rollout import contextual, shell
@@ -189,7 +190,8 @@ class Recall(Fold):
         elif tag in OUTPUTS:
             looks = call_id in self._looks
             self._looks.discard(call_id)
-            yield "output", _shown(output_of(payload)), (call_id,), looks
+            output = without_secrets(self._calls.get(call_id, ""), output_of(payload))
+            yield "output", _shown(output), (call_id,), looks
         elif line.kind == "compacted":
             text = text_of(payload.get("message")) or ""
             if not is_ours(text):

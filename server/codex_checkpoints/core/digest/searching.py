@@ -13,7 +13,7 @@ from typing import Final
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Observation, name_of
-from codex_checkpoints.core.digest.gathering import CALLS
+from codex_checkpoints.core.digest.calls import CALLS
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.recall import MOST_HITS, Entry, Kind, shown
 from codex_checkpoints.core.rollout.parsing import turn_named_by

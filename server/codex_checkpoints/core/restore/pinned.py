@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint, status_of
-from codex_checkpoints.core.digest.gathering import ends_of
+from codex_checkpoints.core.digest.cutting import ends_of
 from codex_checkpoints.core.digest.recall import Entry
 from codex_checkpoints.core.restore.markers import AnyPin, Pin
 from codex_checkpoints.core.rollout import contextual

@@ -1,0 +1,35 @@
+"""Cut texts, so that no secret is cut into halves."""
+
+from __future__ import annotations
+
+from codex_checkpoints.core.checkpoint.text import redact, secrets
+
+GAP = " … "
+
+_LABEL = 400
+_AROUND = 8192
+"""How many code points around a cut are searched for a secret that it would halve."""
+
+
+def ends_of(text: str, limit: int = 8192) -> str:
+    """Return a text, cut in its middle where it is longer; no secret is cut into halves."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    begin, end = half, len(text) - half
+    for start, behind in _secrets_near(text, begin):
+        begin = start if start < begin < behind else begin
+    for start, behind in _secrets_near(text, end):
+        end = behind if start < end < behind else end
+    return f"{text[:begin]}{GAP}{text[end:]}"
+
+
+def _secrets_near(text: str, place: int) -> list[tuple[int, int]]:
+    first = max(0, place - _AROUND)
+    found = secrets(text[first : place + _AROUND])
+    return [(first + start, first + behind) for start, behind in found]
+
+
+def label_of(text: str) -> str:
+    """Return what names a call: its beginning, redacted before it is cut."""
+    return text if len(text) <= _LABEL else redact(text[:_AROUND])[:_LABEL]
