@@ -959,15 +959,22 @@ LOST = "error: Failed to find expected lines"
 
 
 @pytest.mark.parametrize(
-    "answer", [LOST, json.dumps({"output": LOST, "metadata": {"exit_code": 1}})]
+    ("answer", "told"),
+    [
+        (LOST, LOST),
+        (json.dumps({"output": LOST, "metadata": {"exit_code": 1}}), LOST),
+        *((each, each) for each in ("unsupported custom tool call: apply_patch", "aborted")),
+    ],
 )
-def test_a_patch_that_was_refused_is_told_and_its_lines_are_not_quoted(answer: str) -> None:
+def test_a_patch_that_was_refused_is_told_and_its_lines_are_not_quoted(
+    answer: str, told: str
+) -> None:
     tried = (r.user("dig"), r.custom_call("apply_patch", REFUSED, "c1"))
     steps = (*tried, r.output("c1", answer, custom=True), r.assistant("The cave stands."))
     found = digest(r.turn(*steps), form="legacy")
 
     (line,) = section(found, "CHECKS")
-    assert re.fullmatch(r"- t1 #\d+ (?:failed|exit 1): apply_patch cave.py\\n" + LOST, line)
+    assert re.fullmatch(r"- t1 #\d+ (?:failed|exit 1): apply_patch cave.py\\n" + told, line)
     assert "opened_the_cave" not in found.text
 
     found = digest(r.turn(*steps), r.turn(r.user("again"), r.patch(add="cave.py")), form="legacy")

@@ -95,7 +95,8 @@ _NOTIFICATION: Final = re.compile(
 )
 _PATCHES: Final = "apply_patch"
 _REFUSED: Final = re.compile(
-    "(?:error: |apply_patch verification failed|Failed to |Invalid |patch rejected|execution error)"
+    "(?:error: |apply_patch verification failed|Failed to |Invalid |patch rejected|execution error"
+    "|unsupported (?:custom tool )?call: |rejected by user|aborted)"
 )
 """How an answer begins that says that a patch was not applied."""
 
