@@ -542,6 +542,20 @@ def test_a_failure_before_later_edits_stands_behind_what_passed() -> None:
     assert "exit 2 before later edits: pytest tests/a.py" in failing
 
 
+@pytest.mark.parametrize(
+    ("printed", "stands"),
+    [("== 1 failed, 2 passed in 0.1s ==", True), ("== 3 passed, 1 xfailed in 0.1s ==", False)],
+)
+def test_a_run_that_tells_of_failures_did_not_pass_whatever_code_ends_the_script(
+    printed: str, stands: bool
+) -> None:
+    failing = r.shell("pytest", "E  assert 1 == 2\n== 1 failed in 0.1s ==", exit_code=1)
+    again = r.shell("pytest | tail -5", printed)
+    checks = section(digest(r.turn(r.user("test it"), failing, again)), "CHECKS")
+    assert ("exit 1: pytest" in checks[0]) == stands
+    assert any("exit 1 before later edits: pytest" in line for line in checks) != stands
+
+
 def test_what_passed_before_later_edits_says_so() -> None:
     passed = r.turn(r.user("test it"), r.shell("pytest", "ok"), r.assistant("Green."))
     assert "exit 0: pytest" in section(digest(passed), "CHECKS")[0]

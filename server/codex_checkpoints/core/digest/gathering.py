@@ -35,6 +35,7 @@ from codex_checkpoints.core.digest.outcomes import (
     hunks_of,
     seconds_of,
     telling_lines,
+    tells_of_failure,
 )
 from codex_checkpoints.core.digest.records import (
     Answer,
@@ -548,13 +549,13 @@ class Gathering(Fold):
         if only_looks(script):
             return
         program = program_of(script)
-        if not outcome.failed:
+        lines = self._check(Check(where, ends_of(script), program, outcome, self._edits, seconds))
+        if not outcome.failed and not tells_of_failure(lines):
             self._passed[program] = self._edits
             _keep_newest(self._passed)
-        self._check(Check(where, ends_of(script), program, outcome, self._edits, seconds))
 
-    def _check(self, check: Check) -> None:
-        """Keep the last outcome of a command, with the lines that tell how it ended."""
+    def _check(self, check: Check) -> tuple[str, ...]:
+        """Keep the last outcome of a command with the lines that tell how it ended; return them."""
         outcome = check.outcome
         lines = telling_lines(outcome.printed or "", failed=bool(outcome.failed))
         self._checks.pop(check.command, None)
@@ -562,6 +563,7 @@ class Gathering(Fold):
             check, outcome=evolve(outcome, printed="\n".join(lines))
         )
         _keep_newest(self._checks)
+        return lines
 
 
 def _answer(said: Said, ended: Ended, placed: Callable[[Where], Where]) -> Answer:

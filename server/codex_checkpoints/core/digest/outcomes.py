@@ -146,6 +146,19 @@ def telling_lines(output: str, *, failed: bool) -> tuple[str, ...]:
     return tuple(sorted(found, key=found.__getitem__))
 
 
+_FAILURE: Final = re.compile(
+    r"\bFAILED\b|(?<![\w.])[1-9]\d{0,8} (?:failed|failures?|errors?)\b|\b(?:failures|errors)=[1-9]"
+)
+
+
+def tells_of_failure(lines: Iterable[str]) -> bool:
+    """Return whether the telling lines say that something failed, whatever the exit code was.
+
+    `pytest | tail` and `pytest; git status` end with the code of the last command.
+    """
+    return any(_FAILURE.search(line) for line in lines)
+
+
 def _last(lines: Iterable[str], pattern: re.Pattern[str], count: int) -> list[str]:
     return [line.strip() for line in lines if pattern.fullmatch(line)][-count:]
 
