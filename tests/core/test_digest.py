@@ -556,6 +556,15 @@ def test_a_run_that_tells_of_failures_did_not_pass_whatever_code_ends_the_script
     assert any("exit 1 before later edits: pytest" in line for line in checks) != stands
 
 
+def test_lines_that_tell_nothing_are_not_chosen() -> None:
+    trace = 'Traceback (most recent call last):\n  File "cave.py", line 1, in dig_it\n'
+    changed = "cave.py | 2 +-\n1 file changed, 1 insertion(+), 1 deletion(-)\n"
+    found = digest(r.turn(r.user("dig"), r.shell("make cave", trace + changed)))
+    lines = "\n".join(section(found, "KEY_LINES"))
+    assert "dig_it" in lines
+    assert not re.search("Traceback|1 file changed", lines)
+
+
 def test_what_passed_before_later_edits_says_so() -> None:
     passed = r.turn(r.user("test it"), r.shell("pytest", "ok"), r.assistant("Green."))
     assert "exit 0: pytest" in section(digest(passed), "CHECKS")[0]

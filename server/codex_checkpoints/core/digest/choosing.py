@@ -62,10 +62,11 @@ _LISTED: Final = re.compile(
 )
 """What `ls -l` writes in front of a name."""
 
-_FRAME: Final = re.compile(
+_NO_NEWS: Final = re.compile(
     r"\s*(?:at |\u276f |File \").*(?:node_modules|node:internal|site-packages|<frozen )"
+    r"|\s*Traceback \(most recent call last\):|\s*\d+ files? changed, \d"
 )
-"""A frame of a stack in code of others."""
+"""A frame of a stack in code of others, the line above a stack, the sum below a list of changes."""
 
 _BREAK: Final = re.compile(r"\\n|\n")
 """A break of lines: an output has one, the arguments of a call have it as JSON writes it."""
@@ -224,7 +225,7 @@ def _lines_of(quote: Quote) -> Iterator[tuple[int, str]]:
                 continue
             line = line.removeprefix("+")
         elif is_output:
-            if _FRAME.match(line):
+            if _NO_NEWS.match(line):
                 continue
             if listed := _LISTED.match(line):
                 line = line[listed.end() :]
