@@ -986,7 +986,9 @@ LOST = "error: Failed to find expected lines"
     [
         (LOST, LOST),
         (json.dumps({"output": LOST, "metadata": {"exit_code": 1}}), LOST),
-        *((each, each) for each in ("unsupported custom tool call: apply_patch", "aborted")),
+        ("unsupported custom tool call: apply_patch", "unsupported custom tool call: apply_patch"),
+        ("aborted by user after 2.1s", "aborted by user after 2.1s"),
+        ("rejected by user", "rejected by user"),
     ],
 )
 def test_a_patch_that_was_refused_is_told_and_its_lines_are_not_quoted(

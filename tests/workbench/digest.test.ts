@@ -7,7 +7,7 @@ import { Lab } from "./lab.ts";
 import { inEachTheme, inFront } from "./pages.ts";
 import { writeSession } from "./rollouts.ts";
 import { becomes } from "./waiting.ts";
-import { shows, step, Workbench } from "./workbench.ts";
+import { EXTENSION, shows, step, stored, Workbench } from "./workbench.ts";
 
 const LINK = "[link](command:workbench.action.toggleSidebarVisibility)";
 
@@ -132,39 +132,12 @@ test("a digest opens from its session, its anchors lead to records, and an upgra
   });
 });
 
-/** Where VS Code in the browser keeps what extensions remember. */
-const REMEMBERED = "codex-checkpoints.codex-checkpoints";
-
 interface Remembered {
   readonly python?: unknown;
   readonly digestNoticed?: unknown;
 }
 
 /** What the extension remembers on this machine; `forget` is removed from it first. */
-function remembered(page: Page, forget = ""): Promise<Remembered> {
-  return page.evaluate(
-    ([name, gone]) =>
-      new Promise((resolve, reject) => {
-        const opening = indexedDB.open("vscode-web-state-db-global");
-        opening.onerror = () => reject(opening.error);
-        opening.onsuccess = () => {
-          const table = opening.result
-            .transaction("ItemTable", "readwrite")
-            .objectStore("ItemTable");
-          const reading = table.get(name);
-          reading.onsuccess = () => {
-            const known = JSON.parse(reading.result ?? "{}");
-            if (gone !== "") {
-              delete known[gone];
-              table.put(JSON.stringify(known), name);
-            }
-            table.transaction.oncomplete = () => {
-              opening.result.close();
-              resolve(known);
-            };
-          };
-        };
-      }),
-    [REMEMBERED, forget] as const,
-  );
+async function remembered(page: Page, forget = ""): Promise<Remembered> {
+  return JSON.parse((await stored(page, "global", EXTENSION, forget)) || "{}");
 }

@@ -35,7 +35,7 @@ export const ARTIFACTS = join(ROOT, "build", "workbench");
 /** A name, and no port, in the address of a workbench: the next one is the same to a browser. */
 const HOST = "workbench.localhost";
 
-const EXTENSION = "codex-checkpoints.codex-checkpoints";
+export const EXTENSION = "codex-checkpoints.codex-checkpoints";
 export const VSIX = process.env.VSIX ?? "";
 
 /** So long nothing takes, be the machine as busy as it may. */
@@ -359,36 +359,54 @@ export class Workbench {
    * the window loses the focus, and does not wait for it when it goes.
    */
   async reload(title = ""): Promise<void> {
-    await becomes(
-      () =>
-        this.page.evaluate(async (wanted) => {
-          document.hasFocus = () => false;
-          window.dispatchEvent(new Event("blur"));
-          const saved: string[] = [];
-          for (const { name = "" } of wanted === "" ? [] : await indexedDB.databases()) {
-            if (name.startsWith("vscode-web-state-db-")) {
-              saved.push(
-                await new Promise<string>((resolve, reject) => {
-                  const opening = indexedDB.open(name);
-                  opening.onerror = () => reject(opening.error);
-                  opening.onsuccess = () => {
-                    const table = opening.result.transaction("ItemTable").objectStore("ItemTable");
-                    const reading = table.get("memento/workbench.parts.editor");
-                    table.transaction.oncomplete = () => {
-                      opening.result.close();
-                      resolve(String(reading.result ?? ""));
-                    };
-                  };
-                }),
-              );
-            }
-          }
-          return wanted === "" || saved.some((text) => text.includes(wanted));
-        }, title),
-      true,
-    );
+    await becomes(async () => {
+      const names = await this.page.evaluate(async () => {
+        document.hasFocus = () => false;
+        window.dispatchEvent(new Event("blur"));
+        return (await indexedDB.databases()).map(({ name = "" }) => name);
+      });
+      const kept = names.filter((name) => title !== "" && name.startsWith(KEPT));
+      const tabs = kept.map((name) =>
+        stored(this.page, name.slice(KEPT.length), "memento/workbench.parts.editor"),
+      );
+      return title === "" || (await Promise.all(tabs)).some((text) => text.includes(title));
+    }, true);
     await this.page.reload();
   }
+}
+
+/** How the databases begin in which VS Code in the browser keeps what it and extensions remember. */
+const KEPT = "vscode-web-state-db-";
+
+/** What is remembered under a key; `forget` is removed first from what is remembered there. */
+export function stored(page: Page, database: string, key: string, forget = ""): Promise<string> {
+  return page.evaluate(
+    ([name, kept, gone]) =>
+      new Promise<string>((resolve, reject) => {
+        const opening = indexedDB.open(name);
+        opening.onerror = () => reject(opening.error);
+        opening.onsuccess = () => {
+          const table = opening.result
+            .transaction("ItemTable", "readwrite")
+            .objectStore("ItemTable");
+          const reading = table.get(kept);
+          let text = "";
+          reading.onsuccess = () => {
+            text = String(reading.result ?? "");
+            if (gone !== "" && text !== "") {
+              const { [gone]: _, ...left } = JSON.parse(text);
+              text = JSON.stringify(left);
+              table.put(text, kept);
+            }
+          };
+          table.transaction.oncomplete = () => {
+            opening.result.close();
+            resolve(text);
+          };
+        };
+      }),
+    [`${KEPT}${database}`, key, forget] as const,
+  );
 }
 
 /** Start the browser, without a page of ours yet. */

@@ -1,4 +1,4 @@
-"""What the calls of a session did and what came of it, as the digest quotes it."""
+"""Read calls and their outputs: the scripts, patches and dialogs that digest and recall quote."""
 
 from __future__ import annotations
 
@@ -87,19 +87,16 @@ def chosen_in(asked: Json, told: Json) -> str:
     return "\n".join(lines)
 
 
-def without_secrets(asked: str, told: str) -> str:
-    """Return what a dialog told, by the arguments of its call, without answers to secret questions.
+def secrets_of(asked: Json) -> frozenset[str | None]:
+    """Return the ids of the secret questions of a dialog."""
+    questions = map(object_of, list_of(asked.get("questions")))
+    return frozenset(text_of(each.get("id")) for each in questions if each.get("isSecret"))
 
-    The output of any other call stands as it is.
-    """
-    if '"isSecret"' not in asked or '"questions"' not in asked:
-        return told
-    questions = [object_of(each) for each in list_of(json_in(asked).get("questions"))]
-    open_ids = {text_of(each.get("id")) for each in questions if not each.get("isSecret")}
-    if questions and len(open_ids) == len(questions):
-        return told
+
+def without_answers(told: str, ids: frozenset[str | None]) -> str:
+    """Return what a dialog told, without the answers to some of its questions."""
     answers = object_of(json_in(told).get("answers"))
-    return written({"answers": {each: answers[each] for each in answers if each in open_ids}})
+    return written({"answers": {each: answers[each] for each in answers if each not in ids}})
 
 
 def quoted_lines(arguments: str) -> str:

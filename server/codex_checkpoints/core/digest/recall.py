@@ -16,11 +16,14 @@ from codex_checkpoints.core.checkpoint.state import NAMED
 from codex_checkpoints.core.checkpoint.text import redact
 from codex_checkpoints.core.digest.calls import (
     CALLS,
+    DIALOG,
     OURS,
     OUTPUTS,
+    json_in,
     output_of,
     script_of,
-    without_secrets,
+    secrets_of,
+    without_answers,
 )
 from codex_checkpoints.core.digest.cutting import ends_of
 from codex_checkpoints.core.digest.gathering import MOST
@@ -120,6 +123,8 @@ class Recall(Fold):
         self._most, self._lines = most, 0
         self._calls: dict[str | None, str] = {}
         self._looks: set[str | None] = set()
+        self._secrets: dict[str | None, frozenset[str | None]] = {}
+        """By call of a dialog the ids of its secret questions."""
         self.entries: deque[Entry] = deque()
         replay.folds.append(self)
 
@@ -183,14 +188,18 @@ class Recall(Fold):
             self._calls[call_id] = ends_of(script)
             if len(self._calls) > MOST:
                 del self._calls[next(iter(self._calls))]
-            looks = text_of(payload.get("name")) in OURS
+            name = text_of(payload.get("name"))
+            looks = name in OURS
             self._looks |= {call_id} if looks else set()
+            if name == DIALOG and (secrets := secrets_of(json_in(text))):
+                self._secrets[call_id] = secrets
             kind = "patch" if "*** Begin Patch" in text else "call"
             yield kind, script if self._scripts else text, (call_id,), looks
         elif tag in OUTPUTS:
             looks = call_id in self._looks
             self._looks.discard(call_id)
-            output = without_secrets(self._calls.get(call_id, ""), output_of(payload))
+            output, secrets = output_of(payload), self._secrets.pop(call_id, None)
+            output = without_answers(output, secrets) if secrets else output
             yield "output", _shown(output), (call_id,), looks
         elif line.kind == "compacted":
             text = text_of(payload.get("message")) or ""
