@@ -106,7 +106,7 @@ test("codex is connected after a look at every line, and disconnected without a 
     const args = JSON.stringify(["-I", "-S", gone, "mcp"]);
     const cut = `[mcp_servers.codex-checkpoints]\ncommand = "/usr/bin/python3"\nargs = ${args}\n`;
     writeFileSync(config, cut);
-    await workbench.reload();
+    await page.reload();
     await notice.waitFor();
     await workbench.screenshot("connection cut");
     assert.equal(readFileSync(config, "utf8"), cut);

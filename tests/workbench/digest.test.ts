@@ -101,7 +101,7 @@ test("a digest opens from its session, its anchors lead to records, and an upgra
     .locator(".notification-list-item")
     .filter({ hasText: "Codex now gets a digest" });
   const restarted = async () => {
-    await workbench.reload();
+    await page.reload();
     await workbench.showCheckpoints();
   };
   await step(t, "a new user is told nothing", async () => {

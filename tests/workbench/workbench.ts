@@ -355,21 +355,19 @@ export class Workbench {
   }
 
   /**
-   * Reload the window; with the title of a tab, once the workbench has saved that.  It saves when
-   * the window loses the focus, and does not wait for it when it goes.
+   * Reload the window once the workbench has saved that a tab is there: it saves every five seconds
+   * while its document has the focus, and does not when it goes.
    */
-  async reload(title = ""): Promise<void> {
+  async reload(title: string): Promise<void> {
     await becomes(async () => {
-      const names = await this.page.evaluate(async () => {
-        document.hasFocus = () => false;
-        window.dispatchEvent(new Event("blur"));
-        return (await indexedDB.databases()).map(({ name = "" }) => name);
-      });
-      const kept = names.filter((name) => title !== "" && name.startsWith(KEPT));
+      const names = await this.page.evaluate(async () =>
+        (await indexedDB.databases()).map(({ name = "" }) => name),
+      );
+      const kept = names.filter((name) => name.startsWith(KEPT));
       const tabs = kept.map((name) =>
         stored(this.page, name.slice(KEPT.length), "memento/workbench.parts.editor"),
       );
-      return title === "" || (await Promise.all(tabs)).some((text) => text.includes(title));
+      return (await Promise.all(tabs)).some((text) => text.includes(title));
     }, true);
     await this.page.reload();
   }
