@@ -24,6 +24,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -123,7 +124,7 @@ def cuts(path: Path) -> Iterator[Cut]:
     starts = [place for place, said in enumerate(told) if said.author == "user"][1:]
     fitting = [
         (start, end)
-        for start, end in zip(starts, [*starts[1:], len(told)], strict=True)
+        for start, end in pairwise([*starts, len(told)])
         if sum(len(said.text) for said in told[:start]) >= 4 * _LEAST_TOKENS
     ]
     if len(fitting) > _CUTS:
