@@ -227,8 +227,9 @@ def test_a_further_line_touches_nothing_but_what_it_names(
 
     kept = [marker for marker in before.markers if marker.checkpoint_id != named]
     assert [marker for marker in after.markers if marker.checkpoint_id != named] == kept
+    later = {marker.checkpoint_id: marker for marker in after.markers}
     for old in before.markers:
-        new = after.find(old.checkpoint_id)
+        new = later.get(old.checkpoint_id)
         assert new is None or (new.turn_id, new.created_at) == (old.turn_id, old.created_at)
     if named is None:
         assert after.markers == before.markers

@@ -231,15 +231,14 @@ def test_what_is_said_after_a_restore_was_asked_for_stays_out_where_no_line_ends
     head = session("legacy", events=False, thread=thread(2), cwd=str(home.user), **base)
     path = home.put(rollout(head, user("Fix the cart"), assistant("Fixed.")) + last, 2)
     with sessions_of(home) as sessions:
-        markers = Markers(sessions)
         name = marked(sessions, thread(2), None)
         before = sessions.show(thread(2)).checkpoint
 
-        source = find_source(sessions, markers, thread(2), name)
+        source = find_source(sessions, thread(2), name)
         said = rollout(session("legacy", events=False), user("Now the till"))
         with path.open("ab") as file:
             file.write((b"\n" if last else b"") + said.split(b"\n", 1)[1])
-        plan = Planner(sessions, markers, source, RestoreOptions("hard", window=3)).plan()
+        plan = Planner(sessions, source, RestoreOptions("hard", window=3)).plan()
 
         assert before != sessions.show(thread(2)).checkpoint
         assert plan.contents.checkpoint == before

@@ -31,7 +31,7 @@ from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.kept import storing_restore
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn, has_ended
-from codex_checkpoints.service.refusal import Refusal, keeping, misfit
+from codex_checkpoints.service.refusal import Refusal, keeping, misfit, one_named
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row
@@ -39,7 +39,6 @@ from codex_checkpoints.storage.durable import Append
 from codex_checkpoints.storage.records import HINTS, MARKERS
 from codex_checkpoints.values import define, frozen
 
-_SHORTEST_PREFIX = 8
 PinKind = Literal["path", "message", "note", "text"]
 _LINES = re.compile(r"(?P<path>.+)#L(?P<start>[0-9]{1,9})(?:-L?(?P<end>[0-9]{1,9}))?", re.DOTALL)
 
@@ -151,19 +150,16 @@ class Markers:
 
     def find(self, session_id: str, checkpoint: str) -> Marker:
         """Return a marker by its id or a unique prefix of it; refuses `unknown_checkpoint`."""
-        known = self.marker_set(session_id)
-        exact = known.find(checkpoint)
-        if exact is not None:
-            return exact
-        fitting = [each for each in known.markers if each.checkpoint_id.startswith(checkpoint)]
-        if len(checkpoint) >= _SHORTEST_PREFIX and len(fitting) == 1:
-            return fitting[0]
+        known = {each.checkpoint_id: each for each in self.marker_set(session_id).markers}
+        name = one_named(known, checkpoint)
+        if name is not None:
+            return known[name]
         shown = value(checkpoint, MAX_VALUE_CHARS)
         message = f"session {session_id} has no marker {shown!r}"
         facts = {
             "sessionId": session_id,
             "checkpointId": shown,
-            "candidates": [each.checkpoint_id for each in known.markers[-20:]],
+            "candidates": [*known][-20:],
         }
         raise Refusal("unknown_checkpoint", message, facts)
 

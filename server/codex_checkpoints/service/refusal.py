@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 
+from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.durable import StorageError
 
 SHORTEST_PREFIX = 8
@@ -21,6 +22,14 @@ class Refusal(Exception):
         self.facts: Mapping[str, object] = facts or {}
 
 
+def one_named(ids: Iterable[str], name: str) -> str | None:
+    """Return the id that is `name`, else the only one that begins with it; None without one."""
+    fitting = {each for each in ids if each.startswith(name)}
+    if name in fitting:
+        return name
+    return fitting.pop() if len(fitting) == 1 and len(name) >= SHORTEST_PREFIX else None
+
+
 def misfit(problem: str) -> Refusal:
     """Return the refusal of an unfitting argument."""
     return Refusal("invalid_payload", problem, {"problems": [problem]})
@@ -32,6 +41,15 @@ def unreadable(path: str, reason: str, session_id: str | None = None) -> Refusal
     if session_id is not None:
         facts = {"sessionId": session_id, **facts}
     return Refusal("unreadable_source", f"{path}: {reason}", facts)
+
+
+@contextlib.contextmanager
+def reading_file(row: Row) -> Generator[None]:
+    """Turn an `UnreadableSource` about the file of a session into a refusal."""
+    try:
+        yield
+    except UnreadableSource as error:
+        raise unreadable(row.path, str(error), row.session_id) from error
 
 
 @contextlib.contextmanager

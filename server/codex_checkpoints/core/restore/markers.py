@@ -83,10 +83,6 @@ class MarkerSet:
         """Return the pins of files."""
         return tuple(pin for pin in self.pins if isinstance(pin, Pin))
 
-    def find(self, checkpoint_id: str) -> Marker | None:
-        """Return the marker with this id, or None."""
-        return next((each for each in self.markers if each.checkpoint_id == checkpoint_id), None)
-
 
 def label_of(text: str) -> str:
     """Return a label as it is stored: a value (rules, "Text of values"); it may be empty."""

@@ -66,7 +66,7 @@ from codex_checkpoints.service.reading.session_file import (
     has_ended,
     unknown_turn,
 )
-from codex_checkpoints.service.refusal import Refusal, misfit, unreadable
+from codex_checkpoints.service.refusal import Refusal, misfit, reading_file, unreadable
 from codex_checkpoints.service.restore.copying import (
     CHANGED,
     CopiedPart,
@@ -96,18 +96,14 @@ class RestoreSource:
     detached: bool
 
 
-def find_source(
-    sessions: Sessions, markers: Markers, session: str, checkpoint: str
-) -> RestoreSource:
+def find_source(sessions: Sessions, session: str, checkpoint: str) -> RestoreSource:
     """Find a marker and its turn.
 
     Refuses `unknown_session`, `unknown_checkpoint`, `unreadable_source` where the session of
     the turn is gone, `unknown_turn`, `turn_not_complete`, `conflict`.
     """
-    row, opened = sessions.open(session)
-    if not sessions.catalogue.is_current(row):
-        raise not_current(sessions.catalogue, row)
-    marker = markers.find(row.session_id, checkpoint)
+    row, opened = sessions.open_own(session)
+    marker = Markers(sessions).find(row.session_id, checkpoint)
     if marker.session_id != row.session_id:  # a hard branch refers to its source
         row, opened = _elsewhere(sessions, marker)
     return _at_turn(sessions, row, opened, marker)
@@ -246,18 +242,14 @@ class Planner:
     """Plans a restore."""
 
     sessions: Sessions
-    markers: Markers
     source: RestoreSource
     options: RestoreOptions
     gathering: Gathering = field(init=False)
 
     def plan(self) -> RestorePlan:
         """Read the source up to the turn; refuses `unreadable_source`, `storage_error`."""
-        try:
+        with reading_file(self.source.row):
             return self._planned()
-        except UnreadableSource as error:
-            row = self.source.row
-            raise unreadable(row.path, str(error), row.session_id) from error
 
     def _planned(self) -> RestorePlan:
         sessions, row, marker = self.sessions, self.source.row, self.source.marker
@@ -276,7 +268,7 @@ class Planner:
         updates = sessions.projections.updates_of(self.source.opened)
         updates = tuple(each for each in updates if each.seq <= seq)
         earlier = earlier_work(sessions, row, trace)
-        marker_set = self.markers.marker_set(row.session_id)
+        marker_set = Markers(sessions).marker_set(row.session_id)
         contents = self._contents(trace, updates, earlier, marker_set.files)
         now = dict.fromkeys(marker.hashes, UNKNOWN_HASH)
         now |= sessions.workspace.hashes(state.base, marker.hashes)

@@ -34,7 +34,7 @@ from codex_checkpoints.service.kept import PreparedRestore, RestoreRecords, stor
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.reading.session_file import fingerprint
-from codex_checkpoints.service.refusal import Refusal, unreadable
+from codex_checkpoints.service.refusal import Refusal, reading_file
 from codex_checkpoints.service.restore.copying import WindowNames, copied_history, unchanged
 from codex_checkpoints.service.restore.planning import (
     Planner,
@@ -81,8 +81,8 @@ class Restoring:
 
     def preview(self, session: str, checkpoint: str, options: RestoreOptions) -> Restored:
         """Return the result of a restore; write nothing, not even an event."""
-        source = find_source(self._sessions, self._markers, session, checkpoint)
-        plan = Planner(self._sessions, self._markers, source, options).plan()
+        source = find_source(self._sessions, session, checkpoint)
+        plan = Planner(self._sessions, source, options).plan()
         lines = () if plan.pack is None else pack_lines(plan.contents)
         return Restored(plan.record, _pack_of(plan), dry_run=True, lines=lines)
 
@@ -105,7 +105,7 @@ class Restoring:
                 undertaking(sessions.records, branch_id, work) as prepare,
             ):
                 try:
-                    source = find_source(sessions, self._markers, session, checkpoint)
+                    source = find_source(sessions, session, checkpoint)
                 except Refusal:
                     prepare({"operation": kept.write(work.operation)})
                     work.add(asked)
@@ -114,7 +114,7 @@ class Restoring:
                 prepare({"operation": kept.write(work.operation)})
                 work.add(evolve(asked, label=source.marker.label))
                 # Nothing of the branch is written before it is validated (AGN-84).
-                plan = Planner(sessions, self._markers, source, options).plan()
+                plan = Planner(sessions, source, options).plan()
                 self._refuse_taken(branch_id, source.row.session_id)
                 record = plan.record
                 turns = len(plan.turns)
@@ -127,10 +127,6 @@ class Restoring:
             raise
         return Restored(work.restore, _pack_of(plan), dry_run=False)
 
-    @property
-    def _markers(self) -> Markers:
-        return Markers(self._sessions, self._now, self._new_id)
-
     def _operation(
         self, session_id: str | None, checkpoint: str, options: RestoreOptions
     ) -> events.Operation:
@@ -138,7 +134,7 @@ class Restoring:
         checkpoint_id = None
         if session_id is not None:
             with contextlib.suppress(Refusal):  # `find_source` meets it again, and is heard
-                checkpoint_id = self._markers.find(session_id, checkpoint).checkpoint_id
+                checkpoint_id = Markers(self._sessions).find(session_id, checkpoint).checkpoint_id
         return events.Operation(
             self._new_id(),
             None,
@@ -219,11 +215,8 @@ class Restoring:
         """Return how much higher a soft branch counts: a source without a head has a line less."""
         if plan.pack is not None or plan.head.get("history_mode") == "paginated":
             return 0
-        try:
+        with reading_file(plan.source.row):
             return head_of(self._sessions.catalogue.reader.first_line(plan.parts[0].path)) is None
-        except UnreadableSource as error:
-            row = plan.source.row
-            raise unreadable(row.path, str(error), row.session_id) from error
 
     def _name(self, plan: RestorePlan) -> str:
         """Return the name of a hard branch: the label, then the title of the source.
@@ -243,11 +236,8 @@ class Restoring:
 
 def _of(plan: RestorePlan, lines: Iterator[Item | Copied]) -> Iterator[Item | Copied]:
     """Yield lines of the source; name the source where they cannot be read."""
-    try:
+    with reading_file(plan.source.row):
         yield from lines
-    except UnreadableSource as error:
-        row = plan.source.row
-        raise unreadable(row.path, str(error), row.session_id) from error
 
 
 def _observed(plan: RestorePlan, shift: int, at: str) -> Iterator[dict[str, object]]:

@@ -7,7 +7,7 @@ ended before there was a branch stands in the audit alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Literal
 
@@ -19,8 +19,8 @@ from codex_checkpoints.core.restore.events import verify as verify_events
 from codex_checkpoints.core.restore.records import Restore, restore_in
 from codex_checkpoints.core.rollout.fields import (
     Json,
-    is_list,
     is_object,
+    list_of,
     load,
     object_of,
     text_of,
@@ -28,7 +28,7 @@ from codex_checkpoints.core.rollout.fields import (
 )
 from codex_checkpoints.service.kept import CompactionRecords, RestoreRecords
 from codex_checkpoints.service.reading.session_file import fingerprint, lines_of
-from codex_checkpoints.service.refusal import Refusal, reading
+from codex_checkpoints.service.refusal import Refusal, one_named, reading
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import UnreadableSource
 from codex_checkpoints.storage.durable import Unreadable
@@ -101,12 +101,9 @@ def _compacted(sessions: Sessions, record: Installed) -> Look:
 
 
 def _continued(sessions: Sessions, record: Installed) -> Look:
-    reader = sessions.catalogue.reader
+    paths = _paths(sessions, record.session_id)
     try:
-        found = [
-            digest_of_items(_replacement(islice(lines_of(reader, path), 1, 2)))
-            for path in _paths(sessions, record.session_id)
-        ]
+        found = [digest_of_items(_replacement(sessions, path)) for path in paths]
     except UnreadableSource:
         return None
     if not found:
@@ -115,10 +112,11 @@ def _continued(sessions: Sessions, record: Installed) -> Look:
     return "same" if same else Fault("changed_branch", record.compaction_id, record.session_id)
 
 
-def _replacement(lines: Iterable[bytes]) -> list[Json]:
-    payload = object_of(object_of(load(next(iter(lines), b""))).get("payload"))
-    items = payload.get("replacement_history")
-    return list(map(object_of, items)) if is_list(items) else []
+def _replacement(sessions: Sessions, path: str) -> list[Json]:
+    """Return the items that a session of ours begins with; raises `UnreadableSource`."""
+    line = next(islice(lines_of(sessions.catalogue.reader, path), 1, 2), b"")
+    payload = object_of(object_of(load(line)).get("payload"))
+    return [*map(object_of, list_of(payload.get("replacement_history")))]
 
 
 def _paths(sessions: Sessions, session_id: str | None) -> list[str]:
@@ -314,9 +312,6 @@ def _lacking_records(sessions: Sessions, written: _Written) -> Iterator[Fault]:
             yield Fault("missing_record", operation_id, session_id)
 
 
-_SHORTEST_PREFIX = 8
-
-
 @frozen
 class Listed:
     """A restore and its two sessions, without titles where they are gone; details have the pack."""
@@ -352,14 +347,12 @@ class RestoreHistory:
 
     def details(self, operation: str) -> Listed:
         """Return a restore by its id or a unique prefix; refuses `unknown_operation`."""
-        found = [each for each in self._restores.all() if each.operation_id.startswith(operation)]
-        exact = [each for each in found if each.operation_id == operation]
-        if len(operation) >= _SHORTEST_PREFIX and len(found) == 1:
-            exact = found
-        if not exact:
+        known = {each.operation_id: each for each in self._restores.all()}
+        name = one_named(known, operation)
+        if name is None:
             message = f"no restore {operation[:80]!r}"
             raise Refusal("unknown_operation", message, {"operationId": operation[:200]})
-        return self._listed(exact[0], pack=self._pack(exact[0]))
+        return self._listed(known[name], self._pack(known[name]))
 
     def audit(self, session: str | None = None, operation: str | None = None) -> tuple[Json, ...]:
         """Return the events of a session, as source or branch, or of an operation, or all.
@@ -385,15 +378,12 @@ class RestoreHistory:
         except Refusal as refusal:
             if refusal.code != "unknown_session":
                 raise
-            gone = {
-                each
-                for record in self._restores.all()
-                for each in (record.session_id, record.source_session_id)
-            }
-            fitting = sorted(each for each in gone if each.startswith(session))
-            if session in gone or (len(session) >= _SHORTEST_PREFIX and len(fitting) == 1):
-                return session if session in gone else fitting[0]
-            raise
+            records = self._restores.all()
+            gone = (each for one in records for each in (one.session_id, one.source_session_id))
+            name = one_named(gone, session)
+            if name is None:
+                raise
+            return name
 
     def _listed(self, record: Restore, pack: str | None = None) -> Listed:
         branch, source = self._side(record.session_id), self._side(record.source_session_id)
@@ -409,13 +399,10 @@ class RestoreHistory:
         if row is None or record.pack is None:
             return None
         try:
-            first = list(islice(lines_of(self._sessions.catalogue.reader, row.path), 2))
+            items = _replacement(self._sessions, row.path)
         except UnreadableSource:
             return None
-        payload = object_of(object_of(load(first[-1]) if first else None).get("payload"))
-        items = payload.get("replacement_history")
-        content = object_of(items[0]).get("content") if is_list(items) and items else None
-        text = "".join(texts_of(content))
+        text = "".join(texts_of(items[0].get("content"))) if items else ""
         return text if digest_of(text.encode()) == record.pack.digest else None
 
 
