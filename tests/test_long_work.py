@@ -22,7 +22,7 @@ from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.portable import Importing, Packing
+from codex_checkpoints.service.portable import export, import_pack, plan_import
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.restore.planning import restore_options
@@ -131,18 +131,16 @@ def taking_back(sessions: Sessions) -> Callable[[], object]:
 
 
 def exporting(sessions: Sessions) -> Callable[[], object]:
-    packing = Packing(sessions, [])
-    return lambda: packing.write(thread(1), f"{sessions.catalogue.place}/pack.json")
+    return lambda: export(sessions, [], thread(1), f"{sessions.catalogue.place}/pack.json")
 
 
-def importing(what: str) -> Begun:
+def importing(work: Callable[[Sessions, str, str], object]) -> Begun:
     def begun(sessions: Sessions) -> Callable[[], object]:
         exporting(sessions)()
         folder = Path(sessions.catalogue.place).parent / "elsewhere"
         folder.mkdir()
         (folder / "auth.py").write_text("x = 1\n")
-        work = getattr(Importing(sessions), what)
-        return lambda: work(f"{sessions.catalogue.place}/pack.json", str(folder))
+        return lambda: work(sessions, f"{sessions.catalogue.place}/pack.json", str(folder))
 
     return begun
 
@@ -164,14 +162,14 @@ CHANGING: dict[str, Begun] = {
     "soft restore": restore("soft"),
     "hard restore": restore("hard"),
     "export": exporting,
-    "import": importing("make"),
+    "import": importing(import_pack),
     "archive": lambda sessions: lambda: moved(sessions, thread(1), archive=True),
 }
 OPERATIONS: dict[str, Begun] = CHANGING | {
     "preview": compaction("preview"),
     "restore preview": restore("hard", "preview"),
     "verify": verification,
-    "import preview": importing("preview"),
+    "import preview": importing(plan_import),
     "history": reading_history,
 }
 

@@ -17,7 +17,7 @@ from codex_checkpoints.core.restore.markers import Pin, pinned
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.operations.portable import exported
 from codex_checkpoints.service.notes import Notes
-from codex_checkpoints.service.portable import Imported, Importing, Packing
+from codex_checkpoints.service.portable import export, import_pack, plan_import
 from codex_checkpoints.service.recovery import recover
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore.verifying import verify
@@ -74,19 +74,16 @@ class Two:
 
     def export(self) -> Json:
         with self.there.house() as house:
-            written = Packing(house.sessions, [str(self.there.user)]).write(
-                thread(1), str(self.file)
-            )
+            written = export(house.sessions, [str(self.there.user)], thread(1), str(self.file))
         return wire.unstructure(exported(written))
 
     def taken(self, *more: str) -> Json:
         return self.here.json("import", str(self.file), "--cwd", str(self.shop), *more)
 
-    def arrives(self) -> Imported:
+    def arrives(self) -> object:
         """Take the pack in, in this process."""
         with self.here.house() as house:
-            importing = Importing(house.sessions)
-            return importing.make(str(self.file), str(self.shop))
+            return import_pack(house.sessions, str(self.file), str(self.shop))
 
     def refused(self) -> Refusal:
         return refusal(self.arrives)
@@ -782,8 +779,8 @@ def test_a_file_is_a_pack_up_to_the_limit_and_refused_unread_a_byte_beyond(two: 
     two.export()
     two.file.write_bytes(two.file.read_bytes().ljust(MAX_BYTES))
     with two.here.house() as house:
-        importing = Importing(house.sessions)
-        assert importing.preview(str(two.file), str(two.shop)).plan.pack.markers == ()
+        plan = plan_import(house.sessions, str(two.file), str(two.shop))
+        assert plan.pack.markers == ()
     before = made_files(two.here)
 
     tracemalloc.start()
@@ -934,8 +931,7 @@ def test_an_import_that_cannot_be_taken_back_whole_is_taken_back_by_a_later_star
         broken.setattr(Records, "remove", all_but_its_record)
         with two.here.house() as house:
             broken.setattr(house.sessions.threads, "create", full)
-            importing = Importing(house.sessions)
-            refusal(lambda: importing.make(str(two.file), str(two.shop)))
+            refusal(lambda: import_pack(house.sessions, str(two.file), str(two.shop)))
             assert recover(house.sessions) == 0
             assert house.sessions.records.holding(IMPORTS) != frozenset()
             assert verify(house.sessions).findings == ()

@@ -47,8 +47,7 @@ from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.status import Surroundings
 from codex_checkpoints.service.deleting import Deleting
-from codex_checkpoints.service.portable import Importing
-from codex_checkpoints.service.portable import Packing
+from codex_checkpoints.service.portable import export, import_pack
 from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restoring
 
@@ -62,10 +61,10 @@ def work(sessions, root, what, *given):
         case "restore":
             Restoring(sessions).restore(*given[:2], RestoreOptions(given[2]))
         case "import":
-            Importing(sessions).make(given[0], os.path.join(root, "user"))
+            import_pack(sessions, given[0], os.path.join(root, "user"))
         case "export":
             file = os.path.join(root, "user", "a.pack")
-            Packing(sessions, []).write(given[0], file, *given[1:])
+            export(sessions, [], given[0], file, *given[1:])
         case "delete":
             Deleting(sessions).delete(given[0])
         case _:

@@ -10,8 +10,9 @@ from codex_checkpoints.core.portable.leaving import Left
 from codex_checkpoints.core.portable.pack import Pack
 from codex_checkpoints.core.portable.reading import Arrived, arrived, files_of
 from codex_checkpoints.operations.services import Services
-from codex_checkpoints.service.portable import Importing, Packed, Packing
+from codex_checkpoints.service import portable
 from codex_checkpoints.values import asdict, frozen
+from codex_checkpoints.wire import filled
 
 
 @frozen
@@ -104,50 +105,45 @@ class Imported:
 def export(services: Services, params: ExportParams) -> Exported:
     """Write a pack, or preview it."""
     homes = (os.path.expanduser("~"), services.where.codex_home)
-    packing = Packing(services.sessions, homes)
+    given = services.sessions, homes, params.session_id, params.file
     if params.dry_run:
-        packed = packing.preview(params.session_id, params.file)
-    else:
-        mode = "replace" if params.force else "new"
-        packed = packing.write(params.session_id, params.file, mode)
-    return exported(packed)
+        return exported(portable.pack_of(*given), dry_run=True)
+    return exported(portable.export(*given, "replace" if params.force else "new"))
 
 
-def exported(packed: Packed) -> Exported:
+def exported(packed: portable.Packed, *, dry_run: bool = False) -> Exported:
     """Return what a pack holds, and what is left behind."""
-    return Exported(
-        packed.session_id,
-        packed.file,
-        packed.size,
-        packed.digest,
-        _counts(packed.pack),
-        _left_behind(packed.left),
-        packed.dry_run,
+    return filled(
+        Exported,
+        packed,
+        bytes=len(packed.data),
+        counts=_counts(packed.pack),
+        left_behind=_left_behind(packed.left),
+        dry_run=dry_run,
     )
 
 
 def make(services: Services, params: ImportParams) -> Imported:
     """Make a session from a pack, or preview it."""
-    importing = Importing(services.sessions)
+    sessions, made = services.sessions, None
     cwd = os.getcwd() if params.cwd is None else params.cwd
-    done = (importing.preview if params.dry_run else importing.make)(params.file, cwd)
-    plan, made = done.plan, done.made
-    if made is not None:
+    if params.dry_run:
+        plan = portable.plan_import(sessions, params.file, cwd)
+    else:
+        plan, made = portable.import_pack(sessions, params.file, cwd)
         services.changed((made.session_id,), "rollout")
-    return Imported(
-        None if made is None else made.operation_id,
-        None if made is None else made.session_id,
-        plan.pack.origin.session_id,
-        plan.name,
-        plan.cwd,
-        None if made is None else made.imported_at,
-        plan.digest,
-        _counts(plan.pack),
-        _left_behind(arrived(plan.pack, plan.seed, services.sessions.catalogue.current())),
-        plan.handoff,
-        approximate_tokens(plan.handoff),
-        None if made is None else resume(made.session_id),
-        made is None,
+    return filled(
+        Imported,
+        plan,
+        operation_id=None if made is None else made.operation_id,
+        session_id=None if made is None else made.session_id,
+        source_session_id=plan.pack.origin.session_id,
+        imported_at=None if made is None else made.imported_at,
+        counts=_counts(plan.pack),
+        left_behind=_left_behind(arrived(plan.pack, plan.seed, sessions.catalogue.current())),
+        handoff_tokens=approximate_tokens(plan.handoff),
+        resume=None if made is None else resume(made.session_id),
+        dry_run=params.dry_run,
     )
 
 

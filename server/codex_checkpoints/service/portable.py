@@ -7,7 +7,7 @@ nothing about a session file outside the Codex home (rules, "Lines, `seq`, ident
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Literal
 
@@ -52,7 +52,7 @@ from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.catalogue import utc
 from codex_checkpoints.service.reading.pace import paced_hashes
 from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
-from codex_checkpoints.service.refusal import Refusal, keeping, misfit, unreadable
+from codex_checkpoints.service.refusal import Refusal, keeping, misfit, reading_file
 from codex_checkpoints.service.restore.copying import earlier_work
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import (
@@ -65,9 +65,9 @@ from codex_checkpoints.service.undertaking import (
 )
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage import records as stamps
-from codex_checkpoints.storage.contract import Item, NewThread, Row, UnreadableSource
+from codex_checkpoints.storage.contract import Item, NewThread, Row
 from codex_checkpoints.storage.records import IMPORTS, MARKERS
-from codex_checkpoints.values import define, evolve, frozen
+from codex_checkpoints.values import define, frozen
 
 
 @frozen
@@ -151,137 +151,121 @@ def _turns_until(sessions: Sessions, session_id: str, until: int) -> tuple[Packe
 
 @frozen
 class Packed:
-    """A written or previewed pack; nothing is stored of a session outside this home."""
+    """A pack of a session, as its bytes too; nothing is stored of a session outside this home."""
 
     session_id: str
     file: str
-    size: int
-    digest: str
+    data: bytes
     pack: Pack
     left: Left
-    dry_run: bool
     is_of_this_home: bool
 
+    @property
+    def digest(self) -> str:
+        """Return the digest of the bytes."""
+        return digest_of(self.data)
 
-@define
-class Packing:
-    """Exports packs."""
 
-    _sessions: Sessions
-    _homes: Collection[str]
-    _now: Callable[[], str] = stamps.now
-    _new_id: Callable[[], str] = stamps.new_id
+def pack_of(sessions: Sessions, homes: Collection[str], session: str, file: str) -> Packed:
+    """Return the pack that `export` would write; write nothing, refuse as `export` does."""
+    _refuse_place(sessions, file)
+    row, rows = sessions.find(session), sessions.catalogue.rows
+    if row.path not in rows():  # it is read from its beginning
+        sessions.pace.expect(sessions.catalogue.chains.weight(row))
+    row, opened = sessions.open(session)
+    with reading_file(row):
+        pack, left = packed(_contents(sessions, row, opened), homes)
+    data = to_bytes(pack)
+    if len(data) > MAX_BYTES:
+        message = f"the pack has {len(data)} bytes, more than {MAX_BYTES}"
+        facts = {"sessionId": row.session_id, "bytes": len(data), "limit": MAX_BYTES}
+        raise Refusal("limit_exceeded", message, facts)
+    return Packed(row.session_id, file, data, pack, left, row.path in rows())
 
-    def preview(self, session: str, file: str) -> Packed:
-        """Return what a pack would hold; write nothing."""
-        return self._packed(session, file)[0]
 
-    def write(self, session: str, file: str, mode: Literal["new", "replace"] = "new") -> Packed:
-        """Write a pack to `file`, an absolute path; it is durable and complete on return.
+def export(
+    sessions: Sessions,
+    homes: Collection[str],
+    session: str,
+    file: str,
+    mode: Literal["new", "replace"] = "new",
+) -> Packed:
+    """Write a pack to `file`, an absolute path; it is durable and complete on return.
 
-        Refuses `unknown_session`, `unreadable_source`, `conflict` for a folder or an existing file,
-        `limit_exceeded` for a session too large for a pack, `invalid_payload`, `storage_error`.
-        """
-        found, data = self._packed(session, file)
-        self._sessions.pace.commit()
-        if not found.is_of_this_home:
-            _put(file, data, mode)
-            return evolve(found, dry_run=False)
-        if mode == "new" and os.path.lexists(file):  # what is there is not of this export
-            raise _is_there(file)
-        event = self._event(found)
-        work = _work(self._sessions, event, file)
-        with (
-            keeping("record of the export", found.session_id),
-            undertaking(self._sessions.records, str(event["operationId"]), work) as prepare,
-        ):
-            prepare({"export": event, "file": file})
-            _put(file, data, mode)
-            work.published = True
-        return evolve(found, dry_run=False)
+    `homes` are home folders here, which a pack does not name.  Refuses `unknown_session`,
+    `unreadable_source`, `conflict` for a folder or an existing file, `limit_exceeded` for a session
+    too large for a pack, `invalid_payload`, `storage_error`.
+    """
+    found = pack_of(sessions, homes, session, file)
+    sessions.pace.commit()
+    if not found.is_of_this_home:
+        _put(file, found.data, mode)
+        return found
+    if mode == "new" and os.path.lexists(file):  # what is there is not of this export
+        raise _is_there(file)
+    checkpoint, operation_id = found.pack.checkpoint, stamps.new_id()
+    operation = operation_of(sessions.settings, operation_id, found.session_id, found.session_id)
+    more = {
+        "packDigest": found.digest,
+        "bytes": len(found.data),
+        "notes": len(checkpoint.facts) + len(checkpoint.decisions),
+        "markers": len(found.pack.markers),
+    }
+    event = event_of("PackExported", stamps.now(), operation, more)
+    work = _work(sessions, event, file)
+    with (
+        keeping("record of the export", found.session_id),
+        undertaking(sessions.records, operation_id, work) as prepare,
+    ):
+        prepare({"export": event, "file": file})
+        _put(file, found.data, mode)
+        work.published = True
+    return found
 
-    def _packed(self, session: str, file: str) -> tuple[Packed, bytes]:
-        self._refuse_place(file)
-        row, opened = self._opened(session)
-        try:
-            pack, left = packed(self._contents(row, opened), self._homes)
-        except UnreadableSource as error:
-            raise unreadable(row.path, str(error), row.session_id) from error
-        data = to_bytes(pack)
-        if len(data) > MAX_BYTES:
-            message = f"the pack has {len(data)} bytes, more than {MAX_BYTES}"
-            facts = {"sessionId": row.session_id, "bytes": len(data), "limit": MAX_BYTES}
-            raise Refusal("limit_exceeded", message, facts)
-        found = Packed(
-            row.session_id,
-            file,
-            len(data),
-            digest_of(data),
-            pack,
-            left,
-            dry_run=True,
-            is_of_this_home=row.path in self._sessions.catalogue.rows(),
-        )
-        return found, data
 
-    def _opened(self, session: str) -> tuple[Row, SessionFile]:
-        """Open a session; a file outside this home is read from its beginning."""
-        sessions = self._sessions
-        row = sessions.find(session)
-        if row.path not in sessions.catalogue.rows():
-            sessions.pace.expect(sessions.catalogue.chains.weight(row))
-        return sessions.open(session)
+def _contents(sessions: Sessions, row: Row, opened: SessionFile) -> SessionContents:
+    replay = opened.now()
+    updates = sessions.projections.updates_of(opened)
+    base = replay.state.base
+    hashes = paced_hashes(sessions.pace, sessions.workspace, base, replay.files())
+    chronicle = chronicle_of(sessions, row, replay.seq)
+    past = past_of(sessions, row.session_id)
+    before = earlier_work(sessions, row, chronicle)
+    origin = Origin(
+        row.session_id,
+        sessions.catalogue.store.name_of(row),
+        "paginated" if row.history_mode == "paginated" else "legacy",
+        row.cli_version,
+        replay.state.model,
+    )
+    return SessionContents(
+        origin,
+        base,
+        replay.checkpoint(updates, hashes),
+        (*past.notes, *note_events(updates)),
+        Markers(sessions).marker_set(row.session_id),
+        way_up(sessions, row.session_id),
+        (*past.turns, *turns_of(row.session_id, chronicle)),
+        in_order(before.modes, chronicle.traces().modes),
+    )
 
-    def _contents(self, row: Row, opened: SessionFile) -> SessionContents:
-        sessions, replay = self._sessions, opened.now()
-        updates = sessions.projections.updates_of(opened)
-        base = replay.state.base
-        hashes = paced_hashes(sessions.pace, sessions.workspace, base, replay.files())
-        markers = Markers(sessions, self._now, self._new_id)
-        chronicle = chronicle_of(sessions, row, replay.seq)
-        past = past_of(sessions, row.session_id)
-        before = earlier_work(sessions, row, chronicle)
-        origin = Origin(
-            row.session_id,
-            sessions.catalogue.store.name_of(row),
-            "paginated" if row.history_mode == "paginated" else "legacy",
-            row.cli_version,
-            replay.state.model,
-        )
-        return SessionContents(
-            origin,
-            base,
-            replay.checkpoint(updates, hashes),
-            (*past.notes, *note_events(updates)),
-            markers.marker_set(row.session_id),
-            way_up(sessions, row.session_id),
-            (*past.turns, *turns_of(row.session_id, chronicle)),
-            in_order(before.modes, chronicle.traces().modes),
-        )
 
-    def _refuse_place(self, file: str) -> None:
-        """Refuse a relative path, a place for session files, and a folder."""
-        if not os.path.isabs(file) or "\0" in file:
-            raise misfit("file: must be a whole path")
-        folder = os.path.realpath(os.path.dirname(file))
-        watched = (os.path.realpath(place) for place in self._sessions.catalogue.store.watched)
-        if any(folder == place or folder.startswith(place + os.sep) for place in watched):
-            raise misfit("file: session files lie there, and nothing else")
-        if os.path.isdir(file):
-            hint = "Name the file that is to be written in it."
-            facts = {"file": file, "reason": "folder", "hint": hint}
-            raise Refusal("conflict", f"{file} is a folder", facts)
+def _refuse_place(sessions: Sessions, file: str) -> None:
+    """Refuse a relative path, a place for session files, and a folder."""
+    _refuse_relative(file)
+    folder = os.path.realpath(os.path.dirname(file))
+    watched = (os.path.realpath(place) for place in sessions.catalogue.store.watched)
+    if any(folder == place or folder.startswith(place + os.sep) for place in watched):
+        raise misfit("file: session files lie there, and nothing else")
+    if os.path.isdir(file):
+        hint = "Name the file that is to be written in it."
+        facts = {"file": file, "reason": "folder", "hint": hint}
+        raise Refusal("conflict", f"{file} is a folder", facts)
 
-    def _event(self, found: Packed) -> Json:
-        checkpoint = found.pack.checkpoint
-        more = {
-            "packDigest": found.digest,
-            "bytes": found.size,
-            "notes": len(checkpoint.facts) + len(checkpoint.decisions),
-            "markers": len(found.pack.markers),
-        }
-        now, ids = self._now(), (self._new_id(), found.session_id, found.session_id)
-        return event_of("PackExported", now, operation_of(self._sessions.settings, *ids), more)
+
+def _refuse_relative(file: str) -> None:
+    if not os.path.isabs(file) or "\0" in file:
+        raise misfit("file: must be a whole path")
 
 
 def _put(file: str, data: bytes, mode: Literal["new", "replace"]) -> None:
@@ -359,9 +343,7 @@ def plan_import(sessions: Sessions, file: str, cwd: str) -> ImportPlan:
     return ImportPlan(pack, digest, folder, seed, text, _name_of(pack))
 
 
-def thread_of(
-    plan: ImportPlan, session_id: str, at: str, new_id: Callable[[], str]
-) -> tuple[NewThread, Windows]:
+def thread_of(plan: ImportPlan, session_id: str, at: str) -> tuple[NewThread, Windows]:
     """Return the session file to create, and its windows (WIN-13).
 
     It names no source, which is not here, and no provider of models: Codex takes its own setting.
@@ -369,8 +351,8 @@ def thread_of(
     origin = plan.pack.origin
     head = {"cli_version": origin.cli_version, "source": "cli"}
     source = SourceSession("", plan.cwd, head | {"history_mode": origin.history_mode}, None)
-    naming = Naming(plan.name, new_id(), new_id())
-    ids = (session_id, new_id(), new_id())
+    naming = Naming(plan.name, stamps.new_id(), stamps.new_id())
+    ids = (session_id, stamps.new_id(), stamps.new_id())
     items = (handoff(plan.handoff.partition("\n\n")[2]),)
     made = new_session(items, source, naming, moment_of(at), ids)
     meta = {key: each for key, each in made.meta.items() if key != "forked_from_id"}
@@ -389,8 +371,7 @@ def _refuse_twice(sessions: Sessions, digest: str) -> None:
 
 
 def _bytes_of(file: str) -> bytes:
-    if not os.path.isabs(file) or "\0" in file:
-        raise misfit("file: must be a whole path")
+    _refuse_relative(file)
     try:
         return durable.read(file, MAX_BYTES)
     except durable.TooLarge as error:
@@ -412,51 +393,28 @@ IMPORTED = "PackImported"
 """The event of an import that is done."""
 
 
-@frozen
-class Imported:
-    """The result of an import; a preview has no record."""
+def import_pack(sessions: Sessions, file: str, cwd: str) -> tuple[ImportPlan, Import]:
+    """Import a pack for the folder `cwd`; the session is ready for Codex on return.
 
-    plan: ImportPlan
-    made: Import | None = None
-
-
-@define
-class Importing:
-    """Imports packs."""
-
-    _sessions: Sessions
-    _now: Callable[[], str] = stamps.now
-    _new_id: Callable[[], str] = stamps.new_id
-
-    def preview(self, file: str, cwd: str) -> Imported:
-        """Return the result of an import; write nothing. Refuses as `make`."""
-        return Imported(plan_import(self._sessions, file, cwd))
-
-    def make(self, file: str, cwd: str) -> Imported:
-        """Import a pack for the folder `cwd`; the session is ready for Codex on return.
-
-        Refuses `invalid_payload`, `limit_exceeded`, `policy_text`, `storage_error`, and `conflict`
-        where this pack was imported already; then nothing was written.
-        """
-        plan, records = plan_import(self._sessions, file, cwd), self._sessions.records
-        operation_id, session_id, at = self._new_id(), self._new_id(), self._now()
-        if session_id in self._sessions.catalogue.current():
-            message = f"session {session_id} exists already"
-            raise Refusal("conflict", message, {"sessionId": session_id, "reason": "exists"})
-        new, windows = thread_of(plan, session_id, at, self._new_id)
-        source = plan.pack.origin.session_id
-        made = Import(
-            operation_id, session_id, source, at, plan.digest, windows, plan.seed, plan.pack
-        )
-        self._sessions.pace.commit()
-        work = ImportWork(self._sessions, session_id, made, self._now)
-        with storing_restore(session_id), undertaking(records, session_id, work) as prepare:
-            prepare({"import": {"operationId": operation_id}})
-            added(records, session_id, IMPORTS, [line_of(made)])
-            added(records, session_id, MARKERS, marker_lines(plan.pack, at))
-            self._sessions.threads.create(new, datetime.fromisoformat(at))
-            work.published = True
-        return Imported(plan, made)
+    Refuses as `plan_import`, and `storage_error`; then nothing was written.
+    """
+    plan, records = plan_import(sessions, file, cwd), sessions.records
+    operation_id, session_id, at = stamps.new_id(), stamps.new_id(), stamps.now()
+    if session_id in sessions.catalogue.current():
+        message = f"session {session_id} exists already"
+        raise Refusal("conflict", message, {"sessionId": session_id, "reason": "exists"})
+    new, windows = thread_of(plan, session_id, at)
+    source = plan.pack.origin.session_id
+    made = Import(operation_id, session_id, source, at, plan.digest, windows, plan.seed, plan.pack)
+    sessions.pace.commit()
+    work = ImportWork(sessions, session_id, made)
+    with storing_restore(session_id), undertaking(records, session_id, work) as prepare:
+        prepare({"import": {"operationId": operation_id}})
+        added(records, session_id, IMPORTS, [line_of(made)])
+        added(records, session_id, MARKERS, marker_lines(plan.pack, at))
+        sessions.threads.create(new, datetime.fromisoformat(at))
+        work.published = True
+    return plan, made
 
 
 @define
@@ -466,7 +424,6 @@ class ImportWork:
     _sessions: Sessions
     _session_id: str
     _made: Import | None
-    _now: Callable[[], str] = stamps.now
     published: bool = False
 
     def is_published(self) -> bool:
@@ -488,7 +445,7 @@ class ImportWork:
         }
         ids = made.operation_id, made.session_id, made.source_session_id
         operation = operation_of(self._sessions.settings, *ids)
-        event = event_of(IMPORTED, self._now(), operation, more)
+        event = event_of(IMPORTED, stamps.now(), operation, more)
         close(self._sessions.records, event, again=not self.published)
 
     def take_back(self, code: str) -> bool:

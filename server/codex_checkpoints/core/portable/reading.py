@@ -58,7 +58,7 @@ from codex_checkpoints.core.restore.markers import MAX_PINS, Marker, created, la
 from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.core.restore.references import WEAK
 from codex_checkpoints.core.rollout.fields import CONTROLS, is_list, is_object
-from codex_checkpoints.values import evolve, frozen
+from codex_checkpoints.values import asdict, evolve, frozen
 
 Code = Literal["invalid_payload", "limit_exceeded", "policy_text"]
 
@@ -496,17 +496,7 @@ def arrived(pack: Pack, seed: Checkpoint, sessions: Container[str]) -> Arrived:
 
 def marker_lines(pack: Pack, at: str) -> list[dict[str, Any]]:
     """Return the lines of the markers (they refer to the session of their turn) and of the pins."""
-    markers = (
-        Marker(
-            each.checkpoint_id,
-            each.session_id,
-            each.turn_id,
-            each.label,
-            each.created_at,
-            each.origin,
-        )
-        for each in pack.markers
-    )
+    markers = (Marker(**asdict(each)) for each in pack.markers)
     return [*map(created, markers), *(pinned(pin, at) for pin in pack.pins)]
 
 
