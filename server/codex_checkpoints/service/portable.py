@@ -7,7 +7,7 @@ nothing about a session file outside the Codex home (rules, "Lines, `seq`, ident
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from datetime import datetime
 from typing import Literal
 
@@ -70,14 +70,6 @@ from codex_checkpoints.storage.records import IMPORTS, MARKERS
 from codex_checkpoints.values import define, frozen
 
 
-@frozen
-class Past:
-    """Turns and note events, oldest first."""
-
-    turns: tuple[PackedTurn, ...] = ()
-    notes: tuple[NoteEvent, ...] = ()
-
-
 def chronicle_of(sessions: Sessions, row: Row, last: int) -> Trace:
     """Read a session up to the record `last`; refuses `unreadable_source`."""
     sessions.pace.expect(sessions.catalogue.chains.weight(row))
@@ -108,34 +100,30 @@ def turns_of(session_id: str, chronicle: Trace) -> tuple[PackedTurn, ...]:
     )
 
 
-def past_of(sessions: Sessions, session_id: str) -> Past:
-    """Return the past of a session before its own file: from a pack, or from earlier sessions.
+def past_of(
+    sessions: Sessions, session_id: str
+) -> tuple[tuple[PackedTurn, ...], tuple[NoteEvent, ...]]:
+    """Return the turns and notes of a session before its own file, oldest first.
 
-    Refuses `storage_error`.
+    They come from a pack, or from earlier sessions.  Refuses `storage_error`.
     """
-    found = [*_pasts(sessions, session_id)]
-    return Past(
-        tuple(turn for past in reversed(found) for turn in past.turns),
-        tuple(note for past in reversed(found) for note in past.notes),
-    )
-
-
-def _pasts(sessions: Sessions, session_id: str) -> Iterator[Past]:
     records, seen = sessions.records, set[str]()
+    turns: tuple[PackedTurn, ...] = ()
+    notes: tuple[NoteEvent, ...] = ()
     while session_id not in seen and len(seen) < MAX_CHAIN:
         seen.add(session_id)
         arrived = ImportRecords(records).made(session_id)
         if arrived is not None:
-            yield Past(arrived.pack.turns, arrived.pack.notes)
-            return
+            return (*arrived.pack.turns, *turns), (*arrived.pack.notes, *notes)
         source = went_on_from(records, session_id)
         if source is None:
-            return
+            break
         session_id, until = source
         if until is not None:
             updates = sessions.projections.updates(session_id)
-            notes = note_events(each for each in updates if each.seq <= until)
-            yield Past(_turns_until(sessions, session_id, until), notes)
+            notes = (*note_events(each for each in updates if each.seq <= until), *notes)
+            turns = (*_turns_until(sessions, session_id, until), *turns)
+    return turns, notes
 
 
 def _turns_until(sessions: Sessions, session_id: str, until: int) -> tuple[PackedTurn, ...]:
@@ -229,7 +217,7 @@ def _contents(sessions: Sessions, row: Row, opened: SessionFile) -> SessionConte
     base = replay.state.base
     hashes = paced_hashes(sessions.pace, sessions.workspace, base, replay.files())
     chronicle = chronicle_of(sessions, row, replay.seq)
-    past = past_of(sessions, row.session_id)
+    turns, notes = past_of(sessions, row.session_id)
     before = earlier_work(sessions, row, chronicle)
     origin = Origin(
         row.session_id,
@@ -242,10 +230,10 @@ def _contents(sessions: Sessions, row: Row, opened: SessionFile) -> SessionConte
         origin,
         base,
         replay.checkpoint(updates, hashes),
-        (*past.notes, *note_events(updates)),
+        (*notes, *note_events(updates)),
         Markers(sessions).marker_set(row.session_id),
         way_up(sessions, row.session_id),
-        (*past.turns, *turns_of(row.session_id, chronicle)),
+        (*turns, *turns_of(row.session_id, chronicle)),
         in_order(before.modes, chronicle.traces().modes),
     )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import Literal
 
 from codex_checkpoints.core.checkpoint.records import (
@@ -258,7 +257,7 @@ def spans_of(traces: Traces, earlier: References = NOTHING) -> tuple[Span, ...]:
 
 
 def references_of(
-    checkpoint: Checkpoint,
+    checkpoint: Checkpoint | None,
     traces: Traces,
     sizes: Mapping[str, int],
     chunk_hashes: Mapping[str, str],
@@ -266,42 +265,16 @@ def references_of(
 ) -> References:
     """Return the references of a restore; sizes are in bytes by uri, hashes of chunks by their id.
 
-    The files are those of the checkpoint, with its hashes.  Unknown values are absent.
+    The files are those of the checkpoint, with its hashes.  Unknown values are absent.  Without a
+    checkpoint, for a session whose lines a later one does not have, they are all that it used.
     """
-    files = _newest(checkpoint.artifacts, "file")
-    outputs = _newest(checkpoint.artifacts, "tool_output")
-    hashes = {file.uri: file.hash for file in files}
-    return _references(
-        traces,
-        earlier,
-        hashes,
-        sizes=sizes,
-        chunk_hashes=chunk_hashes,
-        outputs=(SystemArtifact("tool_output", each.uri, each.hash) for each in outputs),
-    )
-
-
-def remembered(traces: Traces, earlier: References = NOTHING) -> References:
-    """Return the references to a session whose lines a later session does not have.
-
-    They have no hashes and sizes: those depend on when somebody asks.
-    """
-    before = {file.uri for file in earlier.files if file.touched or file.sent_to_model}
-    uris = sorted(traces.touched | traces.sent | before)
-    return _references(traces, earlier, dict.fromkeys(uris))
-
-
-def _references(  # noqa: PLR0913 - the parts of a reference
-    traces: Traces,
-    earlier: References,
-    hashes: Mapping[str, str | None],
-    *,
-    sizes: Mapping[str, int] = MappingProxyType({}),
-    chunk_hashes: Mapping[str, str] = MappingProxyType({}),
-    outputs: Iterable[SystemArtifact] = (),
-) -> References:
     touched = traces.touched | {file.uri for file in earlier.files if file.touched}
     sent = traces.sent | {file.uri for file in earlier.files if file.sent_to_model}
+    hashes: Mapping[str, str | None] = dict.fromkeys(sorted(touched | sent))
+    outputs: list[Artifact] = []
+    if checkpoint is not None:
+        hashes = {file.uri: file.hash for file in _newest(checkpoint.artifacts, "file")}
+        outputs = _newest(checkpoint.artifacts, "tool_output")
     files = tuple(
         FileReference(uri, found, sizes.get(uri), uri in touched, uri in sent)
         for uri, found in hashes.items()
@@ -310,8 +283,13 @@ def _references(  # noqa: PLR0913 - the parts of a reference
         Chunk(chunk_id(span), span.uri, span.start, span.end, chunk_hashes.get(chunk_id(span)))
         for span in spans_of(traces, earlier)
     )
-    patches = (SystemArtifact("patch", encoded(call_id)) for call_id in traces.patches)
-    system = dict.fromkeys((*patches, *outputs, *earlier.system))
+    system = dict.fromkeys(
+        (
+            *(SystemArtifact("patch", encoded(call_id)) for call_id in traces.patches),
+            *(SystemArtifact("tool_output", each.uri, each.hash) for each in outputs),
+            *earlier.system,
+        )
+    )
     return References(files, chunks, tuple(system)[:MAX_SYSTEM])
 
 

@@ -28,7 +28,7 @@ from codex_checkpoints.core.restore.references import (
     Trace,
     chunk_id,
     in_order,
-    remembered,
+    references_of,
 )
 from codex_checkpoints.core.restore.source_lines import (
     Member,
@@ -402,7 +402,8 @@ def earlier_work(sessions: Sessions, row: Row, trace: Trace, most: int = _LONGES
         return found
     before, traces = earlier_work(sessions, *found, most - 1), found[1].traces()
     modes = in_order(before.modes, traces.modes)
-    return Earlier(remembered(traces, before.references), modes, before.gaps)
+    # Hashes and sizes depend on when somebody asks.
+    return Earlier(references_of(None, traces, {}, {}, before.references), modes, before.gaps)
 
 
 def _above(sessions: Sessions, row: Row, trace: Trace) -> Earlier | tuple[Row, Trace]:
