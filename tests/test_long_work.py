@@ -27,7 +27,7 @@ from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.restore.planning import restore_options
 from codex_checkpoints.service.restore.restoring import Restoring
-from codex_checkpoints.service.restore.verifying import RestoreHistory, verify
+from codex_checkpoints.service.restore.verifying import restores, verify
 from codex_checkpoints.service.sessions import Sessions
 from homes import WAIT, Home, eventually, moved, snapshot, thread
 from peer import Peer
@@ -244,8 +244,8 @@ def test_an_interrupted_restore_is_taken_back_or_finished_by_the_next_start(
             listed = [each.session_id for each in house.sessions.summaries.page().items]
             branches = [each for each in listed if each != thread(1)]
             assert branches or written(home) == before
-            restores = RestoreHistory(house.sessions).restores()
-            assert [each.record.session_id for each in restores] == branches
+            recorded = [each.record.session_id for each in restores(house.sessions)]
+            assert recorded == branches
         steps += 1
 
     assert steps > 5

@@ -7,7 +7,7 @@ from typing import TypeVar
 from codex_checkpoints.core.restore import markers
 from codex_checkpoints.core.restore.markers import AnyPin, Hint
 from codex_checkpoints.operations.services import Services, SessionParams
-from codex_checkpoints.service.marking import Hints, Markers, PinKind, Placed
+from codex_checkpoints.service.marking import Markers, PinKind, Placed, give_hints, hints_of
 from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
@@ -177,12 +177,9 @@ def pins(services: Services, params: SessionParams) -> PinList:
 
 def hints(services: Services, params: HintsParams) -> HintList:
     """Store the given hints; return all."""
-    kept = Hints(services.sessions)
-    if params.items is None:
-        found = kept.given(params.session_id)
-    else:
-        found = kept.give(params.session_id, params.items)
-    return HintList(found, None)
+    if params.items is not None:
+        give_hints(services.sessions, params.session_id, params.items)
+    return HintList(hints_of(services.sessions, params.session_id), None)
 
 
 def _named(params: PinParams) -> tuple[PinKind, str]:

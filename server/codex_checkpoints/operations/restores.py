@@ -21,7 +21,6 @@ from codex_checkpoints.service.lineages import Branches
 from codex_checkpoints.service.restore import restoring, verifying
 from codex_checkpoints.service.restore.planning import RestoreOptions, restore_options
 from codex_checkpoints.service.restore.restoring import Restoring
-from codex_checkpoints.service.restore.verifying import RestoreHistory
 from codex_checkpoints.service.restore.verifying import Verified as VerifyReport
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
@@ -330,13 +329,13 @@ def _pack_line(line: pack.PackLine) -> PackLine:
 
 def restores(services: Services, params: RestoresParams) -> RestoreList:
     """Return the restores of a session, or all."""
-    found = RestoreHistory(services.sessions).restores(params.session_id)
+    found = verifying.restores(services.sessions, params.session_id)
     return RestoreList(tuple(filled(RestoreEntry, each, each.record) for each in found), None)
 
 
 def restore_details(services: Services, params: RestoreDetailsParams) -> RestoreDetails:
     """Return everything about a restore."""
-    listed = RestoreHistory(services.sessions).details(params.operation_id)
+    listed = verifying.details(services.sessions, params.operation_id)
     record = listed.record
     written = kept.write(record)
     lists = ("chain", "modes", "pinned", "drift", "missing", "fallbacks")
@@ -377,7 +376,7 @@ def _node(node: trees.Node, compactions: CompactionRecords) -> LineageNode:
 
 def audit(services: Services, params: AuditParams) -> EventList:
     """Return events of the audit log."""
-    found = RestoreHistory(services.sessions).audit(params.session_id, params.operation_id)
+    found = verifying.audit(services.sessions, params.session_id, params.operation_id)
     return EventList(tuple(dict(event) for event in found), None)
 
 

@@ -283,31 +283,21 @@ def _text(text: str) -> str:
     return shown
 
 
-@define
-class Hints:
-    """The hints of sessions."""
+def hints_of(sessions: Sessions, session: str) -> tuple[Hint, ...]:
+    """Return the newest hint of each artifact of a session; refuses `storage_error`."""
+    session_id = sessions.find(session).session_id
+    with storing_restore(session_id):
+        return hints_in(sessions.records.lines(session_id, HINTS))
 
-    _sessions: Sessions
-    _now: Callable[[], str] = stamps.now
 
-    def given(self, session: str) -> tuple[Hint, ...]:
-        """Return the newest hint of each artifact of a session."""
-        return self._of(self._sessions.find(session).session_id)
-
-    def give(self, session: str, hints: Sequence[Hint]) -> tuple[Hint, ...]:
-        """Store hints, durably; return all; refuses `invalid_payload`, `storage_error`."""
-        session_id = self._sessions.own(session).session_id
-        problems = problems_in(hints)
-        if problems:
-            message = "; ".join(problems)
-            raise Refusal("invalid_payload", message, {"problems": list(problems)})
-        at = self._now()
-        records = self._sessions.records
-        with storing_restore(session_id), records.journal(session_id, HINTS) as journal:
-            for hint in hints:
-                journal.append(line_of(hint, at))
-        return self._of(session_id)
-
-    def _of(self, session_id: str) -> tuple[Hint, ...]:
-        with storing_restore(session_id):
-            return hints_in(self._sessions.records.lines(session_id, HINTS))
+def give_hints(sessions: Sessions, session: str, hints: Sequence[Hint]) -> None:
+    """Store hints, durably; refuses `invalid_payload`, `storage_error`."""
+    session_id = sessions.own(session).session_id
+    problems = problems_in(hints)
+    if problems:
+        message = "; ".join(problems)
+        raise Refusal("invalid_payload", message, {"problems": list(problems)})
+    at = stamps.now()
+    with storing_restore(session_id), sessions.records.journal(session_id, HINTS) as journal:
+        for hint in hints:
+            journal.append(line_of(hint, at))

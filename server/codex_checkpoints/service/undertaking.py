@@ -133,7 +133,7 @@ def operation_of(
     source_id: str | None,
     turn_id: str | None = None,
 ) -> Operation:
-    """Return what the events of an operation other than a restore share."""
+    """Return what the events of an operation share; those of a restore have more."""
     turn = None if turn_id is None or source_id is None else TurnSource(source_id, turn_id)
     user, org = settings.user_id, settings.org_id
     return Operation(operation_id, session_id, source_id, None, turn, None, user, org)

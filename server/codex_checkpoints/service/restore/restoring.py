@@ -45,7 +45,7 @@ from codex_checkpoints.service.restore.planning import (
     find_source,
 )
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undertaking import added, removed, undertaking
+from codex_checkpoints.service.undertaking import added, operation_of, removed, undertaking
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Copied, Item, NewThread, Row, UnreadableSource
 from codex_checkpoints.storage.durable import Append, StorageError
@@ -135,16 +135,8 @@ class Restoring:
         if session_id is not None:
             with contextlib.suppress(Refusal):  # `find_source` meets it again, and is heard
                 checkpoint_id = Markers(self._sessions).find(session_id, checkpoint).checkpoint_id
-        return events.Operation(
-            self._new_id(),
-            None,
-            session_id,
-            checkpoint_id,
-            None,
-            options.mode,
-            self._sessions.settings.user_id,
-            self._sessions.settings.org_id,
-        )
+        begun = operation_of(self._sessions.settings, self._new_id(), None, session_id)
+        return evolve(begun, checkpoint_id=checkpoint_id, restore_mode=options.mode)
 
     def _refuse_taken(self, branch_id: str, source_id: str) -> None:
         """Refuse `conflict` where the id of the branch is taken (AGN-84, AGN-86)."""

@@ -33,7 +33,7 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import UnreadableSource
 from codex_checkpoints.storage.durable import Unreadable
 from codex_checkpoints.storage.records import IMPORTS, RESTORES
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import frozen
 
 Look = Fault | Literal["same"] | None
 """What came of a look at a file: None where it is gone."""
@@ -324,86 +324,81 @@ class Listed:
     pack: str | None = None
 
 
-@define
-class RestoreHistory:
-    """The restores of one home."""
+def restores(sessions: Sessions, session: str | None = None) -> tuple[Listed, ...]:
+    """Return the restores of a session, as source or branch, or all; the oldest first.
 
-    _sessions: Sessions
+    A session that is gone has still its id in records. Refuses `unknown_session`,
+    `ambiguous_session`.
+    """
+    records = RestoreRecords(sessions.records)
+    found = records.all() if session is None else records.of(_named(sessions, session))
+    return tuple(_listed(sessions, each) for each in found)
 
-    @property
-    def _restores(self) -> RestoreRecords:
-        return RestoreRecords(self._sessions.records)
 
-    def restores(self, session: str | None = None) -> tuple[Listed, ...]:
-        """Return the restores of a session, as source or branch, or all; the oldest first.
+def details(sessions: Sessions, operation: str) -> Listed:
+    """Return a restore by its id or a unique prefix; refuses `unknown_operation`."""
+    known = {each.operation_id: each for each in RestoreRecords(sessions.records).all()}
+    name = one_named(known, operation)
+    if name is None:
+        message = f"no restore {operation[:80]!r}"
+        raise Refusal("unknown_operation", message, {"operationId": operation[:200]})
+    return _listed(sessions, known[name], _pack(sessions, known[name]))
 
-        A session that is gone has still its id in records. Refuses `unknown_session`,
-        `ambiguous_session`.
-        """
-        if session is None:
-            return tuple(map(self._listed, self._restores.all()))
-        session_id = self._named(session)
-        return tuple(map(self._listed, self._restores.of(session_id)))
 
-    def details(self, operation: str) -> Listed:
-        """Return a restore by its id or a unique prefix; refuses `unknown_operation`."""
-        known = {each.operation_id: each for each in self._restores.all()}
-        name = one_named(known, operation)
+def audit(
+    sessions: Sessions, session: str | None = None, operation: str | None = None
+) -> tuple[Json, ...]:
+    """Return the events of a session, as source or branch, or of an operation, or all.
+
+    Those of a session are all of the operations that name it: the first events of a restore do
+    not name its branch.  They are in the order of writing. Refuses `storage_error`.
+    """
+    session_id = None if session is None else _named(sessions, session)
+    with reading("audit"):
+        events = tuple(map(object_of, sessions.records.audit.events()))
+    named = [each for each in events if session_id in {None, *_sessions_of(each)}]
+    own = {text_of(each.get("operationId")) for each in named} - {None}
+    return tuple(
+        event
+        for event in events
+        if (session_id in {None, *_sessions_of(event)} or event.get("operationId") in own)
+        and operation in {None, event.get("operationId")}
+    )
+
+
+def _named(sessions: Sessions, session: str) -> str:
+    try:
+        return sessions.find(session).session_id
+    except Refusal as refusal:
+        if refusal.code != "unknown_session":
+            raise
+        records = RestoreRecords(sessions.records).all()
+        gone = (each for one in records for each in (one.session_id, one.source_session_id))
+        name = one_named(gone, session)
         if name is None:
-            message = f"no restore {operation[:80]!r}"
-            raise Refusal("unknown_operation", message, {"operationId": operation[:200]})
-        return self._listed(known[name], self._pack(known[name]))
+            raise
+        return name
 
-    def audit(self, session: str | None = None, operation: str | None = None) -> tuple[Json, ...]:
-        """Return the events of a session, as source or branch, or of an operation, or all.
 
-        Those of a session are all of the operations that name it: the first events of a restore do
-        not name its branch.  They are in the order of writing. Refuses `storage_error`.
-        """
-        session_id = None if session is None else self._named(session)
-        with reading("audit"):
-            events = tuple(map(object_of, self._sessions.records.audit.events()))
-        named = [each for each in events if session_id in {None, *_sessions_of(each)}]
-        own = {text_of(each.get("operationId")) for each in named} - {None}
-        return tuple(
-            event
-            for event in events
-            if (session_id in {None, *_sessions_of(event)} or event.get("operationId") in own)
-            and operation in {None, event.get("operationId")}
-        )
+def _listed(sessions: Sessions, record: Restore, pack: str | None = None) -> Listed:
+    def side(session_id: str) -> tuple[str | None, bool]:
+        row = sessions.catalogue.current().get(session_id)
+        return (None, False) if row is None else (sessions.title(row), True)
 
-    def _named(self, session: str) -> str:
-        try:
-            return self._sessions.find(session).session_id
-        except Refusal as refusal:
-            if refusal.code != "unknown_session":
-                raise
-            records = self._restores.all()
-            gone = (each for one in records for each in (one.session_id, one.source_session_id))
-            name = one_named(gone, session)
-            if name is None:
-                raise
-            return name
+    return Listed(record, *side(record.session_id), *side(record.source_session_id), pack)
 
-    def _listed(self, record: Restore, pack: str | None = None) -> Listed:
-        branch, source = self._side(record.session_id), self._side(record.source_session_id)
-        return Listed(record, *branch, *source, pack)
 
-    def _side(self, session_id: str) -> tuple[str | None, bool]:
-        row = self._sessions.catalogue.current().get(session_id)
-        return (None, False) if row is None else (self._sessions.title(row), True)
-
-    def _pack(self, record: Restore) -> str | None:
-        """Read the pack from the branch; None where it is gone or another one."""
-        row = self._sessions.catalogue.current().get(record.session_id)
-        if row is None or record.pack is None:
-            return None
-        try:
-            items = _replacement(self._sessions, row.path)
-        except UnreadableSource:
-            return None
-        text = "".join(texts_of(items[0].get("content"))) if items else ""
-        return text if digest_of(text.encode()) == record.pack.digest else None
+def _pack(sessions: Sessions, record: Restore) -> str | None:
+    """Read the pack from the branch; None where it is gone or another one."""
+    row = sessions.catalogue.current().get(record.session_id)
+    if row is None or record.pack is None:
+        return None
+    try:
+        items = _replacement(sessions, row.path)
+    except UnreadableSource:
+        return None
+    text = "".join(texts_of(items[0].get("content"))) if items else ""
+    return text if digest_of(text.encode()) == record.pack.digest else None
 
 
 def _sessions_of(event: Json) -> tuple[str | None, str | None]:
