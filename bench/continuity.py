@@ -76,7 +76,10 @@ def read(path: Path) -> list[Said]:
     end = 0
     for line in path.open("rb"):
         end += len(line)
-        record: dict[str, Any] = json.loads(line)
+        try:
+            record: dict[str, Any] = json.loads(line)
+        except ValueError:  # a line that was cut off, as the product passes over it
+            continue
         if record.get("type") == "response_item":
             author, text = _text(record["payload"])
             if author and not text.lstrip().startswith("<"):

@@ -11,12 +11,12 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.restore.events import event_of
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
 from codex_checkpoints.service.kept import RestoreRecords
-from codex_checkpoints.service.refusal import Refusal, keeping, unreadable
+from codex_checkpoints.service.refusal import Refusal, keeping, reading_file
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.summaries import SessionSummary
 from codex_checkpoints.service.undertaking import OneStep, operation_of, undertaking
 from codex_checkpoints.storage import records as stamps
-from codex_checkpoints.storage.contract import Row, UnreadableSource
+from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.values import frozen
 
 DELETED = "SessionDeleted"
@@ -85,12 +85,10 @@ def own_turns(sessions: Sessions, row: Row) -> int:
     # Of a compaction, an import or a hard restore no turn is ours, and nothing is to be skipped.
     start = 0 if made is None else made.branch_bytes or 0
     replay, reader = Replay(), sessions.catalogue.reader
-    try:
+    with reading_file(row):
         reader.read(row.path, 0, replay.feed, start)
         ours = replay.scale.lines
         _, rest = reader.read(row.path, start, replay.feed)
-    except UnreadableSource as error:
-        raise unreadable(row.path, str(error)) from error
     turns = replay.with_tail(rest).state.turns.turns
     subagents = sum(
         each.parent_session == row.session_id for each in sessions.catalogue.rows().values()

@@ -45,7 +45,7 @@ from codex_checkpoints.service.reading.session_file import (
     bases_below,
     find_turn,
 )
-from codex_checkpoints.service.refusal import Refusal, unreadable
+from codex_checkpoints.service.refusal import Refusal, reading_file, unreadable
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import (
     OURS,
@@ -202,10 +202,8 @@ class Histories:
 
     def _shift(self, row: Row, root: ChainPart) -> int:
         """Return the lead of a session's `seq` over its lines, which a seed causes."""
-        try:
+        with reading_file(row):
             head = head_of(self._reader.first_line(root.path))
-        except UnreadableSource as error:
-            raise unreadable(row.path, str(error)) from error
         if head is None or head.originator != OURS:
             return 0  # only sessions of ours have a seed
         return self._sessions.open(row.path)[1].replay.scale.shift
@@ -217,10 +215,8 @@ class Histories:
     def _passed(
         self, row: Row, first: FirstPass, end: int | None
     ) -> tuple[Survey, tuple[ChainPart, ...]]:
-        try:
+        with reading_file(row):
             return first.read_on(end)
-        except UnreadableSource as error:
-            raise unreadable(row.path, str(error)) from error
 
     def _rebuild(self, row: Row, rebuild: Rebuild, parts: tuple[ChainPart, ...]) -> None:
         self._read(row, rebuild, parts)
@@ -228,10 +224,8 @@ class Histories:
             raise _replaced(row)
 
     def _read(self, row: Row, rebuild: Rebuild, parts: tuple[ChainPart, ...]) -> None:
-        try:
+        with reading_file(row):
             read_parts(self._reader, rebuild.reader, parts, rebuild.start, row.path)
-        except UnreadableSource as error:
-            raise unreadable(row.path, str(error)) from error
 
 
 def timeline_in(replay: Replay) -> Timeline:

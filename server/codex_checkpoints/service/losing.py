@@ -24,7 +24,7 @@ from codex_checkpoints.service.reading.session_file import (
     bytes_between,
     open_session,
 )
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import reading_file
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.standing import last_line_with
 from codex_checkpoints.storage.contract import (
@@ -152,11 +152,8 @@ def _read_from(
         replay.begin(opened.head)
     if seed is not None:
         replay.begin_from(seed)
-    try:
+    with reading_file(row):
         _, rest = sessions.catalogue.reader.read(row.path, start, replay.feed)
-    except UnreadableSource as error:
-        message = f"{row.path} cannot be read: {error}"
-        raise Refusal("unreadable_source", message, {"reason": str(error)}) from error
     replay.close(rest)
     return account
 

@@ -388,9 +388,6 @@ def import_pack(sessions: Sessions, file: str, cwd: str) -> tuple[ImportPlan, Im
     """
     plan, records = plan_import(sessions, file, cwd), sessions.records
     operation_id, session_id, at = stamps.new_id(), stamps.new_id(), stamps.now()
-    if session_id in sessions.catalogue.current():
-        message = f"session {session_id} exists already"
-        raise Refusal("conflict", message, {"sessionId": session_id, "reason": "exists"})
     new, windows = thread_of(plan, session_id, at)
     source = plan.pack.origin.session_id
     made = Import(operation_id, session_id, source, at, plan.digest, windows, plan.seed, plan.pack)

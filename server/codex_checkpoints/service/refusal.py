@@ -23,7 +23,10 @@ class Refusal(Exception):
 
 
 def one_named(ids: Iterable[str], name: str) -> str | None:
-    """Return the id that is `name`, else the only one that begins with it; None without one."""
+    """Return the id that is `name`, else the only one that begins with it; else None.
+
+    A beginning has at least `SHORTEST_PREFIX` characters.
+    """
     fitting = {each for each in ids if each.startswith(name)}
     if name in fitting:
         return name

@@ -265,8 +265,9 @@ def references_of(
 ) -> References:
     """Return the references of a restore; sizes are in bytes by uri, hashes of chunks by their id.
 
-    The files are those of the checkpoint, with its hashes.  Unknown values are absent.  Without a
-    checkpoint, for a session whose lines a later one does not have, they are all that it used.
+    The files are those of the checkpoint, with its hashes.  Without a checkpoint they are all that
+    the session touched or sent to the model: so for an earlier session, whose lines the new one
+    does not have.  Unknown values are absent.
     """
     touched = traces.touched | {file.uri for file in earlier.files if file.touched}
     sent = traces.sent | {file.uri for file in earlier.files if file.sent_to_model}

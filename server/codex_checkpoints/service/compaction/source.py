@@ -39,9 +39,9 @@ from codex_checkpoints.service.reading.session_file import (
     fingerprint,
     is_between_turns,
 )
-from codex_checkpoints.service.refusal import Refusal, unreadable
+from codex_checkpoints.service.refusal import Refusal, reading_file
 from codex_checkpoints.service.sessions import Sessions, may_mean
-from codex_checkpoints.storage.contract import Item, Look, Row, UnreadableSource
+from codex_checkpoints.storage.contract import Item, Look, Row
 from codex_checkpoints.values import evolve, frozen
 
 
@@ -241,10 +241,8 @@ class Sources:
     def range_of(self, source: CompactionSource) -> Range:
         """Return the range that a compaction replaces, with its digests (CKP-33)."""
         row, traced, prefix = source.row, source.traced, source.prefix
-        try:
+        with reading_file(row):
             prefix = prefix or fingerprint(self._sessions.catalogue.reader, row.path, source.end)[0]
-        except UnreadableSource as error:
-            raise unreadable(row.path, str(error)) from error
         return Range(
             source.session_id,
             traced.from_seq,
