@@ -377,10 +377,6 @@ class RolloutReader(Protocol):
         """Return the mark at an offset."""
         ...
 
-    def piece(self, path: str, start: int, longest: int) -> bytes | None:
-        """Return the bytes from `start` to the end; None when they are more than `longest`."""
-        ...
-
     def first_line(self, path: str) -> bytes:
         """Return the first line that is not blank; of a very long one (4 MiB) the beginning."""
         ...

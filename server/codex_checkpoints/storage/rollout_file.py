@@ -96,16 +96,6 @@ class ChunkReader(ABC):
                 return
         yield from reversed(last)
 
-    def piece(self, path: str, start: int, longest: int) -> bytes | None:
-        parts: list[bytes] = []
-        size = 0
-        for data in self.chunks(path, start, None):
-            parts.append(data)
-            size += len(data)
-            if size > longest:
-                return None
-        return b"".join(parts)
-
 
 def _fed(chunks: Iterable[bytes], offset: int, feed: Feed) -> tuple[int, bytes]:
     rest = b""
