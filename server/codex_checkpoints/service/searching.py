@@ -222,7 +222,7 @@ class Search:
                     entry.seq,
                     kind_of(entry),
                     one_line(line),
-                    None if entry.stamp is None else utc(entry.stamp),
+                    utc(entry.stamp),
                 )
 
 

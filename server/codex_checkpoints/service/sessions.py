@@ -246,7 +246,7 @@ class Sessions:
                     None if turn.said is None else turn.said.text,
                     has_ended(turn, state),
                     turn.aborted,
-                    None if turn.stamp is None else utc(turn.stamp),
+                    utc(turn.stamp),
                 )
                 for number, turn in enumerate(state.turns.counting(), 1)
             ),

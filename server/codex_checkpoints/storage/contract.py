@@ -93,6 +93,15 @@ class Rollout:
         return self.look[1]
 
 
+def by_rollout_id(rollouts: Iterable[Rollout]) -> dict[str, str]:
+    """Return the paths of rollouts by their ids; an active one goes before its archived twin."""
+    paths: dict[str, str] = {}
+    for rollout in rollouts:
+        if rollout.rollout_id not in paths or not rollout.archived:
+            paths[rollout.rollout_id] = rollout.path
+    return paths
+
+
 @frozen
 class Mark:
     """Where a reader stands, with digests of the first and the last bytes before `offset`."""

@@ -94,7 +94,7 @@ def stamps(codex_home: str, now_ns: int) -> dict[str, int]:
     """
     found = dict(zip(roots(codex_home), map(_stamp, roots(codex_home)), strict=True))
     for root, depth in _trees(codex_home):
-        folders = (entry.path for entry, _, is_passed in _within(root, depth) if is_passed)
+        folders = (entry.path for entry, _, is_passed in within(root, depth) if is_passed)
         found |= {folder: _stamp(folder) for folder in folders}
     return {at: stamp if stamp < now_ns - _MOMENT else -1 for at, stamp in found.items()}
 
@@ -125,7 +125,7 @@ def places(codex_home: str) -> dict[str, str]:
 def passed_over(codex_home: str) -> Iterator[tuple[str, str]]:
     """Yield entries named like a session file, and links to folders, that `scan` leaves out."""
     for root, depth in _trees(codex_home):
-        for entry, left, is_passed in _within(root, depth):
+        for entry, left, is_passed in within(root, depth):
             with contextlib.suppress(OSError):
                 is_like = _LIKE.fullmatch(entry.name) or (left > 0 and entry.is_symlink())
                 reason = _why_not(entry) if is_like and not is_passed else None
@@ -214,7 +214,7 @@ def look_of(found: os.stat_result) -> Look:
 
 
 def _names(folder: str, depth: int) -> Iterator[tuple[str, RolloutName]]:
-    for entry, _, is_passed in _within(folder, depth):
+    for entry, _, is_passed in within(folder, depth):
         with contextlib.suppress(OSError):
             name = None if is_passed else parse_name(entry.name)
             if name is not None and entry.is_file(follow_symlinks=False):
@@ -227,7 +227,7 @@ def _trees(codex_home: str) -> tuple[tuple[str, int], tuple[str, int]]:
     return (active, 3), (archived, 0)  # sessions/YYYY/MM/DD
 
 
-def _within(folder: str, depth: int) -> Iterator[tuple[os.DirEntry[str], int, bool]]:
+def within(folder: str, depth: int) -> Iterator[tuple[os.DirEntry[str], int, bool]]:
     """Yield what lies in a folder and in those below it, each with how far it goes on from there.
 
     The last value tells of a folder that this goes into.
@@ -242,7 +242,7 @@ def _within(folder: str, depth: int) -> Iterator[tuple[os.DirEntry[str], int, bo
                 is_passed = depth > 0 and entry.is_dir(follow_symlinks=False)
                 yield entry, depth, is_passed
                 if is_passed:
-                    yield from _within(entry.path, depth - 1)
+                    yield from within(entry.path, depth - 1)
 
 
 def watched(codex_home: str) -> tuple[str, ...]:

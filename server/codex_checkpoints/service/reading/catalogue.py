@@ -42,6 +42,7 @@ from codex_checkpoints.storage.contract import (
     Row,
     ThreadStore,
     UnreadableSource,
+    by_rollout_id,
     in_text,
     moment,
 )
@@ -157,8 +158,10 @@ def unreadable_row(rollout: Rollout, reason: str) -> Row:
     return Row(rollout, rollout.thread_id, error=reason)
 
 
-def utc(stamp: str) -> str | None:
+def utc(stamp: str | None) -> str | None:
     """Return a time as UTC with milliseconds and `Z`; None for what is no time."""
+    if stamp is None:
+        return None
     try:
         when = datetime.fromisoformat(stamp)
         return in_text(when.replace(tzinfo=UTC) if when.tzinfo is None else when)
@@ -167,8 +170,7 @@ def utc(stamp: str) -> str | None:
 
 
 def _updated(stamp: str | None, rollout: Rollout) -> str:
-    recorded = None if stamp is None else utc(stamp)
-    return recorded or moment(rollout.mtime_ns)
+    return utc(stamp) or moment(rollout.mtime_ns)
 
 
 _KEPT = 32
@@ -325,8 +327,8 @@ class Catalogue:
         Yields after each slice, at least once; stopping early keeps what was yielded.
         """
         found = self.store.rollouts()
+        self.chains.begin(by_rollout_id(found.values()))
         new, changed = self._compared(found, [path for path in self.rows() if path not in found])
-        self.chains.begin(found.values())
         # The newest sessions are wanted first.
         new.sort(key=lambda file: -file.mtime_ns)
         of_bytes = sum(file.size for file in new)
@@ -369,7 +371,7 @@ class Catalogue:
     def look_for(self, thread_id: str) -> Row | None:
         """Look at the rollouts of one thread and their bases, and at no others; return its row."""
         places = self.store.places()
-        self.chains.begin_at(places)
+        self.chains.begin(places)
         identify = self.reader.identify
         wanted = [path for path in places.values() if identify(path).thread_id == thread_id]
         # What was moved or removed meanwhile is known by its row alone.
@@ -450,18 +452,14 @@ class Catalogue:
             size += row.rollout.size
             yield Progress(done, len(rows), size, of_bytes, frozenset({row.session_id}))
 
-    def read(self, row: Row, until: int | None = None) -> SessionFile:
-        """Read a session afresh, to its end or up to the line at position `until`."""
-        replay = Replay()
-        if until is not None:
-            replay.until = until
-        return self._read_anew(replay, row)
-
     def read_with(self, replay: Replay, row: Row) -> None:
         """Read a session afresh, to its end, with a replay and the folds beside it."""
-        replay.close(self._read_anew(replay, row).tail)
+        replay.close(self.read(row, replay=replay).tail)
 
-    def _read_anew(self, replay: Replay, row: Row) -> SessionFile:
+    def read(self, row: Row, until: int | None = None, replay: Replay | None = None) -> SessionFile:
+        """Read a session afresh, to its end or up to the line at position `until`."""
+        replay = replay or Replay()
+        replay.until = replay.until if until is None else until
         with reading_file(row.path):
             locate = self.chains.locator(row.path)
             return open_session(self.reader, row.path, locate, replay=replay, seeds=self.seeds)
