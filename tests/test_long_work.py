@@ -131,16 +131,16 @@ def taking_back(sessions: Sessions) -> Callable[[], object]:
 
 
 def exporting(sessions: Sessions) -> Callable[[], object]:
-    return lambda: export(sessions, [], thread(1), f"{sessions.catalogue.place}/pack.json")
+    return lambda: export(sessions, [], thread(1), f"{sessions.catalogue.store.place}/pack.json")
 
 
 def importing(work: Callable[[Sessions, str, str], object]) -> Begun:
     def begun(sessions: Sessions) -> Callable[[], object]:
         exporting(sessions)()
-        folder = Path(sessions.catalogue.place).parent / "elsewhere"
+        folder = Path(sessions.catalogue.store.place).parent / "elsewhere"
         folder.mkdir()
         (folder / "auth.py").write_text("x = 1\n")
-        return lambda: work(sessions, f"{sessions.catalogue.place}/pack.json", str(folder))
+        return lambda: work(sessions, f"{sessions.catalogue.store.place}/pack.json", str(folder))
 
     return begun
 

@@ -267,7 +267,7 @@ def diagnose(
         *_skipped(skipped),
     )
     return Diagnosis(
-        catalogue.place,
+        catalogue.store.place,
         sessions.records.state_dir,
         len(catalogue.current()),
         findings,

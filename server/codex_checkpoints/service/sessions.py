@@ -59,7 +59,7 @@ def find_session(catalogue: Catalogue, session: str) -> Row:
             if each in current:
                 return current[each]
             raise broken[each]
-    message = f"no session {session[:80]!r} under {catalogue.place}"
+    message = f"no session {session[:80]!r} under {catalogue.store.place}"
     raise Refusal("unknown_session", message, {"session": session[:200]})
 
 

@@ -122,10 +122,11 @@ class Reading:
 
 @frozen
 class Identity:
-    """The ids of a rollout by its place; those in its first line go before them."""
+    """What the name of a rollout says of it; the ids in its first line go before these."""
 
     thread_id: str
     rollout_id: str
+    compressed: bool = False
 
 
 @frozen

@@ -113,10 +113,7 @@ class FileReader(ChunkReader):
     """Reads session files by path; `contract.RolloutReader` for files."""
 
     def identify(self, path: str) -> Identity:
-        name = tree.parse_name(os.path.basename(path))
-        if name is None:
-            return Identity(os.path.basename(path), "")
-        return Identity(name.thread_id, name.rollout_id)
+        return tree.identity(path)
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
         start = 0 if old is None else old.offset

@@ -16,8 +16,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from codex_checkpoints.storage.contract import Fault, Look, Rollout, Touched
-from codex_checkpoints.values import frozen
+from codex_checkpoints.storage.contract import Fault, Identity, Look, Rollout, Touched
 
 _HEX = "[0-9a-fA-F]"
 _UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
@@ -31,24 +30,21 @@ _MOMENT = 2_000_000_000
 """A clock of files is at least so fine, in ns."""
 
 
-@frozen
-class RolloutName:
-    """The parts of a session file's name."""
-
-    thread_id: str
-    rollout_id: str
-    compressed: bool
-
-
 @functools.lru_cache(1 << 14)  # every request goes through the names of all sessions
-def parse_name(name: str) -> RolloutName | None:
+def parse_name(name: str) -> Identity | None:
     """Return the parts of a file name, None where it is no session file's."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None
     thread_id = sys.intern(match[1].lower())  # the rows say the same, thousands of times
     rollout_id = sys.intern((match[2] or thread_id).lower())
-    return RolloutName(thread_id, rollout_id, match[3] is not None)
+    return Identity(thread_id, rollout_id, match[3] is not None)
+
+
+def identity(path: str) -> Identity:
+    """Return what the name of any file says, taken as that of a session file."""
+    own = os.path.basename(path)
+    return parse_name(own) or Identity(own, "", is_compressed(path))
 
 
 def is_compressed(path: str) -> bool:
@@ -198,8 +194,7 @@ def beside(path: str) -> dict[str, str]:
 def named(path: str) -> Rollout:
     """Return the file that a person named, wherever it lies; raises `OSError`, `ValueError`."""
     look = os.stat(path)
-    own = os.path.basename(path)
-    name = parse_name(own) or RolloutName(own, "", is_compressed(path))
+    name = identity(path)
     where = (path, name.thread_id, name.rollout_id)
     return Rollout(*where, False, name.compressed, look_of(look))  # noqa: FBT003
 
@@ -213,7 +208,7 @@ def look_of(found: os.stat_result) -> Look:
     return found.st_size, time, found.st_ino & _LARGEST
 
 
-def _names(folder: str, depth: int) -> Iterator[tuple[str, RolloutName]]:
+def _names(folder: str, depth: int) -> Iterator[tuple[str, Identity]]:
     for entry, _, is_passed in within(folder, depth):
         with contextlib.suppress(OSError):
             name = None if is_passed else parse_name(entry.name)

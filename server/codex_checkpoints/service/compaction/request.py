@@ -368,7 +368,7 @@ def cautions(
     sessions: Sessions, source: CompactionSource, into: Into
 ) -> Iterator[CompactionWarning]:
     """Yield what is to be said of this compaction."""
-    if count := _own_hooks(sessions.catalogue.place):
+    if count := _own_hooks(sessions.catalogue.store.place):
         which = "hook does" if count == 1 else "hooks do"
         why = "Codex runs such hooks only before its own compactions."
         yield CompactionWarning("own_hooks", count, f"Your {_EVENT} {which} not run: {why}")

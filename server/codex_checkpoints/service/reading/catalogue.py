@@ -202,16 +202,16 @@ class Readers:
         self._kept: OrderedDict[str, SessionFile] = OrderedDict()
         self._saved_at: dict[str, int] = {}
 
-    def take(self, path: str) -> SessionFile | None:
-        """Take out the reader of a rollout; one that has read on goes back by `keep`."""
-        return self._kept.pop(path, None)
+    def take(self, path: str, *, saved: bool = True) -> SessionFile | None:
+        """Take out the reader of a rollout, or a saved one of this version.
 
-    def resume(self, path: str) -> SessionFile | None:
-        """Return a saved reader, None without one of this version."""
-        saved = self._store.recall(path, self._by.fold)
-        if saved is None:
-            return None
-        session = SessionFile.load(self._reader, path, saved, self._seeds, self._by)
+        One that has read on goes back by `keep`.
+        """
+        kept = self._kept.pop(path, None)
+        state = self._store.recall(path, self._by.fold) if kept is None and saved else None
+        if state is None:
+            return kept
+        session = SessionFile.load(self._reader, path, state, self._seeds, self._by)
         if session is not None:
             self._saved_at[path] = session.mark.offset
         return session
@@ -285,11 +285,6 @@ class Catalogue:
         self.chains = Chains(store)
         self._listener_of: Listen = lambda _file: None
         self._completed: deque[str] = deque()
-
-    @property
-    def place(self) -> str:
-        """Return where the sessions are, for a person."""
-        return self.store.place
 
     def rows(self) -> Mapping[str, Row]:
         """Return the row of every rollout by path, as of the last look."""
@@ -394,7 +389,7 @@ class Catalogue:
 
     def lend(self, row: Row) -> SessionFile:
         """Return the session as `open` does, but do not keep it for others."""
-        session = self._readers.take(row.path) or self._readers.resume(row.path)
+        session = self._readers.take(row.path)
         with reading_file(row.path):
             if session is None or not session.moves_on():
                 session = self._opened(row.path, self._listener_of(row.rollout))
@@ -419,7 +414,7 @@ class Catalogue:
         readers = self._others.get(by.fold)
         if readers is None:
             readers = self._others[by.fold] = Readers(self.store, self.reader, self.seeds, by, _FEW)
-        session = readers.take(row.path) or readers.resume(row.path)
+        session = readers.take(row.path)
         with reading_file(row.path):
             if session is None or not session.moves_on():
                 return None
@@ -523,10 +518,8 @@ class Catalogue:
 
     def _read(self, file: Rollout) -> Row:
         old, also = self.rows().get(file.path), None
-        reader = self._readers.take(file.path)
+        reader = self._readers.take(file.path, saved=old is not None)
         try:
-            if reader is None and old is not None:
-                reader = self._readers.resume(file.path)
             if reader is None and (old is None or old.seq is None):
                 row = self._glanced_at(file)
                 if row is not None:
