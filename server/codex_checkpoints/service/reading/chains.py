@@ -91,7 +91,8 @@ class Chains:
         return [
             row
             for row in (self._store.rows().values() if rollouts else ())
-            if any(each.base_rollout in rollouts for each in (row, *self.below(row)))
+            if row.base_rollout is not None  # most build on none
+            and any(each.base_rollout in rollouts for each in (row, *self.below(row)))
         ]
 
     def sessions_on(self, sessions: Iterable[str]) -> set[str]:
