@@ -17,7 +17,6 @@ from codex_checkpoints.core.restore.markers import marker_set_of
 from codex_checkpoints.core.rollout.items import outcome_in
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.core.timeline import Timeline, TimelineTurn, merged
-from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.history import TIMELINE, timeline_in
 from codex_checkpoints.service.lineages import leaving
 from codex_checkpoints.service.reading.catalogue import utc
@@ -205,7 +204,7 @@ def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -
     replay.passes_over = passing_over(lambda _raw: replay.scale.lines + 1 >= meant.opened)
     until = end_of(meant, state.turns.turns)
     if near is None:
-        Digests(sessions).read_over(row, replay, until, None)
+        sessions.catalogue.read_with(replay, row, until)
     else:
         replay.until = replay.until if until is None else until
         replay.feed(near)

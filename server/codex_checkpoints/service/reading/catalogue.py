@@ -447,9 +447,15 @@ class Catalogue:
             size += row.rollout.size
             yield Progress(done, len(rows), size, of_bytes, frozenset({row.session_id}))
 
-    def read_with(self, replay: Replay, row: Row) -> None:
-        """Read a session afresh, to its end, with a replay and the folds beside it."""
-        replay.close(self.read(row, replay=replay).tail)
+    def read_with(
+        self, replay: Replay, row: Row, until: int | None = None, last: int | None = None
+    ) -> None:
+        """Read a session afresh with a replay and the folds beside it.
+
+        It is read to its end, or up to the line at position `until` or the record `last`.
+        """
+        replay.last = replay.last if last is None else last
+        replay.close(self.read(row, until, replay).tail)
 
     def read(self, row: Row, until: int | None = None, replay: Replay | None = None) -> SessionFile:
         """Read a session afresh, to its end or up to the line at position `until`."""

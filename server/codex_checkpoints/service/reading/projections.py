@@ -59,10 +59,6 @@ class Projection:
     storage_problem: str | None = None
 
 
-def _mended(path: str) -> None:
-    logs.warn(__name__, "%s was no checkpoint: it was made again from the session file", path)
-
-
 @frozen
 class View:
     """The view of a session, the caps it was made with, and the checkpoint it shows."""
@@ -109,8 +105,7 @@ class Projections:
         data = to_bytes(checkpoint)
         path = self._records.checkpoint_path(row.session_id, row.path)
         try:
-            records, session_id = self._records, row.session_id
-            changed = records.write_checkpoint(session_id, row.path, data, _mended)
+            changed = self._records.write_checkpoint(row.session_id, row.path, data)
         except StorageError as error:
             if self.storage_problem != str(error):  # once, not for every session
                 logs.warn(__name__, "storage_error: %s cannot be stored: %s", path, error)
