@@ -163,7 +163,7 @@ CHANGING: dict[str, Begun] = {
     "hard restore": restore("hard"),
     "export": exporting,
     "import": importing(import_pack),
-    "archive": lambda sessions: lambda: moved(sessions, thread(1), archive=True),
+    "archive": lambda sessions: lambda: moved(sessions.threads, thread(1), archive=True),
 }
 OPERATIONS: dict[str, Begun] = CHANGING | {
     "preview": compaction("preview"),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from codex_checkpoints.core.compaction.offering import Named
     from codex_checkpoints.service.kept import CompactionRecords
     from codex_checkpoints.service.summaries import SessionDetail, SessionSummary, Summaries
-    from codex_checkpoints.service.threads import HeldBy, Move, ThreadManager
+    from codex_checkpoints.service.threads import HeldBy, ThreadManager
 
 
 def find_session(catalogue: Catalogue, session: str) -> Row:
@@ -258,10 +258,6 @@ class Sessions:
             offering.outline_budget(self.named),
         )
 
-    def summary(self, session: str) -> SessionSummary:
-        """Return one session of this home as a list shows it; refuses as `find`."""
-        return self.summaries.of(self.own(session))
-
     def title(self, row: Row) -> str | None:
         """Return the name of a session, or its first message."""
         return title_of(row, self.catalogue.store.name_of(row))
@@ -300,14 +296,6 @@ class Sessions:
         row = self.own(session)
         self.threads.rename(row.session_id, name)
         return self.summaries.of(row)
-
-    def to_move(self, session: str, *, archive: bool) -> Move:
-        """Do the first step of archiving or unarchiving; next, on any thread, Codex is asked."""
-        return self.threads.to_move(self.own(session).session_id, archive=archive)
-
-    def moved(self, move: Move) -> SessionSummary:
-        """Do the last step; refuses `session_live`, `conflict`, `storage_error`."""
-        return self.summaries.of(self.threads.moved(move))
 
     def own(self, session: str) -> Row:
         """Return a session of this home, which may be changed; refuses as `find`."""
