@@ -17,7 +17,7 @@ from codex_checkpoints.core.digest.searching import Needle, passing_over
 from codex_checkpoints.operations.searching import SearchParams, search
 from codex_checkpoints.operations.services import Services, carried_out
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.searching import ByteSearch
+from codex_checkpoints.storage.byte_search import ByteSearch
 from homes import WAIT, Home, thread
 from peer import Peer
 

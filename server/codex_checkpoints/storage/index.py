@@ -34,8 +34,14 @@ _COLUMNS = (
     *(field.name for field in fields(Row) if field.name != "rollout"),
 )
 _OWN = operator.attrgetter(*_COLUMNS[8:])
-_TABLES = {"rollouts": (_COLUMNS, "path"), "states": (("path", "fold", "state"), "path, fold")}
-"""The columns of each table, and its key."""
+_TABLES = {
+    "rollouts": f"({', '.join(_COLUMNS)}, PRIMARY KEY (path)) WITHOUT ROWID",
+    "states": "(path, fold, state, PRIMARY KEY (path, fold)) WITHOUT ROWID",
+}
+_SHAPE = {
+    "rollouts": _COLUMNS,
+    "states": ("path", "fold", "state"),
+}
 _PUT = f"INSERT OR REPLACE INTO rollouts VALUES ({', '.join('?' * len(_COLUMNS))})"
 
 
@@ -196,10 +202,9 @@ class Index:
         with connection:
             if _is_ours(connection):
                 return
-            for table, (columns, key) in _TABLES.items():
-                shape = f"({', '.join(columns)}, PRIMARY KEY ({key})) WITHOUT ROWID"
+            for table, columns in _TABLES.items():
                 connection.execute(f"DROP TABLE IF EXISTS {table}")
-                connection.execute(f"CREATE TABLE {table} {shape}")
+                connection.execute(f"CREATE TABLE {table} {columns}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
@@ -208,8 +213,8 @@ def _is_ours(connection: sqlite3.Connection) -> bool:
     if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
         return False
     return all(
-        tuple(column[1] for column in connection.execute(f"PRAGMA table_info({table})")) == columns
-        for table, (columns, _) in _TABLES.items()
+        tuple(column[1] for column in connection.execute(f"PRAGMA table_info({table})")) == names
+        for table, names in _SHAPE.items()
     )
 
 
