@@ -238,9 +238,10 @@ def added_to(text: str, additions: Iterable[tuple[str, str]]) -> str:
 
 
 def says(text: str) -> tuple[dict[str, Any], list[str]]:
-    """Return what a text means, and its lines in no order, without the blank ones."""
-    data = tomllib.loads(text.removeprefix("\ufeff"), parse_float=str)  # a NaN is not itself
-    return data, sorted(line for line in text.removeprefix("\ufeff").splitlines() if line)
+    """Return what a text means, and the comments in lines of their own, in no order."""
+    text = text.removeprefix("\ufeff")
+    data = tomllib.loads(text, parse_float=str)  # a NaN is not itself
+    return data, sorted(line for line in text.splitlines() if line.startswith("#"))
 
 
 def stays(text: str, names: set[str]) -> None:
@@ -272,16 +273,15 @@ def test_what_was_added_to_our_entries_stays_when_they_are_replaced(name: str, b
     stays(base, {name})
 
 
-@pytest.mark.parametrize("addition", list(ADDITIONS.values())[:6], ids=list(ADDITIONS)[:6])
-def test_what_is_replaced_within_the_block_changes_no_other_line(
-    home: Path, path: Path, addition: tuple[str, str]
-) -> None:
-    path.write_text(added_to(OURS, [addition]) + "[mine]\n")
+def test_what_is_replaced_changes_no_other_line(home: Path, path: Path) -> None:
+    added = added_to(OURS, [ADDITIONS["a table of tools"], ADDITIONS["a key of a group"]])
+    path.write_text(added + "[mine]\nx = 'y' # z\n")
 
     (done,) = connect(home, MOVED)
 
     changed = [line for line in done.diff.splitlines()[2:] if not line.startswith("@@")]
     assert len(changed) == 2 * (len(HOOKS) + 2)
+    assert path.read_text().endswith("[mine]\nx = 'y' # z\n")
 
 
 def test_what_was_added_to_ours_goes_with_what_it_hangs_on() -> None:
@@ -318,42 +318,30 @@ def test_a_server_of_ours_that_somebody_deleted_comes_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "word"),
+    ("old", "new"),
     [
-        ('command = "{}"', '"command"="{}"# here', "# here"),
-        ('command = "{}"', "\tcommand\t=\t'{}' # = there", "# = there"),
-        ('command = "{}"', "command = '''{}'''", "command"),
-        ('args = ["-P", "-X", ', 'args = [ # [one]\n  "-P",\n  "-X", # two\n  ', "args"),
+        ('command = "{}"', '"command"="{}"# here'),
+        ('command = "{}"', "\tcommand\t=\t'{}' # = there"),
+        ('command = "{}"', "command = '''{}'''"),
+        ('args = ["-P", "-X", ', 'args = [ # [one]\n  "-P",\n  "-X", # two\n  '),
     ],
 )
-def test_a_value_is_corrected_however_it_is_written(old: str, new: str, word: str) -> None:
+def test_a_value_is_corrected_however_it_is_written(old: str, new: str) -> None:
     written = added_to(OURS, [(old.format(PROGRAM[0]), new.format(PROGRAM[0]))])
 
     moved = config.with_entries(written, MOVED)
 
-    assert tomllib.loads(moved)["mcp_servers"]["codex-checkpoints"] == MOVED.server()
-    assert word in moved
+    assert says(moved) == says(config.with_entries(OURS, MOVED))
 
 
-INLINE = '[[hooks.PreCompact]]\nhooks = [{{ type = "command", command = {}, timeout = {} }}]\n'
-
-
-def inline(text: str, timeout: int) -> str:
-    """Return a text of ours with one of our hooks written on a line."""
-    start, end = text.index("[[hooks.PreCompact]]"), text.index("\n[[hooks.PostCompact]]")
-    return text[:start] + INLINE.format(json.dumps(WANTED.hook_command), timeout) + text[end:]
-
-
-def test_a_hook_of_ours_in_another_form_is_written_anew_where_nothing_is_lost(
-    home: Path, path: Path
-) -> None:
-    text = inline(OURS, 20)
+def test_a_hook_of_ours_in_another_form_is_written_anew() -> None:
+    start, end = OURS.index("[[hooks.PreCompact]]"), OURS.index("\n[[hooks.PostCompact]]")
+    handler = f'{{ type = "command", command = {json.dumps(WANTED.hook_command)}, timeout = 7 }}'
+    text = f"{OURS[:start]}[[hooks.PreCompact]]\nhooks = [{handler}]\n{OURS[end:]}"
 
     assert config.with_entries(text, WANTED) == text
-    moved = config.with_entries(text, MOVED)
-    assert tomllib.loads(moved) == tomllib.loads(config.with_entries("a = 1\n", MOVED))
-    path.write_text(inline(OURS, 7))
-    assert "rewritten by hand" in refused(home, MOVED).message
+    head, tail = OURS[:start], OURS[start:].replace("timeout = 20", "timeout = 7", 1)
+    assert says(config.with_entries(text, MOVED)) == says(config.with_entries(head + tail, MOVED))
 
 
 CHANGED = {
@@ -390,7 +378,7 @@ def test_a_hook_of_ours_that_was_changed_is_corrected_and_nothing_else(
 
 def test_a_changed_hook_of_ours_in_a_group_of_a_person_leaves_it() -> None:
     text = OURS.replace('"resume|compact|fork"', '"startup"')
-    text = text.replace("timeout = 20", "timeout = 7 # slow", 1)
+    text = text.replace("timeout = 20", "timeout = 7", 1)
     theirs = '[[hooks.SessionStart.hooks]]\ncommand = "mine"\n'
     text = text.replace("\n[[hooks.PreCompact]]", f"{theirs}\n[[hooks.PreCompact]]")
 
@@ -403,7 +391,6 @@ def test_a_changed_hook_of_ours_in_a_group_of_a_person_leaves_it() -> None:
         WANTED.group(ON_START) | {"hooks": [ours | {"timeout": 7}]},
         {"matcher": "startup", "hooks": [{"command": "mine"}]},
     ]
-    assert "timeout = 7 # slow\n" in corrected
 
 
 BETWEEN = "\n[[hooks.PreCompact]]"
@@ -553,7 +540,8 @@ def test_what_was_added_to_our_hooks_in_the_hooks_file_stays(form: str) -> None:
         added_to(hooks.with_hooks(form % THEIRS, wanted), JSON_ADDITIONS)
         for wanted in (WANTED, MOVED)
     )
-    assert hooks.with_hooks(before, MOVED) == moved == hooks.with_hooks(moved, MOVED)
+    assert json.loads(hooks.with_hooks(before, MOVED)) == json.loads(moved)
+    assert hooks.with_hooks(moved, MOVED) == moved
     assert hooks.without_hooks(moved) == form % THEIRS
 
     prompted = hooks.with_hooks(before, PROMPTED)
@@ -561,7 +549,7 @@ def test_what_was_added_to_our_hooks_in_the_hooks_file_stays(form: str) -> None:
     old, new = json.loads(before), json.loads(prompted)
     assert new["hooks"].pop("UserPromptSubmit") == [PROMPTED.group(ON_PROMPT)]
     assert new == old
-    assert hooks.with_hooks(prompted, WANTED) == before
+    assert json.loads(hooks.with_hooks(prompted, WANTED)) == json.loads(before)
 
 
 def test_a_hooks_file_with_ours_alone_is_corrected() -> None:

@@ -116,6 +116,29 @@ class Entries:
         matcher: dict[str, object] = {} if hook.matcher is None else {"matcher": hook.matcher}
         return {**matcher, "hooks": [handler]}
 
+    def renewed_server(self, old: Mapping[str, object]) -> dict[str, object]:
+        """Return the table of our MCP server with what others added to the old one."""
+        new = self.server()
+        return {**old, "command": new["command"], "args": new["args"]} if old else new
+
+    def renewed(self, hook: Hook, groups: Iterable[object]) -> dict[str, Any]:
+        """Return the group of one event with what others added to ours among the old groups."""
+        new, there = self.group(hook), to_replace(groups)
+        if there is None:
+            return new
+        (handler,) = new["hooks"]
+        ours = {"command", "additionalContextLimit"}
+        due = {name: value for name, value in handler.items() if name in ours}
+        new["hooks"] = [{**object_of(there.table), **due}]
+        if not is_our_group(there.group):
+            return new
+        old = dict(object_of(there.group))
+        if there.matcher == hook.matcher:
+            new.pop("matcher", None)  # another word for it may stay
+        else:
+            old.pop("matcher", None)
+        return {**new, **old, "hooks": new["hooks"]}
+
 
 def join(words: Sequence[str]) -> str:
     """Quote words for the shell of this system."""
@@ -294,17 +317,6 @@ def to_replace(groups: Iterable[object]) -> Handler | None:
     ours = [each for each in handlers_in(groups) if is_our_handler(each.table)]
     alone = (each for each in ours if is_our_group(each.group))
     return next(alone, next(iter(ours), None))
-
-
-def added_to_hooks(events: Events, wanted: Entries) -> dict[str, object]:
-    """Return by event the values that others added to our wanted hooks."""
-    found = {hook.event: to_replace(events.get(hook.event, ())) for hook in wanted.hooks}
-    ours = {"command", "additionalContextLimit"}
-    return {
-        event: {name: value for name, value in object_of(there.table).items() if name not in ours}
-        for event, there in found.items()
-        if there is not None
-    }
 
 
 def is_our_handler(handler: object) -> bool:

@@ -13,6 +13,7 @@ from typing import cast
 
 from codex_checkpoints.codex import entries
 from codex_checkpoints.codex.entries import CannotEdit, Entries, Hook, Hooks, Unreadable
+from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.values import frozen
 
 
@@ -75,21 +76,13 @@ def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
 
     A handler in a group with others gets a group of its own; `_superfluous` finds the old one.
     """
-    there = entries.to_replace(_events(text).get(hook.event, ()))
-    if there is None:
-        return _with_group(text, hook.event, json.dumps(wanted.group(hook), ensure_ascii=False))
+    groups = entries.events_of(object_of(json.loads(text)).get("hooks")).get(hook.event, ())
+    there = entries.to_replace(groups)
+    new = json.dumps(wanted.renewed(hook, groups), ensure_ascii=False)
+    if there is None or not entries.is_our_group(there.group):
+        return _with_group(text, hook.event, new)
     at = next(at for at in _ours(text) if at.place == (hook.event, there.place))
-    _, group, handler = at.parts
-    values: dict[str, object] = {"command": wanted.hook_command}
-    if hook.context_limit is not None:
-        values["additionalContextLimit"] = hook.context_limit
-    new = with_values(text[handler.value : handler.end], values)
-    if not entries.is_our_group(there.group):
-        matcher = "" if hook.matcher is None else f'"matcher": {json.dumps(hook.matcher)}, '
-        return _with_group(text, hook.event, f'{{{matcher}"hooks": [{new}]}}')
-    new = text[group.value : handler.value] + new + text[handler.end : group.end]
-    if there.matcher != hook.matcher:
-        new = with_values(new, {"matcher": hook.matcher})
+    _, group, _ = at.parts
     return text[: group.value] + new + text[group.end :]
 
 
@@ -237,24 +230,6 @@ def _left(text: str, siblings: list[Part], gone: int) -> str:
     if len(siblings) > 1:
         return text[: part.start] + text[siblings[1].start :]
     return text[: part.start] + text[part.end :]
-
-
-def with_values(text: str, values: Mapping[str, object]) -> str:
-    """Return the text of an object with these members in it; None removes a member.
-
-    The object has a member that is not named here.
-    """
-    for name, value in values.items():
-        siblings = list(parts(text, 0))
-        at = max((number for number, each in enumerate(siblings) if each.name == name), default=-1)
-        new = json.dumps(value, ensure_ascii=False)
-        if at < 0:
-            text = text if value is None else f"{{{json.dumps(name)}: {new}, {text[1:]}"
-        elif value is None:
-            text = _left(text, siblings, at)
-        elif json.loads(text[siblings[at].value : siblings[at].end]) != value:
-            text = text[: siblings[at].value] + new + text[siblings[at].end :]
-    return text
 
 
 def _space(text: str, position: int) -> int:
