@@ -48,7 +48,8 @@ export class Following implements vscode.Disposable {
       this.#current = session;
       this.#publish(null);
     }
-    this.look(null);
+    // What depends on a session that was given has just been told; only its row may be older.
+    this.look(session === null ? null : new Set());
   }
 
   /** Begin anew, as with sessions of another home: what is not there was not deleted. */

@@ -1,6 +1,8 @@
 /** Webview pages, each in a tab: they load no foreign content and use no markup from sessions. */
 
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import * as vscode from "vscode";
 import type { App } from "./app.ts";
 import { answering, awake } from "./client.ts";
@@ -134,7 +136,6 @@ export abstract class Page {
   async #receive(message: FromPage | null): Promise<void> {
     try {
       if (message?.kind === "ready") {
-        this.#isFilled = false;
         await this.ready();
       } else if (message?.kind === "again") {
         await awake(this.app.server);
@@ -198,7 +199,7 @@ export abstract class AnsweredPage extends Page {
 /** The tabs of one kind; they come back when the window is loaded again. */
 export class Tabs<S extends State, P extends Page> implements vscode.Disposable {
   readonly #app: App;
-  readonly #folder: vscode.Uri;
+  readonly #folder: string;
   readonly #name: keyof typeof TYPES;
   readonly #made: new (
     tab: Tab<S>,
@@ -215,7 +216,7 @@ export class Tabs<S extends State, P extends Page> implements vscode.Disposable 
     made: new (tab: Tab<S>) => P,
   ) {
     this.#app = app;
-    this.#folder = vscode.Uri.joinPath(extension, "dist", "webview");
+    this.#folder = join(extension.fsPath, "dist", "webview");
     this.#name = name;
     this.#made = made;
     this.#serializer = vscode.window.registerWebviewPanelSerializer(this.#type, {
@@ -249,10 +250,9 @@ export class Tabs<S extends State, P extends Page> implements vscode.Disposable 
 
   #openIn(panel: vscode.WebviewPanel, begin: S): P {
     const { webview } = panel;
-    const localResourceRoots = [this.#folder];
-    webview.options = { enableScripts: true, enableForms: true, localResourceRoots };
+    webview.options = { enableScripts: true, enableForms: true, localResourceRoots: [] };
     const load = () => {
-      webview.html = html(webview, this.#folder, this.#name);
+      webview.html = html(this.#folder, this.#name);
     };
     const gone = () => this.#open.delete(keyOf(begin));
     const page = new this.#made({ app: this.#app, panel, begin, load, gone });
@@ -265,14 +265,15 @@ function keyOf({ sessionId, checkpointId, operationId }: State): string {
   return [sessionId, checkpointId, operationId].join(" ");
 }
 
-function html(webview: vscode.Webview, folder: vscode.Uri, name: string): string {
-  const at = (file: string) => webview.asWebviewUri(vscode.Uri.joinPath(folder, file)).toString();
+/** A page with its style and script in it: what it had to fetch would come later than its content. */
+function html(folder: string, name: string): string {
+  const part = (file: string) => readFileSync(join(folder, file), "utf8");
   const nonce = randomBytes(24).toString("base64url");
   const policy = [
     "default-src 'none'",
     "base-uri 'none'",
     "form-action 'none'",
-    `style-src ${webview.cspSource}`,
+    `style-src 'nonce-${nonce}'`,
     `script-src 'nonce-${nonce}'`,
   ].join("; ");
   const language = vscode.env.language.replace(/[^\w-]/g, "");
@@ -282,12 +283,12 @@ function html(webview: vscode.Webview, folder: vscode.Uri, name: string): string
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="stylesheet" href="${at("pages.css")}">
+<style nonce="${nonce}">${part("pages.css")}</style>
 <title>${name}</title>
 </head>
 <body>
 <main id="page" class="${name}"><p class="waiting quiet" role="status">Reading the session…</p></main>
-<script nonce="${nonce}" src="${at(`${name}.js`)}"></script>
+<script nonce="${nonce}">${part(`${name}.js`)}</script>
 </body>
 </html>`;
 }

@@ -132,7 +132,14 @@ export function path(name: string): string {
   return typeof value === "string" ? value.replace(/^~(?=[\\/]|$)/, homedir()) : "";
 }
 
+/** What the conditions of package.json were told last: telling it again costs the editor a look at all. */
+const told = new Map<string, unknown>();
+
 export function setContext(name: string, value: unknown): void {
+  if (told.has(name) && told.get(name) === value) {
+    return;
+  }
+  told.set(name, value);
   void vscode.commands.executeCommand("setContext", `codexCheckpoints.${name}`, value);
 }
 

@@ -45,7 +45,8 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
     further: turns(),
   });
   lab.run("mark", session, "--turn", "12", "--label", "before the cache");
-  const workbench = await Workbench.open(t, lab, { size: WIDE });
+  const settings = { "codexCheckpoints.trace": "requests" };
+  const workbench = await Workbench.open(t, lab, { size: WIDE, settings });
   const { page } = workbench;
   const front = inFront(page);
   const slider = front.getByRole("slider", { name: "Context by turn" });
@@ -75,6 +76,26 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
       await front.getByRole("heading", { name: "Plan" }).waitFor();
     },
   );
+
+  await step(t, "it brings all that it needs along, and its turns are asked for once", async () => {
+    const asked = workbench.log.match(/checkpoints\/timeline answered/g);
+    assert.deepEqual(asked?.length, 1);
+    const [fetched, policy] = await front.locator("head").evaluate(
+      (head) =>
+        [
+          performance.getEntriesByType("resource").map(({ name }) => name),
+          head
+            .querySelector("meta[http-equiv]")
+            ?.getAttribute("content")
+            ?.replaceAll(/nonce-[\w-]+/g, "nonce"),
+        ] as const,
+    );
+    assert.deepEqual(fetched, []);
+    assert.equal(
+      policy,
+      "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'nonce'; script-src 'nonce'",
+    );
+  });
 
   await step(t, "it is for everybody, in each theme", () =>
     isForEverybody(workbench, "session page"),

@@ -12,6 +12,7 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -182,6 +183,14 @@ export class Workbench {
   async screenshot(name: string): Promise<void> {
     mkdirSync(ARTIFACTS, { recursive: true });
     await this.page.screenshot({ path: join(ARTIFACTS, `${slug(name)}.png`) });
+  }
+
+  /** What the extension has written into its log since the window was opened last. */
+  get log(): string {
+    const logs = join(this.lab.userData, "logs");
+    const names = readdirSync(logs, { recursive: true, encoding: "utf8" }).sort();
+    const last = names.filter((name) => name.endsWith("Codex Checkpoints.log")).at(-1) ?? "";
+    return readFileSync(join(logs, last), "utf8");
   }
 
   /** The extension's item in the status bar. */

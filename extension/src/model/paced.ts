@@ -45,22 +45,21 @@ export class OneAtATime {
 
 /**
  * Fills a page in two steps.  The picture is asked for while the page itself is still being made, and
- * shown when both are there; only then the rest is asked for, which takes longer.
+ * sent as soon as it is there: the editor keeps what comes for a page that it makes.  Only when both
+ * are there the rest is asked for, which takes longer.
  */
 export class PictureFirst {
   readonly #picture: OneAtATime;
   readonly #rest: OneAtATime;
   readonly #show: () => void;
-  /** Whether the page was never there, so that what is known for it is new. */
-  #isFirst = true;
-  #isReady = false;
+  #page: "new" | "there" | "away" = "new";
   #isKnown = false;
 
   /** `ask` returns whether the picture is there to be shown; if not, it has complained. */
   constructor(ask: () => Promise<boolean>, show: () => void, rest: () => Promise<void>) {
     this.#show = show;
     this.#rest = new OneAtATime(async () => {
-      if (this.#isReady) {
+      if (this.#page === "there" && this.#isKnown) {
         await rest();
       }
     });
@@ -68,7 +67,8 @@ export class PictureFirst {
       async () => {
         if (await ask()) {
           this.#isKnown = true;
-          this.#present();
+          this.show();
+          void this.#rest.run();
         }
       },
       async () => {}, // whoever asks again has paused before
@@ -78,23 +78,19 @@ export class PictureFirst {
 
   /** The page takes what it is shown: for the first time, or again after it was thrown away. */
   async ready(): Promise<void> {
-    const isFirst = this.#isFirst;
-    this.#isFirst = false;
-    this.#isReady = true;
-    if (isFirst && this.#isKnown) {
-      this.#present();
-      return;
-    }
-    this.show(); // the new picture brings the rest
-    if (!(isFirst && this.#picture.isBusy)) {
+    const isNew = this.#page === "new";
+    this.#page = "there";
+    if (isNew) {
+      await this.#rest.run(); // the picture was sent, or its coming brings the rest
+    } else {
+      this.show();
       await this.#picture.run();
     }
   }
 
   /** The page was closed, or hidden and so thrown away: it takes nothing before it is `ready`. */
   away(): void {
-    this.#isFirst = false;
-    this.#isReady = false;
+    this.#page = "away";
   }
 
   /** Ask for all of it once more. */
@@ -104,13 +100,8 @@ export class PictureFirst {
 
   /** Show what is known, if the page takes it. */
   show(): void {
-    if (this.#isReady && this.#isKnown) {
+    if (this.#page !== "away" && this.#isKnown) {
       this.#show();
     }
-  }
-
-  #present(): void {
-    this.show();
-    void this.#rest.run();
   }
 }
