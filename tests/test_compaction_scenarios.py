@@ -148,6 +148,7 @@ def test_a_stored_checkpoint_that_is_of_no_use_is_made_again(home: Home) -> None
             home.checkpoint().write_bytes(spoilt)
         with home.house() as house:
             done = compact(house.sessions)
-            begun = house.sessions.compactions.seed(str(done.session_id))
+            begun = house.sessions.compactions.began(str(done.session_id))
         assert home.checkpoint().read_bytes() == clean
-        assert begun == from_bytes(clean)
+        assert begun is not None
+        assert begun.seed == from_bytes(clean)

@@ -10,10 +10,8 @@ from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Artifact, Checkpoint, Plan
 from codex_checkpoints.core.portable.leaving import Left, SessionContents, note_events, packed
 from codex_checkpoints.core.portable.pack import (
+    LISTS,
     MAX_BYTES,
-    MAX_MODES,
-    MAX_NOTES,
-    MAX_TURNS,
     NoteEvent,
     Origin,
     Pack,
@@ -69,13 +67,13 @@ def test_the_history_of_notes_has_what_was_accepted_and_what_was_taken_back():
 
 
 def test_of_too_many_notes_and_markers_the_newest_go():
-    history = tuple(NoteEvent(n, None, AT, fact(f"k{n}"), None) for n in range(MAX_NOTES + 5))
+    history = tuple(NoteEvent(n, None, AT, fact(f"k{n}"), None) for n in range(LISTS["notes"] + 5))
     markers = tuple(Marker(f"m{n}", SOURCE, "t1", "x", AT) for n in range(260))
     strange = Marker("m9", SOURCE, "t1", "x", "some day")
 
     pack, left = packed(contents(history, MarkerSet((*markers, strange))), [])
 
-    assert [pack.notes[0].seq, pack.notes[-1].seq] == [5, MAX_NOTES + 4]
+    assert [pack.notes[0].seq, pack.notes[-1].seq] == [5, LISTS["notes"] + 4]
     assert pack.markers[-1].checkpoint_id == "m259"
     assert left == Left(older_notes=5, older_markers=5)
 
@@ -85,15 +83,15 @@ def played(number: int, name: str | None = None) -> PackedTurn:
 
 
 def test_of_too_many_turns_and_modes_the_newest_go():
-    turns = tuple(map(played, range(1, MAX_TURNS + 6)))
-    modes = tuple(ModeChange(n, f"m{n}", None) for n in range(MAX_MODES + 5))
-    checkpoint = evolve(EMPTY, seq=MAX_MODES + 1)
+    turns = tuple(map(played, range(1, LISTS["turns"] + 6)))
+    modes = tuple(ModeChange(n, f"m{n}", None) for n in range(LISTS["modes"] + 5))
+    checkpoint = evolve(EMPTY, seq=LISTS["modes"] + 1)
 
     pack, left = packed(evolve(contents(), checkpoint=checkpoint, turns=turns, modes=modes), [])
 
-    assert [pack.turns[0].number, pack.turns[-1].number] == [6, MAX_TURNS + 5]
+    assert [pack.turns[0].number, pack.turns[-1].number] == [6, LISTS["turns"] + 5]
     # What came behind the checkpoint is none of it.
-    assert [pack.modes[0].seq, pack.modes[-1].seq] == [2, MAX_MODES + 1]
+    assert [pack.modes[0].seq, pack.modes[-1].seq] == [2, LISTS["modes"] + 1]
     assert left == Left(older_turns=5)
     assert pack_in(to_bytes(pack)) == pack
 
@@ -111,7 +109,7 @@ def test_turns_of_several_sessions_are_numbered_in_each():
 def test_notes_and_turns_that_make_a_pack_too_large_stay_behind():
     uris = [f"{n}-".ljust(1000, "x") for n in range(1990)]
     artifacts = {uri: Artifact(uri, "tool_output", None, 1) for uri in uris}
-    turns = tuple(map(played, range(1, MAX_TURNS + 1)))
+    turns = tuple(map(played, range(1, LISTS["turns"] + 1)))
     plan = [{"id": f"s{n}" + "x" * 120, "text": "日" * 160} for n in range(32)]
     payload = {"kind": "plan", "steps": plan, "evidence": {"source": "user", "ref": "task"}}
     history = tuple(NoteEvent(n, None, AT, payload, None) for n in range(400))
@@ -121,7 +119,7 @@ def test_notes_and_turns_that_make_a_pack_too_large_stay_behind():
     assert len(to_bytes(evolve(pack, turns=()))) < MAX_BYTES
     assert len(to_bytes(pack)) <= MAX_BYTES
     assert pack.turns == turns[left.older_turns :]
-    assert 0 < left.older_turns < MAX_TURNS
+    assert 0 < left.older_turns < LISTS["turns"]
 
     pack, left = packed(contents(history), [])
     assert len(to_bytes(pack)) <= MAX_BYTES

@@ -190,9 +190,9 @@ def windows(services: Services, params: SessionParams) -> WindowList:
     """Return the windows of a session, each with what Codex was given in it last."""
     sessions = services.sessions
     found = Histories(sessions).windows(params.session_id)
-    opened = sessions.compactions.opened(sessions.find(params.session_id).session_id)
+    opened = sessions.compactions.by_window(sessions.find(params.session_id).session_id)
     given = by_window(received(sessions, params.session_id), found)
-    made = [opened.get(each.window_id or "") for each in found]
+    made = [(each := opened.get(window.window_id)) and each.by for window in found]
     rows = (
         filled(
             Window,

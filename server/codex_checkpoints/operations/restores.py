@@ -12,8 +12,7 @@ from codex_checkpoints.core.restore.lineage import Window as LineageWindow
 from codex_checkpoints.core.restore.pack import Deferred as DeferredItem
 from codex_checkpoints.core.restore.pack import Item as PackItem
 from codex_checkpoints.core.restore.pack import TurnSource
-from codex_checkpoints.core.restore.records import caution_text, files_of
-from codex_checkpoints.core.restore.records import summary_of as sentences_of
+from codex_checkpoints.core.restore.records import carried_in, caution_text, files_of, headline_of
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service import lineages
 from codex_checkpoints.service.kept import CompactionRecords
@@ -304,7 +303,7 @@ def _restored(done: restoring.Restored) -> Restored:
 
 def _derived(record: records.Restore) -> dict[str, object]:
     """Return the fields that follow from a record, for a new restore as for an old one."""
-    sentences, pack = sentences_of(record), record.pack
+    pack = record.pack
     warnings = tuple(
         RestoreWarning(each.code, each.count, caution_text(each, record), files_of(each, record))
         for each in record.warnings
@@ -316,8 +315,8 @@ def _derived(record: records.Restore) -> dict[str, object]:
         "context_window": record.tokens.window,
         "pack_tokens": None if pack is None else pack.tokens,
         "budget": None if pack is None else pack.budget,
-        "headline": sentences.headline,
-        "carried": sentences.carried,
+        "headline": headline_of(record),
+        "carried": carried_in(record),
     }
 
 

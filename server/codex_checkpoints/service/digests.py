@@ -16,7 +16,6 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.compaction.handoff import COMPACTION
-from codex_checkpoints.core.compaction.records import Installed
 from codex_checkpoints.core.digest import status
 from codex_checkpoints.core.digest.composing import Digest, DigestTerms, digest_v1
 from codex_checkpoints.core.digest.gathering import Gathering
@@ -33,7 +32,7 @@ from codex_checkpoints.core.digest.recall import (
 from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.digest.searching import Needle, with_lines
 from codex_checkpoints.core.rollout.reader import is_whole
-from codex_checkpoints.service.kept import RestoreRecords, storing_compaction
+from codex_checkpoints.service.kept import RestoreRecords
 from codex_checkpoints.service.reading.kept_answers import (
     DIGEST_RULES,
     DIGESTS,
@@ -401,19 +400,12 @@ class Digests:
         """Return the session that one of ours goes on from, None where it is gone."""
         below = tuple(self._sessions.catalogue.chains.below(row))
         made = below[-1].session_id if below else row.session_id
-        source = self._compacted_from(made)
+        began = self._sessions.compactions.began(made)
+        source = None if began is None else began.source.session_id
         if source is None:
             restore = RestoreRecords(self._sessions.records).made(made)
             source = None if restore is None else restore.source_session_id
         return None if source is None else self._sessions.catalogue.current().get(source)
-
-    def _compacted_from(self, session_id: str) -> str | None:
-        with storing_compaction(session_id):
-            for record in self._sessions.compactions.of(session_id):
-                if isinstance(record, Installed) and record.session_id == session_id:
-                    found = record.source.session_id
-                    return None if found == session_id else found
-        return None
 
     # --- looking things up -----------------------------------------------------------------------
 

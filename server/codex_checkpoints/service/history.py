@@ -55,7 +55,6 @@ from codex_checkpoints.storage.contract import (
     Row,
     UnreadableSource,
 )
-from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import Factory, define, evolve, frozen
 
 _TRIES = 3
@@ -260,9 +259,8 @@ def ours(sessions: Sessions, row: Row) -> dict[str | None, Opened]:
     for each in (*sessions.catalogue.chains.below(row), row):
         try:
             made.update(sessions.compactions.by_window(each.session_id))
-        except StorageError as error:
-            # The session file still counts.
-            logs.warn(__name__, "storage_error: compactions of %s: %s", each.session_id, error)
+        except Refusal as refusal:  # the session file still counts
+            logs.warn(__name__, "%s: %s", refusal.code, refusal.message)
     return made
 
 

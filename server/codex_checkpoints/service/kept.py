@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Container, Generator, Iterator
+import itertools
+from collections.abc import Container, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import Literal
 
 from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Checkpoint, kept
 from codex_checkpoints.core.compaction.records import (
     Installed,
+    Prepared,
     Record,
     Strategy,
     Undone,
@@ -18,15 +21,12 @@ from codex_checkpoints.core.compaction.records import (
     record_of,
     standing,
     to_value,
-    unsettled,
 )
 from codex_checkpoints.core.history.survey import Trigger
 from codex_checkpoints.core.portable.reading import Import, import_in, links_of, seed_in
-from codex_checkpoints.core.restore import records as lines
-from codex_checkpoints.core.restore.events import Operation, StateTransferred
-from codex_checkpoints.core.restore.lineage import MAX_CHAIN, Link
-from codex_checkpoints.core.restore.records import Restore, restore_in, restores_in
-from codex_checkpoints.core.rollout.fields import object_of
+from codex_checkpoints.core.restore.events import TRANSFERRED, Operation
+from codex_checkpoints.core.restore.lineage import Link
+from codex_checkpoints.core.restore.records import Restore, line_of, restores_in
 from codex_checkpoints.service.refusal import SHORTEST_PREFIX, Refusal, keeping
 from codex_checkpoints.storage.contract import ThreadStore, UnreadableSource
 from codex_checkpoints.storage.durable import Journal, StorageError
@@ -54,8 +54,12 @@ class CompactionsOf:
 
     @property
     def prepared(self) -> Installed | Undone | None:
-        """Return the record of an operation that has not ended."""
-        return unsettled(self.records)
+        """Return the record of a change that was begun and whose end is unknown."""
+        match self.records[-1:]:
+            case (Prepared(record=record),):
+                return record
+            case _:
+                return None
 
     def add(self, record: Record) -> None:
         """Add a record, durably; raises `StorageError`."""
@@ -79,63 +83,64 @@ class CompactionRecords:
     _records: Records
 
     def of(self, session_id: str) -> tuple[Record, ...]:
-        """Return the records with a session, the oldest first; raises `StorageError`."""
+        """Return the records with a session, the oldest first; refuses `storage_error`."""
+        with storing_compaction(session_id):
+            return self.read(session_id)
+
+    def read(self, session_id: str) -> tuple[Record, ...]:
+        """Return the same; raises `StorageError`."""
         found = map(record_of, self._records.lines(session_id, COMPACTIONS))
         return tuple(record for record in found if record is not None)
 
-    def holders(self) -> frozenset[str]:
-        """Return the sessions that have any."""
-        return self._records.holding(COMPACTIONS)
+    def holders(self) -> list[str]:
+        """Return the sessions that have any, in order."""
+        return sorted(self._records.holding(COMPACTIONS))
 
     @contextlib.contextmanager
     def held(self, session_id: str) -> Generator[CompactionsOf]:
         """Hold the right to add to the records with a session; raises `StorageError`."""
         with self._records.journal(session_id, COMPACTIONS) as journal:
-            yield CompactionsOf(journal, self.of(session_id))
-
-    def give(self, session_id: str, record: Record) -> None:
-        """Add a record to a new session; raises `StorageError`."""
-        with self.held(session_id) as held:
-            held.add(record)
+            yield CompactionsOf(journal, self.read(session_id))
 
     def forget(self, session_id: str) -> None:
         """Remove the records of a session that was not made; raises `StorageError`."""
         for name in (MARKERS, COMPACTIONS):
             self._records.remove(session_id, name)
 
-    def seed(self, session_id: str) -> Checkpoint | None:
-        """Return the seed of a session; raises `StorageError` (JUN-46)."""
-        began = began_session(self.of(session_id), session_id)
-        return None if began is None else began.seed
-
-    def opened(self, session_id: str) -> dict[str, Installed]:
-        """Return a session's compactions by the window they opened; refuses `storage_error`."""
-        with storing_compaction(session_id):
-            records = self.of(session_id)
-        made = [each for each in records if isinstance(each, Installed)]
-        return {
-            each.windows.after.current: each
-            for each in made
-            if each.session_id == session_id and each.windows.after.current is not None
-        }
+    def began(self, session_id: str) -> Installed | None:
+        """Return the compaction that a session began with; refuses `storage_error`."""
+        return began_session(self.of(session_id), session_id)
 
     def is_undone(self, made: Installed) -> bool:
         """Return whether a compaction was undone; refuses `storage_error`."""
-        source_id = made.source.session_id
-        with storing_compaction(source_id):
-            return is_undone(self.of(source_id), made.compaction_id)
+        return is_undone(self.of(made.source.session_id), made.compaction_id)
+
+    def taken_back(self, session_id: str) -> bool:
+        """Return whether the compaction that made a session was undone."""
+        try:
+            made = self.began(session_id)
+            return made is not None and self.is_undone(made)
+        except Refusal as refusal:
+            logs.warn(__name__, "%s: %s", refusal.code, refusal.message)
+            return False
 
     def continued_by(self, session_id: str) -> str | None:
         """Return the session in which a compaction continued this one, None without one."""
         try:
             newest = standing(self.of(session_id), session_id)
-        except StorageError as error:
-            logs.warn(__name__, "storage_error: compactions of %s: %s", session_id, error)
+        except Refusal as refusal:
+            logs.warn(__name__, "%s: %s", refusal.code, refusal.message)
             return None
         return newest.session_id if newest is not None and newest.into == "new" else None
 
+    def points_at(self, session_id: str) -> bool:
+        """Return whether another session is continued in this one; refuses `storage_error`."""
+        made = [each for each in self.of(session_id) if isinstance(each, Installed)]
+        sources = {each.source.session_id for each in made if each.session_id == session_id}
+        return any(self.continued_by(each) == session_id for each in sources - {session_id})
+
     def by_window(self, session_id: str) -> dict[str | None, Opened]:
-        """Return how each window opened by us began, by id; raises `StorageError`."""
+        """Return how each window opened by us began, by id; refuses `storage_error`."""
         found: dict[str | None, Opened] = {}
         made: dict[str, Installed] = {}
         for record in self.of(session_id):
@@ -150,41 +155,20 @@ class CompactionRecords:
         found.pop(None, None)
         return found
 
-    def points_at(self, session_id: str) -> bool:
-        """Return whether another session is continued in this one; refuses `storage_error`."""
-        with storing_compaction(session_id):
-            made = [each for each in self.of(session_id) if isinstance(each, Installed)]
-        sources = {each.source.session_id for each in made if each.session_id == session_id}
-        return any(self.continued_by(each) == session_id for each in sources - {session_id})
-
-    def taken_back(self, session_id: str) -> bool:
-        """Return whether the compaction that made a session was undone."""
-        try:
-            made = began_session(self.of(session_id), session_id)
-            return made is not None and is_undone(
-                self.of(made.source.session_id), made.compaction_id
-            )
-        except StorageError as error:
-            logs.warn(__name__, "storage_error: compactions of %s: %s", session_id, error)
-            return False
-
     def find(self, name: str) -> Installed:
         """Return a compaction by its id, the new session's, or the beginning of one of the two.
 
         Refuses `unknown_compaction`, `ambiguous_session`, `storage_error`.
         """
         found: dict[str, Installed] = {}
-        for session_id in sorted(self.holders()):
-            with storing_compaction(session_id):
-                records = self.of(session_id)
-            for record in records:
-                if not isinstance(record, Installed):
-                    continue
-                own = [record.session_id] if record.into == "new" else []
-                if name in {record.compaction_id, *own}:
-                    return record
-                if any(each.startswith(name.lower()) for each in (record.compaction_id, *own)):
-                    found[record.compaction_id] = record
+        for record in itertools.chain.from_iterable(map(self.of, self.holders())):
+            if not isinstance(record, Installed):
+                continue
+            own = [record.session_id] if record.into == "new" else []
+            if name in {record.compaction_id, *own}:
+                return record
+            if any(each.startswith(name.lower()) for each in (record.compaction_id, *own)):
+                found[record.compaction_id] = record
         if len(name) < SHORTEST_PREFIX or not found:
             message = f"no compaction {name[:80]!r}"
             raise Refusal("unknown_compaction", message, {"compactionId": name[:200]})
@@ -205,12 +189,12 @@ def is_undone(records: tuple[Record, ...], compaction_id: str) -> bool:
 
 
 @frozen
-class PreparedRestore:
-    """A restore up to its publication, with what is to be recorded afterwards: a line as it is."""
+class BegunRestore:
+    """A restore that has not ended; a prepared one has its record and the counts of its event."""
 
     operation: Operation
-    record: Restore
-    transferred: StateTransferred
+    record: Restore | None = None
+    transferred: Mapping[str, int] = MappingProxyType({})
 
 
 @define
@@ -222,34 +206,27 @@ class RestoreRecords:
     def of(self, session_id: str) -> tuple[Restore, ...]:
         """Return the records with a session, the oldest first; refuses `storage_error`."""
         with storing_restore(session_id):
-            return self._of(session_id)
+            return self.read(session_id)
 
-    def above(self, session_id: str) -> tuple[Restore, ...]:
-        """Return the records with a session and with all it was branched from (AGN-86)."""
-        found: dict[str, Restore] = {}
-        at: str | None = session_id
-        seen: set[str] = set()
-        while at is not None and at not in seen and len(seen) < MAX_CHAIN:
-            seen.add(at)
-            own = self.of(at)
-            found |= {each.operation_id: each for each in own}
-            at = next((each.source_session_id for each in own if each.session_id == at), None)
-        return tuple(found.values())
+    def read(self, session_id: str) -> tuple[Restore, ...]:
+        """Return the same; raises `StorageError`."""
+        found = restores_in(self._records.lines(session_id, RESTORES))
+        begun = self.begun(session_id)
+        if begun is None or begun.record is None:
+            return found
+        known = any(each.operation_id == begun.record.operation_id for each in found)
+        return found if known else (*found, begun.record)
 
     def all(self) -> tuple[Restore, ...]:
-        """Return every record once, the oldest first."""
+        """Return every record once, the oldest first; refuses `storage_error`."""
         found: dict[str, Restore] = {}
-        for session_id in sorted(self.holders()):
+        for session_id in sorted(self._records.holding(RESTORES)):
             for each in self.of(session_id):
                 found.setdefault(each.operation_id, each)
         return tuple(sorted(found.values(), key=lambda each: (each.restored_at, each.operation_id)))
 
-    def holders(self) -> frozenset[str]:
-        """Return the sessions that have any."""
-        return self._records.holding(RESTORES)
-
     def made(self, session_id: str) -> Restore | None:
-        """Return the restore that made a session, or None."""
+        """Return the restore that made a session, or None; refuses `storage_error`."""
         return next((each for each in self.of(session_id) if each.session_id == session_id), None)
 
     def give(self, session_id: str, record: Restore) -> None:
@@ -257,34 +234,16 @@ class RestoreRecords:
         with self._records.journal(session_id, RESTORES) as journal:
             known = restores_in(self._records.lines(session_id, RESTORES))
             if all(each.operation_id != record.operation_id for each in known):
-                journal.append(lines.line_of(record))
+                journal.append(line_of(record))
 
-    def seed(self, session_id: str) -> Checkpoint | None:
-        """Return the seed of a session; raises `StorageError` (AGN-88)."""
-        return lines.seed_of(self._of(session_id), session_id)
-
-    def begun(self, session_id: str) -> Operation | None:
-        """Return the unfinished operation that is to make a branch, or None."""
-        lines_read = map(object_of, self._records.undertaken(session_id))
-        found = (kept.read_or_none(each.get("operation"), Operation) for each in lines_read)
-        return next((each for each in found if each is not None), None)
-
-    def undertaken(self, session_id: str) -> PreparedRestore | None:
-        """Return the unfinished restore that makes a branch, or None."""
-        for line in map(object_of, self._records.undertaken(session_id)):
-            operation = kept.read_or_none(line.get("operation"), Operation)
-            record = restore_in(line.get("record"))
-            transferred = kept.read_or_none(line.get("transferred"), StateTransferred)
-            if operation is not None and record is not None and transferred is not None:
-                return PreparedRestore(operation, record, transferred)
-        return None
-
-    def _of(self, session_id: str) -> tuple[Restore, ...]:
-        found = restores_in(self._records.lines(session_id, RESTORES))
-        begun = self.undertaken(session_id)
-        if begun is None or any(each.operation_id == begun.record.operation_id for each in found):
-            return found
-        return (*found, begun.record)
+    def begun(self, session_id: str) -> BegunRestore | None:
+        """Return the unfinished restore that is to make a branch, or None."""
+        found: BegunRestore | None = None
+        for line in self._records.undertaken(session_id):
+            begun = kept.read_or_none(line, BegunRestore)
+            if begun is not None and (found is None or tuple(begun.transferred) == TRANSFERRED):
+                found = begun
+        return found
 
 
 def storing_restore(session_id: str | None) -> AbstractContextManager[None]:
@@ -294,10 +253,14 @@ def storing_restore(session_id: str | None) -> AbstractContextManager[None]:
 
 def beginning_of(records: Records, session_id: str) -> Checkpoint | None:
     """Return the seed of a session (JUN-46, AGN-88)."""
-    all_records = CompactionRecords(records), RestoreRecords(records), ImportRecords(records)
     try:
-        found = (each.seed(session_id) for each in all_records)
-        return next((each for each in found if each is not None), None)
+        began = began_session(CompactionRecords(records).read(session_id), session_id)
+        if began is not None and began.seed is not None:
+            return began.seed
+        restores = RestoreRecords(records).read(session_id)
+        seeds = (each.seed for each in restores if each.session_id == session_id)
+        found = next((seed for seed in seeds if seed is not None), None)
+        return found or seed_in(records.lines(session_id, IMPORTS), session_id)
     except StorageError as error:
         reason = f"its record of how it began cannot be read: {error}"
         raise UnreadableSource(reason) from error
@@ -309,9 +272,7 @@ def went_on_from(records: Records, session_id: str) -> tuple[str, int | None] | 
     if restored is not None:
         seed = restored.seed if restored.mode == "hard" else None
         return restored.source_session_id, None if seed is None else seed.seq
-    with storing_compaction(session_id):
-        compactions = CompactionRecords(records).of(session_id)
-    began = began_session(compactions, session_id)
+    began = CompactionRecords(records).began(session_id)
     return None if began is None else (began.source.session_id, began.source.to_seq)
 
 
@@ -362,7 +323,3 @@ class ImportRecords:
                 if link.child in here:
                     break
                 yield link
-
-    def seed(self, session_id: str) -> Checkpoint | None:
-        """Return the seed of a session; raises `StorageError`."""
-        return seed_in(self._records.lines(session_id, IMPORTS), session_id)

@@ -29,18 +29,12 @@ from codex_checkpoints.core.rollout.fields import load, object_of, text_of, whol
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.kept import (
-    CompactionRecords,
-    ImportRecords,
-    RestoreRecords,
-    storing_compaction,
-)
+from codex_checkpoints.service.kept import ImportRecords, RestoreRecords
 from codex_checkpoints.service.reading.session_file import lines_of
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.summaries import source_of
 from codex_checkpoints.storage.contract import Row, UnreadableSource
-from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import evolve, frozen
 
 _BEGINNING = 1 << 20
@@ -93,8 +87,7 @@ def ancestors(sessions: Sessions, session_id: str) -> tuple[Ancestor, ...]:
 def leaving(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
     """Return the links to the sessions that were made from one; subagents are none of them."""
     owners = _owners(sessions)
-    with storing_compaction(session_id):
-        links = [*_compactions_with(sessions, session_id)]
+    links = [*_compactions_with(sessions, session_id)]
     links += (link_of(each) for each in RestoreRecords(sessions.records).of(session_id))
     for row in sessions.catalogue.current().values():
         if source_of(row) == session_id and row.error is None:
@@ -104,8 +97,7 @@ def leaving(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
 
 def _link_above(sessions: Sessions, session_id: str, owners: Mapping[str, str]) -> Link | None:
     """Return the link of a session that no restore made, None where it has no parent."""
-    with storing_compaction(session_id):
-        links = [*_compactions_with(sessions, session_id)]
+    links = [*_compactions_with(sessions, session_id)]
     arrived = ImportRecords(sessions.records).made(session_id)
     if arrived is not None:
         links += links_of(arrived.pack, session_id, arrived.imported_at, arrived.operation_id)[:1]
@@ -118,15 +110,15 @@ def _link_above(sessions: Sessions, session_id: str, owners: Mapping[str, str]) 
 def _links_in_records(sessions: Sessions) -> Iterator[Link]:
     for restore in RestoreRecords(sessions.records).all():
         yield link_of(restore)
-    for session_id in sorted(CompactionRecords(sessions.records).holders()):
-        with contextlib.suppress(StorageError):
+    for session_id in sessions.compactions.holders():
+        with contextlib.suppress(Refusal):
             yield from _compactions_with(sessions, session_id)
     yield from ImportRecords(sessions.records).links(sessions.catalogue.current())
 
 
 def _compactions_with(sessions: Sessions, session_id: str) -> Iterator[Link]:
-    """Yield the links that the compactions with a session made; raises `StorageError`."""
-    for record in CompactionRecords(sessions.records).of(session_id):
+    """Yield the links that the compactions with a session made; refuses `storage_error`."""
+    for record in sessions.compactions.of(session_id):
         if isinstance(record, Installed) and record.into == "new":
             source = record.source
             cut = Cut(
@@ -320,9 +312,7 @@ def around(sessions: Sessions, session: str) -> Branches:
 
 def _made(sessions: Sessions, session_id: str) -> dict[str, Branch]:
     made: dict[str, Branch] = {}
-    with storing_compaction(session_id):
-        compactions = CompactionRecords(sessions.records).of(session_id)
-    for record in compactions:
+    for record in sessions.compactions.of(session_id):
         if isinstance(record, Installed) and record.into == "new":
             made[record.session_id] = Branch(
                 record.session_id, "compaction", at=record.at, operation_id=record.compaction_id

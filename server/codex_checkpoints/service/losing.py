@@ -193,8 +193,7 @@ def _beginning(sessions: Sessions, path: str) -> Installed | None:
     root = head_of(reader.first_line(below[-1][0])) if below else own
     if root is None or root.originator != OURS or not root.session_id:
         return None
-    records = sessions.compactions.of(root.session_id)
-    return began_session(records, root.session_id)
+    return began_session(sessions.compactions.read(root.session_id), root.session_id)
 
 
 def _place_of(sessions: Sessions, session_id: str) -> str | None:

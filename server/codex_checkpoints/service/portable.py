@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from datetime import datetime
+from functools import partial
 from typing import Literal
 
 from codex_checkpoints.core.audit import digest_of
@@ -58,7 +59,6 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import (
     OneStep,
     added,
-    close,
     operation_of,
     removed,
     undertaking,
@@ -67,7 +67,7 @@ from codex_checkpoints.storage import durable
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Item, NewThread, Row
 from codex_checkpoints.storage.records import IMPORTS, MARKERS
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import frozen
 
 
 def chronicle_of(sessions: Sessions, row: Row, last: int) -> Trace:
@@ -392,7 +392,7 @@ def import_pack(sessions: Sessions, file: str, cwd: str) -> tuple[ImportPlan, Im
     source = plan.pack.origin.session_id
     made = Import(operation_id, session_id, source, at, plan.digest, windows, plan.seed, plan.pack)
     sessions.pace.commit()
-    work = ImportWork(sessions, session_id, made)
+    work = _import_work(sessions, session_id, made)
     with storing_restore(session_id), undertaking(records, session_id, work) as prepare:
         prepare({"import": {"operationId": operation_id}})
         added(records, session_id, IMPORTS, [line_of(made)])
@@ -402,26 +402,14 @@ def import_pack(sessions: Sessions, file: str, cwd: str) -> tuple[ImportPlan, Im
     return plan, made
 
 
-@define
-class ImportWork:
-    """An import from its first line to its event; `undertaking.Work`."""
+def _import_work(sessions: Sessions, session_id: str, made: Import | None) -> OneStep:
+    """Return the work of an import; its record lies with the session before that is published."""
 
-    _sessions: Sessions
-    _session_id: str
-    _made: Import | None
-    published: bool = False
+    def is_published() -> bool:
+        return made is not None and sessions.catalogue.look_for(session_id) is not None
 
-    def is_published(self) -> bool:
-        """Return whether the session exists."""
-        if self.published or self._made is None:
-            return self.published
-        return self._sessions.catalogue.look_for(self._session_id) is not None
-
-    def record(self) -> None:
-        """Write the event; the record lies with the session already."""
-        made = self._made
-        if made is None:
-            return
+    event = {}
+    if made is not None:
         more = {
             "packDigest": made.pack_digest,
             "notes": len(made.seed.facts) + len(made.seed.decisions),
@@ -429,17 +417,12 @@ class ImportWork:
             "markers": len(made.pack.markers),
         }
         ids = made.operation_id, made.session_id, made.source_session_id
-        operation = operation_of(self._sessions.settings, *ids)
+        operation = operation_of(sessions.settings, *ids)
         event = event_of(IMPORTED, stamps.now(), operation, more)
-        close(self._sessions.records, event, again=not self.published)
-
-    def take_back(self, code: str) -> bool:
-        """Remove the files beside a session that was not published; it has no event."""
-        del code
-        return removed(self._sessions.records, self._session_id, (IMPORTS, MARKERS))
+    undo = partial(removed, sessions.records, session_id, (IMPORTS, MARKERS))
+    return OneStep(sessions.records, event, is_published, undo)
 
 
-def reopened_import(sessions: Sessions, session_id: str) -> ImportWork:
+def reopened_import(sessions: Sessions, session_id: str) -> OneStep:
     """Return the import that a process wrote down."""
-    made = ImportRecords(sessions.records).made(session_id)
-    return ImportWork(sessions, session_id, made)
+    return _import_work(sessions, session_id, ImportRecords(sessions.records).made(session_id))

@@ -43,7 +43,7 @@ def recover_prepared(sessions: Sessions) -> None:
     These are the compactions that builds before this one left, and the scratch forks of those by
     Codex that were cut off.
     """
-    for session_id in sorted(sessions.compactions.holders()):
+    for session_id in sessions.compactions.holders():
         try:
             settle_prepared(sessions, session_id)
         except StorageError as error:

@@ -93,9 +93,10 @@ def _events(sessions: Sessions, row: Row, found: Timeline) -> Iterator[TimelineE
         turn = None if seq is None else bisect_right(opened, seq) or None
         return TimelineEvent(kind, turn, seq, None if at is None else utc(at), name)
 
-    ours = sessions.compactions.opened(row.session_id)
+    ours = sessions.compactions.by_window(row.session_id)
     for window in found.windows()[1:]:
-        made = ours.get(window.window_id or "")
+        how = ours.get(window.window_id)
+        made = None if how is None else how.by
         name = window.window_id if made is None else made.compaction_id
         yield event("compaction", window.opened_seq, window.opened_at, name)
     ends = {turn.turn_id: _end(found, turns, at) for at, turn in enumerate(turns)}

@@ -141,11 +141,15 @@ def operation_of(
 
 @define
 class OneStep:
-    """An operation that changes one thing and leaves one event; `Work`."""
+    """An operation that publishes one thing and leaves one event; `Work`.
+
+    `undo` removes what was written before; it returns whether all is gone.
+    """
 
     _records: Records
     _event: Mapping[str, object]
     _is_done: Callable[[], bool]
+    _undo: Callable[[], bool] = lambda: True
     published: bool | None = None
     """None where it must be looked at."""
 
@@ -158,9 +162,9 @@ class OneStep:
         close(self._records, self._event, again=self.published is None)
 
     def take_back(self, code: str) -> bool:
-        """Leave everything as it is: nothing was changed, and there is nothing to tell."""
+        """Undo what was written before; there is nothing to tell."""
         del code
-        return True
+        return self._undo()
 
 
 def close(records: Records, event: Mapping[str, object], *, again: bool) -> None:

@@ -122,26 +122,12 @@ def test_what_codex_would_pass_over_is_no_way(chain: Chain, items: list[Json]) -
     assert effective(outline(data), forms(items, chain), items) is None
 
 
-def test_the_task_says_nothing_and_names_no_mode() -> None:
+def test_the_task_has_the_lines_in_it_and_names_no_mode() -> None:
     plain, task = forms(ITEMS)
 
     assert task[1:3] == plain
-    started, complete = task[0], task[-1]
-    assert (started.type, complete.type) == ("event_msg", "event_msg")
-    assert started.payload == {
-        "type": "task_started",
-        "turn_id": "TURN",
-        "started_at": 1_795_176_000,
-        "model_context_window": r.WINDOW,
-    }
-    assert complete.payload == {
-        "type": "task_complete",
-        "turn_id": "TURN",
-        "last_agent_message": None,
-        "started_at": 1_795_176_000,
-        "completed_at": 1_795_176_000,
-        "duration_ms": 0,
-    }
+    assert [task[0].payload["type"], task[-1].payload["type"]] == ["task_started", "task_complete"]
+    assert "collaboration_mode_kind" not in task[0].payload
 
 
 # --- whatever the session ------------------------------------------------------------------------

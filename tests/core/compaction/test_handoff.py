@@ -1,9 +1,19 @@
-"""The bytes of the how-to text, and what a handoff is made of (DSC-54, DSC-59, DSC-83)."""
+"""The handoff: its bytes, and when a session is given it (DSC-54, DSC-59, DSC-83)."""
 
-from codex_checkpoints.core.checkpoint.records import Caps
+import pytest
+
+from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint, Evidence, Plan, Step, Task
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.compaction.handoff import HOW_TO, bundle, handoff
+from codex_checkpoints.core.compaction.handoff import (
+    HOW_TO,
+    bundle,
+    handoff,
+    is_due,
+    is_empty,
+    shows,
+)
 from codex_checkpoints.core.compaction.kinds import AUTHORS, kind_of
+from codex_checkpoints.core.history.items import Item, user_message
 from codex_checkpoints.core.rollout.ours import is_ours
 from compactions import CHECKPOINT, text_of
 
@@ -45,3 +55,90 @@ def test_a_handoff_is_known_again_and_is_not_the_users() -> None:
 
     assert is_ours(text_of(item))
     assert AUTHORS[kind_of(item)] == "codex-checkpoints"
+
+
+NOTHING = Checkpoint(7, None, Plan((), {}, None), (), {}, {}, ())
+MEND = Checkpoint(
+    7, Task("Mend it.", Evidence("user", "item-1")), Plan((), {}, None), (), {}, {}, ()
+)
+SHORT_VIEW = "[SESSION_CHECKPOINT v1]\n\n[TASK]\n- Mend it.\n"
+OTHER = SHORT_VIEW.replace("Mend", "Paint")
+DIGEST = "[SESSION_DIGEST v1]\n\n[STATUS]\n- last turn: answered\n"
+
+
+def developer(*parts: str) -> Item:
+    content = [{"type": "input_text", "text": part} for part in parts]
+    return {"type": "message", "role": "developer", "content": content}
+
+
+def assistant(text: str) -> Item:
+    content = [{"type": "output_text", "text": text}]
+    return {"type": "message", "role": "assistant", "content": content}
+
+
+@pytest.mark.parametrize("source", ["resume", "fork", "compact"])
+def test_a_window_that_begins_anew_gets_the_bundle(source: str) -> None:
+    assert is_due(source, MEND, SHORT_VIEW, [user_message(["Mend it."])])
+
+
+@pytest.mark.parametrize("source", ["startup", "clear", "", "from the future"])
+def test_any_other_start_gets_nothing(source: str) -> None:
+    assert not is_due(source, MEND, SHORT_VIEW, [])
+
+
+def test_an_empty_checkpoint_is_not_told_but_a_plan_alone_is() -> None:
+    plan = Plan((Step("s1", "Look."),), {"s1": True}, None)
+
+    assert is_empty(NOTHING)
+    assert not is_empty(Checkpoint(7, None, plan, (), {}, {}, ()))
+    for source in ("resume", "fork", "compact"):
+        assert not is_due(source, NOTHING, SHORT_VIEW, [])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        developer(bundle(SHORT_VIEW)),
+        developer("Theirs.", bundle(SHORT_VIEW)),
+        developer(bundle(SHORT_VIEW, DIGEST)),
+        handoff(SHORT_VIEW),
+        handoff(SHORT_VIEW, DIGEST),
+    ],
+)
+def test_what_the_window_has_already_is_given_again_only_after_a_compaction(given: Item) -> None:
+    window = [given, user_message(["Go on."]), assistant("Done.")]
+
+    assert not is_due("resume", MEND, SHORT_VIEW, window)
+    assert not is_due("fork", MEND, SHORT_VIEW, window)
+    assert is_due("compact", MEND, SHORT_VIEW, window)
+
+
+@pytest.mark.parametrize("earlier", [developer(bundle(SHORT_VIEW)), assistant(bundle(SHORT_VIEW))])
+def test_a_bundle_that_another_one_followed_and_one_in_the_assistants_mouth_do_not_count(
+    earlier: Item,
+) -> None:
+    window = [earlier, developer(bundle(OTHER)), assistant(bundle(SHORT_VIEW))]
+
+    assert is_due("resume", MEND, SHORT_VIEW, window)
+    assert not is_due("resume", MEND, OTHER, window)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_shown"),
+    [
+        (None, False),
+        (SHORT_VIEW, True),
+        (bundle(SHORT_VIEW), True),
+        (bundle(SHORT_VIEW, DIGEST), True),
+        (f"[HOW TO USE SESSION_CHECKPOINT v1]\nAs of old.\n\n{SHORT_VIEW}", True),
+        (bundle(OTHER), False),
+        (bundle(OTHER, f"{DIGEST}- {SHORT_VIEW}"), False),
+        (bundle(f"{SHORT_VIEW}\n[PLAN]\n- [ ] Look. (id=s1)\n"), False),
+        (bundle(SHORT_VIEW[:-1]), False),
+        ("[SESSION_RESTORE v1]\n", False),
+    ],
+)
+def test_a_text_shows_a_view_when_that_stands_whole_in_it_whatever_is_around_it(
+    text: str | None, is_shown: bool
+) -> None:
+    assert shows(text, SHORT_VIEW) is is_shown

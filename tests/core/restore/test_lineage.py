@@ -15,7 +15,6 @@ from codex_checkpoints.core.restore.lineage import (
     Window,
     branches_above,
     chain_of,
-    closes_a_circle,
     link_of,
     tree_of,
 )
@@ -103,15 +102,6 @@ def test_a_circle_is_left_out_and_told_where_it_is_in_the_tree():
     assert [(circle.child, circle.parent) for circle in tree.circles] == [("a", "c")]
     assert [circle.child for circle in tree_of("e", links, known("e")).circles] == ["e"]
     assert tree_of("f", links, known("f")).circles == ()
-
-
-def test_a_link_that_would_close_a_circle_is_known_before():
-    links = [link("b", "a"), link("c", "b")]
-
-    assert closes_a_circle("a", "c", links)
-    assert closes_a_circle("a", "a", links)
-    assert not closes_a_circle("d", "c", links)
-    assert not closes_a_circle("x", "p", [link("p", "q"), link("q", "p")])
 
 
 def test_a_tree_is_bounded_and_holds_the_session_asked_for_with_all_above_it():

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-import rollouts as r
 from codex_checkpoints.core.checkpoint.records import (
     DEFAULT_BUDGET,
     Artifact,
@@ -19,8 +18,6 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.records import Check, Gathered, Said, Where
 from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.core.restore.pack import (
@@ -38,7 +35,6 @@ from codex_checkpoints.core.restore.pack import (
     Parent,
     Pinned,
     TurnSource,
-    Unseen,
     items_of,
     pack_lines,
     state_pack,
@@ -56,7 +52,6 @@ from codex_checkpoints.core.rollout.items import Outcome
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.core.rollout.turns import Ended
 from restoring import EMPTY, ORIGIN, SOURCE, carried, sections_in
-from rollouts import Form
 from updates import V1, V2
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -321,13 +316,6 @@ def test_go_on_with_the_task_is_said_only_of_a_turn_that_had_not_ended(ended: En
     assert ("go on with the task" in text) is (ended == "open")
 
 
-def test_commands_stand_with_their_exit_codes_behind_the_files_the_newest_first():
-    text = state_pack(TYPICAL).text
-
-    assert text.index("[ACTIVE_FILES]") < text.index("[COMMANDS]") < text.index("[USER_MESSAGES]")
-    assert "- failed: npm install\n- exit 1 before later edits: pytest -q\n" in text
-
-
 def test_a_command_that_passed_before_an_edit_says_so():
     gathered = evolve(TYPICAL.gathered, checks=(check(20, "pytest -q", 0, 1),))
     text = state_pack(evolve(TYPICAL, gathered=gathered)).text
@@ -368,40 +356,6 @@ def test_a_command_and_a_message_that_are_cut_are_deferred_as_shortened():
     )
 
 
-def test_a_file_that_changed_or_vanished_since_the_turn_is_marked_so():
-    text = state_pack(TYPICAL).text
-
-    assert " touched=yes sentToModel=yes)\n" in text
-    assert " size=4096 touched=no sentToModel=yes changed)\n" in text
-    assert "- file: notes.txt (touched=no sentToModel=yes vanished)\n" in text
-    assert "- file: docs/new.md (changed after that turn)\n" in text
-
-
-def window(data: bytes, count: int) -> list[str]:
-    """Return the texts of a window at the end of a session."""
-    replay = Replay()
-    gathering = Gathering(replay)
-    replay.close(data[replay.feed(data) :])
-    return [message.text for message in window_of(gathering.gathered(), count)]
-
-
-@pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
-def test_the_window_holds_the_last_messages_of_the_user(form: Form):
-    turns = [r.turn(r.user(text), r.assistant("never")) for text in ("one", "two", "three")]
-    data = r.rollout(r.session(form), r.environment(), *turns)
-
-    assert window(data, 5) == ["one", "two", "three"]
-    assert window(data, 2) == ["two", "three"]
-    assert window(data, 0) == []
-
-
-def test_a_message_that_was_rolled_back_is_in_no_window():
-    gone = (r.turn(r.user("taken back")), r.rollback(1))
-    data = r.rollout(r.session("legacy"), r.turn(r.user("kept")), *gone, r.turn(r.user("instead")))
-
-    assert window(data, 5) == ["kept", "instead"]
-
-
 def test_a_message_of_the_window_keeps_no_secret_and_no_line_of_its_own():
     key = "sk-proj-" + "a1B2" * 12
     said = (Message("#1", f"use {key}\n- of mine"),)
@@ -427,26 +381,6 @@ def test_a_pinned_content_keeps_its_indentation_and_no_secret():
     text = state_pack(carried(pins=(Pinned("c.yml", None, None, None, content),))).text
 
     assert "- | a:\n- |     key: [redacted]\n- |   b\n" in text
-
-
-@pytest.mark.parametrize(
-    ("lines", "found", "why", "told"),
-    [
-        ((None, None), None, "missing", " (not there)"),
-        ((None, None), "stat:1-1", "bound", " (hash=stat:1-1)"),
-        ((3, 4), None, "no_lines", " lines 3-4 (it has no such lines)"),
-        ((3, 4), None, "bound", " lines 3-4 (too large to be read)"),
-        ((3, 4), None, "unreadable", " lines 3-4 (not to be read)"),
-    ],
-)
-def test_a_pin_that_cannot_be_shown_is_a_line_that_says_why(
-    lines: tuple[int | None, int | None], found: str | None, why: Unseen, told: str
-):
-    pack = state_pack(carried(pins=(Pinned("a.md", *lines, found, None, why),)))
-
-    assert pack.text.endswith(f"\n[PINNED]\n- pinned: a.md{told}\n")
-    assert [(each.part, each.reason) for each in pack.deferred] == [("pinned", why)]
-    assert "pinned" not in {item.part for item in pack.included}
 
 
 def test_of_many_branches_and_messages_the_nearest_are_named():

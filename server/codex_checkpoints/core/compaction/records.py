@@ -185,15 +185,6 @@ def standing(records: Sequence[Record], session_id: str) -> Installed | None:
     return None
 
 
-def unsettled(records: Sequence[Record]) -> Installed | Undone | None:
-    """Return a change that was begun and whose end is unknown."""
-    match records[-1:]:
-        case [Prepared(record=record)]:
-            return record
-        case _:
-            return None
-
-
 def began_session(records: Iterable[Record], session_id: str) -> Installed | None:
     """Return the compaction that a session began with, None where none did."""
     for each in records:

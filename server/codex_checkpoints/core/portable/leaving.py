@@ -7,30 +7,21 @@ is SUSPECT on every machine.  Of every list the newest are packed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import takewhile
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
     MAX_VALUE_CHARS,
     Artifact,
     Checkpoint,
-    Decision,
     Evidence,
-    Fact,
     Limits,
-    Plan,
-    Step,
     evidence_in,
 )
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.portable.pack import (
+    LISTS,
     MAX_BYTES,
-    MAX_LINEAGE,
-    MAX_MARKERS,
-    MAX_MODES,
-    MAX_NOTES,
-    MAX_TURNS,
     NoteEvent,
     Origin,
     Pack,
@@ -48,14 +39,19 @@ from codex_checkpoints.core.portable.pack import (
 )
 from codex_checkpoints.core.portable.reading import policies
 from codex_checkpoints.core.restore.lineage import Link
-from codex_checkpoints.core.restore.markers import Marker, MarkerSet, label_of
+from codex_checkpoints.core.restore.markers import MarkerSet, label_of
 from codex_checkpoints.core.restore.references import ModeChange
 from codex_checkpoints.core.rollout.fields import Json, is_list, is_object, list_of, object_of
-from codex_checkpoints.values import evolve, frozen
+from codex_checkpoints.values import evolve, fields, frozen, has
 
 T = TypeVar("T")
 
 _TEXTS = frozenset({"value", "topic", "decision", "rationale", "text"})
+_NAMES = (
+    *("id", "decision_id", "supersedes", "session_id", "turn_id", "checkpoint_id"),
+    *("child", "parent"),
+)
+_TIMES = ("started_at", "ended_at", "at")
 
 
 class Names:
@@ -83,6 +79,9 @@ class Names:
             | {uri for uri in others if self.stays(uri) or places.shows_in(uri)}
         )
         self.outside = {uri: f"outside:{number}" for number, uri in enumerate(outside, 1)}
+        texts = dict.fromkeys(_TEXTS | {"name", "model", "mode", "label"}, self.text)
+        names = dict.fromkeys(_NAMES, self.name)
+        self._rules = texts | names | {"uri": self.uri} | dict.fromkeys(_TIMES, _time)
 
     def stays(self, uri: str) -> bool:
         """Return whether the name of a file must stay behind."""
@@ -102,19 +101,33 @@ class Names:
             return self.outside.get(uri, uri)
         return self.outside.get(uri) or self._places.without(uri)
 
-    def origin(self, origin: Origin) -> Origin:
-        """Return the session that a pack is made of."""
-        name, model, version = origin.name, origin.model, origin.cli_version
-        return evolve(
-            origin,
-            name=None if name is None else self.text(name) or None,
-            cli_version=version if version is not None and is_version(version) else None,
-            model=None if model is None else self.text(model) or None,
-        )
+    def of(self, part: Any, field: str = "") -> Any:  # noqa: ANN401 - a record, or a part of one
+        """Return a record as it may leave: each of its texts by the name of the field."""
+        kind = cast("type[Any]", type(part))
+        match part:
+            case str():
+                rule = self._rules.get(field)
+                return part if rule is None else rule(part)
+            case Evidence():
+                named = self.uri if part.source == "file" else self.name
+                return evolve(part, ref=named(part.ref))
+            case Checkpoint():
+                return self._checkpoint(part)
+            case tuple():
+                return tuple(self.of(each, field) for each in cast("tuple[Any, ...]", part))
+            case Mapping():
+                by_name = cast("Mapping[str, Any]", part)
+                if field == "payload":
+                    return self._payload(by_name)
+                return {self.name(name): self.of(each) for name, each in by_name.items()}
+            case _ if has(kind):
+                names = [each.name for each in fields(kind)]
+                return evolve(part, **{name: self.of(getattr(part, name), name) for name in names})
+            case _:
+                return part
 
-    def checkpoint(self, checkpoint: Checkpoint) -> Checkpoint:
-        """Return a checkpoint, without the files outside."""
-        task = checkpoint.task
+    def _checkpoint(self, checkpoint: Checkpoint) -> Checkpoint:
+        """Return a checkpoint without the files outside."""
         artifacts: dict[str, Artifact] = {}
         for artifact in sorted(checkpoint.artifacts.values(), key=lambda each: each.uri):
             if artifact.uri in self.outside:
@@ -125,71 +138,14 @@ class Names:
             if known is None or known.last_observed_seq < named.last_observed_seq:
                 artifacts[named.uri] = named
         recent = sorted(artifacts.values(), key=lambda each: (-each.last_observed_seq, each.uri))
-        return Checkpoint(
-            checkpoint.seq,
-            None
-            if task is None
-            else evolve(task, text=self.text(task.text), evidence=self._evidence(task.evidence)),
-            self._plan(checkpoint.plan),
-            tuple(map(self._decision, checkpoint.decisions)),
-            artifacts,
-            {self.name(key): self._fact(fact) for key, fact in checkpoint.facts.items()},
-            tuple(each.uri for each in recent[: Limits().max_recent_artifacts]),
-        )
-
-    def _evidence(self, evidence: Evidence) -> Evidence:
-        named = self.uri if evidence.source == "file" else self.name
-        return evolve(evidence, ref=named(evidence.ref))
-
-    def _plan(self, plan: Plan) -> Plan:
-        steps = tuple(Step(self.name(step.id), self.text(step.text)) for step in plan.steps)
-        done = {self.name(name): is_done for name, is_done in plan.done.items()}
-        evidence = None if plan.evidence is None else self._evidence(plan.evidence)
-        return Plan(steps, done, evidence)
-
-    def _decision(self, decision: Decision) -> Decision:
-        topic, supersedes = decision.topic, decision.supersedes
         return evolve(
-            decision,
-            decision_id=self.name(decision.decision_id),
-            topic=None if topic is None else self.text(topic),
-            decision=self.text(decision.decision),
-            rationale=self.text(decision.rationale),
-            supersedes=None if supersedes is None else self.name(supersedes),
-            evidence=self._evidence(decision.evidence),
-        )
-
-    def _fact(self, fact: Fact) -> Fact:
-        return evolve(
-            fact,
-            value=self.text(fact.value),
-            evidence=self._evidence(fact.evidence),
-            depends_on=tuple(evolve(each, uri=self.uri(each.uri)) for each in fact.depends_on),
-        )
-
-    def turn(self, turn: PackedTurn) -> PackedTurn:
-        """Return a turn."""
-        return evolve(
-            turn,
-            session_id=self.name(turn.session_id),
-            turn_id=self.name(turn.turn_id),
-            started_at=_time(turn.started_at),
-            ended_at=_time(turn.ended_at),
-        )
-
-    def mode(self, change: ModeChange) -> ModeChange:
-        """Return a change of the mode."""
-        return evolve(change, mode=self.text(change.mode), turn_id=self._id(change.turn_id))
-
-    def note(self, event: NoteEvent) -> NoteEvent:
-        """Return a step in the history of notes, without hashes."""
-        revoked = event.revoked
-        return evolve(
-            event,
-            at=_time(event.at),
-            turn_id=self._id(event.turn_id),
-            payload=None if event.payload is None else self._payload(event.payload),
-            revoked=None if revoked is None else evolve(revoked, id=self.name(revoked.id)),
+            checkpoint,
+            task=self.of(checkpoint.task),
+            plan=self.of(checkpoint.plan),
+            decisions=self.of(checkpoint.decisions),
+            artifacts=artifacts,
+            facts=self.of(checkpoint.facts),
+            recent_artifacts=tuple(each.uri for each in recent[: Limits().max_recent_artifacts]),
         )
 
     def _payload(self, payload: Json) -> dict[str, object]:
@@ -213,35 +169,13 @@ class Names:
                     values[key] = found
         return values
 
-    def marker(self, marker: Marker) -> PackedMarker:
-        """Return a marker, without the hashes of files."""
-        return PackedMarker(
-            self.name(marker.checkpoint_id),
-            self.name(marker.session_id),
-            self.name(marker.turn_id),
-            self.text(marker.label),
-            marker.created_at,
-            marker.origin,
-        )
 
-    def link(self, link: Link) -> PackedLink:
-        """Return a link to the session above."""
-        return PackedLink(
-            self.name(link.child),
-            self.name(link.parent),
-            link.kind,
-            _time(link.at),
-            self._id(link.cut.turn_id),
-            self._id(link.cut.checkpoint_id),
-        )
-
-    def _id(self, text: str | None) -> str | None:
-        name = "" if text is None else self.name(text)
-        return name if is_id(name) else None
+def _time(at: str) -> str | None:
+    return at if is_time(at) else None
 
 
-def _time(at: str | None) -> str | None:
-    return at if at is not None and is_time(at) else None
+def _plain(name: str | None) -> str | None:
+    return name if name is not None and is_id(name) else None
 
 
 def _uris_in(payload: Mapping[str, object] | None) -> Iterable[str]:
@@ -294,24 +228,14 @@ def note_events(updates: Iterable[Update]) -> tuple[NoteEvent, ...]:
     return tuple(found)
 
 
-def _turns(known: Iterable[PackedTurn]) -> list[PackedTurn]:
-    """Return the turns that have plain names, each once."""
-    found: dict[tuple[str, str], PackedTurn] = {}
-    for turn in known:
-        key = turn.session_id, turn.turn_id
-        if all(map(is_id, key)):
-            found.setdefault(key, turn)
-    return list(found.values())
-
-
 def _modes(known: Iterable[ModeChange], seq: int) -> tuple[ModeChange, ...]:
     """Return the changes of the mode up to the checkpoint at `seq`, in order."""
     found: list[ModeChange] = []
     for change in known:
         least = found[-1].seq if found else 0
         if change.mode and least <= change.seq <= seq:
-            found.append(change)
-    return tuple(found[-MAX_MODES:])
+            found.append(evolve(change, turn_id=_plain(change.turn_id)))
+    return tuple(found[-LISTS["modes"] :])
 
 
 def _without_orders(pack: Pack) -> tuple[Pack, int]:
@@ -336,33 +260,48 @@ def _without_orders(pack: Pack) -> tuple[Pack, int]:
 
 def packed(contents: SessionContents, homes: Iterable[str]) -> tuple[Pack, Left]:
     """Return the pack of a session, and what was left out; `homes` are home folders here."""
-    names = Names(
-        contents.checkpoint, contents.history, contents.base, places_of(contents.base, homes)
-    )
-    history = tuple(names.note(each) for each in contents.history)
-    notes = history[max(0, len(history) - MAX_NOTES) :]
-    dated = (each for each in contents.marker_set.markers if is_time(each.created_at))
-    markers = [
-        each
-        for each in map(names.marker, dated)
-        if all(map(is_id, (each.checkpoint_id, each.session_id, each.turn_id)))
-        and label_of(each.label)
+    checkpoint, origin = contents.checkpoint, contents.origin
+    names = Names(checkpoint, contents.history, contents.base, places_of(contents.base, homes))
+    version = origin.cli_version
+    history: list[NoteEvent] = [
+        evolve(each, turn_id=_plain(each.turn_id)) for each in names.of(contents.history)
     ]
-    markers = markers[max(0, len(markers) - MAX_MARKERS) :]
-    named = _turns(map(names.turn, contents.turns))
-    turns = tuple(named[-MAX_TURNS:])
-    modes = _modes(map(names.mode, contents.modes), contents.checkpoint.seq)
-    way = map(names.link, contents.lineage[:MAX_LINEAGE])
+    notes = history[-LISTS["notes"] :]
+    markers: list[PackedMarker] = []
+    for each in contents.marker_set.markers:
+        ids = each.checkpoint_id, each.session_id, each.turn_id
+        marker = names.of(PackedMarker(*ids, each.label, each.created_at, each.origin))
+        ids = marker.checkpoint_id, marker.session_id, marker.turn_id
+        if is_time(each.created_at) and all(map(is_id, ids)) and label_of(marker.label):
+            markers.append(marker)
+    markers = markers[-LISTS["markers"] :]
+    turns: dict[tuple[str, str], PackedTurn] = {}
+    for turn in names.of(contents.turns):
+        if is_id(turn.session_id) and is_id(turn.turn_id):
+            turns.setdefault((turn.session_id, turn.turn_id), turn)
+    way: list[PackedLink] = []
+    for each in contents.lineage[: LISTS["lineage"]]:
+        ends, cut = (names.name(each.child), names.name(each.parent)), each.cut
+        if not all(map(is_id, ends)):
+            break
+        left = cut.turn_id, cut.checkpoint_id
+        named = (name if name is None else _plain(names.name(name)) for name in left)
+        way.append(PackedLink(*ends, each.kind, each.at and _time(each.at), *named))
     pins = tuple(pin for pin in contents.marker_set.files if not names.stays(pin.uri))
     pack = Pack(
-        names.origin(contents.origin),
-        names.checkpoint(contents.checkpoint),
-        turns,
-        notes,
-        modes,
+        evolve(
+            origin,
+            name=names.of(origin.name, "name") or None,
+            cli_version=version if version is not None and is_version(version) else None,
+            model=names.of(origin.model, "model") or None,
+        ),
+        names.of(checkpoint),
+        tuple(turns.values())[-LISTS["turns"] :],
+        tuple(notes),
+        _modes(names.of(contents.modes), checkpoint.seq),
         tuple(markers),
         pins,
-        tuple(takewhile(lambda link: is_id(link.child) and is_id(link.parent), way)),
+        tuple(way),
     )
     pack, orders = _without_orders(pack)
     kept = len(pack.notes)

@@ -16,8 +16,8 @@ import orjson
 from codex_checkpoints.core.checkpoint.records import Checkpoint, kept
 from codex_checkpoints.core.checkpoint.text import find_secret, redact
 from codex_checkpoints.core.codec import Codec, Form
+from codex_checkpoints.core.restore.markers import MAX_PINS, Pin
 from codex_checkpoints.core.restore.markers import Origin as MarkedBy
-from codex_checkpoints.core.restore.markers import Pin
 from codex_checkpoints.core.restore.pack import LinkKind
 from codex_checkpoints.core.restore.references import ModeChange
 from codex_checkpoints.core.rollout.fields import is_object
@@ -31,12 +31,15 @@ VERSION = 1
 MAX_BYTES = 1 << 22
 """A larger file is no pack, and is not read."""
 
-MAX_TURNS = 1024
-MAX_NOTES = 1024
-MAX_MODES = 64
-MAX_MARKERS = 256
-MAX_LINEAGE = 64
-"""Of turns, notes, modes and markers the newest are packed, of links the nearest."""
+LISTS = {
+    "turns": 1024,
+    "notes": 1024,
+    "modes": 64,
+    "markers": 256,
+    "pins": MAX_PINS,
+    "lineage": 64,
+}
+"""The lists of a pack, each with its longest length: the newest are packed, the nearest links."""
 
 _A_VERSION = re.compile(r"[0-9A-Za-z.+-]{1,40}", re.ASCII)
 _AN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}", re.ASCII)

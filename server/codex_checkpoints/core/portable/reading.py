@@ -38,12 +38,8 @@ from codex_checkpoints.core.codec import Codec, Form, Misfit
 from codex_checkpoints.core.portable.pack import (
     FORMAT,
     HIDDEN,
+    LISTS,
     MAX_BYTES,
-    MAX_LINEAGE,
-    MAX_MARKERS,
-    MAX_MODES,
-    MAX_NOTES,
-    MAX_TURNS,
     VERSION,
     Pack,
     form,
@@ -54,7 +50,7 @@ from codex_checkpoints.core.portable.pack import (
     json_of,
 )
 from codex_checkpoints.core.restore.lineage import Cut, Link
-from codex_checkpoints.core.restore.markers import MAX_PINS, Marker, created, label_of, pinned
+from codex_checkpoints.core.restore.markers import Marker, created, label_of, pinned
 from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.core.restore.references import WEAK
 from codex_checkpoints.core.rollout.fields import CONTROLS, is_list, is_object
@@ -187,17 +183,6 @@ def _structured(values: Mapping[str, Any]) -> Pack:
 
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 _HASH = re.compile(r"sha256:[0-9a-f]{64}|stat:\d{1,20}-\d{1,20}|unknown:", re.ASCII)
-
-
-LISTS = {
-    "turns": MAX_TURNS,
-    "notes": MAX_NOTES,
-    "modes": MAX_MODES,
-    "markers": MAX_MARKERS,
-    "pins": MAX_PINS,
-    "lineage": MAX_LINEAGE,
-}
-"""The lists of a pack, and the longest that each may be."""
 
 
 def too_long(values: Mapping[str, object]) -> Iterator[str]:

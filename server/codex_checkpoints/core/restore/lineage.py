@@ -96,11 +96,6 @@ def chain_of(session_id: str, links: Iterable[Link]) -> tuple[Link, ...]:
     return tuple(way.values())
 
 
-def closes_a_circle(child: str, parent: str, links: Iterable[Link]) -> bool:
-    """Return whether `child` is `parent` or stands above it: such a link is refused (AGN-86)."""
-    return child in {parent, *(link.parent for link in chain_of(parent, links))}
-
-
 def parents_of(links: Iterable[Link]) -> dict[str, Link]:
     """Return the one link that counts for each child; the first wins among equals."""
     parents: dict[str, Link] = {}

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from codex_checkpoints.core.audit import digest_of, sealed
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint, kept, status_of
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.restore.events import RestoreMode, StateTransferred
+from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.pack import (
     Ancestor,
     Deferred,
@@ -161,12 +161,6 @@ def restores_in(lines: Iterable[object]) -> tuple[Restore, ...]:
     return tuple(found.values())
 
 
-def seed_of(restores: Iterable[Restore], session_id: str) -> Checkpoint | None:
-    """Return the checkpoint that a session began with, None where it was not restored hard."""
-    seeds = (each.seed for each in restores if each.session_id == session_id)
-    return next((seed for seed in seeds if seed is not None), None)
-
-
 def restore_of(  # noqa: PLR0913 - what a service found, each a field of its own
     contents: PackContents,
     pack: StatePack | None,
@@ -246,26 +240,18 @@ def figures_of(pack: StatePack) -> PackFigures:
     return PackFigures(digest_of(pack.text.encode()), pack.tokens, pack.budget)
 
 
-def transferred(contents: PackContents, markers: int) -> StateTransferred:
-    """Return how many of each category the branch has, for the audit and the summary."""
-    checkpoint = contents.checkpoint
+def transferred(contents: PackContents, markers: int) -> dict[str, int]:
+    """Return how many of each category the branch has, as the fields of `StateTransferred`."""
+    checkpoint, references = contents.checkpoint, contents.references
     notes = len(checkpoint.plan.steps) + len(checkpoint.decisions) + len(checkpoint.facts)
-    return StateTransferred(
-        notes=notes + (checkpoint.task is not None),
-        files=len(contents.references.files),
-        chunks=len(contents.references.chunks),
-        system_artifacts=len(contents.references.system),
-        pinned=len(contents.pins),
-        markers=markers,
-    )
-
-
-@frozen
-class Summary:
-    """One quiet notification: what happened, and one line about what the branch has (AGN-67)."""
-
-    headline: str
-    carried: str
+    return {
+        "notes": notes + (checkpoint.task is not None),
+        "files": len(references.files),
+        "chunks": len(references.chunks),
+        "systemArtifacts": len(references.system),
+        "pinned": len(contents.pins),
+        "markers": markers,
+    }
 
 
 _CAUTIONS: Mapping[WarningCode, tuple[str, ...]] = {
@@ -300,14 +286,11 @@ _CAUTIONS: Mapping[WarningCode, tuple[str, ...]] = {
 _MOST_NAMES = 5
 
 
-def summary_of(restore: Restore) -> Summary:
-    """Return the notification about a restore."""
+def headline_of(restore: Restore) -> str:
+    """Return what happened, for a quiet notification (AGN-67)."""
     name = f"“{restore.label}”" if restore.label else restore.checkpoint_id
     reset = "Context reset." if restore.context_reset else "Context not reset."
-    return Summary(
-        f"Restored {name}: new branch created. {reset}",
-        f"Carried over: {_transferred(restore)}. Your files are not changed.",
-    )
+    return f"Restored {name}: new branch created. {reset}"
 
 
 def counted(number: int, what: str) -> str:
@@ -334,8 +317,8 @@ def _named(uris: Sequence[str]) -> str:
     return f": {', '.join(uris[:_MOST_NAMES])}{more}" if uris else ""
 
 
-def _transferred(restore: Restore) -> str:
-    """Return what a model is told, and how many items the pack leaves out.
+def carried_in(restore: Restore) -> str:
+    """Return one line about what a model is told, and how many items the pack leaves out.
 
     Of a soft restore that is the conversation; all notes are in any branch (AGN-46).
     """
@@ -347,7 +330,8 @@ def _transferred(restore: Restore) -> str:
     words += [counted(counts[word], word) for word in _TOLD if counts[word]]
     words += ["a digest"] if counts["a digest"] else []
     text = ", ".join(words) or "nothing"
-    return f"{text}; {counted(len(left), 'item')} not in the pack" if left else text
+    text += f"; {counted(len(left), 'item')} not in the pack" if left else ""
+    return f"Carried over: {text}. Your files are not changed."
 
 
 _TOLD = ("note", "plan step", "file reference", "pin", "command", "message")

@@ -452,7 +452,8 @@ class Compacting:
             _refuse_second(held.records, asked.plan.source)
             held.add(Prepared(record))
             if isinstance(what, NewThread):
-                sessions.compactions.give(session_id, record)
+                with sessions.compactions.held(session_id) as given:
+                    given.add(record)
                 added(sessions.records, session_id, MARKERS, self._pins(source_id, record.at))
                 row = sessions.threads.create(what, asked.at)
             else:

@@ -22,7 +22,6 @@ from codex_checkpoints.core.compaction.records import (
     record_of,
     standing,
     to_value,
-    unsettled,
 )
 from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.history.windows import Chain
@@ -36,33 +35,15 @@ from codex_checkpoints.service.compaction.source import (
     behind,
     opened_after,
 )
-from codex_checkpoints.service.kept import (
-    CompactionRecords,
-    CompactionsOf,
-    is_undone,
-    storing_compaction,
-)
+from codex_checkpoints.service.kept import CompactionsOf, is_undone, storing_compaction
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undertaking import close, operation_of, undertaking
+from codex_checkpoints.service.undertaking import INTERRUPTED, close, operation_of, undertaking
 from codex_checkpoints.storage.contract import Row, UnreadableSource, in_text
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import define, frozen
 
-_IN_EVENT = (
-    "requestedBy",
-    "why",
-    "placement",
-    "strategy",
-    "determinism",
-    "into",
-    "source",
-    "replacement",
-    "counts",
-    "sizes",
-    "windows",
-    "baseline",
-)
+_NOT_IN_EVENT = frozenset({"type", "compactionId", "at", "sessionId", "items", "seed"})
 
 
 @define
@@ -102,9 +83,12 @@ class CompactionWork:
     def take_back(self, code: str) -> bool:
         """Remove what was prepared; the caller writes the event."""
         del code
+        record = self._record
         with self._held() as held:
-            if held.prepared == self._record:
-                _take_back(self._sessions.compactions, held, self._record)
+            if held.prepared == record:
+                if isinstance(record, Installed) and record.into == "new":
+                    self._sessions.compactions.forget(record.session_id)
+                held.settle(done=False)
         return True
 
     @contextlib.contextmanager
@@ -142,9 +126,12 @@ def reopened(sessions: Sessions, written: Json) -> CompactionWork | None:
 
 def settle_prepared(sessions: Sessions, session_id: str) -> None:
     """Settle what a process prepared and left; raises `StorageError`."""
-    if unsettled(sessions.compactions.of(session_id)) is not None:
-        with sessions.compactions.held(session_id) as held:
-            settle(sessions, held, session_id)
+    match sessions.compactions.read(session_id):
+        case (*_, Prepared()):
+            with sessions.compactions.held(session_id) as held:
+                settle(sessions, held, session_id)
+        case _:
+            pass
 
 
 def settle(sessions: Sessions, held: CompactionsOf, session_id: str) -> None:
@@ -155,22 +142,17 @@ def settle(sessions: Sessions, held: CompactionsOf, session_id: str) -> None:
     record = held.prepared
     if record is None:
         return
-    if not _has_happened(sessions, record, held.records):
-        _take_back(sessions.compactions, held, record)
-        return
-    held.settle(done=True)
-    if record.compaction_id not in sessions.records.undertakings():
-        into = record.session_id if isinstance(record, Installed) else session_id
-        operation = operation_of(sessions.settings, record.compaction_id, into, session_id)
-        more: dict[str, object] = {**fields_of(record), "hooks": [], "step": 0}
-        kind = f"Compaction{type(record).__name__}"
-        close(sessions.records, event_of(kind, record.at, operation, more), again=True)
-
-
-def _take_back(records: CompactionRecords, held: CompactionsOf, record: Installed | Undone) -> None:
-    if isinstance(record, Installed) and record.into == "new":
-        records.forget(record.session_id)
-    held.settle(done=False)
+    into = record.session_id if isinstance(record, Installed) else session_id
+    operation = operation_of(sessions.settings, record.compaction_id, into, session_id)
+    more: dict[str, object] = {**fields_of(record), "hooks": [], "step": 0}
+    event = event_of(f"Compaction{type(record).__name__}", record.at, operation, more)
+    work = CompactionWork(sessions, session_id, record, event, held)
+    if not work.is_published():
+        work.take_back(INTERRUPTED)
+    elif record.compaction_id in sessions.records.undertakings():
+        held.settle(done=True)
+    else:
+        work.record()
 
 
 def _has_happened(
@@ -244,10 +226,8 @@ class Operation:
 def fields_of(record: Installed | Undone) -> dict[str, object]:
     """Return the fields of a compaction, or of its undoing, that its event has."""
     known = to_value(record)
-    if isinstance(record, Undone):
-        return {name: known[name] for name in ("requestedBy", "why", "window")}
-    fields: dict[str, object] = {name: known[name] for name in _IN_EVENT}
-    return fields | {"items": len(record.items)}
+    fields: dict[str, object] = {name: known[name] for name in known if name not in _NOT_IN_EVENT}
+    return fields | ({"items": len(record.items)} if isinstance(record, Installed) else {})
 
 
 def without_reasons(results: Sequence[HookResult]) -> list[dict[str, object]]:
@@ -324,8 +304,7 @@ class Undoing:
         if said_since and not source.ended:
             message = f"the last turn of session {source.session_id} is open"
             raise Refusal("turn_not_complete", message, {"sessionId": source.session_id})
-        with storing_compaction(source.session_id):
-            records = self._sessions.compactions.of(source.session_id)
+        records = self._sessions.compactions.of(source.session_id)
         if is_undone(records, record.compaction_id):
             raise _conflict(record, "undone", "it was undone already")
         if standing(records, source.session_id) != record:

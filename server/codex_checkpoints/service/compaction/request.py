@@ -99,19 +99,16 @@ class HookCall:
         self, number: int, hook: Hook, facts: Mapping[str, object], cancelled: IsCancelled
     ) -> HookResult:
         given, seconds = orjson.dumps(facts) + b"\n", hook.timeout_seconds
-        return _read(number, self.run(hook.command, given, seconds, self.folder, cancelled))
-
-
-def _read(number: int, ran: Ran) -> HookResult:
-    match ran.end:
-        case "cancelled":
-            raise Cancelled
-        case "timed_out" | "not_started" as how:
-            return HookResult(number, how)
-        case "exited":
-            if ran.code != 0 and ran.output is not None:
-                return HookResult(number, "failed", f"exit code {ran.code}")
-            return _answer(number, ran.output)
+        ran = self.run(hook.command, given, seconds, self.folder, cancelled)
+        match ran.end:
+            case "cancelled":
+                raise Cancelled
+            case "timed_out" | "not_started" as how:
+                return HookResult(number, how)
+            case "exited":
+                if ran.code != 0 and ran.output is not None:
+                    return HookResult(number, "failed", f"exit code {ran.code}")
+                return _answer(number, ran.output)
 
 
 def _answer(number: int, output: bytes | None) -> HookResult:

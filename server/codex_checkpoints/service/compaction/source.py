@@ -32,7 +32,7 @@ from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.digests import Digests, OwnRecords
 from codex_checkpoints.service.history import FirstPass, Histories, Listening, Surveyed, Traced
-from codex_checkpoints.service.kept import Opened, storing_compaction
+from codex_checkpoints.service.kept import Opened
 from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
     SessionFile,
@@ -128,8 +128,7 @@ class Sources:
         with catalogue.shared_with(listening):
             self._look_around()
             row = self._sessions.own(session)
-            with storing_compaction(row.session_id):
-                records = self._sessions.compactions.of(row.session_id)
+            records = self._sessions.compactions.of(row.session_id)
             catalogue.look([row.path])
             row = catalogue.current().get(row.session_id, row)
             opened = catalogue.open(row)
@@ -198,8 +197,7 @@ class Sources:
         """
         opened: dict[str | None, Opened] = {}
         for each in (*self._sessions.catalogue.chains.below(source.row), source.row):
-            with storing_compaction(each.session_id):
-                opened.update(self._sessions.compactions.by_window(each.session_id))
+            opened.update(self._sessions.compactions.by_window(each.session_id))
         traced = source.traced
         return self._first(_Brought(traced.surveyed, traced.past, traced.shift), opened)
 

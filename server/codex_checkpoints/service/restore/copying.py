@@ -14,7 +14,7 @@ from itertools import islice
 
 from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.checkpoint.text import MARK, SCANNED, secrets
-from codex_checkpoints.core.compaction.records import Range, began_session
+from codex_checkpoints.core.compaction.records import Range
 from codex_checkpoints.core.restore.markers import Pin
 from codex_checkpoints.core.restore.pack import Pinned, Unseen
 from codex_checkpoints.core.restore.records import Restore
@@ -48,7 +48,7 @@ from codex_checkpoints.core.rollout.fields import (
 from codex_checkpoints.core.rollout.items import HistoryBase
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.service.kept import ImportRecords, RestoreRecords, storing_compaction
+from codex_checkpoints.service.kept import ImportRecords, RestoreRecords
 from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
     Locate,
@@ -418,8 +418,7 @@ def _above(sessions: Sessions, row: Row, trace: Trace) -> Earlier | tuple[Row, T
     made = restores.made(root)
     if made is not None:
         return _carried(made, seed.seq)
-    with storing_compaction(root):
-        began = began_session(sessions.compactions.of(root), root)
+    began = sessions.compactions.began(root)
     if began is not None:
         return _compacted(sessions, began.source) or Earlier(gaps=(UNKNOWN,))
     arrived = ImportRecords(sessions.records).made(root)

@@ -24,13 +24,12 @@ from codex_checkpoints.core.compaction.installed import (
 )
 from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.restore import events, markers
-from codex_checkpoints.core.restore.lineage import closes_a_circle, link_of
 from codex_checkpoints.core.restore.pack import PackLine, TurnSource, pack_lines
 from codex_checkpoints.core.restore.records import Restore, Windows, transferred
 from codex_checkpoints.core.rollout.fields import Json, object_of, whole_of
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.kept import PreparedRestore, RestoreRecords, storing_restore
+from codex_checkpoints.service.kept import BegunRestore, RestoreRecords, storing_restore
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.reading.session_file import fingerprint
@@ -97,7 +96,7 @@ class Restoring:
         operation = self._operation(asked_of(sessions, session), checkpoint, options)
         work = RestoreWork(sessions, self._new_id(), operation, self._now)
         branch_id = work.branch_id
-        asked = events.RestoreRequested(None, options.budget, options.window)
+        requested = "RestoreRequested", None, options.budget, options.window
         try:
             # The operation is written before its first event, so that the event never lacks an end.
             with (
@@ -108,22 +107,20 @@ class Restoring:
                     source = find_source(sessions, session, checkpoint)
                 except Refusal:
                     prepare({"operation": kept.write(work.operation)})
-                    work.add(asked)
+                    work.add(requested)
                     raise
                 work.found(source)
                 prepare({"operation": kept.write(work.operation)})
-                work.add(evolve(asked, label=source.marker.label))
+                work.add(("RestoreRequested", source.marker.label, options.budget, options.window))
                 # Nothing of the branch is written before it is validated (AGN-84).
                 plan = Planner(sessions, source, options).plan()
-                self._refuse_taken(branch_id, source.row.session_id)
+                self._refuse_taken(branch_id, plan)
                 record = plan.record
-                turns = len(plan.turns)
-                work.add(
-                    events.RestoreValidated(record.source_bytes or 0, record.source_digest, turns)
-                )
+                source_bytes, turns = record.source_bytes or 0, len(plan.turns)
+                work.add(("RestoreValidated", source_bytes, record.source_digest, turns))
                 self._publish(plan, work, prepare)
         except Refusal as refusal:
-            work.end(asked, refusal.code)
+            work.end(requested, refusal.code)
             raise
         return Restored(work.restore, _pack_of(plan), dry_run=False)
 
@@ -138,18 +135,22 @@ class Restoring:
         begun = operation_of(self._sessions.settings, self._new_id(), None, session_id)
         return evolve(begun, checkpoint_id=checkpoint_id, restore_mode=options.mode)
 
-    def _refuse_taken(self, branch_id: str, source_id: str) -> None:
+    def _refuse_taken(self, branch_id: str, plan: RestorePlan) -> None:
         """Refuse `conflict` where the id of the branch is taken (AGN-84, AGN-86)."""
-        links = map(link_of, RestoreRecords(self._sessions.records).above(source_id))
-        taken = branch_id in self._sessions.catalogue.current()
-        if taken or closes_a_circle(branch_id, source_id, links):
+        above = {each.source_turn.session_id for each in plan.record.chain}
+        above.add(plan.record.source_session_id)
+        if branch_id in above or branch_id in self._sessions.catalogue.current():
             message = f"session {branch_id} exists already"
             raise Refusal("conflict", message, {"sessionId": branch_id, "reason": "exists"})
 
     def _publish(self, plan: RestorePlan, work: RestoreWork, prepare: Append) -> None:
         at, branch_id, records = self._now(), work.branch_id, self._sessions.records
         work.operation = evolve(work.operation, session_id=branch_id)
-        work.add(*plan.record.drift, *plan.record.missing, *plan.record.fallbacks)
+        work.add(
+            *(("DriftDetected", each.uri, each.then, each.now) for each in plan.record.drift),
+            *(("ArtifactMissing", each.uri, each.then) for each in plan.record.missing),
+            *(("FallbackUsed", each.fallback, each.uri) for each in plan.record.fallbacks),
+        )
         new, windows = self._thread(plan, branch_id, at)
         record = evolve(
             plan.record,
@@ -164,7 +165,7 @@ class Restoring:
         source_id = record.source_session_id
         marker_set = markers.copied(plan.marker_set, source_id, branch_id, turns, until, shift)
         count = transferred(plan.contents, len(marker_set.markers))
-        work.prepared = PreparedRestore(work.operation, record, count)
+        work.prepared = BegunRestore(work.operation, record, count)
         prepare(kept.write(work.prepared))
         added(records, branch_id, MARKERS, markers.lines_of(marker_set, at))
         added(records, branch_id, UPDATES, self._updates(plan, shift))
@@ -269,7 +270,7 @@ class RestoreWork:
     branch_id: str
     operation: events.Operation
     _now: Callable[[], str] = stamps.now
-    prepared: PreparedRestore | None = None
+    prepared: BegunRestore | None = None
     row: Row | None = None
     _step: int = 0
     _written: frozenset[str] = frozenset()
@@ -279,7 +280,7 @@ class RestoreWork:
     @property
     def restore(self) -> Restore:
         """Return the record of the branch, as far as it is known."""
-        if self.prepared is None:
+        if self.prepared is None or self.prepared.record is None:
             raise ValueError("nothing is prepared")
         return self.prepared.record
 
@@ -320,10 +321,10 @@ class RestoreWork:
         before, after = record.tokens.before, record.tokens.after
         cautions = tuple(caution.code for caution in record.warnings)
         self.add(
-            events.BranchCreated(placement, size, digest),
-            self.prepared.transferred,
+            ("BranchCreated", placement, size, digest),
+            ("StateTransferred", *self.prepared.transferred.values()),
             *_hard_events(record),
-            events.RestoreCompleted(record.context_reset, before, after, cautions),
+            ("RestoreCompleted", record.context_reset, before, after, cautions),
         )
         self.prepared = evolve(self.prepared, record=record)
         if record.mode == "soft" and record.label:
@@ -355,19 +356,19 @@ class RestoreWork:
     def add(self, *several: events.Event) -> None:
         """Write events; refuses `storage_error`."""
         for event in several:
-            if events.type_of(event) in self._written:
+            if event[0] in self._written:
                 continue
             line = events.line_of(self.operation, event, step=self._step, at=self._now())
             with storing_restore(self.operation.source_session_id):
                 self._sessions.records.audit.add(line)
             self._step += 1
 
-    def end(self, asked: events.RestoreRequested, code: str) -> None:
+    def end(self, requested: events.Event, code: str) -> None:
         """Write the request and the end of a restore that did not begin, unless it has an end."""
         if self._ended:
             return
         try:
-            self.add(asked)
+            self.add(requested)
         except Refusal as refusal:
             logs.warn(__name__, "storage_error: %s", refusal.message)
         self._fail(code)
@@ -378,7 +379,7 @@ class RestoreWork:
         if self._step == 0:
             return True
         try:
-            self.add(events.RestoreFailed(code))
+            self.add(("RestoreFailed", code))
         except Refusal as refusal:
             logs.warn(__name__, "storage_error: %s", refusal.message)
             return False
@@ -390,18 +391,16 @@ def reopened(sessions: Sessions, branch_id: str) -> RestoreWork | None:
 
     None of its events is written again.
     """
-    restores = RestoreRecords(sessions.records)
-    operation = restores.begun(branch_id)
-    if operation is None:
+    begun = RestoreRecords(sessions.records).begun(branch_id)
+    if begun is None:
         return None
-    prepared = restores.undertaken(branch_id)
-    if prepared is not None:
-        operation = prepared.operation
+    operation = begun.operation
     own = [
         str(event.get("type"))
         for event in map(object_of, sessions.records.audit.events())
         if event.get("operationId") == operation.operation_id
     ]
+    prepared = None if begun.record is None else begun
     work = RestoreWork(sessions, branch_id, operation, prepared=prepared)
     return evolve(work, step=len(own), written=frozenset(own))
 
@@ -413,9 +412,7 @@ def _hard_events(record: Restore) -> tuple[events.Event, ...]:
         return ()
     left = sum(item.reason == "budget" for item in record.deferred)
     included, deferred = len(record.included), len(record.deferred)
-    prepared = events.StatePackPrepared(
-        figures.digest, figures.tokens, figures.budget, included, deferred
-    )
-    cut = (events.PackTruncated(figures.budget, included, left),) if left else ()
-    reset = events.LLMChainReset(windows.current or "", windows.first or "", windows.source)
-    return (prepared, *cut, reset)
+    pack = figures.digest, figures.tokens, figures.budget, included, deferred
+    cut = (("PackTruncated", figures.budget, included, left),) if left else ()
+    reset = windows.current or "", windows.first or "", windows.source
+    return (("StatePackPrepared", *pack), *cut, ("LLMChainReset", *reset))

@@ -216,7 +216,7 @@ def _read(sessions: Sessions) -> _Written:
     lines, changes = _lines(sessions), _changes(sessions)
     under_way = frozenset(records.undertakings())
     begun = map(RestoreRecords(records).begun, under_way)
-    operations = frozenset(each.operation_id for each in begun if each)
+    operations = frozenset(each.operation.operation_id for each in begun if each)
     head = records.audit.head()  # first: the audit only grows
     audit = tuple(records.audit.lines())
     log = tuple(object_of(line) for line, _ in audit)
@@ -254,8 +254,8 @@ def _changes(sessions: Sessions) -> tuple[Installed | Undone, ...]:
     records = CompactionRecords(sessions.records)
     found = {
         (type(record), record.compaction_id): record
-        for session_id in sorted(records.holders())
-        for record in records.of(session_id)
+        for session_id in records.holders()
+        for record in records.read(session_id)
         if isinstance(record, Installed | Undone)
     }
     return tuple(sorted(found.values(), key=lambda record: record.at))
