@@ -11,6 +11,7 @@ import rollouts as r
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.pack import Ancestor
 from codex_checkpoints.core.restore.records import Restore
+from codex_checkpoints.operations.compactions import outside
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.history import Histories, outline
@@ -20,7 +21,6 @@ from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restored, Restoring
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.wiring import outside
 from homes import Home, more, thread
 
 MODES: tuple[RestoreMode, ...] = ("soft", "hard")

@@ -11,12 +11,12 @@ from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
+from codex_checkpoints.operations.compactions import outside
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Compacted, Request
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.wiring import outside
 from homes import Home, thread
 from long_session import LAST, SUMMARY, long_session
 

@@ -19,7 +19,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints import mcp_tools, wiring
+from codex_checkpoints import mcp_tools
 from codex_checkpoints.codex import config, file_edit, hooks, program
 from codex_checkpoints.codex.entries import (
     HOOKS,
@@ -29,6 +29,7 @@ from codex_checkpoints.codex.entries import (
     Entries,
     handlers_of,
 )
+from codex_checkpoints.operations.connecting import folders
 from codex_checkpoints.service.connect import connecting
 from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.doors import HOW_TO_TRUST
@@ -1197,7 +1198,7 @@ def test_the_command_line_connects_shows_and_takes_back(own: Home) -> None:
 def test_the_usual_folders_need_not_be_named() -> None:
     usual = os.path.abspath("/home/ana/.codex")
 
-    assert wiring.folders(usual, os.path.join(usual, "codex-checkpoints"), usual) == ()
+    assert folders(usual, os.path.join(usual, "codex-checkpoints"), usual) == ()
 
 
 def test_a_client_connects_shows_and_takes_back(own: Home) -> None:

@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from types import FrameType
-from typing import IO, TYPE_CHECKING, assert_never
+from typing import IO, TYPE_CHECKING
 
 from codex_checkpoints import __version__, mcp_messages
 from codex_checkpoints.mcp_messages import (
@@ -22,9 +22,6 @@ from codex_checkpoints.mcp_messages import (
     METHOD_NOT_FOUND,
     Failure,
     Json,
-    Malformed,
-    Message,
-    Request,
     is_list,
     is_object,
 )
@@ -80,35 +77,32 @@ class Door:
         except Failure as failure:
             return mcp_messages.error(None, failure.code, failure.message)
         if self._version == _WITH_BATCHES and is_list(value) and value:
-            answers = [self._answer(mcp_messages.message_of(each)) for each in value]
-            sent = [each for each in answers if each is not None]
+            sent = [each for each in map(self._answer, value) if each is not None]
             return b"[" + b",".join(sent) + b"]" if sent else None
-        return self._answer(mcp_messages.message_of(value))
+        return self._answer(value)
 
     def close(self) -> None:
         """Save what would be slow to read again."""
         if self._opened is not None:
             self._opened.close()
 
-    def _answer(self, message: Message) -> bytes | None:
-        match message:
-            case None:
+    def _answer(self, message: object) -> bytes | None:
+        number, method = None, ""
+        try:
+            request = mcp_messages.request_of(message)
+            if request is None:
                 return None
-            case Malformed(number, code, text):
-                return mcp_messages.error(number, code, text)
-            case Request(number, method, params):
-                try:
-                    if method not in self._methods:
-                        raise Failure(METHOD_NOT_FOUND, "there is no such method")  # noqa: TRY301
-                    return mcp_messages.answer(number, self._methods[method](params))
-                except Failure as failure:
-                    return mcp_messages.error(number, failure.code, failure.message)
-                except Exception as error:  # noqa: BLE001 - a defect in one call is not the end
-                    # A traceback could hold the text of a session.
-                    logger.error("%s: %s", method, type(error).__name__)  # noqa: TRY400
-                    return mcp_messages.error(number, INTERNAL_ERROR, type(error).__name__)
-            case _:
-                assert_never(message)
+            number, method = request.id, request.method
+            if method not in self._methods:
+                raise Failure(METHOD_NOT_FOUND, "there is no such method")  # noqa: TRY301
+            return mcp_messages.answer(number, self._methods[method](request.params))
+        except Failure as failure:
+            known = failure.id if number is None else number
+            return mcp_messages.error(known, failure.code, failure.message)
+        except Exception as error:  # noqa: BLE001 - a defect in one call is not the end
+            # A traceback could hold the text of a session.
+            logger.error("%s: %s", method, type(error).__name__)  # noqa: TRY400
+            return mcp_messages.error(number, INTERNAL_ERROR, type(error).__name__)
 
     def _initialize(self, params: Json) -> Json:
         asked = params.get("protocolVersion")

@@ -26,12 +26,13 @@ Json = Mapping[str, object]
 
 
 class Failure(Exception):
-    """A request that is answered with a JSON-RPC error."""
+    """A message that is answered with a JSON-RPC error; `id` is known where its sender may wait."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, number: Id | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
+        self.id = number
 
 
 @frozen
@@ -41,19 +42,6 @@ class Request:
     id: Id
     method: str
     params: Json
-
-
-@frozen
-class Malformed:
-    """An invalid message; `id` is known where the sender may wait for an answer."""
-
-    id: Id | None
-    code: int
-    message: str
-
-
-Message = Request | Malformed | None
-"""None is a notification, or an answer to a request, of which we send none."""
 
 
 def next_line(stream: IO[bytes]) -> bytes:
@@ -80,22 +68,25 @@ def value_of(line: bytes) -> object:
         raise Failure(PARSE_ERROR, "the line is no JSON") from None
 
 
-def message_of(value: object) -> Message:
-    """Read a JSON value as a message."""
+def request_of(value: object) -> Request | None:
+    """Read a JSON value as a request; raises `Failure`.
+
+    None is a notification, or an answer to a request, of which we send none.
+    """
     if not is_object(value):
-        return Malformed(None, INVALID_REQUEST, "a message is a JSON object")
+        raise Failure(INVALID_REQUEST, "a message is a JSON object")
     if "method" not in value and ("result" in value or "error" in value):
         return None
     number, method, params = value.get("id"), value.get("method"), value.get("params", {})
-    known = number if _is_id(number) else None
+    known = number if isinstance(number, str) or type(number) is int else None
     if value.get("jsonrpc") != "2.0" or not isinstance(method, str):
-        return Malformed(known, INVALID_REQUEST, "a message has jsonrpc 2.0 and a method")
+        raise Failure(INVALID_REQUEST, "a message has jsonrpc 2.0 and a method", known)
     if "id" not in value:
         return None
     if known is None:
-        return Malformed(None, INVALID_REQUEST, "an id is a text or a whole number")
+        raise Failure(INVALID_REQUEST, "an id is a text or a whole number")
     if not is_object(params):
-        return Malformed(known, INVALID_PARAMS, "params are an object")
+        raise Failure(INVALID_PARAMS, "params are an object", known)
     return Request(known, method, params)
 
 
@@ -118,7 +109,3 @@ def is_object(value: object) -> TypeGuard[Json]:
 def is_list(value: object) -> TypeGuard[list[object]]:
     """Return whether a JSON value is a list."""
     return isinstance(value, list)
-
-
-def _is_id(value: object) -> TypeGuard[Id]:
-    return isinstance(value, str) or type(value) is int

@@ -11,12 +11,12 @@ from codex.product import service_over, worked
 from codex.requests import sent
 from codex.scripted_model import Answer, Request, Usage, say, shell, update_plan
 from codex_checkpoints.core.compaction.kinds import kind_of
+from codex_checkpoints.operations.compactions import outside
 from codex_checkpoints.service.compaction import request as asking
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.wiring import outside
 from homes import more, thread
 from rollouts import (
     Step,

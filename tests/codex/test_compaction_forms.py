@@ -21,10 +21,10 @@ from codex.test_compacting import compacted
 from codex_checkpoints.core.checkpoint.records import Checkpoint, from_bytes
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.rollout.fields import texts_of
+from codex_checkpoints.operations.compactions import outside
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.wiring import outside
 from long_session import LAST, long_session
 from rollouts import THREAD
 

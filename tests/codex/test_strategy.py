@@ -20,6 +20,7 @@ from codex.scripted_model import Answer, Json, say, shell
 from codex_checkpoints.codex import SCRATCH, program
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.history.tokens import of_items
+from codex_checkpoints.operations.compactions import outside
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Compacted, Request
@@ -27,7 +28,6 @@ from codex_checkpoints.service.lineages import around, lineage
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import ThreadQuery
-from codex_checkpoints.wiring import outside
 from peer import Peer
 from rollouts import rollout, session, tokens, turn, user
 from rollouts import shell as commanded

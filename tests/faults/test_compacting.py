@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from codex_checkpoints.operations.compactions import outside
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Request
-from codex_checkpoints.wiring import outside
 from homes import Home, refusal, thread
 from rollouts import assistant, plan, rollout, session, tokens, turn, user
 

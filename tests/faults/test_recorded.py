@@ -18,13 +18,13 @@ import pytest
 from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.restore.events import ORDER, RestoreMode
+from codex_checkpoints.operations.compactions import outside
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.storage.records import MARKERS
-from codex_checkpoints.wiring import outside
 from homes import Home, refusal, thread
 from killing import How, again, killed_at_each_step
 from restores import put
@@ -39,7 +39,7 @@ pytestmark = [
 WORK = """
 import os
 
-from codex_checkpoints import wiring
+from codex_checkpoints.operations import compactions
 from codex_checkpoints.codex.entries import HOOKS, Entries
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
@@ -52,7 +52,7 @@ from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restoring
 
 def work(sessions, root, what, *given):
-    outside = wiring.outside({})
+    outside = compactions.outside({})
     match what:
         case "compact":
             Compacting(sessions, outside).compact(Request(given[0], into=given[1], force=True))

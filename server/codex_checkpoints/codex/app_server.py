@@ -14,8 +14,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from queue import Empty, Full, Queue
 from typing import IO, Literal, cast
 
 import orjson
@@ -82,9 +82,8 @@ class AppServer:
         self._child = child
         self._patience = patience
         self._asked = 0
-        self._received: deque[Message] = deque()
-        self._changed = threading.Condition()
-        self._silent = False
+        self._received: Queue[Message | None] = Queue(_MOST_WAITING)
+        """What Codex sent; None is its end."""
         self._left = False
         self._sending: threading.Thread | None = None
         self._listener = threading.Thread(target=self._listen, daemon=True)
@@ -123,9 +122,7 @@ class AppServer:
 
     def end(self) -> None:
         """Close its input, and kill it and its group after a moment."""
-        with self._changed:
-            self._left = True
-            self._changed.notify_all()
+        self._left = True
         if self._sending is not None and self._sending.is_alive():
             kill(self._child)  # it does not read, and closing would wait for that
             self._sending.join()
@@ -157,16 +154,13 @@ class AppServer:
     def _messages(self, patience: Patience) -> Iterator[Message]:
         """Yield messages until Codex ends; requests of Codex get an error."""
         while True:
-            seconds = patience.next()
-            with self._changed:
-                if not self._received and not self._silent:
-                    self._changed.wait(seconds)
-                message = self._received.popleft() if self._received else None
-                if message is None and self._silent:
-                    return
-                self._changed.notify_all()
-            if message is None:
+            try:
+                message = self._received.get(timeout=patience.next())
+            except Empty:
                 continue
+            if message is None:
+                self._received.put(None)  # for whoever asks once more
+                return
             if "id" in message and "method" in message:
                 error = {"code": -32601, "message": "not supported"}
                 self._send({"id": message["id"], "error": error}, patience)
@@ -176,16 +170,15 @@ class AppServer:
     def _listen(self) -> None:
         with contextlib.suppress(OSError), cast("IO[bytes]", self._child.stdout) as stdout:
             for message in _read(stdout):
-                with self._changed:
-                    self._changed.wait_for(
-                        lambda: self._left or len(self._received) < _MOST_WAITING
-                    )
-                    if not self._left:
-                        self._received.append(message)
-                        self._changed.notify_all()
-        with self._changed:
-            self._silent = True
-            self._changed.notify_all()
+                self._take(message)
+        self._take(None)
+
+    def _take(self, message: Message | None) -> None:
+        """Keep a message; wait while many are unread, but not when nobody will read them."""
+        while not self._left:
+            with contextlib.suppress(Full):
+                self._received.put(message, timeout=_LOOK_AGAIN)
+                return
 
 
 @contextlib.contextmanager
@@ -280,10 +273,16 @@ def run(
     stdin, stdout = cast("IO[bytes]", child.stdin), cast("IO[bytes]", child.stdout)
     listening = threading.Thread(target=_listen, args=(stdout, output), daemon=True)
     speaking = threading.Thread(target=_speak, args=(stdin, given), daemon=True)
+    end: End = "exited"
+    patience = Patience(seconds, cancelled)
     try:  # from here on, or Ctrl+C would leave the program running
         listening.start()
         speaking.start()
-        end = _waited(child, seconds, cancelled)
+        while child.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(patience.next())
+    except AskingFailed as error:
+        end = "cancelled" if error.code == "cancelled" else "timed_out"
     finally:
         kill(child)
         child.wait()
@@ -294,19 +293,6 @@ def run(
         return Ran(end, None, None)
     answer = bytes(output)
     return Ran(end, child.returncode, None if len(answer) > MOST_OUTPUT else answer)
-
-
-def _waited(child: subprocess.Popen[bytes], seconds: float, cancelled: Callable[[], bool]) -> End:
-    """Wait until the program ends, its time is over, or the caller cancels."""
-    latest = time.monotonic() + seconds
-    while not cancelled():
-        left = latest - time.monotonic()
-        if left <= 0:
-            return "timed_out"
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(min(left, _LOOK_AGAIN))
-            return "exited"
-    return "cancelled"
 
 
 def _speak(stdin: IO[bytes], given: bytes) -> None:

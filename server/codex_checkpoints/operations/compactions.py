@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from codex_checkpoints.codex import program
 from codex_checkpoints.codex import resume as resume_command
+from codex_checkpoints.codex.app_server import Patience, run
+from codex_checkpoints.codex.program import Excerpt
 from codex_checkpoints.core.compaction.building import Piece as CompactionPiece
 from codex_checkpoints.core.compaction.offering import Offer
 from codex_checkpoints.core.compaction.records import Contents as CompactionContents
@@ -17,12 +20,12 @@ from codex_checkpoints.service.compaction import request, resuming
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import HookResult as HookOutcome
-from codex_checkpoints.service.compaction.request import Request
+from codex_checkpoints.service.compaction.request import HookRunner, Request
 from codex_checkpoints.service.compaction.resuming import Ready
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.storage import records
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import BadParams, filled
-from codex_checkpoints.wiring import outside
 
 
 @frozen
@@ -245,3 +248,22 @@ def _resumed(ready: Ready) -> Resumed:
         not_compacted=None if declined is None else NotCompacted(declined.code, declined.message),
         resume=resume_command(ready.session_id),
     )
+
+
+def outside(environment: Mapping[str, str]) -> HookRunner:
+    """Return what a compaction needs; Codex is found on the PATH of this environment."""
+
+    def find_codex() -> str | None:
+        return program.find(environment.get("PATH", ""))
+
+    def summarise(
+        codex: str,
+        codex_home: str,
+        what: str | Excerpt,
+        seconds: float,
+        cancelled: Callable[[], bool],
+    ) -> str:
+        patience = Patience(seconds, cancelled)
+        return program.compacted(codex, codex_home, what, environment, patience)
+
+    return HookRunner(records.moment, records.new_ids, run, find_codex, summarise)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Literal
 
 from codex_checkpoints.codex import config, file_edit, hooks
@@ -203,48 +203,84 @@ def plan(codex_home: str, wanted: Entries) -> tuple[Change, ...]:
     both files, and warns where both have hooks. Entries that a person wrote to call us stay as they
     are, and replace ours. Raises `Refusal`.
     """
-    toml_file, json_file = _open(codex_home)
-    with _explained(toml_file.path):
-        text = _text(toml_file)
-        found = config.found_in(text or "")
-    hooks_text = _hooks_text(json_file)
-    others = Hooks() if hooks_text is None else hooks.found_in(hooks_text)
+    toml, json = _open(codex_home)
+    with _explained(toml.path):
+        found = config.found_in(toml.text or "")
+    others = Hooks() if json.text is None else hooks.found_in(json.text)
     by_hand = (found.hooks.by_hand.keys() | others.by_hand) - (
         found.hooks.ours.keys() | others.ours
     )
-    wanted = evolve(
+    whole = evolve(
         wanted,
         hooks=tuple(hook for hook in wanted.hooks if hook.event not in by_hand),
         has_server=found.server is not None or not found.servers_by_hand,
     )
-    without_hooks = evolve(wanted, hooks=())
     # Where our hooks are, they stay.
     only_there = others.others and not (found.hooks.ours or found.hooks.others)
-    aside = bool(others.ours or only_there)
-    changes: list[Change] = []
-    with _explained(json_file.path):
-        if hooks_text is not None:
-            after = hooks.with_hooks(hooks_text, wanted if aside else without_hooks)
-            changes += _change(json_file, hooks_text, after)
-    with _explained(toml_file.path):
-        after = config.with_entries(text, without_hooks if aside else wanted)
-        changes += _change(toml_file, text, after)
-    return _writable(changes)
+    without = evolve(whole, hooks=())
+    here, there = (without, whole) if others.ours or only_there else (whole, without)
+    return (
+        *json.edited(lambda text: None if text is None else hooks.with_hooks(text, there)),
+        *toml.edited(lambda text: config.with_entries(text, here)),
+    )
 
 
 def removal(codex_home: str) -> tuple[Change, ...]:
     """Return the changes that remove our entries.  Raises `Refusal`."""
-    toml_file, json_file = _open(codex_home)
-    changes: list[Change] = []
-    hooks_text = _hooks_text(json_file)
-    with _explained(json_file.path):
-        if hooks_text is not None:
-            changes += _change(json_file, hooks_text, hooks.without_hooks(hooks_text))
-    with _explained(toml_file.path):
-        text = _text(toml_file)
-        if text is not None:
-            changes += _change(toml_file, text, config.without_entries(text))
-    return _writable(changes)
+    toml, json = _open(codex_home)
+    return (
+        *json.edited(lambda text: None if text is None else hooks.without_hooks(text)),
+        *toml.edited(lambda text: None if text is None else config.without_entries(text)),
+    )
+
+
+@frozen
+class _File:
+    """A file of Codex and its text; None where it is missing, or Codex cannot read it."""
+
+    before: Snapshot
+    text: str | None
+
+    @property
+    def path(self) -> str:
+        return self.before.path
+
+    def edited(self, edit: Callable[[str | None], str | None]) -> Iterator[Change]:
+        """Yield the change that an edit makes, if it makes one and the file may be written."""
+        with _explained(self.path):
+            after = edit(self.text)
+            if after != self.text:
+                file_edit.check_writable(self.before)
+                yield Change(self.before, None if after is None else after.encode())
+
+
+def _open(codex_home: str) -> tuple[_File, _File]:
+    """Read `config.toml` and `hooks.json`."""
+    if not os.path.isdir(codex_home):
+        message = f"there is no Codex home at {codex_home}; run Codex once, or name it"
+        raise Refusal("codex_not_found", message, {"codexHome": codex_home})
+    read: list[_File] = []
+    for name in (CONFIG, HOOKS):
+        path = os.path.join(codex_home, name)
+        with _explained(path):
+            before = file_edit.read(path)
+            data = before.data
+            if data is None or (name == HOOKS and not _is_readable(data)):
+                read.append(_File(before, None))
+            else:
+                read.append(_File(before, data.decode()))
+    return read[0], read[1]
+
+
+def _is_readable(data: bytes) -> bool:
+    """Return whether Codex can read these hooks; raises what is wrong where some may be ours."""
+    try:
+        hooks.found_in(data.decode())
+    except (CannotEdit, UnicodeDecodeError):
+        if any(word in data for word in (b"codex_checkpoints", b"launch.py")):
+            raise
+        return False
+    return True
 
 
 def put_in(changes: Sequence[Change]) -> tuple[Done, ...]:
@@ -286,49 +322,6 @@ def _write(changes: Sequence[Change]) -> None:
         paths = [change.path for change in written]
         message = f"{refusal.message}; {', '.join(paths)} is changed already"
         raise Refusal(refusal.code, message, {**refusal.facts, "written": paths}) from refusal
-
-
-def _open(codex_home: str) -> tuple[Snapshot, Snapshot]:
-    if not os.path.isdir(codex_home):
-        message = f"there is no Codex home at {codex_home}; run Codex once, or name it"
-        raise Refusal("codex_not_found", message, {"codexHome": codex_home})
-    read: list[Snapshot] = []
-    for name in (CONFIG, HOOKS):
-        path = os.path.join(codex_home, name)
-        with _explained(path):
-            read.append(file_edit.read(path))
-    return read[0], read[1]
-
-
-def _text(file: Snapshot) -> str | None:
-    return None if file.data is None else file.data.decode()
-
-
-def _hooks_text(file: Snapshot) -> str | None:
-    """Return the text of `hooks.json`; None where it is missing or Codex cannot read it."""
-    if file.data is None:
-        return None
-    try:
-        with _explained(file.path):
-            text = file.data.decode()
-            hooks.found_in(text)
-    except Refusal:
-        if any(word in file.data for word in (b"codex_checkpoints", b"launch.py")):
-            raise
-        return None
-    return text
-
-
-def _change(file: Snapshot, old: str | None, new: str | None) -> list[Change]:
-    return [] if new == old else [Change(file, None if new is None else new.encode())]
-
-
-def _writable(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """Check all files before the first is written, so that no change is made by half."""
-    for change in changes:
-        with _explained(change.path):
-            file_edit.check_writable(change.before)
-    return tuple(changes)
 
 
 @contextlib.contextmanager

@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codex_checkpoints.core.compaction.handoff import bundle, is_due
-from codex_checkpoints.service.connect.kept_digest import lost_digest
-from codex_checkpoints.service.reading.kept_answers import keeps_quotes
+from codex_checkpoints.core.digest.status import status_of, with_status
+from codex_checkpoints.service.reading.kept_answers import (
+    DIGEST_RULES,
+    DIGESTS,
+    hash_of,
+    keep,
+    keeps_quotes,
+    kept,
+)
 from codex_checkpoints.service.reading.projections import View
-from codex_checkpoints.service.reading.session_file import has_ended
+from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions, session_of
 from codex_checkpoints.storage import records as stamps
-from codex_checkpoints.storage.contract import Row, UnreadableSource
-from codex_checkpoints.storage.records import HOOK_FAILED, Records
+from codex_checkpoints.storage.contract import Mark, Row, UnreadableSource
+from codex_checkpoints.storage.records import HOOK_FAILED, MARKERS, UPDATES, Records
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
@@ -120,7 +127,7 @@ class Hooking:
 
         said = ["\n".join(texts(item)) for item in window.items if item.get("role") == "user"]
         if not whole:
-            return lost_digest(self._sessions, row, shown, setting, said)
+            return _lost_digest(self._sessions, row, shown, setting, said)
         from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - few calls need it
 
         return Digests(self._sessions).injected(row, setting, said)
@@ -239,3 +246,89 @@ def _hash(data: bytes) -> str:
 def _settled(path: str) -> str:
     folder, name = os.path.split(os.path.abspath(path))
     return os.path.join(os.path.realpath(folder), name)
+
+
+# --- the digest of a resume ----------------------------------------------------------------------
+# To make it takes many times as long as all the rest of a call.  It is of the records before the
+# newest compaction, which stay what they are while a session goes on.  So it is kept in the index
+# with a hash of all else that it is made of, and only how the last turn ended is said anew.
+
+
+@frozen
+class _Kept:
+    """A digest, what it is made of, and the file up to where the compaction begins.
+
+    `seq` is that of the compaction; `files` and `commands` are those that the digest names.
+    """
+
+    text: str
+    made_of: str
+    mark: Mark
+    seq: int
+    files: tuple[str, ...]
+    commands: tuple[str, ...]
+
+
+def _lost_digest(
+    sessions: Sessions, row: Row, shown: View, setting: int, beside: Sequence[str]
+) -> str:
+    """Return what the history no longer holds, empty if that is nothing.
+
+    `beside` are the user's messages in the history.
+    """
+    opened = sessions.catalogue.open(row)
+    state = opened.now().state
+    found = kept(sessions.catalogue, row, DIGESTS[0], _Kept)
+    if found is not None and _still_counts(found, opened):
+        made_of = _made_of(sessions, row, shown, beside, found.seq, found.files, found.commands)
+        if made_of == found.made_of:
+            return with_status(found.text, status_of(state))
+    from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - loads much
+
+    lost = Digests(sessions).lost(row, setting, beside)
+    reads_others = row.base_rollout is not None or state.seed is not None
+    if lost.text and lost.place is not None and not reads_others:
+        made_of = _made_of(sessions, row, shown, beside, lost.seq, lost.files, lost.commands)
+        mark = opened.reader.mark_at(row.path, lost.place, opened.mark.inode)
+        found = _Kept(lost.text, made_of, mark, lost.seq, lost.files, lost.commands)
+        keep(sessions.catalogue, row, DIGESTS[0], found)
+    return with_status(lost.text, status_of(state))
+
+
+def _still_counts(kept: _Kept, opened: SessionFile) -> bool:
+    """Return whether a file is still what it was, up to the compaction."""
+    mark, end = kept.mark, opened.mark.offset
+    if mark.offset > end or mark.inode != opened.mark.inode:
+        return False
+    return opened.reader.mark_at(opened.path, mark.offset, mark.inode) == mark
+
+
+def _made_of(  # noqa: PLR0913, PLR0917 - what a digest is made of
+    sessions: Sessions,
+    row: Row,
+    shown: View,
+    beside: Sequence[str],
+    seq: int,
+    files: Collection[str],
+    commands: Collection[str],
+) -> str:
+    """Return a hash of all that a digest is made of, but for the records before the compaction."""
+    state = sessions.catalogue.open(row).now().state
+    artifacts = shown.of.checkpoint.artifacts
+    edited, ran = state.observations.since(seq)
+    ends, counted = dict(state.ends()), state.turns.counting()
+    parts = (
+        DIGEST_RULES,
+        state.compacted_at,
+        beside,
+        [uri for uri in files if (each := artifacts.get(uri)) is not None and each.is_changed],
+        edited,
+        [command for command in commands if command in ran],
+        [(turn.turn_id, ends[turn.turn_id]) for turn in counted if turn.opened_seq <= seq],
+        state.typed,
+        row.context_window,
+        sessions.settings.hook_digest_tokens,
+        sessions.settings.at(row.cwd).digest_ignore,
+        [sessions.records.look(row.session_id, name) for name in (MARKERS, UPDATES)],
+    )
+    return hash_of(parts)
