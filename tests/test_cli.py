@@ -284,20 +284,6 @@ def test_a_home_that_is_empty_or_not_there_is_an_empty_list_with_a_hint(
     assert not missing.exists()
 
 
-def test_sessions_loads_neither_the_server_nor_asyncio(home: Home) -> None:
-    program = """
-import sys
-from codex_checkpoints.cli import main
-code = main(["sessions", "--json"])
-heavy = {"pygls", "lsprotocol", "cattrs", "asyncio", "watchdog", "concurrent.futures"}
-print(sorted(heavy & set(sys.modules)), code, file=sys.stderr)
-"""
-    done = run_alone(home, sys.executable, "-c", program)
-
-    assert (done.returncode, done.stderr) == (0, b"[] 0\n")
-    assert len(json.loads(done.stdout)) == 1
-
-
 LOADED = """
 import os, sys
 os._exit = sys.exit

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from codex_checkpoints import mcp_tools
@@ -266,12 +266,6 @@ def stays(text: str, names: set[str]) -> None:
     assert new == old
     assert config.with_entries(prompted, PROMPTED) == prompted
     assert says(config.with_entries(prompted, WANTED)) == says(before)
-
-
-@pytest.mark.parametrize("name", ADDITIONS)
-@pytest.mark.parametrize("base", ["a = 1\n", "\ufeffa = 1\r\n"])
-def test_what_was_added_to_our_entries_stays_when_they_are_replaced(name: str, base: str) -> None:
-    stays(base, {name})
 
 
 def test_what_is_replaced_changes_no_other_line(home: Path, path: Path) -> None:
@@ -863,8 +857,9 @@ def ran(home: Path, session: str = "a", at: str = "2026-11-20T10:00:00.000Z", **
 def failed(home: Path, at: str, event: str | None, code: str = "storage_error") -> None:
     (home / "state").mkdir(exist_ok=True)
     said = {"type": "HookFailed", "at": at, "event": event, "sessionId": "a", "code": code}
+    others: list[object] = [said | {"at": 2}, said | {"type": "RestoreFailed", "at": "3"}, []]
     with (home / "state" / "audit.jsonl").open("a") as file:
-        file.write(json.dumps(said) + "\n")
+        file.writelines(json.dumps(each) + "\n" for each in (said, *others, "torn"))
 
 
 def test_each_door_and_each_hook_tells_when_it_ran_and_failed(home: Path) -> None:
@@ -1278,6 +1273,8 @@ def test_whatever_was_there_says_the_same_and_comes_back(text: str, hooks_elsewh
     assert config.without_entries(moved) == text
 
 
+@example("a = 1\n", set(ADDITIONS))
+@example("\ufeffa = 1\r\n", set(ADDITIONS))
 @given(configs(), st.sets(st.sampled_from(sorted(ADDITIONS))))
 def test_whatever_was_added_to_ours_stays_with_it(text: str, names: set[str]) -> None:
     stays(text, names)

@@ -33,7 +33,6 @@ from codex_checkpoints.core.compaction.handoff import (
     shows,
 )
 from codex_checkpoints.service import digests
-from codex_checkpoints.service.connect import doors
 from codex_checkpoints.service.connect.hooking import Call, Hooking
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import LONGEST_WINDOW
@@ -908,24 +907,6 @@ def test_a_checkpoint_that_cannot_be_stored_is_told_before_a_compaction(home: Ho
     with home.house() as house:
         hooking = Hooking(house.sessions)
         assert refusal(lambda: hooking.answer(told)).code == "storage_error"
-
-
-def test_the_newest_failure_is_told_of_whatever_stands_in_the_audit(home: Home):
-    home.state.mkdir()
-    events: list[object] = [
-        {"type": "HookFailed", "at": "0", "code": "z"},
-        {"type": "HookFailed", "at": "1", "code": "a"},
-        {"type": "HookFailed", "at": 2, "code": "b"},
-        {"type": "RestoreFailed", "at": "3", "code": "c"},
-        [],
-    ]
-    text = "".join(json.dumps(event) + "\n" for event in events)
-    (home.state / "audit.jsonl").write_text(text + "{torn", encoding="utf-8")
-
-    called = doors.LastCalls(str(home.state)).of(["SessionStart"])
-
-    assert called.last_ran_at is None
-    assert str(called.failure) == "the hook failed at 1: a"
 
 
 VIEWS = {name: f"[SESSION_CHECKPOINT v1]\n\n[TASK]\n- {name} ü\n" for name in "AB"}

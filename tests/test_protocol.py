@@ -130,44 +130,6 @@ def test_sessions(client: Peer, home: Home):
     assert found["title"] == "three"
 
 
-def turn_of(name: str, number: int, task: str, at: str, *, ended: bool) -> Json:
-    told = {"turnId": name, "number": number, "task": task, "startedAt": at}
-    return told | {"ended": ended, "aborted": False}
-
-
-def test_session(client: Peer, home: Home):
-    answer = client.call("checkpoints/session", {"sessionId": thread(1)[:-2] + "01"})
-
-    first, second = "2026-11-20T10:00:04.000Z", "2026-11-20T10:00:14.000Z"
-    assert answer == {
-        "summary": one(home),
-        "turns": [
-            turn_of("t1", 1, f"why? {SECRET}", first, ended=True),
-            turn_of("b", 2, "go on", second, ended=False),
-        ],
-        "caps": Caps().as_json(),
-        "problems": [],
-        "skipped": {},
-        "received": None,
-        "budget": {
-            "window": 258_400,
-            "windowSource": "advertised",
-            "reserve": 64_600,
-            "trigger": 145_350,
-            "target": 116_280,
-        },
-        "outlineBudget": {
-            "window": 400_000,
-            "windowSource": "unknown",
-            "reserve": 100_000,
-            "trigger": 225_000,
-            "target": 180_000,
-        },
-    }
-    other = client.call("checkpoints/session", {"sessionId": thread(3)})
-    assert other["skipped"] == {"not_json": 1}
-
-
 def test_show(client: Peer, home: Home):
     answer = client.call("checkpoints/show", {"sessionId": thread(1)})
 
@@ -193,20 +155,6 @@ def test_view(client: Peer):
     }
     at = client.call("checkpoints/view", {"sessionId": thread(1), "turnId": "t1"})
     assert f"- why? {SECRET}\n" in at["text"]
-
-
-def test_doctor(client: Peer, home: Home):
-    report = client.call("checkpoints/doctor")
-
-    (finding,) = report.pop("findings")
-    assert report == {
-        "codexHome": str(home.root),
-        "stateDir": str(home.state),
-        "sessions": 3,
-        "skipped": {"not_json": 1},
-    }
-    assert list(finding) == ["code", "severity", "message", "path", "count", "wayOut"]
-    assert finding["code"] == "not_json"
 
 
 def test_every_method_of_the_table_answers(client: Peer):
