@@ -23,7 +23,9 @@ from codex_checkpoints.assembly import Assembly, Places
 from codex_checkpoints.service.deleting import Deleting
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.threads import ThreadManager
 from codex_checkpoints.storage import file_lock
+from codex_checkpoints.storage.contract import Row
 from rollouts import Step, Writer, rollout, session, turn, user
 
 SERVER = Path(__file__).parents[1] / "server"
@@ -269,10 +271,10 @@ def deleting(sessions: Sessions) -> Deleting:
     return Deleting(sessions)
 
 
-def moved(where: Any, session: str, *, archive: bool) -> Any:  # noqa: ANN401 - each has its own
-    """Archive or unarchive a thread, by the sessions or by the manager of threads."""
-    move = where.to_move(session, archive=archive)
-    return where.moved(move.ask(lambda: False, lambda: None))
+def moved(threads: ThreadManager, session: str, *, archive: bool) -> Row:
+    """Archive or unarchive a thread."""
+    move = threads.to_move(session, archive=archive)
+    return threads.moved(move.ask(lambda: False, lambda: None))
 
 
 def summary(home: Home, **known: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value

@@ -11,7 +11,7 @@ import python
 import rollouts as r
 from codex_checkpoints.core.compaction.handoff import bundle
 from codex_checkpoints.service.digests import Digests
-from homes import WAIT, Home, go_on, thread
+from homes import WAIT, Home, go_on, refusal, thread
 from peer import Peer
 
 SESSION = thread(1)
@@ -710,6 +710,36 @@ def test_a_preview_of_the_same_session_knows_notes_and_pins_that_came_since(home
     assert "at noon" not in before
     assert "at noon" in after["view"]
     assert "It opens to a word." in after["digest"]["text"]
+
+
+# --- files that are elsewhere, or gone ---------------------------------------------------------
+
+
+def test_the_digest_of_a_file_outside_the_home_goes_back_to_the_base_beside_it(
+    home: Home, tmp_path: Path
+) -> None:
+    base = r.rollout(r.session(thread=thread(2)), r.turn(r.user("The sesame is in the cave.")))
+    later = r.rollout(
+        r.session(thread=thread(3), history_base=r.based_on(thread(2), 5, len(base))),
+        r.turn(r.user("Open it.")),
+    )
+    (tmp_path / home.path(2).name).write_bytes(base)
+    there = tmp_path / home.path(3).name
+    there.write_bytes(later)
+
+    assert "The sesame is in the cave." in digest_of(home, session=str(there))["text"]
+    assert "The sesame is in the cave." in recalled(home, "t1", session=str(there))["text"]
+
+
+def test_a_session_file_that_has_gone_is_refused_and_not_a_defect(home: Home) -> None:
+    with home.house() as house:
+        house.sessions.refresh()
+        home.path(1).unlink()
+        for ask in (
+            lambda: Digests(house.sessions).recall(SESSION, "#1"),
+            lambda: Digests(house.sessions).search(SESSION, "sesame", 5),
+        ):
+            assert refusal(ask).code == "unreadable_source"
 
 
 # --- the same bytes ------------------------------------------------------------------------------

@@ -375,10 +375,10 @@ def test_a_session_is_named_put_away_taken_back_and_removed(shop: Shop, tmp_path
         assert listed(search="work") == [thread(1)]
         assert sessions.rename(thread(1), None).title is None
 
-        assert moved(sessions, thread(1), archive=True).archived
+        assert moved(sessions.threads, thread(1), archive=True).archived
         assert (listed(archived=True), listed()) == ([thread(1)], [thread_of(3)])
-        assert refusal(lambda: moved(sessions, thread(1), archive=True)).code == "conflict"
-        assert not moved(sessions, thread(1), archive=False).archived
+        assert refusal(lambda: moved(sessions.threads, thread(1), archive=True)).code == "conflict"
+        assert not moved(sessions.threads, thread(1), archive=False).archived
 
         assert refusal(lambda: deleting(sessions).delete(thread_of(3))).code == "conflict"
         assert deleting(sessions).delete(thread(1)).session_id == thread(1)
@@ -456,7 +456,7 @@ def test_a_session_of_several_rollouts_is_put_away_with_all_of_them(home: Home):
     with home.house() as house:
         sessions = house.sessions
         for archive in (True, False):
-            moved(sessions, thread_of(1), archive=archive)
+            moved(sessions.threads, thread_of(1), archive=archive)
 
             told = sessions.detail(thread_of(1)).summary
             assert (told.task, told.turns, told.archived) == ("one", 1, archive)

@@ -131,16 +131,16 @@ def taking_back(sessions: Sessions) -> Callable[[], object]:
 
 
 def exporting(sessions: Sessions) -> Callable[[], object]:
-    return lambda: export(sessions, [], thread(1), f"{sessions.catalogue.place}/pack.json")
+    return lambda: export(sessions, [], thread(1), f"{sessions.catalogue.store.place}/pack.json")
 
 
 def importing(work: Callable[[Sessions, str, str], object]) -> Begun:
     def begun(sessions: Sessions) -> Callable[[], object]:
         exporting(sessions)()
-        folder = Path(sessions.catalogue.place).parent / "elsewhere"
+        folder = Path(sessions.catalogue.store.place).parent / "elsewhere"
         folder.mkdir()
         (folder / "auth.py").write_text("x = 1\n")
-        return lambda: work(sessions, f"{sessions.catalogue.place}/pack.json", str(folder))
+        return lambda: work(sessions, f"{sessions.catalogue.store.place}/pack.json", str(folder))
 
     return begun
 
@@ -163,7 +163,7 @@ CHANGING: dict[str, Begun] = {
     "hard restore": restore("hard"),
     "export": exporting,
     "import": importing(import_pack),
-    "archive": lambda sessions: lambda: moved(sessions, thread(1), archive=True),
+    "archive": lambda sessions: lambda: moved(sessions.threads, thread(1), archive=True),
 }
 OPERATIONS: dict[str, Begun] = CHANGING | {
     "preview": compaction("preview"),

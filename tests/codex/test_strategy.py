@@ -477,7 +477,7 @@ def test_a_scratch_fork_is_no_branch_and_in_no_list_once_it_is_put_away(
         assert sessions.summaries.page(ThreadQuery(archived=True)).items == ()
         assert [each.session_id for each in around(sessions, thread).items] == [done.session_id]
         assert fork not in {node.id for node in lineage(sessions, thread).nodes}
-        assert sessions.summary(fork).made_by is None
+        assert sessions.summaries.of(sessions.own(fork)).made_by is None
 
 
 def test_a_fork_that_was_not_even_named_is_put_away_and_no_other(scripted: MakeHome) -> None:

@@ -13,6 +13,7 @@ from attrs import evolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from codex_checkpoints.service.reading.session_file import bytes_between
 from codex_checkpoints.storage.contract import (
     BadQuery,
     Conflict,
@@ -47,8 +48,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 def lines(store: ThreadStore, number: int = 1) -> list[bytes]:
     own = [each for each in store.rollouts().values() if each.thread_id == thread(number)]
-    data = store.reader.piece(max(own, key=age).path, 0, 1 << 30)
-    assert data is not None
+    data = bytes_between(store.reader, max(own, key=age).path, 0, None)
     return [line for line in data.split(b"\n") if line.strip()]
 
 
@@ -255,7 +255,7 @@ def test_a_history_that_codex_would_not_resume_is_not_appended_to(shop: Shop, da
         shop.store.append_items(thread(1), [said("x")], AT)
     with pytest.raises(Unsupported):
         shop.store.check_append(thread(1))
-    assert shop.store.reader.piece(rollout.path, 0, 10**6) == data
+    assert bytes_between(shop.store.reader, rollout.path, 0, None) == data
 
 
 def test_whether_a_thread_could_be_appended_to_is_told_without_a_change(shop: Shop, mode: str):
@@ -311,11 +311,10 @@ def test_a_reader_goes_on_from_where_it_stood_and_notices_another_content(shop: 
     assert second is not None
     assert b"".join(seen).strip() == lines(shop.store)[-1]
     assert second.mark == reader.mark_at(path, done.end, second.mark.inode)
-    assert reader.piece(path, done.start, 1000) == b"".join(seen)
-    assert reader.piece(path, 0, 10) is None
+    assert bytes_between(reader, path, done.start, None) == b"".join(seen)
     assert reader.first_line(path) == lines(shop.store)[0]
     assert reader.identify(path).thread_id == thread(1)
-    whole = reader.piece(path, 0, 10**6) or b""
+    whole = bytes_between(reader, path, 0, None)
     assert reader.read(path, 0, lambda _data: 0, done.start) == (0, whole[: done.start])
     shop.put(thread(1), b"x" * 2000)
     assert reader.follow(path, first.mark, len) is None
@@ -327,7 +326,6 @@ def test_a_rollout_that_is_not_there_cannot_be_read(shop: Shop):
     for ask in (
         lambda: reader.follow(path, None, len),
         lambda: reader.read(path, 0, len),
-        lambda: reader.piece(path, 0, 9),
         lambda: reader.first_line(path),
         lambda: reader.mark_at(path, 0, 0),
         lambda: shop.store.rollout_at(path),

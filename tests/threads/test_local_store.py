@@ -446,7 +446,7 @@ def stocked(home: Home) -> Home:
         for number in (1, 2, 6):
             house.sessions.rename(thread(number), f"name {number}")
         house.sessions.rename(thread(2), None)
-        moved(house.sessions, thread(3), archive=True)
+        moved(house.sessions.threads, thread(3), archive=True)
     return home
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_checkpoints.storage.tree import RolloutName, find, parse_name, roots, scan
+from codex_checkpoints.storage.contract import Identity
+from codex_checkpoints.storage.tree import find, parse_name, roots, scan
 
 THREAD = "01a1f865-0000-7000-8000-000000000001"
 SEGMENT = "01a1f866-1111-7222-8333-444444444444"
@@ -25,20 +26,18 @@ def put(home: Path, place: str, data: bytes = b"x\n") -> str:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        (PLAIN, RolloutName(THREAD, THREAD, compressed=False)),
-        (PLAIN + ".zst", RolloutName(THREAD, THREAD, compressed=True)),
-        (LATER, RolloutName(THREAD, SEGMENT, compressed=False)),
-        (LATER + ".zst", RolloutName(THREAD, SEGMENT, compressed=True)),
-        (PLAIN.replace(THREAD, THREAD.upper()), RolloutName(THREAD, THREAD, compressed=False)),
+        (PLAIN, Identity(THREAD, THREAD, compressed=False)),
+        (PLAIN + ".zst", Identity(THREAD, THREAD, compressed=True)),
+        (LATER, Identity(THREAD, SEGMENT, compressed=False)),
+        (LATER + ".zst", Identity(THREAD, SEGMENT, compressed=True)),
+        (PLAIN.replace(THREAD, THREAD.upper()), Identity(THREAD, THREAD, compressed=False)),
         (
             f"{STAMP}-123e4567-e89b-42d3-a456-426614174000.jsonl",
-            RolloutName(*["123e4567-e89b-42d3-a456-426614174000"] * 2, compressed=False),
+            Identity(*["123e4567-e89b-42d3-a456-426614174000"] * 2, compressed=False),
         ),
     ],
 )
-def test_the_name_of_a_session_file_tells_the_thread_and_the_segment(
-    name: str, expected: RolloutName
-):
+def test_the_name_of_a_session_file_tells_the_thread_and_the_segment(name: str, expected: Identity):
     assert parse_name(name) == expected
 
 

@@ -50,12 +50,8 @@ def search(services: Services, params: SearchParams) -> Steps[SearchAnswer]:
     found = Search(services.sessions, params.text, params.kind)
     left = params.limit
     kept: list[SearchHit] = []
-    if params.session_id is not None:
-        batches = found.alone(params.session_id)
-    else:
-        batches = found.batches(params.cwd, archived=params.archived)
     try:
-        for batch in batches:
+        for batch in found.batches(params.session_id, params.cwd, archived=params.archived):
             for row in (yield from elsewhere(found.scanning(batch))):
                 try:
                     entries = yield from elsewhere(found.reading(row))

@@ -107,9 +107,10 @@ def unarchive(services: Services, params: MoveParams) -> Steps[SessionSummary]:
 
 
 def _moved(services: Services, params: MoveParams, *, archive: bool) -> Steps[SessionSummary]:
-    move = services.sessions.to_move(params.session_id, archive=archive)
+    sessions = services.sessions
+    move = sessions.threads.to_move(sessions.own(params.session_id).session_id, archive=archive)
     asked = yield from elsewhere(lambda: move.ask(services.is_cancelled, services.commit))
-    return _changed(services, services.sessions.moved(asked))
+    return _changed(services, sessions.summaries.of(sessions.threads.moved(asked)))
 
 
 def delete(services: Services, params: DeleteParams) -> Deleted:

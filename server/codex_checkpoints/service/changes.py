@@ -13,7 +13,6 @@ from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.outcomes import Counts, plain
 from codex_checkpoints.core.rollout.fields import content_hash
 from codex_checkpoints.core.rollout.paths import uri_of
-from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.reading.session_file import end_of, find_turn
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.values import Factory, frozen
@@ -102,7 +101,7 @@ def changes(sessions: Sessions, params: ChangesParams) -> FileChanges:
     row, opened = sessions.open(params.session_id)
     replay = Replay()
     edits = Edits(replay)
-    Digests(sessions).read_over(row, replay, None, None)
+    sessions.catalogue.read_with(replay, row)
     begin, end = _range(opened.now(), params, row.session_id)
     named = None
     if params.uri is not None:

@@ -31,8 +31,7 @@ from codex_checkpoints.core.digest.recall import (
 )
 from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.digest.searching import Needle, with_lines
-from codex_checkpoints.core.rollout.reader import is_whole
-from codex_checkpoints.service.kept import RestoreRecords
+from codex_checkpoints.service.kept import went_on_from
 from codex_checkpoints.service.reading.kept_answers import (
     DIGEST_RULES,
     DIGESTS,
@@ -46,7 +45,6 @@ from codex_checkpoints.service.reading.session_file import (
     bytes_between,
     end_of,
     find_turn,
-    open_session,
 )
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.sessions import Sessions
@@ -378,34 +376,15 @@ class Digests:
     ) -> tuple[Replay, Gathered]:
         replay = Replay()
         gathering = Gathering(replay, row.session_id, whole)
-        self.read_over(row, replay, until, last)
+        self._sessions.catalogue.read_with(replay, row, until, last)
         return replay, gathering.gathered()
-
-    def read_over(self, row: Row, replay: Replay, until: int | None, last: int | None) -> None:
-        """Read a session with a replay, up to a position and a `seq`."""
-        catalogue = self._sessions.catalogue
-        replay.until = replay.until if until is None else until
-        replay.last = replay.last if last is None else last
-        opened = open_session(
-            catalogue.reader,
-            row.path,
-            catalogue.chains.locate,
-            replay=replay,
-            seeds=catalogue.seeds,
-        )
-        if opened.tail and not replay.stopped and is_whole(opened.tail):
-            replay.close(opened.tail)
 
     def _source_of(self, row: Row) -> Row | None:
         """Return the session that one of ours goes on from, None where it is gone."""
         below = tuple(self._sessions.catalogue.chains.below(row))
         made = below[-1].session_id if below else row.session_id
-        began = self._sessions.compactions.began(made)
-        source = None if began is None else began.source.session_id
-        if source is None:
-            restore = RestoreRecords(self._sessions.records).made(made)
-            source = None if restore is None else restore.source_session_id
-        return None if source is None else self._sessions.catalogue.current().get(source)
+        source = went_on_from(self._sessions.records, made)
+        return None if source is None else self._sessions.catalogue.current().get(source[0])
 
     # --- looking things up -----------------------------------------------------------------------
 
@@ -514,7 +493,7 @@ class Digests:
             read.add(at.session_id)
             replay = Replay()
             recall = Recall(replay, is_named, part or partial(shown, ignored=ignored), most)
-            self.read_over(at, replay, None, last)
+            self._sessions.catalogue.read_with(replay, at, last=last)
             counted = enumerate(recall.turns.counting(), 1)
             gone = {turn.turn_id for turn in recall.turns.turns if turn.rolled_back}
             entries = [each for each in recall.entries if rolled_back or each.turn_id not in gone]

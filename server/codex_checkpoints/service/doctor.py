@@ -262,12 +262,12 @@ def diagnose(
         *map(_variable, sessions.ignored_variables()),
         *(() if connection is None else of_connection(connection, catalogue.current().values())),
         *_scratches(sessions),
-        *_rows(rows, catalogue.current()),
+        *_rows(sessions),
         *_over_window(catalogue.current().values()),
         *_skipped(skipped),
     )
     return Diagnosis(
-        catalogue.place,
+        catalogue.store.place,
         sessions.records.state_dir,
         len(catalogue.current()),
         findings,
@@ -400,9 +400,14 @@ _PROBLEMS = {
 }
 
 
-def _rows(rows: tuple[Row, ...], current: Mapping[str, Row]) -> Iterator[Finding]:
-    reached = _reached(rows, current)
-    for row in rows:
+def _rows(sessions: Sessions) -> Iterator[Finding]:
+    rows, current = sessions.catalogue.rows().values(), sessions.catalogue.current()
+    reached = {
+        each.path
+        for row in current.values()
+        for each in (row, *sessions.catalogue.chains.below(row))
+    }
+    for row in tuple(rows):
         if row.error is not None:
             message = f"This session file cannot be read: {row.error}."
             way_out = (
@@ -417,17 +422,6 @@ def _rows(rows: tuple[Row, ...], current: Mapping[str, Row]) -> Iterator[Finding
             code, _, rollout_id = problem.partition(":")
             message, way_out = _PROBLEMS[code]
             yield Finding(code, "warning", message, row.path, 1, way_out.format(rollout_id))
-
-
-def _reached(rows: tuple[Row, ...], current: Mapping[str, Row]) -> set[str]:
-    by_rollout = {row.rollout_id: row for row in rows}
-    reached: set[str] = set()
-    for row in current.values():
-        step: Row | None = row
-        while step is not None and step.path not in reached:
-            reached.add(step.path)
-            step = None if step.base_rollout is None else by_rollout.get(step.base_rollout)
-    return reached
 
 
 _SKIPPED = {

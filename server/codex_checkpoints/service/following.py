@@ -50,8 +50,10 @@ class Changed:
     reason: str
 
 
-def _changed(session_ids: Iterable[str], reason: str) -> Changed:
-    return Changed(tuple(sorted(session_ids)), reason)
+def _changes(**session_ids: Iterable[str]) -> list[Changed]:
+    """Return what changed, by the reason; nothing for a reason without sessions."""
+    found = {reason: tuple(sorted(each)) for reason, each in session_ids.items()}
+    return [Changed(each, reason) for reason, each in found.items() if each]
 
 
 @frozen
@@ -102,8 +104,7 @@ class Follower:
         waiting = self.sessions.projections.take_waiting()
         if not waiting:
             return self.reconcile()
-        changed = self._keep(self._current(waiting))
-        return [_changed(changed, "workspace")] if changed else []
+        return _changes(workspace=self._keep(self._current(waiting)))
 
     def mark(self, path: str) -> None:
         """Note, from any thread, that a path may have changed."""
@@ -140,12 +141,12 @@ class Follower:
         changed |= self.sessions.catalogue.take_completed()
         self.sessions.take_unreported()
         self._choose_folders()
-        return _changed(changed, "rollout")
+        return Changed(tuple(sorted(changed)), "rollout")
 
     def keep_all(self) -> Changed:
         """Update every session's checkpoint."""
         changed = self._keep(self.sessions.catalogue.current().values())
-        return _changed(changed, "rollout")
+        return Changed(tuple(sorted(changed)), "rollout")
 
     def drain(self) -> list[Changed]:
         """Look at what was marked; return what changed."""
@@ -158,12 +159,7 @@ class Follower:
             rollouts |= self._lives_changed()
         memory = self._memory_changed(touched.foreign) - rollouts
         workspace = self._workspace_changed(touched.foreign) - rollouts - memory
-        found = (
-            _changed(rollouts, "rollout"),
-            _changed(memory, "memory"),
-            _changed(workspace, "workspace"),
-        )
-        return [each for each in found if each.session_ids]
+        return _changes(rollout=rollouts, memory=memory, workspace=workspace)
 
     def reconcile(self) -> list[Changed]:
         """Look at what is followed, and in turn at the rest, marked or not; return what changed.
@@ -183,8 +179,7 @@ class Follower:
         others = self._keep(row for row in self._followed() if row.session_id not in changed)
         others |= self._keep(self._outdated(self._in_turn(self._others())))
         self._choose_folders()
-        found = (_changed(changed, "rollout"), _changed(others, "workspace"))
-        return [each for each in found if each.session_ids]
+        return _changes(rollout=changed, workspace=others)
 
     def take_strayed(self) -> tuple[Strayed, ...]:
         """Return, once, the edits off the plan since the last call."""

@@ -21,7 +21,6 @@ from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
     SessionFile,
     bases_below,
-    bytes_between,
     open_session,
 )
 from codex_checkpoints.service.refusal import reading_file
@@ -242,17 +241,16 @@ class _UpTo(PacedReader):
             self.read_bytes.add(data[:consumed])
             return consumed
 
-        reached, rest = self.read(path, 0, fed, self._end)
+        reached, rest = self.read(path, 0, fed)
         self.read_bytes.add(rest)
         return Reading(Mark(reached, 0, "", ""), rest)
 
-    def piece(self, path: str, start: int, longest: int) -> bytes | None:
-        """Return the bytes from `start` to the end; None when they are more than `longest`."""
-        if path != self._path:
-            return super().piece(path, start, longest)
-        if self._end - start > longest:
-            return None
-        return bytes_between(self, path, start, self._end)
+    def read(
+        self, path: str, offset: int, feed: Feed, limit: int | None = None
+    ) -> tuple[int, bytes]:
+        """Feed from `offset` to `limit` or the end; return where it stopped, and the rest."""
+        limit = self._end if path == self._path and limit is None else limit
+        return super().read(path, offset, feed, limit)
 
 
 def _as_recorded(sessions: Sessions, row: Row, losses: tuple[Loss, ...]) -> tuple[Loss, ...]:

@@ -29,7 +29,7 @@ def recover(sessions: Sessions) -> int:
         if "export" in written:
             return reopened_export(sessions, written)
         if "connect" in written:
-            return connection(sessions.records, sessions.catalogue.place, written)
+            return connection(sessions.records, sessions.catalogue.store.place, written)
         if "delete" in written:
             return deletion(sessions, written)
         return restore(sessions, name)

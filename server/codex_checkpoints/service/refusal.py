@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterable, Mapping
+from contextlib import AbstractContextManager
 
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.durable import StorageError
@@ -55,31 +56,26 @@ def reading_file(row: Row) -> Generator[None]:
         raise unreadable(row.path, str(error), row.session_id) from error
 
 
-@contextlib.contextmanager
-def keeping(what: str, session_id: str | None) -> Generator[None]:
+def keeping(what: str, session_id: str | None) -> AbstractContextManager[None]:
     """Turn a `StorageError` about our records into a refusal."""
-    try:
-        yield
-    except StorageError as error:
-        of_it = "" if session_id is None else f" of {session_id}"
-        facts = {"sessionId": session_id, "reason": str(error)}
-        raise Refusal(
-            "storage_error", f"the {what}{of_it} cannot be kept: {error}", facts
-        ) from error
+    return _refusing(what, session_id, "kept", {"sessionId": session_id})
+
+
+def reading(what: str, session_id: str | None = None) -> AbstractContextManager[None]:
+    """Turn a `StorageError` about records of ours that cannot be read into a refusal."""
+    return _refusing(what, session_id, "read", {"sessionId": session_id} if session_id else {})
 
 
 @contextlib.contextmanager
-def reading(what: str, session_id: str | None = None) -> Generator[None]:
-    """Turn a `StorageError` about records of ours that cannot be read into a refusal."""
+def _refusing(
+    what: str, session_id: str | None, done: str, facts: Mapping[str, object]
+) -> Generator[None]:
     try:
         yield
     except StorageError as error:
         of_it = "" if session_id is None else f" of {session_id}"
-        facts = {} if session_id is None else {"sessionId": session_id}
-        facts["reason"] = str(error)
-        raise Refusal(
-            "storage_error", f"the {what}{of_it} cannot be read: {error}", facts
-        ) from error
+        message = f"the {what}{of_it} cannot be {done}: {error}"
+        raise Refusal("storage_error", message, {**facts, "reason": str(error)}) from error
 
 
 class Cancelled(Exception):

@@ -88,16 +88,19 @@ class Search:
         """Release what is held."""
         self._bytes.close()
 
-    def batches(self, cwd: str | None, *, archived: bool) -> Iterator[Sequence[Row]]:
-        """Yield the sessions in order, newest first, as many as are searched at a time."""
-        page = self._sessions.catalogue.store.list_threads(ThreadQuery(cwd, archived=archived))
-        yield from self._batches([thread.row for thread in page.items])
+    def batches(
+        self, session: str | None, cwd: str | None, *, archived: bool
+    ) -> Iterator[Sequence[Row]]:
+        """Yield sessions in order, newest first, as many as are searched at a time.
 
-    def alone(self, session: str) -> Iterator[Sequence[Row]]:
-        """Yield one session, searched with all that it carries on; refuses as `Sessions.find`."""
-        yield from self._batches([self._sessions.find(session)])
-
-    def _batches(self, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+        They are those of a folder, or the one that is named, which is searched with all that it
+        carries on; refuses as `Sessions.find`.
+        """
+        if session is not None:
+            rows = [self._sessions.find(session)]
+        else:
+            query = ThreadQuery(cwd, archived=archived)
+            rows = [each.row for each in self._sessions.catalogue.store.list_threads(query).items]
         self._searched = frozenset(row.session_id for row in rows)
         self._reader.pace.expect(sum(row.rollout.size for row in rows))
         batch, size = list[Row](), 0
@@ -222,7 +225,7 @@ class Search:
                     entry.seq,
                     kind_of(entry),
                     one_line(line),
-                    None if entry.stamp is None else utc(entry.stamp),
+                    utc(entry.stamp),
                 )
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from codex_checkpoints.core.compaction.offering import Named
     from codex_checkpoints.service.kept import CompactionRecords
     from codex_checkpoints.service.summaries import SessionDetail, SessionSummary, Summaries
-    from codex_checkpoints.service.threads import HeldBy, Move, ThreadManager
+    from codex_checkpoints.service.threads import HeldBy, ThreadManager
 
 
 def find_session(catalogue: Catalogue, session: str) -> Row:
@@ -59,7 +59,7 @@ def find_session(catalogue: Catalogue, session: str) -> Row:
             if each in current:
                 return current[each]
             raise broken[each]
-    message = f"no session {session[:80]!r} under {catalogue.place}"
+    message = f"no session {session[:80]!r} under {catalogue.store.place}"
     raise Refusal("unknown_session", message, {"session": session[:200]})
 
 
@@ -246,7 +246,7 @@ class Sessions:
                     None if turn.said is None else turn.said.text,
                     has_ended(turn, state),
                     turn.aborted,
-                    None if turn.stamp is None else utc(turn.stamp),
+                    utc(turn.stamp),
                 )
                 for number, turn in enumerate(state.turns.counting(), 1)
             ),
@@ -257,10 +257,6 @@ class Sessions:
             offering.budget(row.context_window, self.named),
             offering.outline_budget(self.named),
         )
-
-    def summary(self, session: str) -> SessionSummary:
-        """Return one session of this home as a list shows it; refuses as `find`."""
-        return self.summaries.of(self.own(session))
 
     def title(self, row: Row) -> str | None:
         """Return the name of a session, or its first message."""
@@ -300,14 +296,6 @@ class Sessions:
         row = self.own(session)
         self.threads.rename(row.session_id, name)
         return self.summaries.of(row)
-
-    def to_move(self, session: str, *, archive: bool) -> Move:
-        """Do the first step of archiving or unarchiving; next, on any thread, Codex is asked."""
-        return self.threads.to_move(self.own(session).session_id, archive=archive)
-
-    def moved(self, move: Move) -> SessionSummary:
-        """Do the last step; refuses `session_live`, `conflict`, `storage_error`."""
-        return self.summaries.of(self.threads.moved(move))
 
     def own(self, session: str) -> Row:
         """Return a session of this home, which may be changed; refuses as `find`."""

@@ -5,6 +5,7 @@ A wrong setting keeps its default and is reported; it never stops anything.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
@@ -222,13 +223,9 @@ def _choice(field: str, *values: str) -> Callable[[Settings, Any], Settings]:
     return _rule(field, lambda value: value in values, f"{', '.join(others)} or {last}")
 
 
-def _whole(field: str, least: int) -> Callable[[Settings, Any], Settings]:
-    must = f"a whole number of at least {least}"
-    return _rule(field, lambda value: type(value) is int and value >= least, must)
-
-
-def _within(field: str, least: int, most: int) -> Callable[[Settings, Any], Settings]:
-    must = f"a whole number from {least} to {most}"
+def _whole(field: str, least: int, most: float = math.inf) -> Callable[[Settings, Any], Settings]:
+    span = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
+    must = f"a whole number {span}"
     return _rule(field, lambda value: type(value) is int and least <= value <= most, must)
 
 
@@ -339,8 +336,8 @@ _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {
     "codexTimeoutSeconds": _whole("codex_timeout_seconds", 1),
     "markBeforeCompaction": _truth("mark_before_compaction"),
     "injectOnPrompt": _truth("inject_on_prompt"),
-    "digestTokens": _within("digest_tokens", 0, 32_000),
-    "hookDigestTokens": _within("hook_digest_tokens", 0, 32_000),
+    "digestTokens": _whole("digest_tokens", 0, 32_000),
+    "hookDigestTokens": _whole("hook_digest_tokens", 0, 32_000),
     "digestIgnore": _names("digest_ignore"),
     "folders": _folders,
     "restoreBudgetTokens": _whole("restore_budget_tokens", 0),

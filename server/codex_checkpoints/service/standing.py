@@ -115,7 +115,10 @@ def _recent(reader: RolloutReader, path: str, size: int, last: int, trace: bytes
         place = last_line_with(reader, path, size, (COMPACTION, trace))
         if place is None:
             return None
-        last, recent = place, _read_from(reader, path, place)
+        last, recent = place, Recent(Place(0, place))
+        recent.reader.begin_file(None)
+        _, rest = reader.read(path, place, recent.reader.feed)
+        recent.reader.close(rest)
     taken_back = recent.compacted and _is_behind_rollback(reader, path, last)
     return None if taken_back else recent
 
@@ -124,14 +127,6 @@ def _read_alone(line: bytes, place: int) -> Recent:
     recent = Recent(Place(0, place))
     recent.reader.begin_file(None)
     recent.reader.close(line)
-    return recent
-
-
-def _read_from(reader: RolloutReader, path: str, offset: int) -> Recent:
-    recent = Recent(Place(0, offset))
-    recent.reader.begin_file(None)
-    _, rest = reader.read(path, offset, recent.reader.feed)
-    recent.reader.close(rest)
     return recent
 
 

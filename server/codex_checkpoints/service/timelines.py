@@ -17,7 +17,6 @@ from codex_checkpoints.core.restore.markers import marker_set_of
 from codex_checkpoints.core.rollout.items import outcome_in
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.core.timeline import Timeline, TimelineTurn, merged
-from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.history import TIMELINE, timeline_in
 from codex_checkpoints.service.lineages import leaving
 from codex_checkpoints.service.reading.catalogue import utc
@@ -69,29 +68,26 @@ class SessionTimeline:
 def timeline(sessions: Sessions, session: str) -> SessionTimeline:
     """Return the timeline of a session; refuses as `Sessions.find`, `unreadable_source`."""
     row = sessions.find(session)
-    found = _read(sessions, row)
+    # What was read before is only read on.
+    found = timeline_in(sessions.catalogue.follow(row, TIMELINE).now())
     size, rows = merged(found.turns())
-    events = sorted(_events(sessions, row, found), key=_order)
-    return SessionTimeline(tuple(map(_dated, rows)), tuple(events[-MOST_EVENTS:]), size)
-
-
-def _read(sessions: Sessions, row: Row) -> Timeline:
-    """Return the timeline of a session as it is now; one that was read before is only read on."""
-    return timeline_in(sessions.catalogue.follow(row, TIMELINE).now())
+    events = sorted(
+        _events(sessions, row, found),
+        key=lambda event: (event.seq is not None, event.seq or 0, event.at or ""),
+    )
+    dated = tuple(
+        evolve(row, started_at=utc(row.started_at), ended_at=utc(row.ended_at)) for row in rows
+    )
+    return SessionTimeline(dated, tuple(events[-MOST_EVENTS:]), size)
 
 
 def _events(sessions: Sessions, row: Row, found: Timeline) -> Iterator[TimelineEvent]:
     turns = list(found.replay.state.turns.counting())
     opened = [turn.opened_seq for turn in turns]
 
-    def event(
-        kind: Literal["compaction", "marker", "branch"],
-        seq: int | None,
-        at: str | None,
-        name: str | None,
-    ) -> TimelineEvent:
+    def event(kind: EventKind, seq: int | None, at: str | None, name: str | None) -> TimelineEvent:
         turn = None if seq is None else bisect_right(opened, seq) or None
-        return TimelineEvent(kind, turn, seq, None if at is None else utc(at), name)
+        return TimelineEvent(kind, turn, seq, utc(at), name)
 
     ours = sessions.compactions.by_window(row.session_id)
     for window in found.windows()[1:]:
@@ -120,16 +116,6 @@ def _place(link: Link, ends: dict[str, int], replay: Replay) -> int | None:
         return ends.get(link.cut.turn_id)
     ordinal = link.cut.ordinal_exclusive
     return None if ordinal is None else ordinal - 1 + replay.scale.shift
-
-
-def _order(event: TimelineEvent) -> tuple[bool, int, str]:
-    return event.seq is not None, event.seq or 0, event.at or ""
-
-
-def _dated(row: TimelineTurn) -> TimelineTurn:
-    started = None if row.started_at is None else utc(row.started_at)
-    ended = None if row.ended_at is None else utc(row.ended_at)
-    return evolve(row, started_at=started, ended_at=ended)
 
 
 def write_picture(path: str, picture: str) -> None:
@@ -219,7 +205,7 @@ def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -
     replay.passes_over = passing_over(lambda _raw: replay.scale.lines + 1 >= meant.opened)
     until = end_of(meant, state.turns.turns)
     if near is None:
-        Digests(sessions).read_over(row, replay, until, None)
+        sessions.catalogue.read_with(replay, row, until)
     else:
         replay.until = replay.until if until is None else until
         replay.feed(near)
@@ -244,5 +230,5 @@ def _item(entry: Entry) -> TranscriptItem:
         len(text),
         redact(plain(entry.about))[:MOST_TEXT] if entry.kind == "output" else "",
         None if outcome is None else outcome.exit_code,
-        None if entry.stamp is None else utc(entry.stamp),
+        utc(entry.stamp),
     )

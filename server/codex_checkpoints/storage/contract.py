@@ -93,6 +93,15 @@ class Rollout:
         return self.look[1]
 
 
+def by_rollout_id(rollouts: Iterable[Rollout]) -> dict[str, str]:
+    """Return the paths of rollouts by their ids; an active one goes before its archived twin."""
+    paths: dict[str, str] = {}
+    for rollout in rollouts:
+        if rollout.rollout_id not in paths or not rollout.archived:
+            paths[rollout.rollout_id] = rollout.path
+    return paths
+
+
 @frozen
 class Mark:
     """Where a reader stands, with digests of the first and the last bytes before `offset`."""
@@ -113,10 +122,11 @@ class Reading:
 
 @frozen
 class Identity:
-    """The ids of a rollout by its place; those in its first line go before them."""
+    """What the name of a rollout says of it; the ids in its first line go before these."""
 
     thread_id: str
     rollout_id: str
+    compressed: bool = False
 
 
 @frozen
@@ -375,10 +385,6 @@ class RolloutReader(Protocol):
 
     def mark_at(self, path: str, offset: int, inode: int) -> Mark:
         """Return the mark at an offset."""
-        ...
-
-    def piece(self, path: str, start: int, longest: int) -> bytes | None:
-        """Return the bytes from `start` to the end; None when they are more than `longest`."""
         ...
 
     def first_line(self, path: str) -> bytes:

@@ -508,12 +508,8 @@ def read(path: str, most: int) -> bytes:
 
 def lines_in(path: str) -> Iterator[object]:
     """Yield the readable lines of a file that only grows; raises `StorageError`."""
-    return (line for line in all_lines_in(path) if not isinstance(line, Unreadable))
-
-
-def all_lines_in(path: str) -> Iterator[object]:
-    """Yield every line, `Unreadable` for one that is no JSON; raises `StorageError`."""
-    return (value_of(line) for line in raw_lines_in(path))
+    values = map(value_of, raw_lines_in(path))
+    return (value for value in values if not isinstance(value, Unreadable))
 
 
 def unreadable_in(path: str) -> Iterator[int]:

@@ -33,26 +33,19 @@ if sys.platform == "win32":
             ("hEvent", wintypes.HANDLE),
         )
 
-    _FAIL_IMMEDIATELY = 1
-    _EXCLUSIVE = 2
+    _AT_ONCE = 1
+    _AT_ONCE_AND_ALONE = 3
     # Rust's `File::try_lock` locks this range, so these are the bytes to ask for.
     _WHOLE = 0xFFFFFFFF
 
-    def share(descriptor: int) -> bool:
-        """Lock without waiting, beside others who ask; any failure counts as held."""
-        return _locked(descriptor, _FAIL_IMMEDIATELY)
-
-    def take(descriptor: int) -> bool:
-        """Lock without waiting, against everybody; any failure counts as held."""
-        return _locked(descriptor, _FAIL_IMMEDIATELY | _EXCLUSIVE)
-
-    def _locked(descriptor: int, kind: int) -> bool:
+    def _locked(descriptor: int, *, shared: bool) -> bool:
         kernel = ctypes.WinDLL("kernel32", use_last_error=True)
         lock = kernel.LockFileEx
         lock.argtypes = (wintypes.HANDLE, *(wintypes.DWORD,) * 4, ctypes.POINTER(_Overlapped))
         lock.restype = wintypes.BOOL
         handle = msvcrt.get_osfhandle(descriptor)
         place = ctypes.byref(_Overlapped())
+        kind = _AT_ONCE if shared else _AT_ONCE_AND_ALONE
         return bool(lock(handle, kind, 0, _WHOLE, _WHOLE, place))
 
     def is_supported(descriptor: int) -> bool:  # noqa: ARG001 - as elsewhere
@@ -83,17 +76,9 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def share(descriptor: int) -> bool:
-        """Lock without waiting, beside others who ask; any failure counts as held."""
-        return _locked(descriptor, fcntl.LOCK_SH)
-
-    def take(descriptor: int) -> bool:
-        """Lock without waiting, against everybody; any failure counts as held."""
-        return _locked(descriptor, fcntl.LOCK_EX)
-
-    def _locked(descriptor: int, kind: int) -> bool:
+    def _locked(descriptor: int, *, shared: bool) -> bool:
         try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError:
             return False
         return True
@@ -121,3 +106,13 @@ else:
         """Unlock; what was not locked is left alone."""
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def share(descriptor: int) -> bool:
+    """Lock without waiting, beside others who ask; any failure counts as held."""
+    return _locked(descriptor, shared=True)
+
+
+def take(descriptor: int) -> bool:
+    """Lock without waiting, against everybody; any failure counts as held."""
+    return _locked(descriptor, shared=False)

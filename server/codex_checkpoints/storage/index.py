@@ -34,14 +34,8 @@ _COLUMNS = (
     *(field.name for field in fields(Row) if field.name != "rollout"),
 )
 _OWN = operator.attrgetter(*_COLUMNS[8:])
-_TABLES = {
-    "rollouts": f"({', '.join(_COLUMNS)}, PRIMARY KEY (path)) WITHOUT ROWID",
-    "states": "(path, fold, state, PRIMARY KEY (path, fold)) WITHOUT ROWID",
-}
-_SHAPE = {
-    "rollouts": _COLUMNS,
-    "states": ("path", "fold", "state"),
-}
+_TABLES = {"rollouts": (_COLUMNS, "path"), "states": (("path", "fold", "state"), "path, fold")}
+"""The columns of each table, and its key."""
 _PUT = f"INSERT OR REPLACE INTO rollouts VALUES ({', '.join('?' * len(_COLUMNS))})"
 
 
@@ -202,9 +196,10 @@ class Index:
         with connection:
             if _is_ours(connection):
                 return
-            for table, columns in _TABLES.items():
+            for table, (columns, key) in _TABLES.items():
+                shape = f"({', '.join(columns)}, PRIMARY KEY ({key})) WITHOUT ROWID"
                 connection.execute(f"DROP TABLE IF EXISTS {table}")
-                connection.execute(f"CREATE TABLE {table} {columns}")
+                connection.execute(f"CREATE TABLE {table} {shape}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
@@ -213,8 +208,8 @@ def _is_ours(connection: sqlite3.Connection) -> bool:
     if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
         return False
     return all(
-        tuple(column[1] for column in connection.execute(f"PRAGMA table_info({table})")) == names
-        for table, names in _SHAPE.items()
+        tuple(column[1] for column in connection.execute(f"PRAGMA table_info({table})")) == columns
+        for table, (columns, _) in _TABLES.items()
     )
 
 

@@ -27,6 +27,7 @@ from codex_checkpoints.storage.contract import (
     ThreadIsLive,
     Touched,
     UnreadableSource,
+    by_rollout_id,
 )
 from codex_checkpoints.storage.index import Index
 from codex_checkpoints.storage.rollout_file import (
@@ -37,7 +38,7 @@ from codex_checkpoints.storage.rollout_file import (
     lines_behind,
     lines_of,
 )
-from codex_checkpoints.storage.store import RolloutStore, by_rollout_id, refuse_archived
+from codex_checkpoints.storage.store import RolloutStore, refuse_archived
 from codex_checkpoints.values import evolve
 
 PLACE = "memory:"

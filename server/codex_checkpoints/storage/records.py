@@ -10,11 +10,12 @@ import contextlib
 import os
 import re
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 import orjson
 
+from codex_checkpoints import logs
 from codex_checkpoints.core.audit import NOTHING, PREVIOUS, Head, digest_of, sealed
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
 from codex_checkpoints.core.checkpoint.records import BadCheckpoint, Checkpoint, from_bytes
@@ -86,16 +87,10 @@ class Records:
         folder = self.session_dir(session_id)
         return None if folder is None else os.path.join(folder, CHECKPOINT)
 
-    def write_checkpoint(
-        self,
-        session_id: str,
-        rollout_path: str,
-        data: bytes,
-        damaged: Callable[[str], object] = bool,
-    ) -> bool:
+    def write_checkpoint(self, session_id: str, rollout_path: str, data: bytes) -> bool:
         """Store a checkpoint, durably; return whether its bytes had to change (DSC-80).
 
-        `damaged` gets the path if what stood there was no checkpoint (TRU-4).
+        It is logged if what stood there was no checkpoint (TRU-4).
         """
         path = self.checkpoint_path(session_id, rollout_path)
         if path is None:
@@ -105,7 +100,7 @@ class Records:
             if before == data:
                 return False
             if before is not None and not _is_checkpoint(before):
-                damaged(path)
+                logs.warn(__name__, "%s was no checkpoint: it was made again", path)
             durable.in_folder(path, lambda: durable.replace(path, data))
         return True
 

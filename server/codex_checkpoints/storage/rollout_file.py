@@ -96,16 +96,6 @@ class ChunkReader(ABC):
                 return
         yield from reversed(last)
 
-    def piece(self, path: str, start: int, longest: int) -> bytes | None:
-        parts: list[bytes] = []
-        size = 0
-        for data in self.chunks(path, start, None):
-            parts.append(data)
-            size += len(data)
-            if size > longest:
-                return None
-        return b"".join(parts)
-
 
 def _fed(chunks: Iterable[bytes], offset: int, feed: Feed) -> tuple[int, bytes]:
     rest = b""
@@ -123,10 +113,7 @@ class FileReader(ChunkReader):
     """Reads session files by path; `contract.RolloutReader` for files."""
 
     def identify(self, path: str) -> Identity:
-        name = tree.parse_name(os.path.basename(path))
-        if name is None:
-            return Identity(os.path.basename(path), "")
-        return Identity(name.thread_id, name.rollout_id)
+        return tree.identity(path)
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
         start = 0 if old is None else old.offset

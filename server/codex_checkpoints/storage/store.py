@@ -61,15 +61,6 @@ def age(rollout: Rollout) -> tuple[bool, str, bool, bool, str]:
     return later, rollout.rollout_id, not rollout.archived, not rollout.compressed, rollout.path
 
 
-def by_rollout_id(rollouts: Iterable[Rollout]) -> dict[str, str]:
-    """Return the paths of rollouts by their ids; an active one goes before its archived twin."""
-    paths: dict[str, str] = {}
-    for rollout in rollouts:
-        if rollout.rollout_id not in paths or not rollout.archived:
-            paths[rollout.rollout_id] = rollout.path
-    return paths
-
-
 Named = tuple[str | None, str | None, str | None]
 """The rollout that a session is based on, the thread it is a fork of, and its parent thread."""
 

@@ -16,8 +16,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from codex_checkpoints.storage.contract import Fault, Look, Rollout, Touched
-from codex_checkpoints.values import frozen
+from codex_checkpoints.storage.contract import Fault, Identity, Look, Rollout, Touched
 
 _HEX = "[0-9a-fA-F]"
 _UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
@@ -31,24 +30,21 @@ _MOMENT = 2_000_000_000
 """A clock of files is at least so fine, in ns."""
 
 
-@frozen
-class RolloutName:
-    """The parts of a session file's name."""
-
-    thread_id: str
-    rollout_id: str
-    compressed: bool
-
-
 @functools.lru_cache(1 << 14)  # every request goes through the names of all sessions
-def parse_name(name: str) -> RolloutName | None:
+def parse_name(name: str) -> Identity | None:
     """Return the parts of a file name, None where it is no session file's."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None
     thread_id = sys.intern(match[1].lower())  # the rows say the same, thousands of times
     rollout_id = sys.intern((match[2] or thread_id).lower())
-    return RolloutName(thread_id, rollout_id, match[3] is not None)
+    return Identity(thread_id, rollout_id, match[3] is not None)
+
+
+def identity(path: str) -> Identity:
+    """Return what the name of any file says, taken as that of a session file."""
+    own = os.path.basename(path)
+    return parse_name(own) or Identity(own, "", is_compressed(path))
 
 
 def is_compressed(path: str) -> bool:
@@ -94,7 +90,7 @@ def stamps(codex_home: str, now_ns: int) -> dict[str, int]:
     """
     found = dict(zip(roots(codex_home), map(_stamp, roots(codex_home)), strict=True))
     for root, depth in _trees(codex_home):
-        folders = (entry.path for entry, _, is_passed in _within(root, depth) if is_passed)
+        folders = (entry.path for entry, _, is_passed in within(root, depth) if is_passed)
         found |= {folder: _stamp(folder) for folder in folders}
     return {at: stamp if stamp < now_ns - _MOMENT else -1 for at, stamp in found.items()}
 
@@ -125,7 +121,7 @@ def places(codex_home: str) -> dict[str, str]:
 def passed_over(codex_home: str) -> Iterator[tuple[str, str]]:
     """Yield entries named like a session file, and links to folders, that `scan` leaves out."""
     for root, depth in _trees(codex_home):
-        for entry, left, is_passed in _within(root, depth):
+        for entry, left, is_passed in within(root, depth):
             with contextlib.suppress(OSError):
                 is_like = _LIKE.fullmatch(entry.name) or (left > 0 and entry.is_symlink())
                 reason = _why_not(entry) if is_like and not is_passed else None
@@ -198,8 +194,7 @@ def beside(path: str) -> dict[str, str]:
 def named(path: str) -> Rollout:
     """Return the file that a person named, wherever it lies; raises `OSError`, `ValueError`."""
     look = os.stat(path)
-    own = os.path.basename(path)
-    name = parse_name(own) or RolloutName(own, "", is_compressed(path))
+    name = identity(path)
     where = (path, name.thread_id, name.rollout_id)
     return Rollout(*where, False, name.compressed, look_of(look))  # noqa: FBT003
 
@@ -213,8 +208,8 @@ def look_of(found: os.stat_result) -> Look:
     return found.st_size, time, found.st_ino & _LARGEST
 
 
-def _names(folder: str, depth: int) -> Iterator[tuple[str, RolloutName]]:
-    for entry, _, is_passed in _within(folder, depth):
+def _names(folder: str, depth: int) -> Iterator[tuple[str, Identity]]:
+    for entry, _, is_passed in within(folder, depth):
         with contextlib.suppress(OSError):
             name = None if is_passed else parse_name(entry.name)
             if name is not None and entry.is_file(follow_symlinks=False):
@@ -227,7 +222,7 @@ def _trees(codex_home: str) -> tuple[tuple[str, int], tuple[str, int]]:
     return (active, 3), (archived, 0)  # sessions/YYYY/MM/DD
 
 
-def _within(folder: str, depth: int) -> Iterator[tuple[os.DirEntry[str], int, bool]]:
+def within(folder: str, depth: int) -> Iterator[tuple[os.DirEntry[str], int, bool]]:
     """Yield what lies in a folder and in those below it, each with how far it goes on from there.
 
     The last value tells of a folder that this goes into.
@@ -242,7 +237,7 @@ def _within(folder: str, depth: int) -> Iterator[tuple[os.DirEntry[str], int, bo
                 is_passed = depth > 0 and entry.is_dir(follow_symlinks=False)
                 yield entry, depth, is_passed
                 if is_passed:
-                    yield from _within(entry.path, depth - 1)
+                    yield from within(entry.path, depth - 1)
 
 
 def watched(codex_home: str) -> tuple[str, ...]:

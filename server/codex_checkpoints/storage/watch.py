@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
-    from watchdog.observers.api import BaseObserver, EventEmitter, ObservedWatch
+    from watchdog.observers.api import BaseObserver
 
 
 @frozen
@@ -156,28 +156,51 @@ def begin_source(poll_interval: float | None) -> EventSource:
     return EventSource(observer, poll_interval is not None, (observer, *threads))
 
 
-@frozen(eq=False)
-class Watch:
-    """A folder that is watched."""
+class Watch(FileSystemEventHandler):
+    """A folder that is watched; it passes on paths on watchdog's thread."""
 
-    request: WatchRequest
-    identity: tuple[int, int]
-    source: EventSource
-    scheduled: ObservedWatch
-    emitter: EventEmitter
-    handler: _Handler
+    def __init__(
+        self,
+        source: EventSource,
+        real: str,
+        request: WatchRequest,
+        report: Callable[[str], None],
+        wake: Callable[[str | None], None],
+    ) -> None:
+        """Watch the folder with this real path; raises `OSError`, `RuntimeError` where that fails.
 
-    def serves(self, request: WatchRequest, real: str) -> bool:
-        """Return whether this still watches the folder at a real path as requested."""
-        if self.handler.lost or request != self.request or not self.emitter.is_alive():
+        `report` gets the paths that may have changed; `wake` those that came or went, None for a
+        change that may have ended this watch.  Both are called on a thread of watchdog's.
+        """
+        self.request = request
+        self.source = source
+        self._real = real
+        self._report = report
+        self._wake_keeper = wake
+        self._lost = False
+        self._created: deque[str] = deque(maxlen=_PROVED_AT_ONCE)
+        self._identity = _identity(real)
+        kinds = list(_EVERYTHING if request.whole else _COMING_AND_GOING)
+        observer = source.observer
+        self._scheduled = observer.schedule(self, real, recursive=request.deep, event_filter=kinds)
+        self._emitter = next(each for each in observer.emitters if each.watch is self._scheduled)
+        try:
+            self._prove(_last_below(real) if request.deep else ())
+        except BaseException:
+            self.end()
+            raise
+
+    def serves(self, request: WatchRequest) -> bool:
+        """Return whether this still watches its folder as requested."""
+        if self._lost or request != self.request or not self._emitter.is_alive():
             return False
         try:
-            self.prove(self.handler.take_created())
-            return _identity(real) == self.identity
+            self._prove(self._take_created())
+            return _identity(self._real) == self._identity
         except OSError:
             return False
 
-    def prove(self, folders: Iterable[str]) -> None:
+    def _prove(self, folders: Iterable[str]) -> None:
         """Raise `OSError` where one of these folders of the tree could not be watched.
 
         Watchdog ignores folders deeper down that it cannot watch.  Watching such a folder again
@@ -194,71 +217,25 @@ class Watch:
     def end(self) -> None:
         """Watch the folder no longer."""
         with contextlib.suppress(KeyError, OSError):
-            self.source.observer.unschedule(self.scheduled)
-
-
-def begin_watch(
-    source: EventSource,
-    real: str,
-    request: WatchRequest,
-    report: Callable[[str], None],
-    wake: Callable[[str | None], None],
-) -> Watch:
-    """Watch the folder with this real path; raises `OSError` or `RuntimeError` where it cannot be.
-
-    `report` gets the paths that may have changed; `wake` those that came or went, None for a change
-    that may have ended this watch.  Both are called on a thread of watchdog's.
-    """
-    handler = _Handler(real, request, report, wake)
-    identity = _identity(real)
-    kinds = list(_EVERYTHING if request.whole else _COMING_AND_GOING)
-    scheduled = source.observer.schedule(handler, real, recursive=request.deep, event_filter=kinds)
-    emitter = next(each for each in source.observer.emitters if each.watch is scheduled)
-    watch = Watch(request, identity, source, scheduled, emitter, handler)
-    try:
-        watch.prove(_last_below(real) if request.deep else ())
-    except BaseException:
-        watch.end()
-        raise
-    return watch
-
-
-class _Handler(FileSystemEventHandler):
-    """Passes on the paths of one watch, on watchdog's thread."""
-
-    def __init__(
-        self,
-        real: str,
-        request: WatchRequest,
-        report: Callable[[str], None],
-        wake: Callable[[str | None], None],
-    ) -> None:
-        self.lost = False
-        self._created: deque[str] = deque(maxlen=_PROVED_AT_ONCE)
-        self._real = real
-        self._wish = request
-        self._report = report
-        self._wake_keeper = wake
+            self.source.observer.unschedule(self._scheduled)
 
     def dispatch(self, event: FileSystemEvent) -> None:
         """Report the paths of an event; wake the keeper where a folder may have come or gone."""
         coming_or_going = isinstance(event, _COMING_AND_GOING)
         for path in (os.fsdecode(event.src_path), os.fsdecode(event.dest_path)):
-            if not path:
-                continue
-            for name in self._names_of(path):
-                if self._wish.whole:
+            for name in self._names_of(path) if path else ():
+                if self.request.whole:
                     self._report(name)
                 if coming_or_going:
                     self._wake_keeper(name)
         if isinstance(event, DirDeletedEvent | DirMovedEvent) and event.src_path == self._real:
-            self.lost = True
+            self._lost = True
             self._wake_keeper(None)
-        if self._wish.deep and isinstance(event, DirCreatedEvent):
+        if self.request.deep and isinstance(event, DirCreatedEvent):
             self._created.append(os.fsdecode(event.src_path))
             self._wake_keeper(None)
 
-    def take_created(self) -> Iterator[str]:
+    def _take_created(self) -> Iterator[str]:
         """Yield the folders last created in the tree, once."""
         while self._created:
             yield self._created.popleft()
@@ -268,7 +245,7 @@ class _Handler(FileSystemEventHandler):
             yield path
             return
         rest = path.removeprefix(self._real.rstrip(os.sep))
-        for name in self._wish.names:
+        for name in self.request.names:
             yield name.rstrip(os.sep) + rest
 
 
@@ -449,7 +426,7 @@ class Watcher:
             self._log_once("watchdog broke off, begun anew: %s", "polling" if polling else "events")
             self._sources.pop(polling).stop()
         for real, watch in [*self._watches.items()]:
-            if real not in wanted or not watch.serves(wanted[real], real):
+            if real not in wanted or not watch.serves(wanted[real]):
                 del self._watches[real]
                 watch.end()
                 changed |= watch.request.names
@@ -464,9 +441,7 @@ class Watcher:
         for polling in ways:
             try:
                 source = self._source(polling=polling)
-                self._watches[real] = begin_watch(
-                    source, real, request, self._report, self._wake_keeper
-                )
+                self._watches[real] = Watch(source, real, request, self._report, self._wake_keeper)
             except (FileNotFoundError, NotADirectoryError):
                 return False
             except (OSError, RuntimeError) as error:

@@ -37,7 +37,7 @@ from codex_checkpoints.storage.contract import (
 from codex_checkpoints.storage.file_lock import open_flags
 from codex_checkpoints.storage.locks import WriterLock, is_live
 from codex_checkpoints.storage.rollout_file import decompressed, end_of, lines_behind, reading
-from codex_checkpoints.storage.tree import look_of, parse_name, roots
+from codex_checkpoints.storage.tree import look_of, parse_name, roots, within
 
 PACKED = ".zst"
 _DEPTH = 3  # sessions/YYYY/MM/DD
@@ -262,20 +262,8 @@ def _temporary_files(nursery: str, codex_home: str) -> Iterator[tuple[str, str]]
         (active, _DEPTH, _BESIDE),
         (archived, 0, _BESIDE),
     ):
-        for path in _files(folder, depth):
-            match = ours.fullmatch(os.path.basename(path))
+        for entry, _, is_passed in within(folder, depth):
+            match = None if is_passed else ours.fullmatch(entry.name)
             name = parse_name(match[1]) if match else None
             if name is not None:
-                yield path, name.thread_id
-
-
-def _files(folder: str, depth: int) -> Iterator[str]:
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith("rollout-"):
-                continue  # nearly all there is, and at every start
-            with contextlib.suppress(OSError):
-                if depth > 0 and entry.is_dir(follow_symlinks=False):
-                    yield from _files(entry.path, depth - 1)
-                else:
-                    yield entry.path
+                yield entry.path, name.thread_id

@@ -281,7 +281,7 @@ class Compacting:
         job = Job(
             self._outside.summarise,
             codex,
-            self._sessions.catalogue.place,
+            self._sessions.catalogue.store.place,
             source.session_id,
             float(request.seconds or self._sessions.settings.codex_timeout_seconds),
             excerpt,

@@ -40,6 +40,7 @@ from codex_checkpoints.core.history.tokens import Figure, of_item, of_items
 from codex_checkpoints.core.rollout.fields import Json, is_object, load, object_of, text_of
 from codex_checkpoints.service.compaction.source import CompactionSource
 from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.reading.session_file import bytes_between
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import Hook
@@ -364,7 +365,7 @@ def cautions(
     sessions: Sessions, source: CompactionSource, into: Into
 ) -> Iterator[CompactionWarning]:
     """Yield what is to be said of this compaction."""
-    if count := _own_hooks(sessions.catalogue.place):
+    if count := _own_hooks(sessions.catalogue.store.place):
         which = "hook does" if count == 1 else "hooks do"
         why = "Codex runs such hooks only before its own compactions."
         yield CompactionWarning("own_hooks", count, f"Your {_EVENT} {which} not run: {why}")
@@ -425,7 +426,7 @@ def _hash_in(sessions: Sessions, row: Row) -> str | None:
         return None
     try:
         begin = max(0, row.rollout.size - _TAIL)
-        data = sessions.catalogue.reader.piece(row.path, begin, 2 * _TAIL) or b""
+        data = bytes_between(sessions.catalogue.reader, row.path, begin, row.rollout.size)
     except UnreadableSource:
         return None
     for line in reversed(data.split(b"\n")):

@@ -86,7 +86,7 @@ def check(sessions: Sessions, session: str) -> Ready:
     """
     sessions.catalogue.look([sessions.own(session).path])
     sessions.open(session)
-    source = sessions.summary(session)
+    source = sessions.summaries.of(sessions.own(session))
     for name in sessions.ignored_variables():
         logs.warn(__name__, "%s", left_aside(name))
     if sessions.records.session_dir(source.session_id) is None:

@@ -42,6 +42,7 @@ from codex_checkpoints.storage.contract import (
     Row,
     ThreadStore,
     UnreadableSource,
+    by_rollout_id,
     in_text,
     moment,
 )
@@ -157,8 +158,10 @@ def unreadable_row(rollout: Rollout, reason: str) -> Row:
     return Row(rollout, rollout.thread_id, error=reason)
 
 
-def utc(stamp: str) -> str | None:
+def utc(stamp: str | None) -> str | None:
     """Return a time as UTC with milliseconds and `Z`; None for what is no time."""
+    if stamp is None:
+        return None
     try:
         when = datetime.fromisoformat(stamp)
         return in_text(when.replace(tzinfo=UTC) if when.tzinfo is None else when)
@@ -167,8 +170,7 @@ def utc(stamp: str) -> str | None:
 
 
 def _updated(stamp: str | None, rollout: Rollout) -> str:
-    recorded = None if stamp is None else utc(stamp)
-    return recorded or moment(rollout.mtime_ns)
+    return utc(stamp) or moment(rollout.mtime_ns)
 
 
 _KEPT = 32
@@ -200,16 +202,16 @@ class Readers:
         self._kept: OrderedDict[str, SessionFile] = OrderedDict()
         self._saved_at: dict[str, int] = {}
 
-    def take(self, path: str) -> SessionFile | None:
-        """Take out the reader of a rollout; one that has read on goes back by `keep`."""
-        return self._kept.pop(path, None)
+    def take(self, path: str, *, saved: bool = True) -> SessionFile | None:
+        """Take out the reader of a rollout, or a saved one of this version.
 
-    def resume(self, path: str) -> SessionFile | None:
-        """Return a saved reader, None without one of this version."""
-        saved = self._store.recall(path, self._by.fold)
-        if saved is None:
-            return None
-        session = SessionFile.load(self._reader, path, saved, self._seeds, self._by)
+        One that has read on goes back by `keep`.
+        """
+        kept = self._kept.pop(path, None)
+        state = self._store.recall(path, self._by.fold) if kept is None and saved else None
+        if state is None:
+            return kept
+        session = SessionFile.load(self._reader, path, state, self._seeds, self._by)
         if session is not None:
             self._saved_at[path] = session.mark.offset
         return session
@@ -284,11 +286,6 @@ class Catalogue:
         self._listener_of: Listen = lambda _file: None
         self._completed: deque[str] = deque()
 
-    @property
-    def place(self) -> str:
-        """Return where the sessions are, for a person."""
-        return self.store.place
-
     def rows(self) -> Mapping[str, Row]:
         """Return the row of every rollout by path, as of the last look."""
         return self.store.rows()
@@ -325,8 +322,8 @@ class Catalogue:
         Yields after each slice, at least once; stopping early keeps what was yielded.
         """
         found = self.store.rollouts()
+        self.chains.begin(by_rollout_id(found.values()))
         new, changed = self._compared(found, [path for path in self.rows() if path not in found])
-        self.chains.begin(found.values())
         # The newest sessions are wanted first.
         new.sort(key=lambda file: -file.mtime_ns)
         of_bytes = sum(file.size for file in new)
@@ -369,7 +366,7 @@ class Catalogue:
     def look_for(self, thread_id: str) -> Row | None:
         """Look at the rollouts of one thread and their bases, and at no others; return its row."""
         places = self.store.places()
-        self.chains.begin_at(places)
+        self.chains.begin(places)
         identify = self.reader.identify
         wanted = [path for path in places.values() if identify(path).thread_id == thread_id]
         # What was moved or removed meanwhile is known by its row alone.
@@ -392,7 +389,7 @@ class Catalogue:
 
     def lend(self, row: Row) -> SessionFile:
         """Return the session as `open` does, but do not keep it for others."""
-        session = self._readers.take(row.path) or self._readers.resume(row.path)
+        session = self._readers.take(row.path)
         with reading_file(row.path):
             if session is None or not session.moves_on():
                 session = self._opened(row.path, self._listener_of(row.rollout))
@@ -417,7 +414,7 @@ class Catalogue:
         readers = self._others.get(by.fold)
         if readers is None:
             readers = self._others[by.fold] = Readers(self.store, self.reader, self.seeds, by, _FEW)
-        session = readers.take(row.path) or readers.resume(row.path)
+        session = readers.take(row.path)
         with reading_file(row.path):
             if session is None or not session.moves_on():
                 return None
@@ -450,18 +447,20 @@ class Catalogue:
             size += row.rollout.size
             yield Progress(done, len(rows), size, of_bytes, frozenset({row.session_id}))
 
-    def read(self, row: Row, until: int | None = None) -> SessionFile:
+    def read_with(
+        self, replay: Replay, row: Row, until: int | None = None, last: int | None = None
+    ) -> None:
+        """Read a session afresh with a replay and the folds beside it.
+
+        It is read to its end, or up to the line at position `until` or the record `last`.
+        """
+        replay.last = replay.last if last is None else last
+        replay.close(self.read(row, until, replay).tail)
+
+    def read(self, row: Row, until: int | None = None, replay: Replay | None = None) -> SessionFile:
         """Read a session afresh, to its end or up to the line at position `until`."""
-        replay = Replay()
-        if until is not None:
-            replay.until = until
-        return self._read_anew(replay, row)
-
-    def read_with(self, replay: Replay, row: Row) -> None:
-        """Read a session afresh, to its end, with a replay and the folds beside it."""
-        replay.close(self._read_anew(replay, row).tail)
-
-    def _read_anew(self, replay: Replay, row: Row) -> SessionFile:
+        replay = replay or Replay()
+        replay.until = replay.until if until is None else until
         with reading_file(row.path):
             locate = self.chains.locator(row.path)
             return open_session(self.reader, row.path, locate, replay=replay, seeds=self.seeds)
@@ -525,10 +524,8 @@ class Catalogue:
 
     def _read(self, file: Rollout) -> Row:
         old, also = self.rows().get(file.path), None
-        reader = self._readers.take(file.path)
+        reader = self._readers.take(file.path, saved=old is not None)
         try:
-            if reader is None and old is not None:
-                reader = self._readers.resume(file.path)
             if reader is None and (old is None or old.seq is None):
                 row = self._glanced_at(file)
                 if row is not None:

@@ -38,14 +38,7 @@ class Chains:
         self._store = store
         self._places: dict[str, str] = {}
 
-    def begin(self, files: Iterable[Rollout]) -> None:
-        """Take these as all rollouts; an active file goes before its archived twin."""
-        self._places = {}
-        for file in files:
-            if file.rollout_id not in self._places or not file.archived:
-                self._places[file.rollout_id] = file.path
-
-    def begin_at(self, places: Mapping[str, str]) -> None:
+    def begin(self, places: Mapping[str, str]) -> None:
         """Take these paths by rollout id as all rollouts."""
         self._places = dict(places)
 
@@ -95,20 +88,12 @@ class Chains:
 
     def built_on(self, rollouts: set[str]) -> list[Row]:
         """Return the rollouts that build on one of these."""
-        if not rollouts:
-            return []
-        by_rollout = {row.rollout_id: row for row in self._store.rows().values()}
-        building: list[Row] = []
-        for row in self._store.rows().values():
-            step: Row | None = row
-            seen: set[str] = set()
-            while step is not None and step.base_rollout is not None and step.path not in seen:
-                if step.base_rollout in rollouts:
-                    building.append(row)
-                    break
-                seen.add(step.path)
-                step = by_rollout.get(step.base_rollout)
-        return building
+        return [
+            row
+            for row in (self._store.rows().values() if rollouts else ())
+            if row.base_rollout is not None  # most build on none
+            and any(each.base_rollout in rollouts for each in (row, *self.below(row)))
+        ]
 
     def sessions_on(self, sessions: Iterable[str]) -> set[str]:
         """Return the sessions that build on a rollout of one of these."""

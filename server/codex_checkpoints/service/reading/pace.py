@@ -92,7 +92,7 @@ class PacedReader:
         self._reader = reader
         self.pace = Pace()
         self.identify, self.first_line = reader.identify, reader.first_line
-        self.mark_at, self.piece, self.ends = reader.mark_at, reader.piece, reader.ends
+        self.mark_at, self.ends = reader.mark_at, reader.ends
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
         """Feed what lies behind `old`, or everything; None where it is no longer the same."""

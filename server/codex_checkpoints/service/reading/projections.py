@@ -15,7 +15,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.rollout.fields import renew
 from codex_checkpoints.service.reading.catalogue import Catalogue
-from codex_checkpoints.service.reading.chains import Chains, bases_of, copies_of, inherited, time_of
+from codex_checkpoints.service.reading.chains import bases_of, copies_of, inherited, time_of
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn
 from codex_checkpoints.service.refusal import reading
 from codex_checkpoints.storage.contract import Row
@@ -27,60 +27,6 @@ from codex_checkpoints.values import frozen
 _REMEMBERED = 32
 _LATER_NS = 2_000_000_000
 """A file that changed so much later than the record may have been changed by somebody else."""
-
-
-class SeenFiles:
-    """What files held right after sessions of a home observed them (rules, "Seen hashes").
-
-    It stands in `observed.jsonl`; whoever follows the sessions adds to it.
-    """
-
-    def __init__(self, chains: Chains, records: Records, workspace: Workspace) -> None:
-        self._chains = chains
-        self._records = records
-        self._workspace = workspace
-        self._known: dict[str, tuple[Look | None, SeenHashes]] = {}
-
-    def of(self, opened: SessionFile) -> SeenHashes:
-        """Return what was seen of the files of a session and of those it builds on."""
-        shift = opened.now().scale.shift
-        found: list[dict[tuple[str, int], str]] = []
-        locate = self._chains.locator(opened.path)
-        copies = copies_of(opened, locate, lambda thread: bool(self._lines(thread)))
-        for base in (*bases_of(opened, locate), *copies):
-            lines = self._lines(base.thread).items()
-            kept = ((uri, seq, seen) for (uri, seq), seen in lines if seq - shift < base.below)
-            found.append({(uri, seq + base.moved): seen for uri, seq, seen in kept})
-        return ChainMap(*reversed(found), dict(self._lines(opened.session_id)))
-
-    def look(self, opened: SessionFile) -> bool:
-        """Record the files that are as they were when they were observed last.
-
-        Return whether one has to be looked at again in a second.
-        """
-        replay, known = opened.now(), self.of(opened)
-        latest: dict[str, int] = {}
-        files = replay.state.observations.files()
-        for uri, each in files.items():
-            at = _ns(each.at) if (uri, each.seq) not in known else None
-            if at is not None and not _is_copied(opened, at):
-                latest[uri] = at + _LATER_NS
-        found, waiting = self._workspace.quiet(replay.state.base, latest)
-        if found:
-            with contextlib.suppress(StorageError):  # as the checkpoint, which tells it
-                seen = {(uri, files[uri].seq): value for uri, value in found.items()}
-                self._records.add_observed(opened.session_id, seen)
-        return waiting
-
-    def _lines(self, session_id: str) -> SeenHashes:
-        look = self._records.look(session_id, OBSERVED)
-        known = self._known.get(session_id)
-        if known is None or known[0] != look:
-            with contextlib.suppress(StorageError):
-                known = look, self._records.observed(session_id)
-            known = known or (look, {})
-        renew(self._known, session_id, known, _REMEMBERED)
-        return known[1]
 
 
 def _ns(stamp: str | None) -> int | None:
@@ -113,10 +59,6 @@ class Projection:
     storage_problem: str | None = None
 
 
-def _mended(path: str) -> None:
-    logs.warn(__name__, "%s was no checkpoint: it was made again from the session file", path)
-
-
 @frozen
 class View:
     """The view of a session, the caps it was made with, and the checkpoint it shows."""
@@ -133,7 +75,7 @@ class Projections:
         self._catalogue = catalogue
         self._records = records
         self._workspace = workspace
-        self._seen = SeenFiles(catalogue.chains, records, workspace)
+        self._observed: dict[str, tuple[Look | None, SeenHashes]] = {}
         self.storage_problem: str | None = None
         """Why the last checkpoint could not be stored."""
         self._stored: dict[str, tuple[Look | None, dict[str, str | None]]] = {}
@@ -157,14 +99,13 @@ class Projections:
             # A file from elsewhere, or an older segment: the session's checkpoint is another's.
             checkpoint = self.current(opened)
             return Projection(row.session_id, checkpoint, to_bytes(checkpoint))
-        if self.follows and self._seen.look(opened):
+        if self.follows and self._look(opened):
             self.waiting.add(row.session_id)
         checkpoint = self.current(opened)
         data = to_bytes(checkpoint)
         path = self._records.checkpoint_path(row.session_id, row.path)
         try:
-            records, session_id = self._records, row.session_id
-            changed = records.write_checkpoint(session_id, row.path, data, _mended)
+            changed = self._records.write_checkpoint(row.session_id, row.path, data)
         except StorageError as error:
             if self.storage_problem != str(error):  # once, not for every session
                 logs.warn(__name__, "storage_error: %s cannot be stored: %s", path, error)
@@ -212,8 +153,48 @@ class Projections:
         return (*inherited(opened, locate, self.updates), *self.updates(opened.session_id))
 
     def seen_of(self, opened: SessionFile) -> SeenHashes:
-        """Return what was seen of the files of a session right after it observed them."""
-        return self._seen.of(opened)
+        """Return what files held right after a session, or one that it builds on, observed them.
+
+        It stands in `observed.jsonl` (rules, "Seen hashes").
+        """
+        shift = opened.now().scale.shift
+        found: list[dict[tuple[str, int], str]] = []
+        locate = self._catalogue.chains.locator(opened.path)
+        copies = copies_of(opened, locate, lambda thread: bool(self._lines(thread)))
+        for base in (*bases_of(opened, locate), *copies):
+            lines = self._lines(base.thread).items()
+            kept = ((uri, seq, seen) for (uri, seq), seen in lines if seq - shift < base.below)
+            found.append({(uri, seq + base.moved): seen for uri, seq, seen in kept})
+        return ChainMap(*reversed(found), dict(self._lines(opened.session_id)))
+
+    def _look(self, opened: SessionFile) -> bool:
+        """Record the files that are as they were when they were observed last.
+
+        Return whether one has to be looked at again in a second.
+        """
+        replay, known = opened.now(), self.seen_of(opened)
+        latest: dict[str, int] = {}
+        files = replay.state.observations.files()
+        for uri, each in files.items():
+            at = _ns(each.at) if (uri, each.seq) not in known else None
+            if at is not None and not _is_copied(opened, at):
+                latest[uri] = at + _LATER_NS
+        found, waiting = self._workspace.quiet(replay.state.base, latest)
+        if found:
+            with contextlib.suppress(StorageError):  # as the checkpoint, which tells it
+                seen = {(uri, files[uri].seq): value for uri, value in found.items()}
+                self._records.add_observed(opened.session_id, seen)
+        return waiting
+
+    def _lines(self, session_id: str) -> SeenHashes:
+        look = self._records.look(session_id, OBSERVED)
+        known = self._observed.get(session_id)
+        if known is None or known[0] != look:
+            with contextlib.suppress(StorageError):
+                known = look, self._records.observed(session_id)
+            known = known or (look, {})
+        renew(self._observed, session_id, known, _REMEMBERED)
+        return known[1]
 
     def project(self, opened: SessionFile, replay: Replay, updates: Iterable[Update]) -> Checkpoint:
         """Return a checkpoint of a session, which a replay read up to a record, as files are now.
@@ -221,7 +202,7 @@ class Projections:
         Nothing is stored.
         """
         looks = self._workspace.looks(replay.state.base, replay.files())
-        return replay.checkpoint(updates, looks, seen=self._seen.of(opened))
+        return replay.checkpoint(updates, looks, seen=self.seen_of(opened))
 
 
 @frozen

@@ -93,10 +93,10 @@ class SessionFile:
     def last(self, size: int) -> bytes | None:
         """Return about `size` bytes of the last lines; None if there are no more or it changed."""
         start = self.mark.offset - size
-        data = None if start <= 0 else self.reader.piece(self.path, start, 2 * size)
-        if data is None or len(data) < size:
+        if start <= 0:
             return None
-        return data[data.find(b"\n") + 1 : size]
+        data = bytes_between(self.reader, self.path, start, self.mark.offset)
+        return data[data.find(b"\n") + 1 :] if len(data) == size else None
 
     def read_on(self, locate: Locate) -> SessionFile:
         """Return the session as it is now: this one moved on, or a new one when it was replaced."""
@@ -149,7 +149,8 @@ class SessionFile:
             # A long line may have been skipped over; what there is of it is looked at whole, and
             # read again from its beginning when more has come.
             begun = mark.offset - replay.pending
-            tail = self.reader.piece(self.path, begun, LONGEST_TAIL) or b""
+            tail = bytes_between(self.reader, self.path, begun, None, LONGEST_TAIL + 1)
+            tail = b"" if len(tail) > LONGEST_TAIL else tail
             mark = self.reader.mark_at(self.path, begun, mark.inode)
             replay.drop_unfinished()
         self.tail = b"" if replay.stopped else tail
