@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from codex_checkpoints.storage import file_lock
-from codex_checkpoints.storage.contract import Copied, Item, NewThread, Rollout, Row, ThreadStore
+from codex_checkpoints.storage.contract import Copied, Item, NewThread, Rollout, Row
 from codex_checkpoints.storage.local import LocalThreadStore
 from codex_checkpoints.storage.memory import InMemoryThreadStore
+from codex_checkpoints.storage.store import ThreadStore
 from homes import thread
 
 AT = datetime(2026, 11, 21, 12, 0, 0, 123000, tzinfo=UTC)

@@ -25,11 +25,11 @@ from codex_checkpoints.storage.contract import (
     StoreError,
     ThreadIsLive,
     ThreadQuery,
-    ThreadStore,
     Unset,
 )
 from codex_checkpoints.storage.memory import InMemoryThreadStore
 from codex_checkpoints.storage.records import Records
+from codex_checkpoints.storage.store import ThreadStore
 from homes import Home, chat, deleting, moved, refusal
 from homes import thread as thread_of
 from rollouts import based_on, rollout, session, turn, user

@@ -25,11 +25,10 @@ from codex_checkpoints.storage.contract import (
     ThreadIsLive,
     ThreadNotFound,
     ThreadQuery,
-    ThreadStore,
     UnreadableSource,
     Unsupported,
 )
-from codex_checkpoints.storage.store import age
+from codex_checkpoints.storage.store import ThreadStore, age
 from stores import AT, STORES, Shop, memory, meta, new, said, thread, told
 
 MODES = ("legacy", "paginated")

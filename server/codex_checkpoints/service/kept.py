@@ -28,9 +28,10 @@ from codex_checkpoints.core.restore.events import TRANSFERRED, Operation
 from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.records import Restore, line_of, restores_in
 from codex_checkpoints.service.refusal import SHORTEST_PREFIX, Refusal, keeping
-from codex_checkpoints.storage.contract import ThreadStore, UnreadableSource
+from codex_checkpoints.storage.contract import UnreadableSource
 from codex_checkpoints.storage.durable import Journal, StorageError
 from codex_checkpoints.storage.records import COMPACTIONS, IMPORTS, MARKERS, RESTORES, Records
+from codex_checkpoints.storage.store import ThreadStore
 from codex_checkpoints.values import define, frozen
 
 

@@ -32,10 +32,10 @@ from codex_checkpoints.storage.contract import (
     StoreError,
     ThreadIsLive,
     ThreadNotFound,
-    ThreadStore,
     UnreadableSource,
     Unsupported,
 )
+from codex_checkpoints.storage.store import ThreadStore
 from codex_checkpoints.values import define, evolve, frozen
 
 if TYPE_CHECKING:

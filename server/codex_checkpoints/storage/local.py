@@ -1,7 +1,7 @@
 """The store of a Codex home: rollouts in files, what readers found in them in SQLite (STO-9).
 
 The files are the truth.  The index remembers what readers found, so that a list reads no file; an
-index that is absent, old, damaged or locked is filled again.  `contract.ThreadStore` says what the
+index that is absent, old, damaged or locked is filled again.  `store.RolloutStore` says what the
 methods do.
 """
 
@@ -24,13 +24,11 @@ from codex_checkpoints.core.rollout.fields import is_object
 from codex_checkpoints.storage import durable, locks, tree, writer
 from codex_checkpoints.storage.contract import (
     Appended,
-    Conflict,
     Copied,
     Fault,
     Item,
     KeptHereAlone,
     Look,
-    NewThread,
     Rollout,
     Row,
     StorageFailed,
@@ -41,7 +39,7 @@ from codex_checkpoints.storage.contract import (
     in_text,
 )
 from codex_checkpoints.storage.index import Index, is_storable
-from codex_checkpoints.storage.rollout_file import FileReader, id_of, is_thread_id, lines_of
+from codex_checkpoints.storage.rollout_file import FileReader, is_thread_id
 from codex_checkpoints.storage.store import RolloutStore, head, refuse_archived
 from codex_checkpoints.values import frozen
 
@@ -220,7 +218,7 @@ def _look_at(path: str) -> tuple[int, int, int]:
 
 
 class LocalThreadStore(RolloutStore[locks.WriterLock]):
-    """The threads of one Codex home; `contract.ThreadStore` for files."""
+    """The threads of one Codex home."""
 
     def __init__(self, codex_home: str, state_dir: str, clock: Callable[[], str]) -> None:
         """Open the index below `state_dir`; `clock` returns the time, UTC, ISO 8601."""
@@ -232,14 +230,6 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         self._given = GivenNames(codex_home, state_dir, clock)
         self._unnamable: tuple[str, ...] = ()
         self._stamps: dict[str, int] = {}
-
-    def create_thread(self, new: NewThread, at: datetime) -> Rollout:
-        thread_id = id_of(new)
-        if self._rollouts_of(thread_id):
-            raise Conflict("it exists already")
-        path = self._in_sight(tree.place_of(self.codex_home, thread_id, at))
-        writer.publish(path, lines_of(new, at), self._nursery)
-        return self._seen(path)
 
     def check_append(self, thread_id: str) -> None:
         self._refuse_without_lock(thread_id)
@@ -322,6 +312,11 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         # A file may be of another thread than its name says.
         own |= {path: file for path, file in self.look(known).items() if file is not None}
         return [own[path] for path in filter(is_storable, own)]
+
+    def _publish(self, thread_id: str, lines: Iterable[bytes], at: datetime) -> Rollout:
+        path = self._in_sight(tree.place_of(self.codex_home, thread_id, at))
+        writer.publish(path, lines, self._nursery)
+        return self._seen(path)
 
     @contextlib.contextmanager
     def _writing(self, thread_id: str) -> Generator[locks.WriterLock]:

@@ -1,4 +1,4 @@
-"""A store that keeps everything in this process; `contract.ThreadStore` says what the methods do.
+"""A store that keeps everything in this process; `store.RolloutStore` says what the methods do.
 
 A rollout is a name and its bytes.  Only the threads in `live` count as loaded by another process.
 """
@@ -12,20 +12,16 @@ from datetime import datetime
 
 from codex_checkpoints.storage.contract import (
     Appended,
-    Conflict,
     Copied,
-    Fault,
     Feed,
     Identity,
     Item,
     Look,
     Mark,
-    NewThread,
     Reading,
     Rollout,
     Row,
     ThreadIsLive,
-    Touched,
     UnreadableSource,
     by_rollout_id,
 )
@@ -34,9 +30,7 @@ from codex_checkpoints.storage.rollout_file import (
     ChunkReader,
     End,
     end_of,
-    id_of,
     lines_behind,
-    lines_of,
 )
 from codex_checkpoints.storage.store import RolloutStore, refuse_archived
 from codex_checkpoints.values import evolve
@@ -79,10 +73,9 @@ class MemoryReader(ChunkReader):
 
 
 class InMemoryThreadStore(RolloutStore[None]):
-    """Threads that live as long as this object; `contract.ThreadStore` without any file."""
+    """Threads that live as long as this object."""
 
     place = "memory"
-    watched: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         super().__init__(Index())
@@ -104,12 +97,6 @@ class InMemoryThreadStore(RolloutStore[None]):
         rollout = Rollout(*who, archived, False, self._look(data, identity))  # noqa: FBT003
         self._held[path] = rollout, data
         return rollout
-
-    def create_thread(self, new: NewThread, at: datetime) -> Rollout:
-        thread_id = id_of(new)
-        if self._rollouts_of(thread_id):
-            raise Conflict("it exists already")
-        return self.put(thread_id, b"".join(lines_of(new, at)))
 
     def check_append(self, thread_id: str) -> None:
         rollout = self._newest(thread_id)
@@ -146,14 +133,12 @@ class InMemoryThreadStore(RolloutStore[None]):
     def name_of(self, row: Row) -> str | None:
         return self._given.get(row.session_id, row.recorded_name)
 
-    def touched(self, paths: Iterable[str]) -> Touched:
-        return Touched(frozenset(), everything=False, lives=False, foreign=frozenset(paths))
-
-    def faults(self) -> tuple[Fault, ...]:
-        return ()
-
     def _rollouts_of(self, thread_id: str) -> list[Rollout]:
         return [each for each in self.rollouts().values() if each.thread_id == thread_id]
+
+    def _publish(self, thread_id: str, lines: Iterable[bytes], at: datetime) -> Rollout:
+        del at
+        return self.put(thread_id, b"".join(lines))
 
     @contextlib.contextmanager
     def _writing(self, thread_id: str) -> Generator[None]:

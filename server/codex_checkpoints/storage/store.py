@@ -1,7 +1,8 @@
-"""What stores have in common, wherever the bytes are; `contract.ThreadStore` says what it does.
+"""The interface of a store of threads, and what all stores decide alike (STO-1).
 
 A store finds its rollouts and changes one at a time.  Which rollout is current, what fits a query
-and what is refused is decided here.
+and what is refused is decided here.  `local` and `memory` say where the bytes are;
+tests/threads/test_contract.py tests both.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import orjson
 
@@ -24,8 +25,10 @@ from codex_checkpoints.storage.contract import (
     BadQuery,
     Conflict,
     Copied,
+    Fault,
     Item,
     Look,
+    NewThread,
     Patch,
     Rollout,
     RolloutReader,
@@ -34,12 +37,14 @@ from codex_checkpoints.storage.contract import (
     ThreadNotFound,
     ThreadPage,
     ThreadQuery,
+    Touched,
     UnreadableSource,
     Unset,
     Unsupported,
     is_windows_path,
 )
 from codex_checkpoints.storage.index import Index
+from codex_checkpoints.storage.rollout_file import id_of, lines_of
 
 
 def current(rows: Iterable[Row]) -> dict[str, Row]:
@@ -164,9 +169,19 @@ Lock = TypeVar("Lock")
 
 
 class RolloutStore(ABC, Generic[Lock]):
-    """A store of rollouts; the heirs add where they are."""
+    """Histories of threads, and rows about them; used by one thread of execution.
+
+    It keeps histories and what readers report of them.  It does not derive what a history means
+    (STO-14): a reader reports that in a patch, as a person's changes are (STO-4).  Bytes that are
+    there are never changed (STO-16).  Heirs say where the bytes are: they have what is abstract
+    here, the private methods under the right to write.
+    """
 
     reader: RolloutReader
+    place: str
+    """Where the store is, for a person."""
+    watched: tuple[str, ...] = ()
+    """The folders to watch, with everything below."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -174,20 +189,205 @@ class RolloutStore(ABC, Generic[Lock]):
         self._current: dict[str, Row] | None = None
         self._ordered: list[Row] | None = None
 
-    @abstractmethod
-    def live_threads(self) -> frozenset[str]: ...
+    # histories
+
+    def create_thread(self, new: NewThread, at: datetime) -> Rollout:
+        """Publish a thread whole; durable and visible to Codex when this returns.
+
+        Raises `Conflict` where the id exists already, `StorageFailed`, and `Unsupported` for a head
+        or a line that Codex would refuse, and for an id that is no UUID in lower case.
+        """
+        thread_id = id_of(new)
+        if self._rollouts_of(thread_id):
+            raise Conflict("it exists already")
+        return self._publish(thread_id, lines_of(new, at), at)
+
+    def append_items(
+        self,
+        thread_id: str,
+        items: Sequence[Item | Copied],
+        at: datetime,
+        expected: Look | None = None,
+    ) -> Appended:
+        """Append to the current rollout in order, as given (STO-2); durable on return.
+
+        `expected` is the look that the caller decided by.  Raises `ThreadNotFound`,
+        `ThreadIsLive`, `Conflict` (not as expected), `StorageFailed`, `UnreadableSource` for a
+        packed rollout that is damaged, and `Unsupported` for an archived thread, for a history that
+        Codex would not resume, for a line that would not go on with it, and for a second head.
+        """
+        if any(map(is_head, items)):
+            raise Unsupported("a session has one head; behind a second Codex forgets all before it")
+        with self._writing(thread_id) as lock:
+            rollout = self._newest(thread_id)
+            if expected is not None and rollout.look != expected:
+                raise Conflict("the session has gone on since it was looked at")
+            refuse_archived(rollout)
+            return self._append(rollout, items, at, lock, expected)
 
     @abstractmethod
-    def name_of(self, row: Row) -> str | None: ...
+    def check_append(self, thread_id: str) -> None:
+        """Raise as `append_items` would; a packed rollout is checked when it is unpacked."""
+
+    # what there is
 
     @abstractmethod
-    def rollouts(self) -> Mapping[str, Rollout]: ...
+    def rollouts(self) -> Mapping[str, Rollout]:
+        """Look for rollouts; return them by path."""
 
-    def _all(self) -> Mapping[str, Rollout]:
-        return self.rollouts()
+    @abstractmethod
+    def has_moved(self) -> bool:
+        """Return whether rollouts may have come or gone since the last call.
+
+        One that only grew or was written anew is for `look`.
+        """
+
+    @abstractmethod
+    def places(self) -> Mapping[str, str]:
+        """Return the paths of rollouts by their ids, without a look at any file."""
+
+    @abstractmethod
+    def look(self, paths: Iterable[str]) -> Mapping[str, Rollout | None]:
+        """Look at some rollouts again, in both forms; None for what is none, or is gone."""
+
+    @abstractmethod
+    def rollout_at(self, path: str) -> Rollout:
+        """Look at a rollout anywhere; raises `UnreadableSource`."""
+
+    @abstractmethod
+    def beside(self, path: str) -> Mapping[str, str]:
+        """Return by id the paths of the rollouts in the folder of this one."""
+
+    def rows(self) -> dict[str, Row]:
+        """Return all rows by path."""
+        if self._rows is None:
+            self._rows = self._index.rows()
+        return self._rows
+
+    def current(self) -> Mapping[str, Row]:
+        """Return the row of the current rollout of each thread that can be read, by thread id."""
+        if self._current is None:
+            self._current = current(self.rows().values())
+        return self._current
+
+    @abstractmethod
+    def live_threads(self) -> frozenset[str]:
+        """Return the threads that another process has loaded now."""
+
+    @abstractmethod
+    def name_of(self, row: Row) -> str | None:
+        """Return the name of the thread of a row, as it was given: untrusted text."""
+
+    def read_thread(self, thread_id: str) -> StoredThread:
+        """Return one thread; raises `ThreadNotFound`."""
+        row = self._row_of(thread_id)
+        return StoredThread(row, self.name_of(row), self._is_live(thread_id))
+
+    def list_threads(self, query: ThreadQuery) -> ThreadPage:
+        """Return threads that fit; raises `BadQuery` for a bad limit or cursor."""
+        if self._ordered is None:
+            self._ordered = ordered(self.current().values())
+        name_of, live = self._names(), self.live_threads()
+        rows, cursor = page(self._ordered, query, name_of)
+        return ThreadPage(
+            tuple(StoredThread(row, name_of(row), row.session_id in live) for row in rows), cursor
+        )
+
+    # metadata
+
+    def update_thread_metadata(self, patches: Iterable[tuple[str, Patch]]) -> None:
+        """Apply patches, each to a thread id: the only way metadata is written (STO-3).
+
+        Names are durable when this returns; rows may be lost with the index.  Raises
+        `ThreadNotFound` for a name of no thread, `StorageFailed` where the name is not kept, and
+        `KeptHereAlone`.
+        """
+        patches = tuple(patches)
+        named = [
+            (self._row_of(who), patch.name, patch.listed)
+            for who, patch in patches
+            if not isinstance(patch.name, Unset)
+        ]
+        for row, name, listed in named:
+            self._give_name(row, name, listed=listed)
+        found = [patch.row for _, patch in patches if isinstance(patch.row, Row)]
+        gone = [patch.of for _, patch in patches if patch.row is None and patch.of is not None]
+        if found or gone:
+            self._index.put(found, gone)
+            rows = self.rows()
+            for path in gone:
+                rows.pop(path, None)
+            rows |= {row.path: row for row in found}
+            self._current = self._ordered = None
+
+    def recall(self, path: str, fold: str) -> object:
+        """Return what `remember` was given about a rollout and a fold over it, or None."""
+        return self._index.state(path, fold)
+
+    def remember(self, path: str, fold: str, state: object) -> None:
+        """Keep the state of a fold over a rollout, JSON values, until that is gone.
+
+        It may be lost at any time.
+        """
+        self._index.put_state(path, fold, state)
+
+    def forget(self, *, path: str = "", fold: str = "") -> None:
+        """Keep no state of a rollout, none of a fold, or none of that fold over that rollout."""
+        self._index.drop_states(path, fold)
+
+    # lifecycle
+
+    def archive_thread(self, thread_id: str) -> Rollout:
+        """Archive all rollouts of a thread; done when this returns.
+
+        Called again, it finishes what was interrupted.  Raises `ThreadNotFound`, `ThreadIsLive`,
+        `Conflict` (it is archived already), `Unsupported`, `StorageFailed`.
+        """
+        return self._move(thread_id, archived=True)
+
+    def unarchive_thread(self, thread_id: str) -> Rollout:
+        """Put an archived thread back; raises as `archive_thread`."""
+        return self._move(thread_id, archived=False)
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Remove a thread that we made and that nothing refers to; its name stays on record.
+
+        Raises `ThreadNotFound`, `ThreadIsLive`, `UnreadableSource`, `StorageFailed`, and `Conflict`
+        where it is not ours, has gone on in a later rollout, or is or may be referred to.
+        """
+        with self._writing(thread_id) as lock:
+            rollout, *later = self._present(thread_id)
+            if later:
+                raise Conflict("the session has gone on in a later file")
+            made_by = head(self.reader, rollout.path)
+            if made_by is None or made_by.originator != OURS:
+                raise Conflict("only sessions that codex-checkpoints made are deleted")
+            if is_referred_to(rollout, self._lineage(rollout.path)):
+                raise Conflict("another session builds on this one or works for it")
+            self._remove(rollout, lock)
+        self.update_thread_metadata([(thread_id, Patch(row=None, of=rollout.path))])
+
+    # surroundings
+
+    def touched(self, paths: Iterable[str]) -> Touched:
+        """Return what changes at some paths may mean."""
+        return Touched(frozenset(), everything=False, lives=False, foreign=frozenset(paths))
+
+    def faults(self) -> tuple[Fault, ...]:
+        """Return the reasons why the store is not whole."""
+        return ()
+
+    def close(self) -> None:
+        """Release what is held."""
+        self._index.close()
+
+    # under the right to write
 
     @abstractmethod
     def _rollouts_of(self, thread_id: str) -> Iterable[Rollout]: ...
+
+    @abstractmethod
+    def _publish(self, thread_id: str, lines: Iterable[bytes], at: datetime) -> Rollout: ...
 
     @abstractmethod
     def _writing(self, thread_id: str) -> AbstractContextManager[Lock]: ...
@@ -211,100 +411,14 @@ class RolloutStore(ABC, Generic[Lock]):
     @abstractmethod
     def _give_name(self, row: Row, name: str | None, *, listed: bool) -> None: ...
 
+    def _all(self) -> Mapping[str, Rollout]:
+        return self.rollouts()
+
     def _names(self) -> Callable[[Row], str | None]:
         return self.name_of
 
     def _is_live(self, thread_id: str) -> bool:
         return thread_id in self.live_threads()
-
-    def append_items(
-        self,
-        thread_id: str,
-        items: Sequence[Item | Copied],
-        at: datetime,
-        expected: Look | None = None,
-    ) -> Appended:
-        if any(map(is_head, items)):
-            raise Unsupported("a session has one head; behind a second Codex forgets all before it")
-        with self._writing(thread_id) as lock:
-            rollout = self._newest(thread_id)
-            if expected is not None and rollout.look != expected:
-                raise Conflict("the session has gone on since it was looked at")
-            refuse_archived(rollout)
-            return self._append(rollout, items, at, lock, expected)
-
-    def rows(self) -> dict[str, Row]:
-        if self._rows is None:
-            self._rows = self._index.rows()
-        return self._rows
-
-    def current(self) -> Mapping[str, Row]:
-        if self._current is None:
-            self._current = current(self.rows().values())
-        return self._current
-
-    def read_thread(self, thread_id: str) -> StoredThread:
-        row = self._row_of(thread_id)
-        return StoredThread(row, self.name_of(row), self._is_live(thread_id))
-
-    def list_threads(self, query: ThreadQuery) -> ThreadPage:
-        if self._ordered is None:
-            self._ordered = ordered(self.current().values())
-        name_of, live = self._names(), self.live_threads()
-        rows, cursor = page(self._ordered, query, name_of)
-        return ThreadPage(
-            tuple(StoredThread(row, name_of(row), row.session_id in live) for row in rows), cursor
-        )
-
-    def update_thread_metadata(self, patches: Iterable[tuple[str, Patch]]) -> None:
-        patches = tuple(patches)
-        named = [
-            (self._row_of(who), patch.name, patch.listed)
-            for who, patch in patches
-            if not isinstance(patch.name, Unset)
-        ]
-        for row, name, listed in named:
-            self._give_name(row, name, listed=listed)
-        found = [patch.row for _, patch in patches if isinstance(patch.row, Row)]
-        gone = [patch.of for _, patch in patches if patch.row is None and patch.of is not None]
-        if found or gone:
-            self._index.put(found, gone)
-            rows = self.rows()
-            for path in gone:
-                rows.pop(path, None)
-            rows |= {row.path: row for row in found}
-            self._current = self._ordered = None
-
-    def recall(self, path: str, fold: str) -> object:
-        return self._index.state(path, fold)
-
-    def remember(self, path: str, fold: str, state: object) -> None:
-        self._index.put_state(path, fold, state)
-
-    def forget(self, *, path: str = "", fold: str = "") -> None:
-        self._index.drop_states(path, fold)
-
-    def archive_thread(self, thread_id: str) -> Rollout:
-        return self._move(thread_id, archived=True)
-
-    def unarchive_thread(self, thread_id: str) -> Rollout:
-        return self._move(thread_id, archived=False)
-
-    def delete_thread(self, thread_id: str) -> None:
-        with self._writing(thread_id) as lock:
-            rollout, *later = self._present(thread_id)
-            if later:
-                raise Conflict("the session has gone on in a later file")
-            made_by = head(self.reader, rollout.path)
-            if made_by is None or made_by.originator != OURS:
-                raise Conflict("only sessions that codex-checkpoints made are deleted")
-            if is_referred_to(rollout, self._lineage(rollout.path)):
-                raise Conflict("another session builds on this one or works for it")
-            self._remove(rollout, lock)
-        self.update_thread_metadata([(thread_id, Patch(row=None, of=rollout.path))])
-
-    def close(self) -> None:
-        self._index.close()
 
     def _present(self, thread_id: str) -> list[Rollout]:
         """Look for the rollouts of a thread, the current one last; raises `ThreadNotFound`."""
@@ -348,6 +462,10 @@ class RolloutStore(ABC, Generic[Lock]):
             if own is not None:
                 base = own.base.rollout_id if own.base else None
                 yield base, own.forked_from, own.parent_session
+
+
+ThreadStore = RolloutStore[Any]
+"""A store, wherever the bytes are."""
 
 
 def is_head(item: Item | Copied) -> bool:

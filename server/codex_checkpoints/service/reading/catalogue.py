@@ -40,12 +40,12 @@ from codex_checkpoints.storage.contract import (
     Rollout,
     RolloutReader,
     Row,
-    ThreadStore,
     UnreadableSource,
     by_rollout_id,
     in_text,
     moment,
 )
+from codex_checkpoints.storage.store import ThreadStore
 from codex_checkpoints.values import evolve, frozen
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from codex_checkpoints.storage.contract import (
     Rollout,
     RolloutReader,
     Row,
-    ThreadStore,
     UnreadableSource,
 )
+from codex_checkpoints.storage.store import ThreadStore
 from codex_checkpoints.values import evolve, frozen
 
 _ENDLESS = 1 << 62
