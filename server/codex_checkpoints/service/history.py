@@ -32,7 +32,6 @@ from codex_checkpoints.core.history.rebuild import (
 from codex_checkpoints.core.history.survey import Outline, Survey
 from codex_checkpoints.core.history.windows import Fragment
 from codex_checkpoints.core.rollout.fields import Json
-from codex_checkpoints.core.rollout.items import HistoryBase
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.core.rollout.reader import Place, Reader
 from codex_checkpoints.core.timeline import Timeline
@@ -68,6 +67,11 @@ class Surveyed:
     choice: Choice
     parts: tuple[ChainPart, ...]
     """The chain, the oldest first, cut where the first pass ended."""
+
+    @classmethod
+    def of(cls, outline: Outline, parts: tuple[ChainPart, ...]) -> Surveyed:
+        """Return what a first pass over a chain found."""
+        return cls(outline, choose(outline), parts)
 
 
 @frozen
@@ -111,8 +115,7 @@ class Histories:
         for _ in range(_TRIES):
             surveyed = self._survey(row)
             rebuild = Rebuild(surveyed.choice, surveyed.outline.start)
-            self._read(row, rebuild, surveyed.parts)
-            if rebuild.found:
+            if self._is_found(row, rebuild, surveyed):
                 return history_of(surveyed.outline, rebuild)
         raise _replaced(row)
 
@@ -128,10 +131,7 @@ class Histories:
             windows = tuple(evolve(each, opened_seq=each.opened_seq + shift) for each in found)
         else:
             windows = timeline_in(known.now()).windows()
-        return tuple(
-            each if (opened := made.get(each.window_id)) is None else _with_record(opened, each)
-            for each in windows
-        )
+        return tuple(_with_record(made.get(each.window_id), each) for each in windows)
 
     def undone(self, session: str) -> tuple[str, ...]:
         """Return the ids of the windows opened by undoing a compaction (JUN-25)."""
@@ -156,11 +156,11 @@ class Histories:
         Raises `unreadable_source`.
         """
         first = self.first_pass(row.path) if first is None else first
-        survey, parts = self._passed(row, first, end)
-        surveyed = _surveyed(survey.outline(), parts)
+        with reading_file(row):
+            survey, parts = first.read_on(end)
+        surveyed = Surveyed.of(survey.outline(), parts)
         outline, choice = surveyed.outline, surveyed.choice
-        retracing = Retracing(choice, outline, shift)
-        self._rebuild(row, retracing.rebuild, parts)
+        retracing = self._retraced(row, surveyed, shift)
         above = None if first.cut is None else (*parts[:-1], ChainPart(row.path, None, first.cut))
         return Traced(
             history_of(outline, retracing.rebuild),
@@ -173,27 +173,25 @@ class Histories:
             head=survey.head,
             last_report=survey.last_report,
             last_settings=survey.last_settings,
-            in_front=None if above is None else _surveyed(survey.in_front, above),
+            in_front=None if above is None else Surveyed.of(survey.in_front, above),
         )
 
     def items(self, row: Row, surveyed: Surveyed) -> tuple[Json, ...]:
         """Return the items of a surveyed history; raises `unreadable_source`."""
         rebuild = Rebuild(surveyed.choice, surveyed.outline.start)
-        self._rebuild(row, rebuild, surveyed.parts)
+        self._rebuild(row, rebuild, surveyed)
         return rebuild.result()
 
     def past(self, row: Row, surveyed: Surveyed, shift: int) -> tuple[Past, ...]:
         """Return the items with their places, numbered as in `traced`; raises as `items`."""
-        retracing = Retracing(surveyed.choice, surveyed.outline, shift)
-        self._rebuild(row, retracing.rebuild, surveyed.parts)
-        return retracing.past()
+        return self._retraced(row, surveyed, shift).past()
 
     def first_pass(
         self,
         path: str,
         cut: int | None = None,
         digest: Fingerprint | None = None,
-        follower: Follower | None = None,
+        follower: Beside | None = None,
     ) -> FirstPass:
         """Return a new pass over the rollout at a path, for `traced`."""
         locate = self._sessions.catalogue.chains.locator(path)
@@ -208,32 +206,29 @@ class Histories:
         return self._sessions.open(row.path)[1].replay.scale.shift
 
     def _survey(self, row: Row) -> Surveyed:
-        survey, parts = self._passed(row, self.first_pass(row.path), None)
-        return _surveyed(survey.outline(), parts)
-
-    def _passed(
-        self, row: Row, first: FirstPass, end: int | None
-    ) -> tuple[Survey, tuple[ChainPart, ...]]:
         with reading_file(row):
-            return first.read_on(end)
+            survey, parts = self.first_pass(row.path).read_on(None)
+        return Surveyed.of(survey.outline(), parts)
 
-    def _rebuild(self, row: Row, rebuild: Rebuild, parts: tuple[ChainPart, ...]) -> None:
-        self._read(row, rebuild, parts)
-        if not rebuild.found:
+    def _retraced(self, row: Row, surveyed: Surveyed, shift: int) -> Retracing:
+        retracing = Retracing(surveyed.choice, surveyed.outline, shift)
+        self._rebuild(row, retracing.rebuild, surveyed)
+        return retracing
+
+    def _rebuild(self, row: Row, rebuild: Rebuild, surveyed: Surveyed) -> None:
+        if not self._is_found(row, rebuild, surveyed):
             raise _replaced(row)
 
-    def _read(self, row: Row, rebuild: Rebuild, parts: tuple[ChainPart, ...]) -> None:
+    def _is_found(self, row: Row, rebuild: Rebuild, surveyed: Surveyed) -> bool:
+        """Read the second pass; return whether what the first one chose still stands there."""
         with reading_file(row):
-            read_parts(self._reader, rebuild.reader, parts, rebuild.start, row.path)
+            read_parts(self._reader, rebuild.reader, surveyed.parts, rebuild.start, row.path)
+        return rebuild.found
 
 
 def timeline_in(replay: Replay) -> Timeline:
     """Return the timeline that follows a replay."""
     return next(fold for fold in replay.folds if isinstance(fold, Timeline))
-
-
-def _new_timeline() -> Replay:
-    return Timeline(Replay()).replay
 
 
 def _save_timeline(replay: Replay) -> object | None:
@@ -245,12 +240,8 @@ def _load_timeline(value: object) -> Replay | None:
     return None if found is None else found.replay
 
 
-TIMELINE = Followed("timeline", _new_timeline, _save_timeline, _load_timeline)
+TIMELINE = Followed("timeline", lambda: Timeline(Replay()).replay, _save_timeline, _load_timeline)
 """What a timeline is made of."""
-
-
-def _surveyed(outline: Outline, parts: tuple[ChainPart, ...]) -> Surveyed:
-    return Surveyed(outline, choose(outline), parts)
 
 
 def ours(sessions: Sessions, row: Row) -> dict[str | None, Opened]:
@@ -264,7 +255,9 @@ def ours(sessions: Sessions, row: Row) -> dict[str | None, Opened]:
     return made
 
 
-def _with_record(opened: Opened, window: Window) -> Window:
+def _with_record(opened: Opened | None, window: Window) -> Window:
+    if opened is None:
+        return window
     known = window.tokens_before if opened.tokens_before is None else opened.tokens_before
     return evolve(window, strategy=opened.strategy, trigger=opened.trigger, tokens_before=known)
 
@@ -310,7 +303,7 @@ class ChainPart:
     end: int | None = None
 
 
-class Follower(Protocol):
+class Beside(Protocol):
     """Takes the same bytes as a pass; `close` is given what stands behind the last LF."""
 
     def feed(self, data: bytes, /) -> int:
@@ -325,7 +318,14 @@ class Follower(Protocol):
 def parts_below(reader: RolloutReader, path: str, locate: Locate) -> tuple[ChainPart, ...]:
     """Return the rollouts that one builds on, the oldest first; raises `UnreadableSource`."""
     below, _ = bases_below(reader, path, locate)
-    return tuple(_base(reader, base, cut) for base, cut in reversed(below))
+    parts: list[ChainPart] = []
+    for base, cut in reversed(below):
+        head = head_of(reader.first_line(base))
+        # A base without ordinals is cut at a byte.
+        numbered = head is not None and head.paginated and cut.end_ordinal is not None
+        end = None if numbered else cut.end_offset
+        parts.append(ChainPart(base, cut.end_ordinal if numbered else None, end))
+    return tuple(parts)
 
 
 def read_parts(
@@ -355,13 +355,6 @@ def read_parts(
     return tuple(read)
 
 
-def _base(reader: RolloutReader, path: str, cut: HistoryBase) -> ChainPart:
-    """Return a base, cut at its ordinal, or at a byte where it has no ordinals."""
-    head = head_of(reader.first_line(path))
-    numbered = head is not None and head.paginated and cut.end_ordinal is not None
-    return ChainPart(path, cut.end_ordinal) if numbered else ChainPart(path, None, cut.end_offset)
-
-
 @define
 class FirstPass:
     """A pass over one session, as far as its bytes have come.
@@ -375,7 +368,7 @@ class FirstPass:
     _locate: Locate
     cut: int | None = None
     _digest: Fingerprint | None = None
-    follower: Follower | None = None
+    follower: Beside | None = None
     at: int = 0
     _begun: tuple[Survey, tuple[ChainPart, ...]] | None = None
 
@@ -384,13 +377,9 @@ class FirstPass:
         """Return the digest of the bytes that have come, if any is kept."""
         return None if self._digest is None else self._digest.digest
 
-    def begin(self) -> None:
-        """Read what the session builds on; raises `UnreadableSource`."""
-        self._chain()
-
     def feed(self, data: bytes) -> int:
         """Take the next bytes of the file; return how many a checkpoint's reader consumes, too."""
-        survey, _ = self._chain()
+        survey, _ = self.begin()
         consumed = survey.reader.feed(data)
         if self._digest is not None:
             self._digest.add(data if consumed == len(data) else data[:consumed])
@@ -401,7 +390,7 @@ class FirstPass:
 
     def read_on(self, end: int | None) -> tuple[Survey, tuple[ChainPart, ...]]:
         """Read the rest, up to an offset; return the survey and the chain, cut where it ended."""
-        survey, below = self._chain()
+        survey, below = self.begin()
         reached, rest = self._reader.read(self._path, self.at, self.feed, end)
         if self._digest is not None:
             self._digest.add(rest)
@@ -410,8 +399,8 @@ class FirstPass:
         survey.reader.close(rest)
         return survey, (*below, ChainPart(self._path, None, reached + len(rest)))
 
-    def _chain(self) -> tuple[Survey, tuple[ChainPart, ...]]:
-        """Return the survey and the bases, which are read before the file itself."""
+    def begin(self) -> tuple[Survey, tuple[ChainPart, ...]]:
+        """Return the survey and the bases, read before the file; raises `UnreadableSource`."""
         if self._begun is None:
             below = parts_below(self._reader, self._path, self._locate)
             survey = Survey(cut=None if self.cut is None else Place(len(below), self.cut))

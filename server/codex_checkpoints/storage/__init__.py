@@ -2,8 +2,8 @@
 
 `store` is the interface of a store of threads, with the rules, `contract` what goes in and out;
 only `assembly` knows which store there is (STO-1, STO-13).  `local` keeps threads in files,
-`memory` in this process.  `tree` finds session files, `rollout_file` reads one and makes its lines, `writer`
-writes one under Codex's `locks`, `index` remembers in SQLite what readers found.  None of these
-knows what a checkpoint is (STO-14).  `records` keeps our own files, `durable` writes all files,
-`workspace` hashes observed files and `watch` reports changes.
+`memory` in this process.  `tree` finds session files, `rollout_file` reads one and makes its lines,
+`writer` writes one under Codex's `locks`, `index` remembers in SQLite what readers found.  None of
+these knows what a checkpoint is (STO-14).  `records` keeps our own files, `durable` writes all
+files, `workspace` hashes observed files and `watch` reports changes.
 """
