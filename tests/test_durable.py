@@ -25,15 +25,12 @@ def path(tmp_path: Path) -> Iterator[Path]:
 
 
 def write(path: Path) -> None:
-    with durable.growing(str(path), 0o600) as file:
-        os.write(file, b"all")
-        os.close(file)
+    with durable.temporary_file(str(path), (b"all",), 0o600):
         path.rename(path.with_name("a"))
 
 
 def test_what_is_being_written_is_not_cleared_and_what_was_left_is(path: Path) -> None:
-    with durable.growing(str(path), 0o600) as file:
-        os.close(file)
+    with durable.temporary_file(str(path), (), 0o600):
         assert not durable.clear(str(path))
 
     assert durable.clear(str(path))
@@ -41,12 +38,8 @@ def test_what_is_being_written_is_not_cleared_and_what_was_left_is(path: Path) -
 
 
 def test_a_block_that_fails_takes_its_file_with_it(path: Path) -> None:
-    with (
-        pytest.raises(ZeroDivisionError),
-        durable.growing(str(path), 0o600) as file,
-        open(file, "wb") as opened,
-    ):
-        opened.write(bytes(1 // 0))
+    with pytest.raises(ZeroDivisionError), durable.temporary_file(str(path), (b"all",), 0o600):
+        raise ZeroDivisionError
 
 
 WAYS: list[Callable[[str], object]] = [
@@ -91,7 +84,7 @@ def test_a_file_of_this_name_is_not_touched_and_a_link_not_followed(path: Path) 
     path.symlink_to(target)
 
     assert not durable.clear(str(path))
-    with pytest.raises(FileExistsError), durable.growing(str(path), 0o600):
+    with pytest.raises(FileExistsError), durable.temporary_file(str(path), (), 0o600):
         pass
 
     assert path.read_bytes() == target.read_bytes() == b"another's"

@@ -173,8 +173,7 @@ def test_temporary_files_are_cleared_when_nobody_is_at_them(records: Records):
     name = ".checkpoint_v1.json.00000000000000ff.tmp"
     at_work = checkpoint(records).with_name(name)
 
-    with durable.growing(str(at_work), 0o600) as file:
-        os.close(file)
+    with durable.temporary_file(str(at_work), (), 0o600):
         assert records.clear_leftovers() == len(left)
 
         assert [path for path in left if path.exists()] == []

@@ -125,17 +125,39 @@ def temporary_in(folder: str, path: str) -> str:
 
 @contextlib.contextmanager
 def temporary_file(temporary: str, portions: Iterable[bytes], mode: int) -> Generator[None]:
-    """Write and flush a new file, locked until the block ends, and removed if that fails."""
-    with growing(temporary, mode) as file:
+    """Write and flush a new file, locked until the block ends, and removed if that fails.
+
+    Raises `OSError`, `FileExistsError` where there is such a file.
+    """
+    try:
+        file = _made(temporary, mode)
+    except OSError:
+        raise
+    except BaseException:
+        # An interrupt (Ctrl+C) may come before we know the descriptor.
+        discard(temporary)
+        raise
+    try:
         try:
             for portion in _gathered(portions):
-                written = 0
-                while written < len(portion):  # once, unless the system takes less
-                    written += os.write(file, portion[written:])
+                _write(file, portion)
             os.fsync(file)
         finally:
-            os.close(file)
+            if not _LOCKS:
+                os.close(file)
         yield
+    except BaseException:
+        discard(temporary)
+        raise
+    finally:
+        if _LOCKS:
+            os.close(file)
+
+
+def _write(file: int, data: bytes) -> None:
+    written = 0
+    while written < len(data):  # once, unless the system takes less
+        written += os.write(file, data[written:])
 
 
 def take_name(temporary: str, path: str, mode: int = 0o666) -> None:
@@ -242,33 +264,6 @@ def _flush_folder(folder: str) -> None:
 # --- temporary files -----------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def growing(path: str, mode: int) -> Generator[int]:
-    """Make a file that stays locked until the block ends; it is removed when the block fails.
-
-    The caller writes to the descriptor and closes it.  Raises `OSError`, `FileExistsError` where
-    there is such a file.
-    """
-    try:
-        file = _made(path, mode)
-    except OSError:
-        raise
-    except BaseException:
-        # An interrupt (Ctrl+C) may come before we know the descriptor.
-        discard(path)
-        raise
-    mark = None
-    try:
-        mark = os.dup(file) if _LOCKS else None
-        yield file
-    except BaseException:
-        discard(path)
-        raise
-    finally:
-        if mark is not None:
-            os.close(mark)
-
-
 def discard(path: str) -> None:
     """Remove a temporary file; where that fails, the next start removes it."""
     with contextlib.suppress(OSError):
@@ -319,7 +314,7 @@ def _made(path: str, mode: int) -> int:
 
 
 def _is_locked_by_us(file: int, path: str) -> bool:
-    """Lock a file; return whether that worked and the file still has this name."""
+    """Lock a file; return whether that worked and it still has this name."""
     with contextlib.suppress(FileNotFoundError):
         return file_lock.take(file) and os.path.samestat(os.fstat(file), os.lstat(path))
     return False
@@ -457,8 +452,10 @@ def _hold(path: str, patience: float) -> int:
     while True:
         file = in_folder(path, lambda: open_to_append(path, os.O_CREAT))
         try:
-            if _is_taken(file, path):
-                return file
+            with contextlib.suppress(FileNotFoundError):  # removed before we had the lock
+                is_locked = file_lock.take_to_append(file)
+                if is_locked and os.path.samestat(os.fstat(file), os.stat(path)):
+                    return file
         except BaseException:
             os.close(file)
             raise
@@ -466,13 +463,6 @@ def _hold(path: str, patience: float) -> int:
         if time.monotonic() >= end:
             raise StorageError("another process keeps it")
         time.sleep(_PAUSE)
-
-
-def _is_taken(file: int, path: str) -> bool:
-    """Lock a file without waiting; return whether that worked and the file is still there."""
-    with contextlib.suppress(FileNotFoundError):
-        return file_lock.take_to_append(file) and os.path.samestat(os.fstat(file), os.stat(path))
-    return False
 
 
 def _end_of_line(file: int, size: int) -> bytes:

@@ -24,10 +24,10 @@ import stat
 import sys
 import threading
 import time
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from codex_checkpoints.core.checkpoint.records import FOLDER
+from codex_checkpoints.core.rollout.fields import renew
 from codex_checkpoints.storage.file_lock import open_flags
 from codex_checkpoints.values import define, field, frozen
 
@@ -98,7 +98,7 @@ class Workspace:
         self._hash_limit = hash_limit
         self._outside = outside
         self._clock = clock
-        self._known: OrderedDict[str, _Hashed] = OrderedDict()
+        self._known: dict[str, _Hashed] = {}
         self._lock = threading.Lock()
 
     def hashes(self, base: str | None, uris: Iterable[str]) -> dict[str, str]:
@@ -147,9 +147,8 @@ class Workspace:
         with contextlib.suppress(OSError, ValueError):
             for _, path, root in self._found(base, (uri,)):
                 with _opened(root, path, os.lstat(path)) as (file, look):
-                    return (
-                        _content(file, look.st_size) if look.st_size <= self._hash_limit else None
-                    )
+                    is_small = look.st_size <= self._hash_limit
+                    return b"".join(_pieces(file, look.st_size)) if is_small else None
         return None
 
     def sizes(self, base: str | None, uris: Iterable[str]) -> dict[str, int]:
@@ -206,8 +205,11 @@ class Workspace:
                 checked = os.lstat(path)
                 if not stat.S_ISREG(checked.st_mode):
                     return None
-                if (value := self._remembered(path, _stamp_of(checked))) is not None:
-                    return value
+                with self._lock:
+                    hashed = self._known.get(path)
+                    if hashed is not None and hashed.holds(_stamp_of(checked)):
+                        renew(self._known, path, hashed, _REMEMBERED)
+                        return hashed.value
                 if (value := self._read(root, path, checked)) is not None:
                     return value
         return None
@@ -219,29 +221,18 @@ class Workspace:
                 if look.st_size > self._hash_limit:
                     return f"stat:{look.st_size}-{look.st_mtime_ns}"
                 at_ns, stamp = self._clock(), _stamp_of(look)
-                digest = _digest(file, look.st_size)
-                if digest is None or _stamp_of(os.fstat(file)) != stamp:
+                digest, size = hashlib.sha256(), 0
+                for piece in _pieces(file, look.st_size):
+                    digest.update(piece)
+                    size += len(piece)
+                if size < look.st_size or _stamp_of(os.fstat(file)) != stamp:
                     return None
         except _Replaced:
             return None
-        value = f"sha256:{digest}"
-        self._remember(path, _Hashed(stamp, value, at_ns))
+        value = f"sha256:{digest.hexdigest()}"
+        with self._lock:
+            renew(self._known, path, _Hashed(stamp, value, at_ns), _REMEMBERED)
         return value
-
-    def _remembered(self, path: str, stamp: _Stamp) -> str | None:
-        with self._lock:
-            hashed = self._known.get(path)
-            if hashed is None or not hashed.holds(stamp):
-                return None
-            self._known.move_to_end(path)
-            return hashed.value
-
-    def _remember(self, path: str, hashed: _Hashed) -> None:
-        with self._lock:
-            self._known[path] = hashed
-            self._known.move_to_end(path)
-            if len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
 
 
 @define
@@ -384,23 +375,8 @@ def _open_below(root: str, path: str) -> int:
         os.close(folder)
 
 
-def _content(descriptor: int, size: int) -> bytes:
-    """Read at most `size` bytes."""
-    parts: list[bytes] = []
+def _pieces(descriptor: int, size: int) -> Iterator[bytes]:
+    """Yield at most `size` bytes."""
     while size > 0 and (chunk := os.read(descriptor, min(size, _CHUNK))):
-        parts.append(chunk)
         size -= len(chunk)
-    return b"".join(parts)
-
-
-def _digest(descriptor: int, size: int) -> str | None:
-    """Hash exactly `size` bytes; None when there are fewer."""
-    digest = hashlib.sha256()
-    left = size
-    while left > 0:
-        chunk = os.read(descriptor, min(left, _CHUNK))
-        if not chunk:
-            return None
-        digest.update(chunk)
-        left -= len(chunk)
-    return digest.hexdigest()
+        yield chunk
