@@ -295,7 +295,7 @@ finally:
 """
 SLOW_TO_LOAD = {
     *("asyncio", "attr", "cattrs", "concurrent.futures", "logging", "lsprotocol", "pygls"),
-    *("subprocess", "watchdog"),
+    *("dis", "subprocess", "watchdog"),  # `dis` comes with `inspect`
 }
 OF_THE_SERVICE = {"orjson", "re", "sqlite3", "codex_checkpoints.assembly"}
 FOR_FEW = {

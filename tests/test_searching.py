@@ -14,6 +14,7 @@ import rollouts as r
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import one_line
 from codex_checkpoints.core.digest.searching import Needle, passing_over
+from codex_checkpoints.core.rollout.reader import CHUNK
 from codex_checkpoints.operations.searching import SearchParams, search
 from codex_checkpoints.operations.services import Services, carried_out
 from codex_checkpoints.service.refusal import Refusal
@@ -302,6 +303,31 @@ def test_a_line_may_hit_by_its_bytes_if_its_decoded_text_holds_the_text(
             chunks = [line[begin : begin + 7] for begin in range(0, len(line), 7)]
             assert any(map(probe.found, chunks))
             probe.close()
+
+
+def test_what_stands_in_an_image_is_no_hit(home: Home) -> None:
+    home.put(r.rollout(r.session(), r.turn(r.user("Look.", images=1), r.assistant("An aaaa."))))
+
+    assert lines(found(home, "aaaa")) == [(1, "assistant", "An aaaa.")]
+
+
+@pytest.mark.parametrize("length", [10, 5_000, 300_000])
+@pytest.mark.parametrize("word", ["sesame", "Sesame"])
+def test_an_image_is_passed_over_and_what_stands_around_it_is_found(length: int, word: str) -> None:
+    image = b'{"image_url":"data:image/png;base64,%b"}' % (b"A" * length)
+    escaped = image.replace(b'"', rb"\"")
+    for data, is_there in (
+        (image, False),
+        (image.replace(b"A", word.encode()), length < CHUNK),  # one that fits is not worth it
+        (word.encode() + image, True),
+        (image + word.encode(), True),
+        (image + image[:20] + word.encode() + image, True),
+        (escaped.replace(b"A", word.encode()), True),
+    ):
+        probe = ByteSearch((word.encode(),), folded=word.islower())
+        chunks = [data[begin : begin + CHUNK] for begin in range(0, len(data), CHUNK)]
+        assert any(map(probe.found, chunks)) is is_there
+        probe.close()
 
 
 @given(texts=st.lists(_TEXTS, max_size=5), needle=_TEXTS, ascii_only=st.booleans())

@@ -2,12 +2,14 @@
 
 import copy
 import inspect
+import re
 from types import FunctionType
 from typing import Any, ClassVar
 
 import attrs
 import pytest
 
+from codex_checkpoints.patterns import pattern
 from codex_checkpoints.values import asdict, define, evolve, field, fields, frozen
 
 
@@ -166,3 +168,12 @@ def test_a_class_may_have_a_base_and_name_itself():
     assert Above(1).show() == "1 2"
     assert Above(1) == Above(1, 2) != Above(2)
     assert Plain(1) == Plain(1) != Base(1)
+
+
+def test_a_regular_expression_is_compiled_when_it_is_first_used() -> None:
+    broken = pattern("(")
+    with pytest.raises(re.error):
+        broken.match("")
+
+    word = pattern("[a-z]+", re.IGNORECASE)
+    assert [each[0] for each in word.finditer("Open, sesame")] == ["Open", "sesame"]

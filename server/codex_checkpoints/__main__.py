@@ -9,6 +9,8 @@ import contextlib
 import gc
 import os
 import sys
+from importlib import import_module
+from types import ModuleType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +32,9 @@ def _run() -> int:
 
         sys.stdout.write(f"codex-checkpoints {__version__}\n")
         return 0
+    if sys.argv[1:2] != ["serve"]:
+        # `dataclasses`, which orjson loads, needs it where a class is made, and nobody makes one.
+        sys.modules.setdefault("inspect", _Later("inspect"))
     if sys.argv[1:2] == ["mcp"]:
         from codex_checkpoints import mcp
 
@@ -48,6 +53,16 @@ def _run() -> int:
     if sys.argv[1:2] not in [["serve"], ["watch"]]:
         _leave(code)
     return code
+
+
+class _Later(ModuleType):
+    """A module that is loaded when something of it is needed."""
+
+    def __getattr__(self, name: str) -> object:
+        """Return what the module itself has."""
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(import_module(self.__name__), name)
 
 
 def _leave(code: int) -> NoReturn:

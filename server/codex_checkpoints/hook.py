@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import re
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from codex_checkpoints.codex import IN_SCRATCH
+from codex_checkpoints.patterns import pattern
 
 if TYPE_CHECKING:
     from codex_checkpoints.assembly import Places
@@ -29,7 +29,7 @@ LONGEST = 1 << 23
 
 SECONDS_TO_NOTE = 2.0
 _LONGEST_WORD = 64
-_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,63}")
+_ID = pattern(r"[0-9A-Za-z][0-9A-Za-z-]{0,63}")
 _SILENT = frozenset({"startup", "clear"})
 """Sources of a session that is still empty (AGN-1)."""
 

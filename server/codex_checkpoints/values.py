@@ -127,9 +127,12 @@ def _declared(body: Mapping[str, Any], *, kw_only: bool) -> Iterator[_Field]:
         if "ClassVar[" in str(note):
             continue
         given = body.get(name, _NOTHING)
-        found = given if isinstance(given, _Field) else _Field(given)
-        alias = found.alias or name.lstrip("_")
-        yield found._replace(name=name, alias=alias, type=note, kw_only=kw_only or found.kw_only)
+        alias = name.lstrip("_")
+        if type(given) is not _Field:
+            yield _Field(given, kw_only=kw_only, alias=alias, name=name, type=note)
+            continue
+        more = {"alias": given.alias or alias, "kw_only": kw_only or given.kw_only}
+        yield given._replace(name=name, type=note, **more)
 
 
 class _Later:
@@ -162,8 +165,11 @@ def _init(kind: type) -> object:
             value = f"make{number}()" + (
                 f" if {value} is NOTHING else {value}" if each.init else ""
             )
-        scope[f"set{number}"] = getattr(kind, each.name).__set__
-        lines.append(f"set{number}(self, {value})")
+        if kind.__setattr__ is object.__setattr__:
+            lines.append(f"self.{each.name} = {value}")
+        else:
+            scope[f"set{number}"] = getattr(kind, each.name).__set__
+            lines.append(f"set{number}(self, {value})")
     if hasattr(kind, "__attrs_post_init__"):
         lines.append("self.__attrs_post_init__()")
 

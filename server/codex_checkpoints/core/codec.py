@@ -15,7 +15,6 @@ from typing import (
     Any,
     Literal,
     NamedTuple,
-    TypeGuard,
     TypeVar,
     Union,
     cast,
@@ -30,6 +29,15 @@ from codex_checkpoints.values import fields as fields_of
 _T = TypeVar("_T")
 
 _PLAIN = frozenset({str, int, bool, NoneType})
+
+_WRITTEN = {
+    "str": str,
+    "int": int,
+    "bool": bool,
+    "str | None": str | None,
+    "int | None": int | None,
+}
+"""The types of most fields, as they are written: to evaluate them takes long."""
 
 
 def camel(name: str) -> str:
@@ -98,6 +106,10 @@ class _Field(NamedTuple):
     required: bool
     """Whether a missing key is a problem."""
     or_none: bool
+
+
+_Part = tuple[Any, Callable[[Any], Any], Collection[type]]
+"""A type of values, what reads one, and the types of those that fit as they are."""
 
 
 @define(eq=False, kw_only=True)
@@ -186,16 +198,20 @@ class Codec:
         if origin in {Union, UnionType}:
             return self._union(inner)
         if origin is tuple and Ellipsis not in inner:
-            return partial(_fixed, [(each, self._reader(each)) for each in inner])
+            return partial(_fixed, [self._part(each) for each in inner])
         if origin is Annotated:
             return self._reader(inner[0])
         if origin in {tuple, list}:
-            return partial(_sequence, origin, (inner[0], self._reader(inner[0])))
+            return partial(_sequence, origin, self._part(inner[0]))
         if isinstance(origin, type) and issubclass(origin, Mapping):
             return partial(_mapping, inner[1], self._reader(inner[0]), self._reader(inner[1]))
         if has(kind):
             return partial(self._read_record, kind, self._fields(kind))
         raise TypeError(f"{kind} has no form as JSON")
+
+    def _part(self, kind: Any) -> _Part:
+        read = self._reader(kind)
+        return kind, read, _fitting(read)
 
     def _union(self, kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
         kinds = kinds if self.null else tuple(each for each in kinds if each is not NoneType)
@@ -206,7 +222,7 @@ class Codec:
         return partial(_optional, self._reader(other)) if self.null else self._reader(other)
 
     def _fields(self, kind: type[Record]) -> list[_Field]:
-        types = get_type_hints(kind, include_extras=True)
+        types = _types_of(kind)
         fields: list[_Field] = []
         for each in fields_of(kind):
             if not each.init:
@@ -220,7 +236,7 @@ class Codec:
                     key=self.names(each.name),
                     kind=its,
                     read=(read := self._reader(its)),
-                    plain=read.args[0] if _is_plain(read) else (),
+                    plain=_fitting(read),
                     required=not (or_none or defaulted),
                     or_none=or_none,
                 )
@@ -232,26 +248,23 @@ class Codec:
         parts: dict[str, Any] = {}
         missing: list[Problem] = []
         wrong: list[Problem] = []
-        known = 0
-        for its in fields:
-            if its.key in members:
-                known += 1
-                part = members[its.key]
-                if type(part) in its.plain:
-                    parts[its.alias] = part
-                    continue
+        for alias, key, its, read, plain, required, or_none in fields:
+            part = members.get(key, NOTHING)
+            if type(part) in plain:
+                parts[alias] = part
+            elif part is not NOTHING:
                 try:
-                    parts[its.alias] = its.read(part)
+                    parts[alias] = read(part)
                 except Misfit as misfit:
-                    wrong += [each.under(f".{its.key}", its.kind) for each in misfit.problems]
-            elif its.required:
+                    wrong += [each.under(f".{key}", its) for each in misfit.problems]
+            elif required:
                 first = missing if self.keys_first else wrong
-                first.append(Problem(f".{its.key}", "missing"))
-            elif its.or_none:
-                parts[its.alias] = None
+                first.append(Problem(f".{key}", "missing"))
+            elif or_none:
+                parts[alias] = None
         unknown: list[Problem] = []
-        if self.closed and known < len(members):
-            keys = {its.key for its in fields}
+        if self.closed and not members.keys() <= {each.key for each in fields}:
+            keys = {each.key for each in fields}
             extra = tuple(key for key in members if key not in keys)
             unknown = [Problem("", "unknown", keys=extra)]
         problems = (unknown + missing + wrong) if self.keys_first else (wrong + unknown)
@@ -261,6 +274,19 @@ class Codec:
             return kind(**parts)
         except (TypeError, ValueError) as error:
             raise Misfit([Problem("", "value", kind)]) from error
+
+
+def _types_of(kind: type) -> dict[str, Any]:
+    """Return the type of each field by its name."""
+    types: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        written = vars(base).get("__annotations__", {})
+        others = {name: each for name, each in written.items() if each not in _WRITTEN}
+        types |= {name: _WRITTEN.get(each) for name, each in written.items()}
+        if others:
+            body = {"__annotations__": others, "__module__": base.__module__}
+            types |= get_type_hints(type(base.__name__, (), body), include_extras=True)
+    return types
 
 
 def _same(value: Any) -> Any:
@@ -280,8 +306,9 @@ def _owned(read: Callable[[Any], Any], value: object) -> Any:
         raise Misfit([Problem("", "value", why=str(error))]) from error
 
 
-def _is_plain(read: Callable[[Any], Any]) -> TypeGuard[partial[Any]]:
-    return isinstance(read, partial) and read.func is _any_of
+def _fitting(read: Callable[[Any], Any]) -> Collection[type]:
+    """Return the types of values that a reader takes as they are."""
+    return read.args[0] if isinstance(read, partial) and read.func is _any_of else ()
 
 
 def _any_of(kinds: Collection[type], value: object) -> object:
@@ -300,13 +327,11 @@ def _optional(read: Callable[[Any], Any], value: object) -> Any:
     return None if value is None else read(value)
 
 
-def _sequence(
-    make: Callable[[list[Any]], Any], part: tuple[Any, Callable[[Any], Any]], value: object
-) -> Any:
+def _sequence(make: Callable[[list[Any]], Any], part: _Part, value: object) -> Any:
     return make(_parts(repeat(part), _list(value)))
 
 
-def _fixed(parts: list[tuple[Any, Callable[[Any], Any]]], value: object) -> Any:
+def _fixed(parts: list[_Part], value: object) -> Any:
     values = _list(value)
     if len(values) != len(parts):
         raise _misfit()
@@ -327,12 +352,12 @@ def _object(
     return cast("dict[str, object]", value)
 
 
-def _parts(parts: Iterable[tuple[Any, Callable[[Any], Any]]], values: list[object]) -> list[Any]:
+def _parts(parts: Iterable[_Part], values: list[object]) -> list[Any]:
     found: list[Any] = []
     problems: list[Problem] = []
-    for (kind, read), each in zip(parts, values, strict=False):
+    for (kind, read, plain), each in zip(parts, values, strict=False):
         try:
-            found.append(read(each))
+            found.append(each if type(each) in plain else read(each))
         except Misfit as misfit:
             place = f"[{len(found)}]"
             problems += [problem.under(place, kind) for problem in misfit.problems]

@@ -1,4 +1,6 @@
-"""Whether some bytes stand in a file, as fast as this language can tell.
+"""Whether some bytes stand in a session file, as fast as this language can tell.
+
+An image takes much room, and no record shows what stands in one: it is passed over.
 
 For exact bytes there is `bytes.find`.  Without case SQLite's LIKE is the fastest loop at hand: it
 jumps from one possible first letter to the next.  For frequent letters `bytes.lower` and `find` are
@@ -19,6 +21,10 @@ _FREQUENT = frozenset(b" etnasoir")
 _LEAST = 4
 """A shorter end of a piece would be found too often."""
 
+_IMAGE = b'"image_url":"data:image/'
+_OPENED = _IMAGE.rindex(b'"')
+"""How an image begins, and where its quotation marks do.  Inside a text they are escaped."""
+
 _LIKE = "SELECT CAST(? AS TEXT) LIKE ? ESCAPE '!'"
 
 
@@ -31,20 +37,35 @@ class ByteSearch:
     def __init__(self, pieces: Sequence[bytes], *, folded: bool) -> None:
         self._pieces = pieces
         self._overlap = max(map(len, pieces)) - 1
-        self._tail = b""
+        self._tail, self._in_image = b"", False
         self._folded, self._pattern = folded, _pattern(pieces[0]) if folded else None
         # Chunks come on one thread at a time, but not always on the same.
         self._sql = sqlite3.connect(":memory:", check_same_thread=False) if self._pattern else None
 
     def begin(self) -> None:
         """Begin with another file."""
-        self._tail = b""
+        self._tail, self._in_image = b"", False
 
     def found(self, chunk: bytes) -> bool:
         """Return whether a piece stands in the next chunk, or across its beginning."""
+        chunk = self._without_image(chunk)
+        if not chunk:
+            return False
         edge, overlap = self._tail + chunk[: self._overlap], self._overlap
         self._tail = (edge if len(chunk) < overlap else chunk)[-overlap:] if overlap else b""
         return self._holds(edge) or (self._may_hold(chunk) and self._holds(chunk))
+
+    def _without_image(self, chunk: bytes) -> bytes:
+        """Return a chunk without an image that began in an earlier one, or goes on behind it."""
+        begin = 0
+        if self._in_image:
+            begin = chunk.find(b'"')
+            if begin < 0:
+                return b""
+            self._tail = b""
+        end = chunk.rfind(b'"')
+        self._in_image = chunk.startswith(_IMAGE, end - _OPENED) if end >= _OPENED else False
+        return chunk[begin : end if self._in_image else None]
 
     def close(self) -> None:
         """Release what is held."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import stat
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ import orjson
 
 from codex_checkpoints import logs
 from codex_checkpoints.core.rollout.fields import is_object
+from codex_checkpoints.patterns import pattern
 from codex_checkpoints.storage import durable, locks, tree, writer
 from codex_checkpoints.storage.contract import (
     Appended,
@@ -46,7 +46,7 @@ from codex_checkpoints.values import frozen
 T = TypeVar("T")
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-_THREAD_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
+_THREAD_ID = pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
 
 
 @frozen

@@ -20,6 +20,7 @@ from codex_checkpoints.core.audit import NOTHING, PREVIOUS, Head, digest_of, sea
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
 from codex_checkpoints.core.checkpoint.records import BadCheckpoint, Checkpoint, from_bytes
 from codex_checkpoints.core.rollout.fields import load, object_of, text_of, whole_of
+from codex_checkpoints.patterns import pattern
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import in_text
 from codex_checkpoints.storage.durable import (
@@ -46,9 +47,9 @@ IMPORTS = "imports.jsonl"
 HINTS = "hints.jsonl"
 RESTORING = "restoring"
 """The folder with a file for each session that is being made."""
-_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_TEMPORARY = re.compile(r"\.[\w.-]+\.[0-9a-f]{16}\.tmp")
-_TEMPORARY_BESIDE = re.compile(rf"\.[\w.-]+\.{re.escape(CHECKPOINT)}\.[0-9a-f]{{16}}\.tmp")
+_SESSION_ID = pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_TEMPORARY = pattern(r"\.[\w.-]+\.[0-9a-f]{16}\.tmp")
+_TEMPORARY_BESIDE = pattern(rf"\.[\w.-]+\.{re.escape(CHECKPOINT)}\.[0-9a-f]{{16}}\.tmp")
 
 Look = tuple[int, int]
 """The size of a file and the time of its last change in ns: equal while it is unchanged."""

@@ -16,7 +16,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import stat
 import sys
 from abc import ABC, abstractmethod
@@ -31,6 +30,7 @@ import orjson
 
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.core.rollout.reader import CHUNK
+from codex_checkpoints.patterns import pattern
 from codex_checkpoints.storage import tree
 from codex_checkpoints.storage.contract import (
     Copied,
@@ -242,7 +242,7 @@ def _portions(read_some: Callable[[int], bytes], offset: int, limit: int | None)
 
 _ENVELOPE = frozenset({"timestamp", "ordinal", "type", "payload"})
 
-_THREAD_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_THREAD_ID = pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 def is_thread_id(text: str) -> bool:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 from codex_checkpoints.core.checkpoint.records import FOLDER
 from codex_checkpoints.core.rollout.fields import renew
+from codex_checkpoints.patterns import pattern
 from codex_checkpoints.storage.file_lock import open_flags
 from codex_checkpoints.values import define, field, frozen
 
@@ -43,7 +44,7 @@ _REMEMBERED = 16_384
 _GRANULARITY_NS = 2_000_000_000
 _QUIET_NS = 1_000_000_000
 
-_WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]|\\\\|//")
+_WINDOWS_PATH = pattern(r"[A-Za-z]:[\\/]|\\\\|//")
 # What Windows takes for a device, a pipe or a second stream of a file, wherever it stands.
 # Compiled where it is asked for: other systems never do.
 _WINDOWS_SPECIAL = (

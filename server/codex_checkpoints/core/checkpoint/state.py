@@ -8,7 +8,6 @@ ties by uri (DSC-28).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate, islice
 from types import MappingProxyType
@@ -40,6 +39,7 @@ from codex_checkpoints.core.rollout.items import (
     outcome_in,
 )
 from codex_checkpoints.core.rollout.turns import Ended, Planned, Turn, Turns
+from codex_checkpoints.patterns import pattern
 from codex_checkpoints.values import Factory, define, evolve, field
 
 Place = tuple[int, str | None, str | None]
@@ -62,15 +62,15 @@ _QUEUE_CHARS = 1 << 22
 _LONG = 1 << 16
 """A command of more code points is parsed at once."""
 _LIMITS = Limits()
-_CHANGES: Final = re.compile(
+_CHANGES: Final = pattern(
     r">|\*\*\* Begin Patch|\b(?:tee|touch|truncate|rm|cp|mv|perl|(?i:set-content|out-file))\b"
     r"|\bsed\b[^\n]* -[^\s-]*i|--in-place"
 )
 """What a command holds that may change a file; of any other one the outcome does not matter."""
-_ENCODED_CONTROL: Final = re.compile(
+_ENCODED_CONTROL: Final = pattern(
     "%(?:[01][0-9A-F]|7F|C2%[89][0-9A-F]|E2%80%A[89A-E]|E2%81%A[6-9])"
 )
-_OUTSIDE: Final = re.compile(r"/|[A-Z]:/|\.\.(?:/|$)")
+_OUTSIDE: Final = pattern(r"/|[A-Z]:/|\.\.(?:/|$)")
 """How the uri of a file outside the session's folder begins."""
 
 
@@ -78,7 +78,7 @@ _WORDS = "> *** sed perl tee touch trunc rm cp mv -i ontent ONTENT ut- UT-"
 _HINTS: Final = tuple(_WORDS.split())
 """One of these stands in each such command."""
 
-_CAT: Final = re.compile(r"\bcat\s[^|;&<>\n]*\Z")
+_CAT: Final = pattern(r"\bcat\s[^|;&<>\n]*\Z")
 """How a script ends that prints one file."""
 
 

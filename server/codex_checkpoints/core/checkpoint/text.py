@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from codex_checkpoints.core.rollout.fields import CONTROLS
+from codex_checkpoints.patterns import pattern
 from codex_checkpoints.values import frozen
 
 MARK = "[redacted]"
@@ -390,9 +391,9 @@ _HINTS = tuple(dict.fromkeys(hint for rule in RULES for hint in rule.hints))
 SCANNED = 65_536
 """Code points of a text that `value` reads after its leading white space."""
 
-_RUN = re.compile(f"[{CONTROLS}]+")
-_FRONT = re.compile(rf"[\s{CONTROLS}]*+")
-_LONE = re.compile(r"[\ud800-\udfff]")
+_RUN = pattern(f"[{CONTROLS}]+")
+_FRONT = pattern(rf"[\s{CONTROLS}]*+")
+_LONE = pattern(r"[\ud800-\udfff]")
 
 
 def one_line(text: str) -> str:

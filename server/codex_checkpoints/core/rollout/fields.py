@@ -14,6 +14,7 @@ from typing import TypeGuard, TypeVar
 
 import orjson
 
+from codex_checkpoints.patterns import pattern
 from codex_checkpoints.values import frozen
 
 Json = Mapping[str, object]
@@ -23,8 +24,8 @@ NOTHING: Json = {}
 _LARGEST = 1 << 53
 """Clients that read numbers as doubles cannot distinguish whole numbers from here on."""
 
-_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE_ESCAPE = pattern(rb"\\u[dD][89a-fA-F]")
+_SURROGATE = pattern("[\ud800-\udfff]")
 
 
 @frozen
@@ -150,9 +151,7 @@ def renew(known: dict[_K, _V], key: _K, value: _V, most: int) -> bool:
     return True
 
 
-_ID = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE
-)
+_ID = pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def window_id_of(value: object) -> str | None:

@@ -1,6 +1,6 @@
 """The first lines of the texts that we put into messages, and how to recognise them."""
 
-import re
+from codex_checkpoints.patterns import pattern
 
 HOW_TO_LINE = "[HOW TO USE SESSION_CHECKPOINT v1]"
 CHECKPOINT_LINE = "[SESSION_CHECKPOINT v1]"
@@ -8,7 +8,7 @@ RESTORE_LINE = "[SESSION_RESTORE v1]"
 DIGEST_LINE = "[SESSION_DIGEST v1]"
 
 _LINES = (HOW_TO_LINE, CHECKPOINT_LINE, RESTORE_LINE)
-_SPACE = re.compile(r"\s*+")
+_SPACE = pattern(r"\s*+")
 
 
 def is_ours(text: str) -> bool:

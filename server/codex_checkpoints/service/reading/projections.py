@@ -14,6 +14,7 @@ from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint, Limits, 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.rollout.fields import renew
+from codex_checkpoints.patterns import pattern
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.reading.chains import bases_of, copies_of, inherited, time_of
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn
@@ -248,7 +249,7 @@ class Guard:
             del self._before[session]
 
 
-_WORD = re.compile(r"[^\W\d_]{4,}")
+_WORD = pattern(r"[^\W\d_]{4,}")
 _COMMON = frozenset({"test", "tests"})
 
 

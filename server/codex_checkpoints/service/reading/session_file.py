@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from codex_checkpoints.core.rollout.fields import is_object, load
 from codex_checkpoints.core.rollout.items import HistoryBase, SessionMeta
 from codex_checkpoints.core.rollout.parsing import BOM, head_of
 from codex_checkpoints.core.rollout.turns import Turn
+from codex_checkpoints.patterns import pattern
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage.contract import Mark, Reading, RolloutReader, UnreadableSource
 from codex_checkpoints.values import Factory, asdict, define, frozen
@@ -368,7 +368,7 @@ def fingerprint(reader: RolloutReader, path: str, limit: int | None = None) -> t
     return found.digest, found.size
 
 
-_NUMBER = re.compile(r"[0-9]{1,9}")
+_NUMBER = pattern(r"[0-9]{1,9}")
 
 
 def find_turn(replay: Replay, turn: str | int, session_id: str) -> Turn:
