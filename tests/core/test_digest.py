@@ -694,7 +694,7 @@ CUT = f"*** Begin Patch\n*** Update File: cave.py\n@@\n-x\n+{ADDED}\n*** End Pat
         ({"cmd": "echo \ud800 deep_in_cave"}, ["echo \ufffd deep_in_cave"]),
         (
             {"cmd": "wc deep_in_cave", "a": DEEP, "b_of_77": [1]},
-            ["wc deep_in_cave", "a=… b_of_77=[1]"],
+            ["wc deep_in_cave a=… b_of_77=[1]"],
         ),
         ({"command": ["apply_patch", CUT]}, [IN_JSON]),
         ({"input": CUT}, [IN_JSON]),
@@ -711,6 +711,87 @@ def test_the_command_of_a_call_is_quoted_without_its_wrapping(
     assert '{"' not in shown
     for line in lines:
         assert line in shown
+
+
+def test_the_other_arguments_stand_behind_the_first_command_of_a_turn_that_has_them() -> None:
+    def look(file: str) -> r.Step:
+        return r.call("exec_command", {"cmd": f"wc {file}", "yield_time_ms": 7000}, file)
+
+    found = digest(r.turn(r.user("look"), look("deep_cave"), look("high_hill")))
+    assert [line.split(" ", 2)[2] for line in section(found, "KEY_LINES")] == [
+        "wc deep_cave yield_time_ms=7000",
+        "wc high_hill",
+    ]
+
+
+def test_the_lines_of_a_patch_stand_below_the_heading_of_their_file() -> None:
+    text = (
+        "*** Begin Patch\n*** Update File: cave.py\n@@\n+torch_in_the_cave = 7\n"
+        "*** Add File: hill.py\n+view_from_the_hill = 8\n*** Update File: old.py\n"
+        "*** Move to: new.py\n@@\n+path_to_the_hill = 9\n*** End Patch"
+    )
+    found = digest(r.turn(r.user("dig"), r.custom_call("apply_patch", text, "c1")))
+    assert [line.split(" ", 2)[2] for line in section(found, "KEY_LINES")] == [
+        r"patch:\n*** Update File: cave.py\ntorch_in_the_cave = 7",
+        r"patch:\n*** Add File: hill.py\nview_from_the_hill = 8",
+        r"patch:\n*** Update File: old.py\n*** Move to: new.py\npath_to_the_hill = 9",
+    ]
+
+
+def test_what_stands_around_a_patch_in_its_script_is_no_line_of_its_file() -> None:
+    script = f"cd deep_in_cave\napply_patch <<'EOF'\n{CUT}\nEOF\nwc high_on_hill"
+    found = digest(r.turn(r.user("dig"), r.call("shell", {"command": ["sh", "-c", script]}, "c1")))
+    assert [line.split(" ", 2)[2] for line in section(found, "KEY_LINES")] == [
+        r"cd deep_in_cave\nwc high_on_hill",
+        rf"patch:\n*** Update File: cave.py\n{IN_JSON}",
+    ]
+
+
+def test_a_patch_that_begins_with_the_end_of_a_move_is_read() -> None:
+    text = "*** Begin Patch\n+lost\n*** Move to: cave.py\n+torch_in_the_cave = 7\n*** End Patch"
+    found = digest(r.turn(r.user("dig"), r.custom_call("apply_patch", text, "c1")))
+    assert r"*** Move to: cave.py\ntorch_in_the_cave = 7" in section(found, "KEY_LINES")[0]
+
+
+def test_a_text_that_a_call_hands_to_an_editing_tool_is_quoted_as_it_stands_in_the_file() -> None:
+    edit = {
+        "file_path": "cave.py",
+        "old_string": "lamp_in_the_cave = 6\nx",
+        "new_string": 'torch_in_the_cave = "seven"\nbats_in_the_cave = 8',
+    }
+    found = digest(r.turn(r.user("dig"), r.call("edit_file", edit, "c1")))
+    (line,) = section(found, "KEY_LINES")
+    assert line.split(" ", 2)[2] == (
+        r'edit_file file_path=cave.py:\ntorch_in_the_cave = "seven"\nbats_in_the_cave = 8'
+    )
+
+
+def test_whole_lines_of_edited_files_are_quoted_before_those_of_others() -> None:
+    def lines(name: str) -> str:
+        return "".join(f"in {name} stands the stone number {n} of all\n" for n in range(40, 80))
+
+    rows = " in cave stands the stone number 44 of all\n+one more in the cave"
+    text = f"*** Begin Patch\n*** Update File: cave.py\n@@\n{rows}\n*** End Patch"
+    found = digest(
+        r.turn(
+            r.user("dig"),
+            r.shell("cat hill.md", lines("hill")),
+            r.shell("cat cave.py", lines("cave")),
+            r.custom_call("apply_patch", text, "c1"),
+        ),
+        budget=500,
+    )
+    shown = "\n".join(section(found, "KEY_LINES"))
+    assert "one more in the cave" in shown
+    assert shown.count("in cave stands") > 4 * shown.count("in hill stands")
+
+
+def test_a_name_that_stands_within_a_longer_one_is_not_quoted_again() -> None:
+    said = r.assistant("The way is cave.deep_down.old_torch now.")
+    looked = r.shell("make", "deep_down.old_torch\nnew_lamp of it\n")
+    found = "\n".join(section(digest(r.turn(r.user("dig"), looked, said)), "KEY_LINES"))
+    assert "new_lamp of it" in found
+    assert r"\ndeep_down.old_torch" not in found
 
 
 def test_a_line_of_a_patch_is_quoted_whole() -> None:
@@ -739,7 +820,7 @@ def test_the_commands_and_patches_of_a_script_in_code_mode_are_quoted() -> None:
     found = section(digest(r.turn(r.user("dig"), *made)), "KEY_LINES")
     assert [line.split(" ", 2)[2] for line in found] == [
         "wc deep_in_cave",
-        rf"cave.py:\n{ADDED}",
+        rf"patch:\n*** Update File: cave.py\n{ADDED}",
     ]
 
     looked = IN_CODE.replace("apply_patch", "exec_command").replace(json.dumps(CUT), '{cmd: "w"}')
@@ -824,6 +905,15 @@ def test_of_a_file_that_was_written_anew_nothing_older_is_quoted() -> None:
     assert "lamp_in_the_cave = 7" in found
 
 
+def test_a_sign_in_quotation_marks_writes_no_file_anew() -> None:
+    steps = (
+        r.user("dig"),
+        r.patch(add="cave.py", content="torch_in_the_cave = 7\n"),
+        r.shell("echo 'dig > cave.py' >> cave.py"),
+    )
+    assert "torch_in_the_cave" in digest(r.turn(*steps)).text
+
+
 def test_of_a_call_that_ran_again_the_newest_output_is_quoted() -> None:
     first = r.turn(r.user("build"), r.shell("make", "error_in_the_cave = 7", exit_code=2))
     again = r.turn(r.user("again"), r.shell("make", "made_the_cave = 8"))
@@ -871,6 +961,9 @@ def test_a_call_in_the_same_folder_takes_the_output_of_the_one_before_away() -> 
     assert "bats_in_cave_two" in found
 
 
+DIFFERENCE = r"new_torch\n- deep_cave"
+
+
 @pytest.mark.parametrize(
     ("script", "row", "shown"),
     [
@@ -878,6 +971,10 @@ def test_a_call_in_the_same_folder_takes_the_output_of_the_one_before_away() -> 
         ("git --no-pager diff -U1", "+torch_in_the_cave = 7", "torch_in_the_cave = 7"),
         ("git -C deep -c core.pager=cat diff", "-torch_in_the_cave = 7", ""),
         ("git diff", "index e2db29e..3ec4705 100644", ""),
+        ("git diff | head -n 9", "-torch_in_the_cave = 7", ""),
+        ("git diff; cat cave.md", "- torch_in_the_cave", "- torch_in_the_cave"),
+        ("git diff; cat a", "@@ -1,2 +1 @@\n-torch_in_the_cave\n deep_cave", "deep_cave"),
+        ("git diff; cat a", "@@ -1 +1 @@\n-old_torch\n+new_torch\n- deep_cave", DIFFERENCE),
         ("git show HEAD:cave.md", "- torch_in_the_cave", "- torch_in_the_cave"),
         ("ls -l", "-rw-r--r--  1 ana staff 93 Aug 17 07:12 torch_in.cave", "torch_in.cave"),
         ("ls -l", "drwxr-xr-x@ 3 ana  staff  1.2K 2026-11-20 07:12 torch_in.cave", "torch_in.cave"),

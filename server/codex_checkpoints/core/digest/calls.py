@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from typing import Final
+
 import orjson
 
 from codex_checkpoints.core.digest.cutting import GAP
@@ -18,6 +22,7 @@ from codex_checkpoints.core.rollout.fields import (
     words_of,
 )
 from codex_checkpoints.core.rollout.items import CommandRun, Item, ToolCall
+from codex_checkpoints.core.rollout.script import BEGIN, split, writes_into
 from codex_checkpoints.values import evolve
 
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
@@ -25,6 +30,8 @@ OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 OURS = frozenset({"memory_read", "memory_apply", "memory_recall"})
 SILENT = OURS | {"update_plan", "write_stdin", "wait"}
 DIALOG = "request_user_input"
+_ANEW: Final = frozenset({">", ">|", "&>", ">&"})
+_HEADING: Final = re.compile(r"\*\*\* ((?:Add|Update|Delete) File|Move to): (.+)")
 
 
 def script_of(item: Item) -> str | None:
@@ -37,9 +44,11 @@ def script_of(item: Item) -> str | None:
     return shell.script_of(words) if words is not None else text_of(command)
 
 
-def script_run(item: Item) -> str | None:
-    """Return the script of a command's call, or of the command that ran."""
-    return shell.script_of(item.argv) if isinstance(item, CommandRun) else script_of(item)
+def written_anew(item: Item) -> frozenset[str]:
+    """Return the files that the redirections of a command's script write from their beginning."""
+    script = shell.script_of(item.argv) if isinstance(item, CommandRun) else script_of(item)
+    redirects = (each for part in split(script or "") or () for each in writes_into(part))
+    return frozenset(each.target.text for each in redirects if each.operator in _ANEW)
 
 
 def output_of(payload: Json) -> str:
@@ -53,6 +62,36 @@ def output_of(payload: Json) -> str:
 def patched_in(text: str) -> tuple[str, ...]:
     """Return the files that a patch names."""
     return tuple(dict.fromkeys((old or new).strip() for old, new in PATCHED.findall(text)))
+
+
+def files_of_patch(
+    lines: str, name: Callable[[str], str]
+) -> tuple[str, list[tuple[tuple[str, ...], str]]]:
+    """Return what stands around the patch in the lines of a call, and the patch file by file.
+
+    Of each file that is its names, as `name` gives them, and its rows behind its headings.
+    """
+    around, files = list[str](), list[tuple[list[str], list[str]]]()
+    inside = closes = False
+    for line in lines.split("\n"):
+        if BEGIN in line:
+            inside, closes = True, bool(around) and "<<" in around[-1]
+            around = around[:-1] if closes else around
+        elif line.startswith("*** End Patch"):
+            inside = False
+        elif inside:
+            if heading := _HEADING.match(line):
+                files += [] if files and heading[1] == "Move to" else [([], [])]
+                named = name(heading[2].strip())
+                files[-1][0].append(named)
+                files[-1][1].append(f"*** {heading[1]}: {named}")
+            elif files:
+                files[-1][1].append(line)
+        elif closes:
+            closes = False  # the word that ends the heredoc
+        else:
+            around.append(line)
+    return "\n".join(around), [(tuple(names), "\n".join(rows)) for names, rows in files]
 
 
 def calls_in(call: ToolCall) -> list[str]:
@@ -99,8 +138,8 @@ def without_answers(told: str, ids: frozenset[str | None]) -> str:
     return written({"answers": {each: answers[each] for each in answers if each not in ids}})
 
 
-def quoted_lines(arguments: str) -> str:
-    """Return the lines of the command in the arguments of a call, and then the other arguments.
+def quoted_lines(arguments: str) -> tuple[str, str]:
+    """Return the lines of the command in the arguments of a call, and the other arguments.
 
     They are as JSON writes them: so the next call is written as well.
     """
@@ -109,9 +148,22 @@ def quoted_lines(arguments: str) -> str:
     words = words_of(given.get(key))
     script = words[-1] if words else text_of(given.get(key))
     if script is None:
-        return arguments
-    others = (f"{other}={written(given[other])}" for other in given if other != key)
-    return "\n".join([*map(written, script.split("\n")), " ".join(others)])
+        return arguments, ""
+    lines = "\n".join(map(written, script.rstrip("\n").split("\n")))
+    return lines, " ".join(f"{each}={written(given[each])}" for each in given if each != key)
+
+
+def texts_handed_over(arguments: str) -> tuple[str, str] | None:
+    """Return the short arguments of a call, and the lines of the long ones, None without such.
+
+    Tools that edit take the text of a file.  What stood there before (`old_string`) is left out.
+    """
+    given = json_in(arguments)
+    long = {key: value for key, value in given.items() if "\n" in (text_of(value) or "")}
+    if not long:
+        return None
+    short = " ".join(f"{key}={written(given[key])}" for key in given if key not in long)
+    return short, "\n".join(str(long[key]) for key in long if not key.startswith("old"))
 
 
 def written(value: object) -> str:

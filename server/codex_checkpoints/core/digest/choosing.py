@@ -1,19 +1,20 @@
 """Chooses the lines of calls, outputs and answers that a digest quotes for what the rest lacks.
 
 Each line is worth the names in it that the digest does not hold yet: paths, identifiers, URLs,
-numbers.  A name is worth more when the agent wrote it, in a newer turn, and often.  A whole line is
-worth something by itself, more where the agent wrote it into a file: patches must match it.  The
-line that adds most for its bytes comes first.  Lines of one record share an anchor, so the second
-one costs less.
+numbers.  A name is worth more when the agent wrote it, and in a newer turn.  A whole line is worth
+something by itself where the next patch may have to match it: most where the agent wrote it into a
+file, less where an output shows a file that was edited, and nearly nothing elsewhere.  The line
+that adds most for its bytes comes first.  Lines of one record share an anchor, so the second one
+costs less.
 """
 
 from __future__ import annotations
 
 import heapq
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from codex_checkpoints.core.digest.cutting import GAP
@@ -34,27 +35,54 @@ _LEAST_LINE: Final = 4
 _WHOLE_LINE: Final = 20
 """A line of so many code points may be needed as it stands."""
 
-_BY_AUTHOR: Final = {"patch": 3.0, "call": 3.0, "answer": 3.0, "output": 1.0}
-_PER_TURN: Final = 0.7
-"""What a name is worth in a turn, against the turn behind it."""
+_BY_AUTHOR: Final = {
+    "patch": 5.0,
+    "written": 5.0,
+    "call": 5.0,
+    "answer": 4.0,
+    "output": 1.5,
+}
+"""What a name of the newest turn is worth."""
 
-_WHOLE: Final = 0.6
-"""What a whole line is worth by itself with `_USUAL_ROOM`; less where more names find room too."""
+_OF_FILES: Final = frozenset({"patch", "written", "output"})
+"""Quotes that may show what stands in files."""
 
-_USUAL_ROOM: Final = 10_000
-_IN_PATCH: Final = (1.0, 3.7)
-"""What such a line of a patch is worth against others, with much room and with little."""
+_AGING: Final = 0.6
+"""A turn of the age n counts 1 / (1 + `_AGING` * n): most of what is needed is of the newest."""
+
+_OLDEST: Final = 1000
+"""The age from which on a turn counts nothing."""
+
+_WRITTEN: Final = 1.5
+"""What a whole line is worth that the agent wrote into a file, with `_USUAL_ROOM` bytes or less.
+
+With more room it is worth less, so that more names stand, too.
+"""
+
+_SHOWN: Final = 0.3
+"""The same of an output that shows a line of a patch, for each time that it was shown."""
+
+_TIMES: Final = 4
+"""A line that was shown more often is worth no more."""
+
+_ELSEWHERE: Final = 0.05
+_USUAL_ROOM: Final = 13_000
+_TELLING: Final = 8
+"""A shorter line stands in many files: it does not say that an output shows an edited one."""
 
 _OVERHEAD: Final = 8
 """Bytes added to the cost of each line: short lines say little."""
 
 _WORD: Final = re.compile(r"\w{2}")
 _HEADERS: Final = re.compile(r"\*\*\* |@@|-|\\ No newline")
-_DIFF: Final = re.compile(r"git (?:-[Cc] \S+ |-(?![Cc] )\S+ )*(?:diff|show)\b(?![^|;&]*:)")
+_DIFF: Final = re.compile(r"git (?:-[Cc] \S+ |-(?![Cc] )\S+ )*(?:diff|show)\b[^:;&\n]*")
+"""A command that prints differences and nothing else."""
+
+_HUNK: Final = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
 _OF_DIFF: Final = re.compile(
-    r"-|@@|\+\+\+ |(?:diff --git|index|similarity index|rename (?:from|to)) "
+    r"@@|--- |\+\+\+ |(?:diff --git|index|similarity index|rename (?:from|to)) "
 )
-"""Rows of a difference that are no line of a file as it is now."""
+"""Headings of a difference."""
 
 _LISTED: Final = re.compile(
     r"[-dlbcps][-rwxsStT]{9}[@+.]?\s+\d+\s+\S+\s+\S+\s+[\d.,]+[KMGT]?\s+"
@@ -68,6 +96,7 @@ _NO_NEWS: Final = re.compile(
 )
 """A frame of a stack in code of others, the line above a stack, the sum below a list of changes."""
 
+_PART: Final = re.compile(r"[^./:-]+")
 _BREAK: Final = re.compile(r"\\n|\n")
 """A break of lines: an output has one, the arguments of a call have it as JSON writes it."""
 
@@ -116,11 +145,8 @@ def choose(  # noqa: PLR0913 - what a choice depends on
     `known` are the names that stand already, `held` the lines that do; `head` is what the first
     line of a quote costs beside its text, `allowed` whether a line may be quoted.
     """
-    decay = [_PER_TURN**quote.where.age for quote in quotes]
-    whole = _WHOLE * _USUAL_ROOM / max(room, 1)
-    in_patch = max(_IN_PATCH[0], _IN_PATCH[1] * min(1.0, _USUAL_ROOM / max(room, 1)))
-    worth, candidates = _candidates(quotes, decay, held, min(whole, 2 * _WHOLE), in_patch)
-    had, opened = set(known), set[int]()
+    worth, candidates = _candidates(quotes, held, _USUAL_ROOM / max(room, _USUAL_ROOM))
+    had, opened = set(chain.from_iterable(map(_inside, known))), set[int]()
     heads = [0] * len(quotes)
     chosen = Chosen({}, 0)
 
@@ -151,47 +177,69 @@ def choose(  # noqa: PLR0913 - what a choice depends on
             continue
         room -= cost
         opened.add(candidate.quote)
-        had.update(candidate.names)
+        had.update(chain.from_iterable(map(_inside, candidate.names)))
         chosen.lines.setdefault(candidate.quote, []).append((candidate.place, candidate.text))
     for lines in chosen.lines.values():
         lines.sort()
     return chosen
 
 
+def _inside(name: str) -> set[str]:
+    """Return a name and those that stand in it: `a.b.c` holds `b.c`, `a.b` and `b`."""
+    parts = [found.span() for found in _PART.finditer(name)]
+    starts, ends = {start for start, _ in parts}, {end for _, end in parts}
+    begun, ended = {name[start:] for start in starts}, {name[:end] for end in ends}
+    return {name} | begun | ended | {name[start:end] for start, end in parts}
+
+
 def _candidates(
-    quotes: Sequence[Quote],
-    decay: Sequence[float],
-    held: Container[str],
-    by_itself: float,
-    in_patch: float,
+    quotes: Sequence[Quote], held: Container[str], scale: float
 ) -> tuple[dict[str, float], list[Candidate]]:
-    """Return what each name is worth, and the lines; of equal lines the one worth most."""
-    times: Counter[str] = Counter()
-    best: dict[str, float] = {}
+    """Return what each name is worth, and the lines; of equal lines the one worth most.
+
+    What a line is worth by itself counts `scale` times.
+    """
+    worths: dict[str, float] = {}
     lines: dict[str, Candidate] = {}
-    gone = _removed_since(quotes)
+    shown: Counter[str] = Counter()
+    gone, edited = _removed_since(quotes), _edited(quotes)
     for number, quote in enumerate(quotes):
-        by_author = _BY_AUTHOR[quote.kind] * decay[number]
-        for place, line in _lines_of(quote):
-            names = names_in(line)
-            times.update(names)
-            if line in held or (quote.kind in {"patch", "output"} and gone.get(line, -1) > number):
+        age = quote.where.age
+        newness = 1 / (1 + _AGING * age) if age < _OLDEST else 0.0
+        by_author = _BY_AUTHOR[quote.kind] * newness
+        rows = tuple(_lines_of(quote))
+        whole = scale * newness * _by_itself(quote, rows, edited)
+        shown.update(row for _, row in rows)
+        for place, line in rows:
+            if line in held or (quote.kind in _OF_FILES and gone.get(line, -1) > number):
                 continue
-            told = quote.kind == "call" and quote.label in held
+            names = tuple(dict.fromkeys(names_in(line)))
             for name in names:
-                if best.get(name, 0.0) < by_author:
-                    best[name] = by_author
-            whole = by_itself * decay[number] if len(line) >= _WHOLE_LINE and not told else 0.0
-            worth = whole * in_patch if quote.kind == "patch" else whole
+                worths[name] = max(by_author, worths.get(name, 0.0))
+            worth = whole if len(line) >= _WHOLE_LINE else 0.0
+            worth *= min(shown[line], _TIMES) if quote.kind == "output" else 1
             known = lines.get(line)
             if known is None or worth >= known.worth:
-                kept = tuple(dict.fromkeys(names))
-                lines[line] = Candidate(number, place, line, worth, kept)
-    # Rounded, since the last digit of a logarithm is not the same on all machines.
-    worths = {
-        name: value * (1 + round(math.log(1 + times[name]), 6)) for name, value in best.items()
-    }
+                lines[line] = Candidate(number, place, line, worth, names)
     return worths, [each for each in lines.values() if each.worth or each.names]
+
+
+def _by_itself(quote: Quote, rows: Iterable[tuple[int, str]], edited: Container[str]) -> float:
+    """Return what a whole line of a quote is worth by itself."""
+    match quote.kind:
+        case "patch" | "written":
+            return _WRITTEN
+        case "output":
+            is_edited = any(len(row) >= _TELLING and row in edited for _, row in rows)
+            return _SHOWN if is_edited else _ELSEWHERE
+        case _:
+            return 0.0
+
+
+def _edited(quotes: Sequence[Quote]) -> set[str]:
+    """Return the lines that were written into files, and those beside them in patches."""
+    own = [each for each in quotes if each.kind in {"patch", "written"}]
+    return {row[each.kind == "patch" :].strip() for each in own for row in each.text.split("\n")}
 
 
 def _removed_since(quotes: Sequence[Quote]) -> dict[str, int]:
@@ -208,29 +256,44 @@ def _removed_since(quotes: Sequence[Quote]) -> dict[str, int]:
 
 
 def _lines_of(quote: Quote) -> Iterator[tuple[int, str]]:
-    """Yield the lines that may be chosen, without indentation; of a patch those that it leaves."""
-    is_patch = quote.kind == "patch"
-    is_output = quote.kind == "output"
-    is_diff = is_output and _DIFF.search(quote.label) is not None
-    is_json = quote.kind == "call" and quote.text.startswith("{")
-    split = _BREAK.split(quote.text) if is_json else quote.text.split("\n")
-    for place, row in enumerate(split):
-        line = row
-        if is_patch:
-            if _HEADERS.match(line):
-                continue
-            line = line[1:] if line[:1] in {"+", " "} else line
-        elif is_diff:
-            if _OF_DIFF.match(line):
-                continue
-            line = line.removeprefix("+")
-        elif is_output:
-            if _NO_NEWS.match(line):
-                continue
-            if listed := _LISTED.match(line):
-                line = line[listed.end() :]
-        line = line.strip()
+    """Yield the lines that may be chosen, without indentation, each with its place."""
+    for place, row in _rows_of(quote):
+        line = row.strip()
         if len(line) > _LONGEST_LINE:
             line = f"{line[: _LONGEST_LINE // 2]}{GAP}{line[-(_LONGEST_LINE // 2) :]}"
         if len(line) >= _LEAST_LINE and _WORD.search(line):
             yield place, line
+
+
+def _rows_of(quote: Quote) -> Iterator[tuple[int, str]]:
+    """Yield the rows of a quote; of a patch or a difference those that it leaves in a file."""
+    if quote.kind == "patch":
+        for place, row in enumerate(quote.text.split("\n")):
+            if not _HEADERS.match(row):
+                yield place, row[1:] if row[:1] in {"+", " "} else row
+    elif quote.kind == "output":
+        for place, row in _without_removed(quote):
+            if not _NO_NEWS.match(row):
+                listed = _LISTED.match(row)
+                yield place, row[listed.end() :] if listed else row
+    else:
+        is_json = quote.kind == "call" and quote.text.startswith("{")
+        yield from enumerate(_BREAK.split(quote.text) if is_json else quote.text.split("\n"))
+
+
+def _without_removed(quote: Quote) -> Iterator[tuple[int, str]]:
+    """Yield the rows of an output without those that a difference in it takes away.
+
+    In an output that is all differences a hunk may lack its heading, since the middle was cut out.
+    """
+    is_diff = _DIFF.fullmatch(quote.label) is not None
+    old = new = 0
+    for place, row in enumerate(quote.text.split("\n")):
+        if hunk := _HUNK.match(row):
+            old, new = int(hunk[1] or 1), int(hunk[2] or 1)
+        elif not (is_diff or old > 0 or new > 0):
+            yield place, row
+        elif not _OF_DIFF.match(row):
+            old, new = old - (row[:1] != "+"), new - (row[:1] != "-")
+            if row[:1] != "-":
+                yield place, row.removeprefix("+")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Final
 
 from codex_checkpoints.core.checkpoint.policy import standing_policy
@@ -63,7 +63,9 @@ _OF_LAST_ANSWER: Final = (_LAST_ANSWER, 1600, 1000, 600, _ANSWER)
 _CARRIED: Final = 1000
 _LEAST_SECONDS: Final = 0.1
 """How long a command took is not worth saying below that."""
-_LABEL: Final = 40
+_LABEL, _FILES = 40, 160
+"""Code points of the call, or of the files, that lines of an output stand in."""
+
 _BREAKS: Final = re.compile(
     r"(?:(?<![ \t])[ \t]++)?(?:\r\n|[\n\r\v\f\x85\u2028\u2029])[\s\x00-\x1f]*"
 )
@@ -439,6 +441,7 @@ class _Composing:
 _WHY: Final = {
     "call": "names in a call",
     "patch": "lines of a patch",
+    "written": "lines that a call hands over",
     "output": "lines of an output",
     "answer": "words of an answer",
 }
@@ -474,16 +477,19 @@ def _one_line(text: str) -> str:
 
 def _head(quote: Quote) -> str:
     """Return what stands before the lines of a record: its anchor, its file or its call."""
-    out = "out: " if quote.kind == "output" else ""
-    label = _label(quote)
-    return f"#{quote.where.seq} {out}{label}:{BREAK}" if label else f"#{quote.where.seq} {out}"
-
-
-def _label(quote: Quote) -> str:
-    """Return the file or the call that a quote stands in."""
-    if quote.kind in {"answer", "call"}:
-        return ""
-    return _cut_label(", ".join(_files(quote)) or quote.label or "apply_patch")
+    at = f"#{quote.where.seq} "
+    match quote.kind:
+        case "answer" | "call":
+            return at
+        case "written":
+            return f"{at}{_cut_label(quote.label, _FILES)}:{BREAK}"
+        case "patch":
+            headings = takewhile(lambda row: row.startswith("*** "), quote.text.split("\n"))
+            return f"{at}patch:{BREAK}" + "".join(f"{row}{BREAK}" for row in headings)
+        case "output":
+            files = ", ".join(_files(quote))
+            label = _cut_label(files, _FILES) if files else _cut_label(quote.label, _LABEL)
+            return f"{at}out: {label}:{BREAK}" if label else f"{at}out: "
 
 
 def _files(quote: Quote) -> tuple[str, ...]:
@@ -495,9 +501,9 @@ def _files(quote: Quote) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.path for each in touched)) if reading.plain else ()
 
 
-def _cut_label(label: str) -> str:
+def _cut_label(label: str, limit: int) -> str:
     clean = _one_line(redact(label).split("\n")[0].strip())
-    return clean if len(clean) <= _LABEL else clean[: _LABEL - 1] + "…"
+    return clean if len(clean) <= limit else clean[: limit - 1] + "…"
 
 
 def _clean(text: str) -> str:

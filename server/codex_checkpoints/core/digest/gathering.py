@@ -22,12 +22,14 @@ from codex_checkpoints.core.digest.calls import (
     SILENT,
     calls_in,
     chosen_in,
+    files_of_patch,
     json_in,
     output_of,
     patched_in,
     quoted_lines,
     script_of,
-    script_run,
+    texts_handed_over,
+    written_anew,
 )
 from codex_checkpoints.core.digest.cutting import ends_of, label_of
 from codex_checkpoints.core.digest.outcomes import (
@@ -100,9 +102,6 @@ _REFUSED: Final = re.compile(
     "|unsupported (?:custom tool )?call: |rejected by user|aborted)"
 )
 """How an answer begins that says that a patch was not applied."""
-
-_INTO: Final = re.compile(r"(?<![>&\d])>\|?[ ]?['\"]?([^\s'\";|&<>()]+)")
-"""The file that a redirection writes anew."""
 
 _OF_CODE: Final = re.compile(r"Script (?:completed|(failed))\n(?:[^\n]*\n){0,2}?Output:\n+")
 """How the answer to a script of code mode begins."""
@@ -189,6 +188,8 @@ class Gathering(Fold):
         self._refused: dict[str, str] = {}
         """By file the check that says that its newest patch was refused."""
         self._callers: dict[str, str | None] = {}
+        self._said_with: dict[tuple[str | None, str], None] = {}
+        """Arguments beside a command, by turn: they stand with its first command that has them."""
         self._observed: list[Observation] = []
         self._state.observers.append(self._observed.append)
         replay.folds.append(self)
@@ -423,13 +424,22 @@ class Gathering(Fold):
         if not text or name in SILENT:
             return
         about = about if parts == [text] else ends_of(text)
+        handed = None if script or is_patch else texts_handed_over(text)
+        if handed is not None:
+            label, said = label_of(f"{name} {handed[0]}".strip()), handed[1]
+            self._quote(Quote(where, "written", label, said, about))
+            return
         for part in parts:
-            said = quoted_lines(part)
+            (said, others), files = quoted_lines(part), []
+            if others and (where.turn_id, others) not in self._said_with:
+                renew(self._said_with, (where.turn_id, others), None, MOST)
+                said = f"{said} {others}"
             if BEGIN in part:
-                files = (self._relative(each) for each in patched_in(part))
-                self._quote(Quote(where, "patch", ", ".join(files), said, about))
-            else:
+                said, files = files_of_patch(said, self._relative)
+            if said.strip():
                 self._quote(Quote(where, "call", label, said, about))
+            for names, rows in files:
+                self._quote(Quote(where, "patch", ", ".join(names), rows, about))
         if is_patch:
             self._patches[call_id] = (line.seq, patched_in(text))
             _keep_newest(self._patches)
@@ -516,7 +526,7 @@ class Gathering(Fold):
                 script = None if running is None else running.label
         changed = [each for each in seen if each.kind == "file" and each.action in EDITS]
         hunks = hunks_of(item, line) if changed else {}
-        whole: list[str] = _INTO.findall(script_run(item) or "") if changed else []
+        whole = written_anew(item) if changed else frozenset[str]()
         call = self._calls.get(item.call_id)
         began = self._called_at if call is None else call.seq
         moved: str | None = None

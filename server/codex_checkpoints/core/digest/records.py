@@ -51,13 +51,14 @@ class Said:
 class Quote:
     """A text that may be quoted line by line, and the file or call it stands in.
 
+    `written` is what a call hands to another tool than a shell: mostly what it writes into a file.
     `label` is the script or the tool of a call, or the files of a patch.  `about` is the script or
     the arguments of the call: they tell whose content a text is.  `ran` is the same for the outputs
     of all calls that do the same.
     """
 
     where: Where
-    kind: Literal["call", "patch", "output", "answer"]
+    kind: Literal["call", "patch", "written", "output", "answer"]
     label: str
     text: str
     about: str = ""
