@@ -7,6 +7,7 @@ is read from the source session, up to the byte where the compaction ended.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from codex_checkpoints.core.checkpoint.records import kept as stored
 from codex_checkpoints.core.compaction.handoff import COMPACTION
@@ -36,7 +37,7 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
 )
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.values import evolve, frozen
+from codex_checkpoints.values import evolve
 
 RULES = 1
 """The version of how losses are found; kept ones of another version are found anew."""
@@ -79,25 +80,19 @@ def newest_loss(sessions: Sessions, row: Row) -> Loss | None:
     span = _last_window(sessions, row, opened)
     if span is None:
         return None
-    if span.whole:
+    if span == "whole":
         found = losses_of(sessions, row.path)
     else:
         account = Account(sessions.projections.updates_of(opened), opened.now())
-        losses = _read_from(sessions, row, account, opened, span.start).losses()
+        losses = _read_from(sessions, row, account, opened, span).losses()
         found = _as_recorded(sessions, row, losses)
     return evolve(found[-1], since=Readings()) if found else None
 
 
-@frozen
-class _Span:
-    """What to read: from a byte on, or the whole session with its bases."""
-
-    start: int
-    whole: bool
-
-
-def _last_window(sessions: Sessions, row: Row, opened: SessionFile) -> _Span | None:
-    """Return where the last window but one begins, None where it is too long.
+def _last_window(
+    sessions: Sessions, row: Row, opened: SessionFile
+) -> int | Literal["whole"] | None:
+    """Return the byte where the last window but one begins, None where it is too long.
 
     The whole session is read without ordinals, or where that window began in another file.
     """
@@ -115,10 +110,10 @@ def _last_window(sessions: Sessions, row: Row, opened: SessionFile) -> _Span | N
         except UnreadableSource:
             return None
         if before is not None:
-            return _Span(before, whole=False)
+            return before
         if not least and head.base is None and opened.replay.state.seed is None:
-            return _Span(0, whole=False)
-    return _Span(0, whole=True) if _is_short(sessions, row) else None
+            return 0
+    return "whole" if _is_short(sessions, row) else None
 
 
 def _is_short(sessions: Sessions, row: Row) -> bool:

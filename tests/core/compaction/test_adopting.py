@@ -48,20 +48,6 @@ def size(item: Json) -> int:
     return len(repr(item))
 
 
-def test_the_oldest_go_first_and_one_by_one() -> None:
-    items = [user("a"), user("b"), user("c")]
-
-    assert fit(items, 3, one) == Fitted((0, 1, 2), 3)
-    assert fit(items, 2, one) == Fitted((1, 2), 2)
-    assert fit(items, 1, one) == Fitted((2,), 1)
-
-
-def test_a_call_takes_its_output_with_it() -> None:
-    items = [call("c1"), user("a"), output("c1"), user("b")]
-
-    assert fit(items, 3, one) == Fitted((1, 3), 2)
-
-
 def test_what_has_no_partner_is_never_kept() -> None:
     items = [output("c1"), call("c2"), call("c3"), output("c3"), user("a")]
 

@@ -19,9 +19,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Task,
 )
 from codex_checkpoints.core.digest.records import Check, Gathered, Said, Where
-from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.core.restore.pack import (
-    HEADINGS,
     MAX_COMMANDS,
     MAX_LATER_FILES,
     MAX_MESSAGE_CHARS,
@@ -211,13 +209,6 @@ def test_a_pack_has_these_bytes(case: str, golden: Callable[[Path, bytes], None]
     golden(GOLDEN / f"{case}.txt", state_pack(*CASES[case]).text.encode())
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_a_pack_has_known_sections_alone_in_their_order(case: str):
-    found = [heading for heading, _ in sections_in(state_pack(CASES[case][0], PLENTY).text)]
-
-    assert found == [heading for heading, _ in HEADINGS if heading in found]
-
-
 def test_a_value_adds_no_line_and_forges_no_heading():
     hostile = state_pack(CASES["hostile_values"][0], PLENTY)
     shown = [line for _, lines in sections_in(hostile.text) for line in lines]
@@ -239,25 +230,6 @@ def test_done_steps_and_superseded_decisions_stay_out_of_the_pack_and_are_told()
     )
     assert "- src/cart.py lines 10-40, 80-120\n" in pack.text
     assert "#L" not in pack.text.replace("docs/rules.md#L", "")
-
-
-@pytest.mark.parametrize("budget", [-5, 0, 1, 5])
-def test_a_budget_that_holds_no_line_gives_an_empty_pack(budget: int):
-    pack = state_pack(TYPICAL, budget)
-
-    assert (pack.text, pack.tokens, pack.included) == ("", 0, ())
-    assert pack.count("budget") == len(state_pack(TYPICAL, PLENTY).included)
-
-
-def test_the_first_line_that_does_not_fit_ends_the_pack():
-    whole = state_pack(TYPICAL, PLENTY).text.splitlines(keepends=True)
-
-    for budget in range(6, approximate_tokens("".join(whole)) + 1):
-        text = state_pack(TYPICAL, budget).text
-        lines = text.splitlines(keepends=True)
-
-        assert lines == whole[: len(lines)]
-        assert len(lines) == len(whole) or approximate_tokens(text + whole[len(lines)]) > budget
 
 
 def test_what_does_not_fit_is_deferred_with_its_reason_in_the_same_order():

@@ -124,11 +124,6 @@ def test_a_soft_restore_has_neither_pack_nor_seed_and_resets_nothing():
     assert figures_of(state_pack(FULL)).digest == digest_of(state_pack(FULL).text.encode())
 
 
-@pytest.mark.parametrize("record", [restore(), soft(), restore(budget=1)])
-def test_a_record_reads_back_as_it_was_written(record: Restore):
-    assert restore_in(orjson.loads(orjson.dumps(line_of(record)))) == record
-
-
 def test_no_content_and_no_message_is_written_down():
     for record in (restore(), soft()):
         assert b"planted" not in orjson.dumps(line_of(record))

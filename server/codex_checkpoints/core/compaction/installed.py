@@ -47,7 +47,7 @@ class Moment:
 
 def moment_of(text: str) -> Moment:
     """Return a time by its text."""
-    return Moment(text, int(datetime.fromisoformat(text).timestamp() * 1000))
+    return Moment(text, round(datetime.fromisoformat(text).timestamp() * 1000))
 
 
 @frozen

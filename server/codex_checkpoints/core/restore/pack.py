@@ -313,8 +313,6 @@ def filtered(contents: PackContents) -> tuple[Item, ...]:
 def _sections(contents: PackContents) -> tuple[_Section, ...]:
     checkpoint = contents.checkpoint
     plan = checkpoint.plan
-    keys = sorted(checkpoint.facts)
-    stands = {key: status_of(checkpoint.facts[key], checkpoint.artifacts) for key in keys}
     return (
         _lineage(contents.origin),
         _mode(contents),
@@ -328,8 +326,14 @@ def _sections(contents: PackContents) -> tuple[_Section, ...]:
             (f"decision:{decision.decision_id}", _bare(decision_line(decision, _CAPS)))
             for decision in standing_decisions(checkpoint.decisions)
         ],
-        [_fact(key, checkpoint) for key in keys if stands[key] == "VALID"],
-        [_fact(key, checkpoint) for key in keys if stands[key] == "SUSPECT"],
+        *(
+            [
+                (f"fact:{key}", _bare(fact_line(key, fact, checkpoint.artifacts, _CAPS)))
+                for key, fact in sorted(checkpoint.facts.items())
+                if status_of(fact, checkpoint.artifacts) == status
+            ]
+            for status in ("VALID", "SUSPECT")
+        ),
         _files(contents),
         [(f"reread:{region.uri}", _region(region)) for region in regions_of(contents.references)],
         [
@@ -395,11 +399,6 @@ def _mode(contents: PackContents) -> _Section:
         ("mode", f"collaboration mode: {mode}"),
         ("reason", f"reason: {value(contents.reason, MAX_VALUE_CHARS)}"),
     ]
-
-
-def _fact(key: str, checkpoint: Checkpoint) -> tuple[str, str]:
-    line = fact_line(key, checkpoint.facts[key], checkpoint.artifacts, _CAPS)
-    return f"fact:{key}", _bare(line)
 
 
 def _files(contents: PackContents) -> _Section:

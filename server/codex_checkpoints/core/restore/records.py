@@ -9,7 +9,7 @@ AGN-26).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from codex_checkpoints.core.audit import digest_of, sealed
@@ -301,7 +301,9 @@ def counted(number: int, what: str) -> str:
 def caution_text(caution: Caution, restore: Restore) -> str:
     """Return a warning as a sentence without its full stop; files are named (AGN-63)."""
     texts = _CAUTIONS[caution.code]
-    which = _named(files_of(caution, restore))
+    uris = files_of(caution, restore)
+    more = f" and {len(uris) - _MOST_NAMES} more" if len(uris) > _MOST_NAMES else ""
+    which = f": {', '.join(uris[:_MOST_NAMES])}{more}" if uris else ""
     return texts[0 if caution.count == 1 else -1].format(n=caution.count, which=which)
 
 
@@ -309,12 +311,6 @@ def files_of(caution: Caution, restore: Restore) -> tuple[str, ...]:
     """Return the files that a warning is about, where it is about changed or missing ones."""
     files = {"drift": restore.drift, "missing_files": restore.missing}.get(caution.code, ())
     return tuple(file.uri for file in files)
-
-
-def _named(uris: Sequence[str]) -> str:
-    """Return the first names of a list, behind a colon."""
-    more = f" and {len(uris) - _MOST_NAMES} more" if len(uris) > _MOST_NAMES else ""
-    return f": {', '.join(uris[:_MOST_NAMES])}{more}" if uris else ""
 
 
 def carried_in(restore: Restore) -> str:

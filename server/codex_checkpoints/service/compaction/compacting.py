@@ -27,6 +27,7 @@ from codex_checkpoints.core.compaction.building import (
 from codex_checkpoints.core.compaction.installed import (
     Naming,
     SourceSession,
+    moment_of,
     new_session,
     token_count,
 )
@@ -54,7 +55,6 @@ from codex_checkpoints.service.compaction.installing import (
     Operation,
     changing,
     fields_of,
-    moment,
     without_reasons,
 )
 from codex_checkpoints.service.compaction.request import (
@@ -474,7 +474,7 @@ class Compacting:
             plan.built.items,
             SourceSession(source.session_id, cwd, head, source.window, source.traced.last_settings),
             Naming(self._sessions.title(source.row) or "", turn_id, item_id),
-            moment(asked.at),
+            moment_of(in_text(asked.at)),
             (session_id, first, second),
         )
         # By this a list knows how full the session is before Codex has ever sent it (CKP-28).
@@ -496,7 +496,7 @@ def _in_place(plan: CompactionPlan, asked: Asked) -> _Change:
     _, window_id, _, _, turn_id, _ = asked.ids
     source = plan.source
     chain = opened_after(source.traced.history.chain, window_id)
-    built, at = plan.built, moment(asked.at)
+    built, at = plan.built, moment_of(in_text(asked.at))
     lines = behind(source, built.items, built.report.after, chain, turn_id, at)
     return source.session_id, chain, lines
 

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 
 from codex_checkpoints import logs
-from codex_checkpoints.core.compaction.installed import Moment
+from codex_checkpoints.core.compaction.installed import moment_of
 from codex_checkpoints.core.compaction.records import (
     Installed,
     Prepared,
@@ -235,11 +235,6 @@ def without_reasons(results: Sequence[HookResult]) -> list[dict[str, object]]:
     return [{"number": each.number, "outcome": each.outcome} for each in results]
 
 
-def moment(at: datetime) -> Moment:
-    """Return a time in the form that lines have."""
-    return Moment(in_text(at), int(at.timestamp() * 1000))
-
-
 @define
 class Undoing:
     """Takes compactions of one home back."""
@@ -281,7 +276,7 @@ class Undoing:
         # The number of before, and what was added since.
         added = of_items(source.traced.history.items[len(record.items) :])
         size = record.sizes.before.tokens + added
-        lines = behind(source, items, size, chain, turn_id, moment(at))
+        lines = behind(source, items, size, chain, turn_id, moment_of(in_text(at)))
         undone = _undone_record(record, at, chain)
         self._sessions.pace.commit()
         with self._changing(record, undone, source.last_turn) as held:

@@ -45,15 +45,6 @@ from codex_checkpoints.storage.contract import Item, Look, Row
 from codex_checkpoints.values import evolve, frozen
 
 
-@frozen
-class _Brought:
-    """A history in the file; its lines may repeat earlier ones."""
-
-    surveyed: Surveyed
-    past: tuple[Past, ...]
-    shift: int
-
-
 def nothing() -> None:
     """Do nothing: the caller updates the index."""
 
@@ -199,32 +190,39 @@ class Sources:
         for each in (*self._sessions.catalogue.chains.below(source.row), source.row):
             opened.update(self._sessions.compactions.by_window(each.session_id))
         traced = source.traced
-        return self._first(_Brought(traced.surveyed, traced.past, traced.shift), opened)
+        return self._first(traced.surveyed, traced.past, traced.shift, opened)
 
-    def _first(self, history: _Brought, opened: Mapping[str | None, Opened]) -> tuple[Past, ...]:
-        base = history.surveyed.choice.base
+    def _first(
+        self,
+        surveyed: Surveyed,
+        past: tuple[Past, ...],
+        shift: int,
+        opened: Mapping[str | None, Opened],
+    ) -> tuple[Past, ...]:
+        base = surveyed.choice.base
         if base is None:
-            return history.past
+            return past
         match opened.get(base.window_id):
             case Opened(by=Installed() as record):
-                return remembered(history.past, record)
+                return remembered(past, record)
             case Opened(undone=Installed() as record):
                 # No window is opened twice: so this ends, whatever records say.
                 others = {key: each for key, each in opened.items() if key != base.window_id}
-                return recalled(history.past, self._before(history, base, record, others))
+                return recalled(past, self._before(surveyed, base, record, shift, others))
             case _:
-                return history.past
+                return past
 
     def _before(
         self,
-        history: _Brought,
+        surveyed: Surveyed,
         base: Compaction,
         record: Installed,
+        shift: int,
         opened: Mapping[str | None, Opened],
     ) -> tuple[Past, ...]:
         """Return the history that the line `base` reopened, with the items added before it."""
-        catalogue, shift = self._sessions.catalogue, history.shift
-        row = catalogue.store.rows().get(history.surveyed.parts[base.place.file].path)
+        catalogue = self._sessions.catalogue
+        row = catalogue.store.rows().get(surveyed.parts[base.place.file].path)
         if row is None:
             return ()
         self._sessions.pace.expect(catalogue.chains.weight(row))
@@ -233,7 +231,7 @@ class Sources:
         if then.in_front is None:
             return ()
         past = self._histories.past(row, then.in_front, shift)
-        before = self._first(_Brought(then.in_front, past, shift), opened)
+        before = self._first(then.in_front, past, shift, opened)
         return (*before, *then.past[len(record.items) :])
 
     def range_of(self, source: CompactionSource) -> Range:
