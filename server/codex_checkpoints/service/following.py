@@ -172,8 +172,14 @@ class Follower:
         if self._store.has_moved():
             self.sessions.refresh()
         else:
-            followed = {row.path for row in self._followed()}
-            changed = catalogue.look({*followed, *self._in_turn([*catalogue.rows()])})
+            looked_at = {row.path: row for row in self._in_turn([*catalogue.rows().values()])}
+            looked_at |= {row.path: row for row in self._followed()}
+            # What could not be read may be readable now, which a look at the file does not show.
+            changed = catalogue.look(
+                path
+                for path, row in looked_at.items()
+                if row.error is not None or not self._store.is_as_it_was(row.rollout)
+            )
         changed |= self.sessions.take_unreported() | self._lives_changed()
         self._keep(self._current(changed))
         others = self._keep(row for row in self._followed() if row.session_id not in changed)

@@ -271,6 +271,9 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
                 found[path] = None if is_twin else file
         return found
 
+    def is_as_it_was(self, rollout: Rollout) -> bool:
+        return tree.is_as_it_was(rollout)
+
     def rollout_at(self, path: str) -> Rollout:
         try:
             return tree.named(path)

@@ -117,6 +117,9 @@ class InMemoryThreadStore(RolloutStore[None]):
         now = self.rollouts()
         return {path: now.get(path) for path in paths}
 
+    def is_as_it_was(self, rollout: Rollout) -> bool:
+        return self.rollouts().get(rollout.path) == rollout
+
     def rollout_at(self, path: str) -> Rollout:
         rollout = self.rollouts().get(path)
         if rollout is None:

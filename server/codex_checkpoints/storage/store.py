@@ -251,6 +251,10 @@ class RolloutStore(ABC, Generic[Lock]):
         """Look at some rollouts again, in both forms; None for what is none, or is gone."""
 
     @abstractmethod
+    def is_as_it_was(self, rollout: Rollout) -> bool:
+        """Return whether a rollout is unchanged, where none came or went."""
+
+    @abstractmethod
     def rollout_at(self, path: str) -> Rollout:
         """Look at a rollout anywhere; raises `UnreadableSource`."""
 

@@ -155,6 +155,15 @@ def find(path: str, *, archived: bool) -> Rollout | None:
     return Rollout(*where, archived, name.compressed, look_of(look))
 
 
+def is_as_it_was(rollout: Rollout) -> bool:
+    """Return whether a session file is the same to the system as when it was looked at."""
+    try:
+        found = os.stat(rollout.path, follow_symlinks=False)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and look_of(found) == rollout.look
+
+
 def place_of(codex_home: str, thread_id: str, at: datetime) -> str:
     """Return where Codex would put a thread that begins at a moment: by the local time."""
     local = at.astimezone()

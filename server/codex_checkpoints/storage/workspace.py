@@ -104,8 +104,11 @@ class Workspace:
 
     def hashes(self, base: str | None, uris: Iterable[str]) -> dict[str, str]:
         """Return the hash of the file at each uri; a uri without one is left out."""
+        return self._hashes(self._place(base), uris)
+
+    def _hashes(self, place: _Place | None, uris: Iterable[str]) -> dict[str, str]:
         found: dict[str, str] = {}
-        for uri, path, root in self._found(base, uris):
+        for uri, path, root in _found(place, uris):
             if (value := self._hash(root, path)) is not None:
                 found[uri] = value
         return found
@@ -115,12 +118,11 @@ class Workspace:
 
         What cannot be seen is left out.
         """
-        wanted = tuple(uris)
-        found: dict[str, str | None] = {**self.hashes(base, wanted)}
-        place = self._place(base)
+        wanted, place = tuple(uris), self._place(base)
+        found: dict[str, str | None] = {**self._hashes(place, wanted)}
         unseen = [uri for uri in wanted if uri not in found]
         gone = [uri for uri in unseen if place is not None and place.is_gone(uri)]
-        folders = [uri for uri, path, _ in self._found(base, unseen) if os.path.isdir(path)]
+        folders = [uri for uri, path, _ in _found(place, unseen) if os.path.isdir(path)]
         return found | dict.fromkeys(gone) | dict.fromkeys(folders, FOLDER)
 
     def quiet(self, base: str | None, latest: Mapping[str, int]) -> tuple[dict[str, str], bool]:
@@ -131,7 +133,7 @@ class Workspace:
         """
         found: dict[str, str] = {}
         waiting, place = False, self._place(base)
-        for uri, path, root in self._found(base, latest):
+        for uri, path, root in _found(place, latest):
             with contextlib.suppress(OSError, ValueError):
                 changed = os.lstat(path).st_mtime_ns
                 if changed > latest[uri] or place is None or not _is_below(place.root, path):
@@ -146,7 +148,7 @@ class Workspace:
     def content(self, base: str | None, uri: str) -> bytes | None:
         """Return the bytes of the file at a uri; None where it has no hash, or only of its size."""
         with contextlib.suppress(OSError, ValueError):
-            for _, path, root in self._found(base, (uri,)):
+            for _, path, root in _found(self._place(base), (uri,)):
                 with _opened(root, path, os.lstat(path)) as (file, look):
                     is_small = look.st_size <= self._hash_limit
                     return b"".join(_pieces(file, look.st_size)) if is_small else None
@@ -155,7 +157,7 @@ class Workspace:
     def sizes(self, base: str | None, uris: Iterable[str]) -> dict[str, int]:
         """Return the size of the file at each uri; a uri without a hash is left out."""
         found: dict[str, int] = {}
-        for uri, path, _ in self._found(base, uris):
+        for uri, path, _ in _found(self._place(base), uris):
             with contextlib.suppress(OSError, ValueError):
                 look = os.lstat(path)
                 if stat.S_ISREG(look.st_mode):
@@ -181,13 +183,6 @@ class Workspace:
         """
         place = self._place(base)
         return set() if place is None else {each for uri in uris for each in place.folders(uri)}
-
-    def _found(self, base: str | None, uris: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-        """Yield uris with the path of each, and the folder below which no link is followed."""
-        place = self._place(base)
-        for uri in () if place is None else uris:
-            if place is not None and (path := place.real_path(uri)) is not None:
-                yield uri, path, place.root_of(path)
 
     def _place(self, base: str | None) -> _Place | None:
         if base is None or not _is_native(base) or not os.path.isabs(base):
@@ -324,6 +319,13 @@ def _is_native(path: str) -> bool:
         from_root = path.startswith(("/", "\\")) and not path.startswith(("//", "\\\\"))
         return not from_root and re.search(_WINDOWS_SPECIAL, path) is None
     return _WINDOWS_PATH.match(path) is None
+
+
+def _found(place: _Place | None, uris: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield uris with the path of each, and the folder below which no link is followed."""
+    for uri in () if place is None else uris:
+        if place is not None and (path := place.real_path(uri)) is not None:
+            yield uri, path, place.root_of(path)
 
 
 def _is_gone(path: str) -> bool:
