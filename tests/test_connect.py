@@ -671,7 +671,7 @@ def test_a_symbolic_link_stays_one(home: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such pipes")
-@pytest.mark.parametrize("kind", ["leads nowhere", "no plain file"])
+@pytest.mark.parametrize("kind", ["leads nowhere", "not a regular file"])
 def test_a_link_that_leads_nowhere_and_a_pipe_are_left(
     home: Path, path: Path, tmp_path: Path, kind: str
 ) -> None:

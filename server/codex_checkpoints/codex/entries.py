@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from codex_checkpoints.core.rollout.fields import is_list, list_of, object_of
-from codex_checkpoints.values import Factory, frozen
+from codex_checkpoints.values import frozen
 
 SERVER_NAME = "codex-checkpoints"
 """Codex shows our tools in the namespace `mcp__codex_checkpoints`; nobody's own `memory` is near.
@@ -123,7 +123,7 @@ class Entries:
 
     def renewed(self, hook: Hook, groups: Iterable[object]) -> dict[str, Any]:
         """Return the group of one event with what others added to ours among the old groups."""
-        new, there = self.group(hook), to_replace(groups)
+        new, there = self.group(hook), to_replace(hook.event, groups)
         if there is None:
             return new
         (handler,) = new["hooks"]
@@ -202,63 +202,68 @@ def offers_all(server: Mapping[str, object]) -> bool:
     )
 
 
-Events = Mapping[str, Sequence[object]]
-"""The groups of each event, as a file has them."""
-
-
 ByEvent = Mapping[str, "Sequence[Handler]"]
 
 
 @frozen
 class Hooks:
-    """The hooks of a file, by event: ours, and those that a person wrote to call us.
+    """The hooks of one file, or of several."""
 
-    `places` are the places of both, as `group:handler`; `others` those of all that are not ours.
-    """
+    all: tuple[Handler, ...] = ()
 
-    ours: ByEvent = Factory(dict[str, "Sequence[Handler]"])
-    by_hand: ByEvent = Factory(dict[str, "Sequence[Handler]"])
-    places: Mapping[str, Sequence[str]] = Factory(dict[str, "Sequence[str]"])
-    others: Mapping[str, Sequence[str]] = Factory(dict[str, "Sequence[str]"])
+    @property
+    def ours(self) -> ByEvent:
+        """Return those that `connect` wrote, by event."""
+        return _by_event(each for each in self.all if each.is_ours)
+
+    @property
+    def by_hand(self) -> ByEvent:
+        """Return those that a person wrote to call us, by event."""
+        return _by_event(each for each in self.all if each.is_by_hand)
 
     @property
     def calling(self) -> ByEvent:
-        """Return all hooks that call us."""
-        return joined(self.ours, self.by_hand)
+        """Return all that call us, by event."""
+        return _by_event(each for each in self.all if each.is_ours or each.is_by_hand)
+
+    @property
+    def others(self) -> Sequence[tuple[str, str]]:
+        """Return event and place of those that `connect` did not write."""
+        return [(each.event, each.place) for each in self.all if not each.is_ours]
 
 
-def joined(*several: ByEvent) -> ByEvent:
-    """Return the handlers of several, by event."""
-    events = dict.fromkeys(event for each in several for event in each)
-    return {event: [h for each in several for h in each.get(event, ())] for event in events}
+def _by_event(handlers: Iterable[Handler]) -> ByEvent:
+    found: dict[str, list[Handler]] = {}
+    for each in handlers:
+        found.setdefault(each.event, []).append(each)
+    return found
 
 
-def hooks_in(events: Events) -> Hooks:
+def hooks_in(events: Mapping[str, Sequence[object]]) -> Hooks:
     """Return the hooks among the groups of each event."""
-    ours, by_hand, calling, others = (dict[str, list[Handler]]() for _ in range(4))
-    for event, groups in events.items():
-        for each in handlers_in(groups):
-            is_ours = is_our_handler(each.table)
-            (ours if is_ours else others).setdefault(event, []).append(each)
-            if calls_us("hook", _command_of(each.table)):
-                calling.setdefault(event, []).append(each)
-                if each.occasions(event) and not is_ours:
-                    by_hand.setdefault(event, []).append(each)
-    return Hooks(ours, by_hand, _places(calling), _places(others))
-
-
-def _places(found: Mapping[str, Sequence[Handler]]) -> dict[str, list[str]]:
-    return {event: [each.place for each in there] for event, there in found.items()}
+    return Hooks(tuple(each for event in events for each in handlers_in(event, events[event])))
 
 
 @frozen
 class Handler:
-    """A handler and its group, each with its number; `table` is its own."""
+    """A handler of an event and its group, each with its number; `table` is its own."""
 
+    event: str
     group_number: int
     number: int
     group: object
     table: object
+
+    @property
+    def is_ours(self) -> bool:
+        """Return whether `connect` wrote it."""
+        return is_our_handler(self.table)
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Return whether a person wrote it to call us, on an occasion that there is."""
+        calls = not self.is_ours and calls_us("hook", _command_of(self.table))
+        return calls and bool(self.occasions())
 
     @property
     def place(self) -> str:
@@ -281,9 +286,9 @@ class Handler:
         limits = (None, _field(self.table, "additionalContextLimit"))
         return self.matcher == hook.matcher and hook.context_limit in limits
 
-    def occasions(self, event: str) -> tuple[str, ...]:
+    def occasions(self) -> tuple[str, ...]:
         """Return the occasions of its event for which it is called."""
-        return tuple(each for each in _OCCASIONS.get(event, ()) if self._takes(each))
+        return tuple(each for each in _OCCASIONS.get(self.event, ()) if self._takes(each))
 
     def _takes(self, occasion: str) -> bool:
         if self.matcher is None:
@@ -305,16 +310,16 @@ def handlers_of(group: object) -> list[object]:
     return list_of(_field(group, "hooks"))
 
 
-def handlers_in(groups: Iterable[object]) -> Iterator[Handler]:
+def handlers_in(event: str, groups: Iterable[object]) -> Iterator[Handler]:
     """Yield the handlers of all groups of an event."""
     for group_number, group in enumerate(groups):
         for number, handler in enumerate(handlers_of(group)):
-            yield Handler(group_number, number, group, handler)
+            yield Handler(event, group_number, number, group, handler)
 
 
-def to_replace(groups: Iterable[object]) -> Handler | None:
+def to_replace(event: str, groups: Iterable[object]) -> Handler | None:
     """Return our handler that a new one replaces: the first, best in a group of our own."""
-    ours = [each for each in handlers_in(groups) if is_our_handler(each.table)]
+    ours = [each for each in handlers_in(event, groups) if each.is_ours]
     alone = (each for each in ours if is_our_group(each.group))
     return next(alone, next(iter(ours), None))
 
@@ -330,7 +335,7 @@ def is_our_group(group: object) -> bool:
     return bool(handlers) and all(map(is_our_handler, handlers))
 
 
-def without_ours(events: Events) -> dict[str, list[object]]:
+def without_ours(events: Mapping[str, Sequence[object]]) -> dict[str, list[object]]:
     """Return the groups of each event without our handlers, and without groups of only ours."""
     left: dict[str, list[object]] = {}
     for event, groups in events.items():

@@ -43,19 +43,13 @@ class Snapshot:
 
 
 def read(path: str) -> Snapshot:
-    """Read a file.  Raises `OSError`, `TooLong`, and `NotWritable` for what is no plain file."""
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    """Read a file.  Raises `TooLong`, and `OSError` also for what is no regular file."""
     try:
-        descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
+        return Snapshot(path, durable.read(path, MAX_BYTES))
     except FileNotFoundError:
         return Snapshot(path, None)
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise NotWritable("it is no plain file")
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise TooLong(f"it is longer than {MAX_BYTES >> 20} MiB")
-    return Snapshot(path, data)
+    except durable.TooLarge:
+        raise TooLong(f"it is longer than {MAX_BYTES >> 20} MiB") from None
 
 
 def check_writable(before: Snapshot) -> None:

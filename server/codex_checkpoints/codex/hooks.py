@@ -77,7 +77,7 @@ def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
     A handler in a group with others gets a group of its own; `_superfluous` finds the old one.
     """
     groups = entries.events_of(object_of(json.loads(text)).get("hooks")).get(hook.event, ())
-    there = entries.to_replace(groups)
+    there = entries.to_replace(hook.event, groups)
     new = json.dumps(wanted.renewed(hook, groups), ensure_ascii=False)
     if there is None or not entries.is_our_group(there.group):
         return _with_group(text, hook.event, new)
@@ -89,8 +89,8 @@ def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
 def _superfluous(text: str, wanted: Entries) -> _At | None:
     """Return a handler of ours that is not the one for its hook."""
     events = _events(text)
-    due = {hook.event: entries.to_replace(events.get(hook.event, ())) for hook in wanted.hooks}
-    kept = {(event, there.place) for event, there in due.items() if there is not None}
+    due = (entries.to_replace(hook.event, events.get(hook.event, ())) for hook in wanted.hooks)
+    kept = {(each.event, each.place) for each in due if each is not None}
     return next((at for at in _ours(text) if at.place not in kept), None)
 
 

@@ -10,13 +10,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-import orjson
-
 from codex_checkpoints.codex import entries
 from codex_checkpoints.codex.config import Found
 from codex_checkpoints.codex.entries import Entries
 from codex_checkpoints.codex.program import Answer, SeenHook
-from codex_checkpoints.core.rollout.fields import is_object, text_of
+from codex_checkpoints.core.rollout.fields import load, object_of, text_of
 from codex_checkpoints.storage.records import AUDIT, HOOK_FAILED, RECEIPTS
 from codex_checkpoints.values import evolve, frozen
 
@@ -378,8 +376,4 @@ def _failures(state_dir: str) -> dict[str, Failure]:
 def _tail(path: str) -> Iterator[Mapping[str, object]]:
     with contextlib.suppress(OSError), open(path, "rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
-        for line in file.read(_TAIL).split(b"\n"):
-            with contextlib.suppress(orjson.JSONDecodeError):
-                value: object = orjson.loads(line)
-                if is_object(value):
-                    yield value
+        yield from map(object_of, map(load, file.read(_TAIL).split(b"\n")))

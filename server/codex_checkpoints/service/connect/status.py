@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from codex_checkpoints.codex import config, file_edit, hooks, program
 from codex_checkpoints.codex.app_server import AskingFailed
 from codex_checkpoints.codex.config import Found
-from codex_checkpoints.codex.entries import SERVER_NAME, CannotEdit, Entries, Hooks, joined
+from codex_checkpoints.codex.entries import SERVER_NAME, ByEvent, CannotEdit, Entries, Hooks
 from codex_checkpoints.codex.program import Answer
 from codex_checkpoints.service.connect.doors import (
     Door,
@@ -182,13 +182,11 @@ def _read_both(codex_home: str, problems: list[str]) -> InFiles:
     paths = [os.path.join(codex_home, name) for name in (CONFIG, HOOKS)]
     read = [_read(path, problems) for path in paths]
     there = [found or Found() for found in read]
-    both = [found.hooks for found in there]
-    hooks = Hooks(joined(*(each.ours for each in both)), joined(*(each.by_hand for each in both)))
-    places = {path: each.places for path, each in zip(paths, both, strict=True)}
     config = there[0]
-    recorded, off = (_named(places, names) for names in (config.trusted, config.switched_off))
+    calling = {path: each.hooks.calling for path, each in zip(paths, there, strict=True)}
+    recorded, off = (_named(calling, names) for names in (config.trusted, config.switched_off))
     return InFiles(
-        evolve(config, hooks=hooks),
+        evolve(config, hooks=Hooks(tuple(hook for each in there for hook in each.hooks.all))),
         frozenset(event for event, named in recorded.items() if any(named)),
         frozenset(event for event, named in off.items() if all(named)),
         read[0] is not None,
@@ -209,21 +207,19 @@ def _read(path: str, problems: list[str]) -> Found | None:
     return None
 
 
-def _named(
-    places: Mapping[str, Mapping[str, Sequence[str]]], records: Iterable[str]
-) -> dict[str, list[bool]]:
+def _named(calling: Mapping[str, ByEvent], records: Iterable[str]) -> dict[str, list[bool]]:
     """Return by event whether a record of Codex names each hook of ours.
 
     The records are named `<path>:<event>:<group>:<handler>`.
     """
-    keys = (name.rsplit(":", 3) for name in records)
-    names = {(os.path.realpath(key[0]), ":".join(key[1:])) for key in keys}
+    split = (name.rsplit(":", 3) for name in records)
+    names = {(os.path.realpath(path), ":".join(place)) for path, *place in split}
     found: dict[str, list[bool]] = {}
-    for path, events in places.items():
+    for path, events in calling.items():
         for event, there in events.items():
             spelled = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
-            named = [(os.path.realpath(path), f"{spelled}:{place}") in names for place in there]
-            found.setdefault(event, []).extend(named)
+            keys = ((os.path.realpath(path), f"{spelled}:{hook.place}") for hook in there)
+            found.setdefault(event, []).extend(key in names for key in keys)
     return found
 
 
@@ -234,7 +230,7 @@ _EACH_OFFERS = "a model is offered the memory tools twice; take out what was add
 def _called_twice(codex_home: str, found: Found) -> Iterator[str]:
     """Report hooks and servers of ours that Codex would call twice."""
     for event, there in found.hooks.calling.items():
-        calls = Counter(occasion for each in there for occasion in each.occasions(event))
+        calls = Counter(occasion for each in there for occasion in each.occasions())
         if max(calls.values(), default=0) > 1:
             yield f"{codex_home} has our hook for {event} more than once: {_EACH_ANSWERS}"
     servers = dict(found.servers_by_hand)
