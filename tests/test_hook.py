@@ -77,6 +77,16 @@ def ask(
     return done
 
 
+def running(home: Home) -> subprocess.Popen[bytes]:
+    """Start the hook, which waits for its call."""
+    return python.Popen(
+        [sys.executable, "-m", "codex_checkpoints", "hook"],
+        env=home.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+
+
 def as_said(home: Home, told: Mapping[str, object] | bytes, path: Path | None = None) -> bytes:
     """Return what Codex writes to the hook: a call names the file of its session."""
     if isinstance(told, bytes):
@@ -629,11 +639,7 @@ def test_a_reader_that_has_gone_is_no_failure_to_anybody(home: Home):
 
 
 def test_a_killed_call_leaves_the_next_one_alone(home: Home):
-    with python.Popen(
-        [sys.executable, "-m", "codex_checkpoints", "hook"],
-        env=home.environment(),
-        stdin=subprocess.PIPE,
-    ) as process:
+    with running(home) as process:
         assert process.stdin is not None
         process.stdin.write(as_said(home, call(source="resume")))
         process.stdin.close()
@@ -644,15 +650,7 @@ def test_a_killed_call_leaves_the_next_one_alone(home: Home):
 
 def at_once(home: Home, told: Mapping[str, object], count: int) -> list[bytes]:
     """Call the hook several times at once; what each said."""
-    started = [
-        python.Popen(
-            [sys.executable, "-m", "codex_checkpoints", "hook"],
-            env=home.environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        for _ in range(count)
-    ]
+    started = [running(home) for _ in range(count)]
     for process in started:  # all of them wait for their call now
         assert process.stdin is not None
         process.stdin.write(as_said(home, told))

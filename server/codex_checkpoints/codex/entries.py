@@ -260,10 +260,14 @@ class Handler:
         return is_our_handler(self.table)
 
     @property
+    def calls_us(self) -> bool:
+        """Return whether it calls us, whoever wrote it."""
+        return calls_us("hook", _command_of(self.table))
+
+    @property
     def is_by_hand(self) -> bool:
         """Return whether a person wrote it to call us, on an occasion that there is."""
-        calls = not self.is_ours and calls_us("hook", _command_of(self.table))
-        return calls and bool(self.occasions())
+        return self.calls_us and not self.is_ours and bool(self.occasions())
 
     @property
     def place(self) -> str:

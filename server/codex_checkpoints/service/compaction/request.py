@@ -394,8 +394,8 @@ def _own_hooks(codex_home: str) -> int:
         if found.hooks_off:
             return 0
         off |= found.switched_off
-        own = {*found.hooks.others.get(_EVENT, ())} - {*found.hooks.places.get(_EVENT, ())}
-        count += sum(f"{path}:{_IN_RECORDS}:{at}" not in off for at in own)
+        own = (hook for hook in found.hooks.all if hook.event == _EVENT and not hook.calls_us)
+        count += sum(f"{path}:{_IN_RECORDS}:{hook.place}" not in off for hook in own)
     return count
 
 
