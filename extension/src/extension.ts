@@ -93,7 +93,10 @@ export function activate(context: vscode.ExtensionContext): void {
       following.look(new Set());
       tree.refresh();
     }),
-    vscode.workspace.onDidGrantWorkspaceTrust(() => server.restart()),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => {
+      setContext("restricted", false);
+      void server.restart();
+    }),
     vscode.workspace.onDidChangeConfiguration((event) => {
       // The trace setting is read at each request.
       const isOfTheLog = event.affectsConfiguration(`${SECTION}.trace`);
@@ -105,6 +108,8 @@ export function activate(context: vscode.ExtensionContext): void {
       }
     }),
   );
+  // The editor's own condition for it is false for a moment in each window that opens.
+  setContext("restricted", !vscode.workspace.isTrusted);
   setContext("state", server.state.kind);
   // Not awaited, so that the editor does not wait for the server.
   void server.restart();

@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import { followedOf, isBranch, sessionsParams } from "./model/sessions.ts";
+import type { ServerState } from "./model/status.ts";
 import type { SessionSummary } from "./protocol.ts";
 import { codeOf } from "./requests.ts";
 import { setContext, workspacePaths } from "./settings.ts";
@@ -157,20 +158,23 @@ const GATHER_MS = 150;
 /** The ids of changed sessions; null if any session may have changed. */
 export type Changes = ReadonlySet<string> | null;
 
-/** Combines changes that come close together into one event. */
+/** Combines changes that come close together into one event; what the server becomes is told at once. */
 export class ChangeFeed implements vscode.Disposable {
   readonly #emitter = new vscode.EventEmitter<Changes>();
   readonly onDidChange = this.#emitter.event;
   readonly #subscriptions: vscode.Disposable[];
   #gathered: Set<string> | null = new Set();
-  #timer: NodeJS.Timeout | null = null;
+  #timer: NodeJS.Timeout | undefined;
   #lastSeq = 0;
+  #was: ServerState["kind"] | null = null;
 
   constructor(server: Server) {
     this.#subscriptions = [
-      server.onDidChangeState(() => {
+      server.onDidChangeState(({ kind }) => {
         this.#lastSeq = 0;
-        this.everything();
+        this.#gathered = null;
+        kind === this.#was ? this.#soon() : this.#tell();
+        this.#was = kind;
       }),
       server.onDidChangeSessions(({ sessionIds, seq }) => {
         const missed = seq !== this.#lastSeq + 1;
@@ -193,17 +197,18 @@ export class ChangeFeed implements vscode.Disposable {
 
   dispose(): void {
     vscode.Disposable.from(...this.#subscriptions, this.#emitter).dispose();
-    if (this.#timer !== null) {
-      clearTimeout(this.#timer);
-    }
+    clearTimeout(this.#timer);
   }
 
   #soon(): void {
-    this.#timer ??= setTimeout(() => {
-      const changes = this.#gathered;
-      this.#gathered = new Set();
-      this.#timer = null;
-      this.#emitter.fire(changes);
-    }, GATHER_MS);
+    this.#timer ??= setTimeout(() => this.#tell(), GATHER_MS);
+  }
+
+  #tell(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const changes = this.#gathered;
+    this.#gathered = new Set();
+    this.#emitter.fire(changes);
   }
 }

@@ -185,11 +185,10 @@ class SessionPage extends Page {
     const ask = async () => (await server.request("losses", { sessionId }, token)).items;
     const tree = async () => lineagePicture(await server.request("lineage", { sessionId }));
     try {
-      await Promise.all([
-        part("lineage", tree()),
-        part("losses", isCompacted ? ask() : Promise.resolve(null)),
-        part("digest", server.request("digest", whole, token)),
-      ]);
+      const losses = isCompacted ? ask() : Promise.resolve(null);
+      await Promise.all([part("lineage", tree()), part("losses", losses)]);
+      // Of a long session it takes seconds, and the conversation is asked for meanwhile.
+      await part("digest", server.request("digest", whole, token));
     } catch (error) {
       if (!token.isCancellationRequested) {
         this.refuse(error, true);

@@ -40,6 +40,8 @@ export class SessionTree extends Tree<SessionNode> {
   readonly #losses: KnownLosses;
   #filter: Filter = NO_FILTER;
   #showOthers = false;
+  /** How often the top rows are being loaded. */
+  #asking = 0;
 
   constructor(server: Server, feed: ChangeFeed) {
     super(SESSIONS_VIEW, server);
@@ -48,7 +50,7 @@ export class SessionTree extends Tree<SessionNode> {
       () => this.refresh(),
     );
     this.subscriptions.push(
-      feed.onDidChange(() => this.#hasNewest || this.refresh()),
+      feed.onDidChange(() => this.#waits || this.refresh()),
       vscode.workspace.onDidChangeWorkspaceFolders(() => this.refresh()),
     );
   }
@@ -79,9 +81,9 @@ export class SessionTree extends Tree<SessionNode> {
     return this.server.state.kind === "indexing";
   }
 
-  /** Whether the newest are shown, while all will be when the server has looked at them. */
-  get #hasNewest(): boolean {
-    return this.#isEarly && this.#shown.size > 0;
+  /** Whether the newest are shown or asked for, while all will be when the server has looked at them. */
+  get #waits(): boolean {
+    return this.#isEarly && (this.#shown.size > 0 || this.#asking > 0);
   }
 
   protected override mayLoad(): boolean {
@@ -120,10 +122,13 @@ export class SessionTree extends Tree<SessionNode> {
   }
 
   protected override async load(node?: SessionNode): Promise<SessionNode[]> {
-    if (node === undefined) {
+    const isTop = node === undefined;
+    if (isTop) {
       this.#shown.clear();
+      this.#asking += 1;
     }
     const children = await super.load(node);
+    this.#asking -= isTop ? 1 : 0;
     this.#note(children, node);
     return children;
   }

@@ -69,7 +69,7 @@ test("each empty view has a sentence with a way out", () => {
   ]) {
     assert.match(textOf(when), /\(command:/, `${when}`);
   }
-  assert.match(textOf(/!isWorkspaceTrusted/), /\(command:workbench\.trust\.manage\)/);
+  assert.match(textOf(/codexCheckpoints\.restricted/), /\(command:workbench\.trust\.manage\)/);
   assert.match(textOf(/== indexing/), /\w/);
 });
 

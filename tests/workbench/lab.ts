@@ -70,13 +70,13 @@ export class Lab {
     return JSON.parse(execFileSync(CLI, [...args, "--json"], options));
   }
 
-  /** The process of the extension's server, once there is one and no more. */
-  async server(): Promise<number> {
+  /** The process of the extension's server, once there is one and no more; or none. */
+  async server(count: 0 | 1 = 1): Promise<number> {
     const servers = () =>
       execFileSync("ps", ["-eo", "pid=,args="], { encoding: "utf8" })
         .split("\n")
         .filter((line) => line.includes(this.extensions) && line.endsWith("launch.py serve"));
-    await becomes(() => servers().length, 1); // the one before may still be ending
+    await becomes(() => servers().length, count); // the one before may still be ending
     return Number.parseInt(servers()[0] ?? "", 10);
   }
 

@@ -1,12 +1,28 @@
 /** Thousands of sessions: the first page comes soon, the others when they are asked for. */
 
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { Lab } from "./lab.ts";
 import { writeSession } from "./rollouts.ts";
+import { becomes } from "./waiting.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
 const MANY = 5_000;
+
+/** Runs in the window: tell what the views say while they have no rows. */
+function tellOfTexts(): void {
+  const look = () => {
+    for (const { textContent } of document.querySelectorAll(".sidebar .welcome-view-content")) {
+      if (textContent) {
+        console.log(`in the view: ${textContent}`);
+      }
+    }
+    requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+}
 
 test("the first of 5,000 sessions show sooner on a warm index than the workbench itself", async (t) => {
   const lab = new Lab();
@@ -39,6 +55,36 @@ test("the first of 5,000 sessions show sooner on a warm index than the workbench
     t.diagnostic(`the workbench and the extension start in ${itself} ms; the list in ${list} more`);
   }
   assert(Math.min(...shares) < 1, `${shares} times as long as the workbench takes to start`);
+
+  await step(
+    t,
+    "without an index the newest show before all are read, and nothing false before that",
+    async () => {
+      await page.addInitScript(tellOfTexts);
+      const texts = new Set<string>();
+      page.on("console", (message) => {
+        const [, text] = /^in the view: (.*)/.exec(message.text()) ?? [];
+        text === undefined || texts.add(text);
+      });
+      await page.goto("about:blank");
+      await lab.server(0);
+      rmSync(join(lab.codexHome, "codex-checkpoints"), { recursive: true });
+      await page.goBack();
+      await workbench.showView(); // sooner than the extension runs
+      await newest.waitFor();
+      // Asked for once, although the server tells how far it has come.
+      const order = () => workbench.log.match(/sessions here: \d+|index: current/g)?.slice(0, 2);
+      await becomes(order, ["sessions here: 50", "index: current"]);
+      const known = [
+        "Starting…",
+        "Reading your Codex sessions. The first time, this takes a moment.",
+      ];
+      assert.deepEqual(
+        [...texts].filter((text) => !known.includes(text)),
+        [],
+      );
+    },
+  );
 
   await step(t, "more are loaded when asked for", async () => {
     await newest.click();

@@ -125,7 +125,7 @@ function isInside(tokens: number | null, height: number): boolean {
 
 export function legend({ rows, window, trigger, merged }: SessionView): string {
   const parts = [
-    merged > 1 ? `There are many turns: each step stands for ${merged} of them.` : "",
+    merged > 1 ? `Each step stands for ${merged} turns.` : "",
     window === null
       ? ""
       : `Window: ${tokenCount(window)}${trigger === null ? "" : `, compaction offered from ${trigger.toLocaleString("en-US")}`}.`,

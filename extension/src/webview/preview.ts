@@ -90,7 +90,7 @@ class PreviewPage implements Shown<Preview> {
       (tokens) => this.#ask({ digestTokens: tokens }, REST_MS),
     );
     const loss =
-      "The model gets only the text on the right. Add a note for what else it must know.";
+      "The model gets only what the new session starts with. Add a note for what else it must know.";
     this.#hardOnly = el("div", el("p.quiet", loss), this.#budget.element, messages, digest);
     const reason = el("input", { id: "reason", type: "text", maxlength: String(MAX_LABEL) });
     reason.value = this.#options.reason;
