@@ -108,6 +108,7 @@ export class Following implements vscode.Disposable {
 
   #publish(changes: Changes): void {
     const [session, gone] = [this.#current, this.#gone];
+    setContext("looked", this.#server.state.kind === "ready");
     setContext("hasSession", session !== null);
     setContext("gone", gone !== null);
     setContext("chosen", this.#chosen !== null);

@@ -72,9 +72,8 @@ test("the first of 5,000 sessions show sooner on a warm index than the workbench
       await page.goBack();
       await workbench.showView(); // sooner than the extension runs
       await newest.waitFor();
-      // Asked for once, although the server tells how far it has come.
-      const order = () => workbench.log.match(/sessions here: \d+|index: current/g)?.slice(0, 2);
-      await becomes(order, ["sessions here: 50", "index: current"]);
+      await becomes(() => workbench.log.includes("index: current"), true);
+      assert.match(workbench.log, /sessions here: 50.*index: current/s);
       const known = [
         "Starting…",
         "Reading your Codex sessions. The first time, this takes a moment.",
