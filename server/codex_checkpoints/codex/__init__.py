@@ -1,7 +1,7 @@
 """Codex's own program and configuration.
 
-`entries` defines our entries; `config` and `hooks` edit the two files, with `spans`; `file_edit`
-writes them. `program` calls Codex through `app_server`.
+`entries` defines our entries; `config` and `hooks` edit the two files, `file_edit` writes them.
+`program` calls Codex through `app_server`.
 """
 
 SCRATCH = "codex-checkpoints-scratch"

@@ -29,7 +29,7 @@ class TooLong(CannotEdit):
 
 
 class NotWritable(CannotEdit):
-    """The file or its folder is closed to writing, or it is no plain file."""
+    """The file or its folder is closed to writing, or a link leads nowhere."""
 
     code = "storage_error"
 
