@@ -8,31 +8,33 @@ import math
 import re
 from typing import Final
 
+import orjson
+
 from codex_checkpoints.values import frozen
 
-DEEPEST: Final = 64
-"""The deepest nesting of objects and arrays, far below Python's stack."""
+_DEEPEST: Final = 64
+"""The deepest nesting of objects and arrays."""
 
 # No pattern here can match a text in two ways, so a failure costs no more than a match.
-SPACE: Final = re.compile(
-    r"[\s\ufeff]+|//[^\n\r\u2028\u2029]*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?",
-)
-NAME: Final = re.compile(r"(?![0-9])[\w$]+")
-TEMPLATE_TEXT: Final = re.compile(r"[^`\\$]*(?:(?:\$(?!\{)|\\.)[^`\\$]*)*", re.DOTALL)
-
-_DOUBLE: Final = re.compile(r'"(?P<body>[^"\\\n\r]*(?:\\(?:\r\n|.)[^"\\\n\r]*)*)"', re.DOTALL)
-_SINGLE: Final = re.compile(r"'(?P<body>[^'\\\n\r]*(?:\\(?:\r\n|.)[^'\\\n\r]*)*)'", re.DOTALL)
-_TEMPLATE: Final = re.compile(rf"`(?P<body>{TEMPLATE_TEXT.pattern})`", re.DOTALL)
-_KEY: Final = re.compile(rf"{NAME.pattern}|0|[1-9][0-9]{{0,14}}")
-_CONSTANTS: Final[dict[str, object]] = {"true": True, "false": False, "null": None}
-_NUMBER: Final = re.compile(
-    r"(?P<based>0[xX][0-9a-fA-F]{1,13}|0[oO][0-7]{1,17}|0[bB][01]{1,53})(?![\w$.])"
+_SPACE: Final = r"[\s\ufeff]+|//[^\n\r\u2028\u2029]*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?"
+_NAME: Final = r"(?![0-9])[\w$]+"
+_DOUBLE: Final = r'"[^"\\\n\r]*(?:\\(?:\r\n|.)[^"\\\n\r]*)*'
+_SINGLE: Final = r"'[^'\\\n\r]*(?:\\(?:\r\n|.)[^'\\\n\r]*)*"
+_TEMPLATE: Final = r"[^`\\$]*(?:(?:\$(?!\{)|\\.)[^`\\$]*)*"
+_STRING: Final = rf"{_DOUBLE}\"|{_SINGLE}'|`{_TEMPLATE}`"
+_LITERAL: Final = re.compile(
+    rf"(?P<space>{_SPACE})|(?P<string>{_STRING})"
+    r"|(?P<number>(?P<based>0[xX][0-9a-fA-F]{1,13}|0[oO][0-7]{1,17}|0[bB][01]{1,53})(?![\w$.])"
     r"|(?:(?:0|[1-9](?:_?[0-9])*)(?:\.(?:[0-9](?:_?[0-9])*)?)?|\.[0-9](?:_?[0-9])*)"
-    r"(?:[eE][+-]?[0-9]+)?(?![\w$.])",
+    r"(?:[eE][+-]?[0-9]+)?(?![\w$.]))"
+    rf"|(?P<word>{_NAME})|(?P<mark>[{{}}\[\]),:-])",
+    re.DOTALL,
 )
+"""A part of a literal, or the parenthesis behind it."""
+
+_KEY: Final = re.compile(rf"{_NAME}|0|[1-9][0-9]{{0,14}}")
 _EXACT: Final = 2**53
 _LAST_POINT: Final = 0x10FFFF
-
 _ESCAPE: Final = re.compile(
     r"\\(?:u\{(?P<point>[0-9a-fA-F]+)\}|u(?P<unit>[0-9a-fA-F]{4})|x(?P<byte>[0-9a-fA-F]{2})"
     r"|(?P<nul>0(?![0-9]))|(?P<bad>[ux0-9])|(?P<gone>\r\n|[\n\r\u2028\u2029])|(?P<other>.))",
@@ -42,130 +44,88 @@ _SHORT: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
-class NotLiteralError(Exception):
+class _NotLiteralError(Exception):
     """There is no literal here, or one that JSON cannot hold."""
 
 
-class Reader:
-    """Reads literals and the tokens around them; `at` is the current offset."""
+def _argument(source: str, at: int) -> tuple[object, int]:
+    """Return the only argument of a call, None without one, and where the call ends.
 
-    def __init__(self, source: str, at: int) -> None:
-        self.source = source
-        self.at: int = at
+    The literal is written anew as JSON, which decides whether its parts are in order.
+    """
+    pieces: list[str] = []
+    last, depth = "", 0
+    while found := _LITERAL.match(source, at):
+        at, kind, text = found.end(), found.lastgroup, found[0]
+        if kind == "space":
+            continue
+        if kind == "mark" and text in "}])" and pieces[-1:] == [","] and pieces[-2:-1] not in _NOT_A_VALUE:
+            pieces.pop()
+        if text == ")" and kind == "mark":
+            break
+        if text == ":" and kind == "mark":
+            pieces[-1:] = [_key(last)]
+        if kind == "mark":
+            depth += (text in "{[") - (text in "}]")
+        if depth > _DEEPEST:
+            raise _NotLiteralError
+        last = text
+        if kind == "string":
+            text = orjson.dumps(_string(text)).decode()
+        elif kind == "number":
+            text = _number(text, based=found["based"] is not None)
+        pieces.append(text)
+    else:
+        raise _NotLiteralError
+    try:
+        return orjson.loads("".join(pieces)) if pieces else None, at
+    except orjson.JSONDecodeError as error:
+        raise _NotLiteralError from error
 
-    def takes(self, token: str) -> bool:
-        """Skip a token and the space before it if it comes next; return whether it did."""
-        self._skip_space()
-        found = self.source.startswith(token, self.at)
-        self.at += len(token) if found else 0
-        return found
 
-    def expect(self, token: str) -> None:
-        """Skip a token that must come next."""
-        if not self.takes(token):
-            raise NotLiteralError
+_NOT_A_VALUE: Final = ([], [","], ["{"], ["["])
 
-    def value(self, depth: int = DEEPEST) -> object:
-        """Read the next literal."""
-        self._skip_space()
-        if depth == 0 and self.source.startswith(("{", "["), self.at):
-            raise NotLiteralError
-        if self.takes("{"):
-            return self._object(depth)
-        if self.takes("["):
-            return self._array(depth)
-        if self.source.startswith(('"', "'", "`"), self.at):
-            return self.string()
-        if self.takes("-"):
-            return -self._number()
-        word = NAME.match(self.source, self.at)
-        if word is not None and word[0] in _CONSTANTS:
-            self.at = word.end()
-            return _CONSTANTS[word[0]]
-        return self._number()
 
-    def string(self) -> str:
-        """Read a string, or a template without code."""
-        self._skip_space()
-        plain = _DOUBLE.match(self.source, self.at) or _SINGLE.match(self.source, self.at)
-        if string := plain:
-            body = string["body"]
-        elif string := _TEMPLATE.match(self.source, self.at):
-            # A template holds LF for every line break in the source.
-            body = string["body"].replace("\r\n", "\n").replace("\r", "\n")
-        else:
-            raise NotLiteralError
-        self.at = string.end()
-        text = _ESCAPE.sub(_meant, body)
-        if _SURROGATE.search(text):
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return text
+def _key(text: str) -> str:
+    """Return a key as JSON has it; `__proto__` sets the prototype, and is no member."""
+    if text[:1] in {"'", '"'}:
+        name = _string(text)
+    elif _KEY.fullmatch(text):
+        name = text
+    else:
+        raise _NotLiteralError
+    if name == "__proto__":
+        raise _NotLiteralError
+    return orjson.dumps(name).decode()
 
-    def name(self) -> str | None:
-        """Read the next name, if there is one."""
-        self._skip_space()
-        name = NAME.match(self.source, self.at)
-        self.at = name.end() if name else self.at
-        return name[0] if name else None
 
-    def _object(self, depth: int) -> dict[str, object]:
-        members: dict[str, object] = {}
-        while not self.takes("}"):
-            key = self._key()
-            self.expect(":")
-            members[key] = self.value(depth - 1)
-            if not self.takes(","):
-                self.expect("}")
-                break
-        return members
+def _string(text: str) -> str:
+    """Return what a string, or a template without code, stands for."""
+    body = text[1:-1]
+    if text[0] == "`":  # holds LF for every line break in the source
+        body = body.replace("\r\n", "\n").replace("\r", "\n")
+    meant = _ESCAPE.sub(_meant, body)
+    if _SURROGATE.search(meant):
+        meant = meant.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return meant
 
-    def _key(self) -> str:
-        self._skip_space()
-        if key := _KEY.match(self.source, self.at):
-            self.at = key.end()
-            name = key[0]
-        elif self.source.startswith("`", self.at):
-            raise NotLiteralError
-        else:
-            name = self.string()
-        # That key sets the prototype of an object; it is no member.
-        if name == "__proto__":
-            raise NotLiteralError
-        return name
 
-    def _array(self, depth: int) -> list[object]:
-        values: list[object] = []
-        while not self.takes("]"):
-            values.append(self.value(depth - 1))
-            if not self.takes(","):
-                self.expect("]")
-                break
-        return values
-
-    def _number(self) -> int | float:
-        self._skip_space()
-        number = _NUMBER.match(self.source, self.at)
-        if number is None:
-            raise NotLiteralError
-        self.at = number.end()
-        # JavaScript has only doubles, and writes whole ones without a fraction.
-        value = float(int(number[0], 0) if number["based"] else number[0])
-        if math.isinf(value):
-            raise NotLiteralError
-        return int(value) if value.is_integer() and value <= _EXACT else value
-
-    def _skip_space(self) -> None:
-        while space := SPACE.match(self.source, self.at):
-            self.at = space.end()
+def _number(text: str, *, based: bool) -> str:
+    """Return a number as JSON has it, and a space: two of them are not one."""
+    # JavaScript has only doubles, and writes whole ones without a fraction.
+    value = float(int(text, 0) if based else text)
+    if math.isinf(value):
+        raise _NotLiteralError
+    return f"{int(value) if value.is_integer() and value <= _EXACT else value!r} "
 
 
 def _meant(escape: re.Match[str]) -> str:
     if escape["bad"]:
-        raise NotLiteralError
+        raise _NotLiteralError
     if code := escape["point"] or escape["unit"] or escape["byte"]:
         point = int(code, 16)
         if point > _LAST_POINT:
-            raise NotLiteralError
+            raise _NotLiteralError
         return chr(point)
     if escape["nul"]:
         return "\0"
@@ -180,14 +140,19 @@ class LiteralCall:
     argument: object
 
 
+_GAP: Final = rf"(?:{_SPACE})*+"
+_MEMBER: Final = re.compile(
+    rf"{_GAP}(?:(?P<dot>\?\.|\.){_GAP})?(?:(?(dot)(?P<name>{_NAME})|(?!))"
+    rf"|\[{_GAP}(?P<string>{_STRING}){_GAP}\]|(?P<computed>\[))",
+    re.DOTALL,
+)
+_OPENS: Final = re.compile(rf"{_GAP}(?:\?\.{_GAP})?\(")
 # A string or a regular expression without an end takes the rest of its line.  Otherwise a hostile
 # script could have the same text tried again from every character.
 _TOKEN: Final = re.compile(
-    rf"(?P<space>{SPACE.pattern})"
-    r"""|"[^"\\\n\r]*(?:\\(?:\r\n|.)[^"\\\n\r]*)*"?|'[^'\\\n\r]*(?:\\(?:\r\n|.)[^'\\\n\r]*)*'?"""
-    r"|[\w$]+|\.\.\.|\+\+|--|.",
-    re.DOTALL,
+    rf"(?P<space>{_SPACE})|{_DOUBLE}\"?|{_SINGLE}'?|[\w$]+|\.\.\.|\+\+|--|.", re.DOTALL
 )
+_TEMPLATE_TEXT: Final = re.compile(_TEMPLATE, re.DOTALL)
 _EXPRESSION: Final = re.compile(
     r"/[^\\/\[\n\r]*(?:(?:\\.|\[[^\]\\\n\r]*(?:\\.[^\]\\\n\r]*)*\]?)[^\\/\[\n\r]*)*/?"
 )
@@ -246,7 +211,7 @@ class _Scan:
     def _template(self) -> None:
         """Skip the text of a template, up to its end or to code inside it."""
         # The code in `${…}` is scanned as well; its closing brace leads back here.
-        self._step_over(TEMPLATE_TEXT, self.at)
+        self._step_over(_TEMPLATE_TEXT, self.at)
         if self.source.startswith("${", self.at):
             self.at += 2
             self.before = "{"
@@ -261,19 +226,25 @@ class _Scan:
 
     def _tool(self) -> None:
         """Read or count the call that may follow the word `tools`."""
-        reader = Reader(self.source, self.at)
+        member = _MEMBER.match(self.source, self.at)
+        if member is None:
+            return
+        if member["computed"]:  # it may be the name of any tool, and is mostly called
+            self.unread += 1
+            return
+        opens = _OPENS.match(self.source, member.end())
+        if opens is None:
+            return
+        # If the argument is no literal, the scan continues inside it: it may hold calls.
+        self.at, self.before = opens.end(), "("
         try:
-            name = _called(reader)
-            if name is None:
-                return
-            # If the argument is no literal, the scan continues inside it: it may hold calls.
-            self.at, self.before = reader.at, "("
-            argument = _only_argument(reader)
-        except NotLiteralError:
+            name = member["name"] or _string(member["string"])
+            argument, self.at = _argument(self.source, self.at)
+        except _NotLiteralError:
             self.unread += 1
             return
         self.calls.append(LiteralCall(name, argument))
-        self.at, self.before = reader.at, ")"
+        self.before = ")"
 
 
 def _ends_a_value(token: str) -> bool:
@@ -282,26 +253,3 @@ def _ends_a_value(token: str) -> bool:
         return False
     last = token[-1:]
     return token in {"++", "--"} or last.isalnum() or last in set("_$)]}\"'`")
-
-
-def _called(reader: Reader) -> str | None:
-    """Read `.name(` or `["name"](`; None if there is no call."""
-    member = reader.takes("?.") or reader.takes(".")
-    if reader.takes("["):
-        # A computed name may be that of any tool, and is mostly called.
-        name = reader.string()
-        reader.expect("]")
-    else:
-        name = reader.name() if member else None
-    reader.takes("?.")
-    return name if reader.takes("(") else None
-
-
-def _only_argument(reader: Reader) -> object:
-    """Read at most one literal, and the closing parenthesis."""
-    if reader.takes(")"):
-        return None
-    argument = reader.value()
-    reader.takes(",")
-    reader.expect(")")
-    return argument
