@@ -12,15 +12,7 @@ from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
 from codex_checkpoints.core.codec import Codec, Form
 from codex_checkpoints.core.history.rebuild import Window, choose, windows_of
 from codex_checkpoints.core.history.survey import Mark, Survey, SurveyState
-from codex_checkpoints.core.rollout import tools
-from codex_checkpoints.core.rollout.items import (
-    EDITS,
-    CommandRun,
-    Tokens,
-    ToolCall,
-    outcome_in,
-    outcome_of,
-)
+from codex_checkpoints.core.rollout.items import EDITS, Tokens, ToolCall
 from codex_checkpoints.core.rollout.parsing import turn_id_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import Fold, Line, Place
 from codex_checkpoints.core.rollout.tools import only_looks
@@ -220,14 +212,8 @@ class Timeline(Fold):
         uris = (name_of(each, observed.place)[0] for each in edited)
         tally.files.update({uri: None for uri in uris if uri})
         script = next((each.name for each in seen if each.is_command), None)
-        if script is None:
-            return
-        failed: bool | None = False
-        if isinstance(item, CommandRun):
-            failed = outcome_of(item).failed
-        elif isinstance(item, ToolCall) and not tools.is_script(item):
-            failed = outcome_in(observed.texts).failed
-        tally.failed += bool(failed) and not only_looks(script)
+        if script is not None:
+            tally.failed += bool(observed.outcome.failed) and not only_looks(script)
 
 
 def merged(rows: Sequence[TimelineTurn], most: int = MOST_ROWS) -> tuple[int, list[TimelineTurn]]:

@@ -284,12 +284,12 @@ def _call(state: State, item: items.ToolCall, line: Line) -> None:
     if item.name == _PLAN and item.namespace is None:
         _plan_call(state, tools.plan_of(item.arguments), item, line)
         return
-    if waits and tools.is_script(item):
+    if waits and item.is_script:
         reading = tools.read_code(item)
         state.unread_calls += reading.unread
         for steps in reading.plans:
             _plan_call(state, steps, item, line)
-        waits = bool(reading.expected)
+        waits = bool(reading.results)
     if waits:
         state.calls.wait(item, len(line.raw))
 

@@ -29,14 +29,19 @@ from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of
 from codex_checkpoints.core.rollout.items import (
     EDITS,
+    UNKNOWN,
     CommandRun,
     Condition,
+    Outcome,
     Seen,
     SessionMeta,
     Tokens,
     ToolCall,
     ToolResult,
+    answered_whole,
     outcome_in,
+    outcome_of,
+    printed_whole,
 )
 from codex_checkpoints.core.rollout.turns import Ended, Planned, Turn, Turns
 from codex_checkpoints.patterns import pattern
@@ -103,6 +108,14 @@ class Observation(NamedTuple):
         if isinstance(item, ToolCall):
             item = item.name, orjson.dumps(item.arguments, option=orjson.OPT_NON_STR_KEYS)
         return item, self.texts, self.printed, self.place[1:]
+
+    @property
+    def outcome(self) -> Outcome:
+        """How its command ended; the answer of a script is not that of one of its commands."""
+        if isinstance(self.item, CommandRun):
+            return outcome_of(self.item)
+        is_own = isinstance(self.item, ToolCall) and not self.item.is_script
+        return outcome_in(self.texts) if is_own else UNKNOWN
 
     @property
     def plainly_looks(self) -> bool:
@@ -382,8 +395,6 @@ def _printed(observation: Observation, script: str) -> str | None:
     """Return the hash of what a `cat` printed, if it is known."""
     if observation.shortened or _CAT.search(script) is None:
         return None
-    from codex_checkpoints.core.rollout.items import answered_whole, outcome_of, printed_whole  # noqa: PLC0415 - as `tools` above
-
     if isinstance(observation.item, CommandRun):
         return printed_whole(outcome_of(observation.item))
     return answered_whole(observation.texts)

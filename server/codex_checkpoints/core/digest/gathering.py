@@ -49,7 +49,7 @@ from codex_checkpoints.core.digest.records import (
     Trail,
     Where,
 )
-from codex_checkpoints.core.rollout import contextual, tools
+from codex_checkpoints.core.rollout import contextual
 from codex_checkpoints.core.rollout.contextual import without_payloads
 from codex_checkpoints.core.rollout.fields import (
     Json,
@@ -405,7 +405,7 @@ class Gathering(Fold):
         where = self._where(line, turn_id_of(payload))
         self._of(where).worked = True
         parts, script = [text], script_of(item)
-        if isinstance(item, ToolCall) and tools.is_script(item):
+        if isinstance(item, ToolCall) and item.is_script:
             parts = calls_in(item) or parts
             script = "; ".join(part for part in parts if part != text and BEGIN not in part)
         label, about = label_of(script or name), ends_of(script or text)
@@ -516,7 +516,7 @@ class Gathering(Fold):
         if isinstance(item, CommandRun):
             outcome = outcome_of(item)
             seconds = seconds_of(object_of(line.payload.get("item")) or line.payload, ())
-        elif isinstance(item, ToolCall) and not tools.is_script(item):
+        elif isinstance(item, ToolCall) and not item.is_script:
             outcome = outcome_in(observed.texts)
             if item.name != "write_stdin":
                 seconds = seconds_of({}, observed.texts)

@@ -36,7 +36,6 @@ from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_C
 from codex_checkpoints.core.checkpoint.state import Observation, State, name_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.history.survey import Trigger
-from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.fields import object_of, renew, text_of
 from codex_checkpoints.core.rollout.items import (
     UNKNOWN,
@@ -44,8 +43,6 @@ from codex_checkpoints.core.rollout.items import (
     CommandRun,
     Outcome,
     ToolCall,
-    outcome_in,
-    outcome_of,
 )
 from codex_checkpoints.values import Factory, define, evolve, frozen
 
@@ -384,14 +381,13 @@ class Watched:
         )
 
     def _observe(self, observed: Observation) -> None:
-        item, outcome, folder = observed.item, UNKNOWN, None
+        item, folder = observed.item, None
         if isinstance(item, ToolCall):
             folder = text_of(object_of(item.arguments).get("workdir"))
-            # The answer of a script is not the output of one of its commands.
-            if not observed.shortened and not tools.is_script(item):
-                outcome = outcome_in(observed.texts)
         elif isinstance(item, CommandRun):
-            folder, outcome = item.folder, outcome_of(item)
+            folder = item.folder
+        is_cut = observed.shortened and isinstance(item, ToolCall)
+        outcome = UNKNOWN if is_cut else observed.outcome
         ref = item.call_id if 0 < len(item.call_id) <= MAX_URI_CHARS else None
         self._sort(observed, Run("", folder, outcome, ref, observed.place[0]))
 

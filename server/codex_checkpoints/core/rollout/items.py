@@ -138,6 +138,11 @@ class ToolCall:
         own = self.namespace is None or not self.namespace.startswith(MCP)
         return self.name in SHELLS and own
 
+    @property
+    def is_script(self) -> bool:
+        """Return whether it runs a script in code mode."""
+        return self.name == "exec" and self.namespace is None and isinstance(self.arguments, str)
+
 
 @frozen
 class ToolOutput:

@@ -59,14 +59,18 @@ def _argument(source: str, at: int) -> tuple[object, int]:
         at, kind, text = found.end(), found.lastgroup, found[0]
         if kind == "space":
             continue
-        if kind == "mark" and text in "}])" and pieces[-1:] == [","] and pieces[-2:-1] not in _NOT_A_VALUE:
+        mark = text if kind == "mark" else "."
+        if (
+            mark in "}])"
+            and pieces[-1:] == [","]
+            and pieces[-2:-1] not in ([], [","], ["{"], ["["])
+        ):
             pieces.pop()
-        if text == ")" and kind == "mark":
+        if mark == ")":
             break
-        if text == ":" and kind == "mark":
+        if mark == ":":
             pieces[-1:] = [_key(last)]
-        if kind == "mark":
-            depth += (text in "{[") - (text in "}]")
+        depth += (mark in "{[") - (mark in "}]")
         if depth > _DEEPEST:
             raise _NotLiteralError
         last = text
@@ -81,9 +85,6 @@ def _argument(source: str, at: int) -> tuple[object, int]:
         return orjson.loads("".join(pieces)) if pieces else None, at
     except orjson.JSONDecodeError as error:
         raise _NotLiteralError from error
-
-
-_NOT_A_VALUE: Final = ([], [","], ["{"], ["["])
 
 
 def _key(text: str) -> str:

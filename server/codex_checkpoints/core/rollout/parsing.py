@@ -33,6 +33,10 @@ Makers = Mapping[str, items.Signal | Callable[[Json], items.Item]]
 """By type: what makes an item of a payload, or the signal that is all a line gives."""
 
 
+def _signals(signal: items.Signal, kinds: str) -> dict[str, items.Signal]:
+    return dict.fromkeys(kinds.split(), signal)
+
+
 def _made(makers: Makers, kind: object, value: Json) -> items.Item:
     make = makers.get(kind, "unknown") if isinstance(kind, str) else "unknown"
     return make(value) if callable(make) else make
@@ -105,27 +109,14 @@ RESPONSES: Makers = {
     "local_shell_call": _local_shell_call,
     "function_call_output": _output,
     "custom_tool_call_output": _output,
-    **dict.fromkeys(
-        (
-            "reasoning",
-            "web_search_call",
-            "image_generation_call",
-            "tool_search_call",
-            "tool_search_output",
-        ),
+    **_signals(
         "worked",
+        "reasoning web_search_call image_generation_call tool_search_call tool_search_output",
     ),
-    **dict.fromkeys(
-        (
-            "agent_message",
-            "compaction",
-            "compaction_summary",
-            "context_compaction",
-            "compaction_trigger",
-            "ghost_snapshot",
-            "additional_tools",
-        ),
+    **_signals(
         "quiet",
+        "agent_message compaction compaction_summary context_compaction compaction_trigger"
+        " ghost_snapshot additional_tools",
     ),
 }
 """By type of a response item."""
@@ -209,28 +200,12 @@ EVENTS: Makers = {
     "mcp_tool_call_end": _mcp_end,
     "view_image_tool_call": lambda payload: _file_viewed("call_id", payload),
     "item_completed": _item_completed,
-    **dict.fromkeys(
-        (
-            "agent_message",
-            "agent_reasoning",
-            "agent_reasoning_raw_content",
-            "web_search_begin",
-            "web_search_end",
-            "image_generation_end",
-            "sub_agent_activity",
-            "context_compacted",
-            "thread_goal_updated",
-            "entered_review_mode",
-            "exited_review_mode",
-            "undo_completed",
-            "error",
-            "warning",
-            "stream_error",
-            "background_event",
-            "plan_update",
-            "turn_diff",
-        ),
+    **_signals(
         "quiet",
+        "agent_message agent_reasoning agent_reasoning_raw_content web_search_begin"
+        " web_search_end image_generation_end sub_agent_activity context_compacted"
+        " thread_goal_updated entered_review_mode exited_review_mode undo_completed error"
+        " warning stream_error background_event plan_update turn_diff",
     ),
 }
 """By type of an event."""
@@ -308,22 +283,10 @@ ITEMS: Makers = {
     "DynamicToolCall": _tool_ran,
     "CollabAgentToolCall": _tool_ran,
     "ImageView": lambda item: _file_viewed("id", item),
-    **dict.fromkeys(
-        (
-            "AgentMessage",
-            "Reasoning",
-            "Plan",
-            "SubAgentActivity",
-            "WebSearch",
-            "ImageGeneration",
-            "Extension",
-            "HookPrompt",
-            "EnteredReviewMode",
-            "ExitedReviewMode",
-            "ContextCompaction",
-            "Sleep",
-        ),
+    **_signals(
         "quiet",
+        "AgentMessage Reasoning Plan SubAgentActivity WebSearch ImageGeneration Extension"
+        " HookPrompt EnteredReviewMode ExitedReviewMode ContextCompaction Sleep",
     ),
 }
 """By type of a completed item."""
@@ -423,19 +386,11 @@ LINES: Makers = {
     "response_item": _response_item,
     "event_msg": _event,
     "compacted": "compacted",
-    **dict.fromkeys(
-        (
-            "world_state",
-            "token_usage_record",
-            "retained_context",
-            "security_risk_score",
-            "realtime_item",
-            "dynamic_tools_updated",
-            "inter_agent_communication",
-            "inter_agent_communication_metadata",
-            "guardian_history",
-        ),
+    **_signals(
         "quiet",
+        "world_state token_usage_record retained_context security_risk_score realtime_item"
+        " dynamic_tools_updated inter_agent_communication inter_agent_communication_metadata"
+        " guardian_history",
     ),
 }
 """By kind of a line."""

@@ -318,6 +318,12 @@ def script_of(argv: Sequence[str]) -> str:
     return shlex.join(argv)
 
 
+def argv_of(script: str, program: str) -> tuple[str, str, str]:
+    """Return the arguments of a shell, by its name, that runs a script."""
+    option = _SCRIPT_OPTION.get(program_of([program]))
+    return ("sh", "-c", script) if option is None else (program, option, script)
+
+
 def program_of(argv: Sequence[str]) -> str:
     """Return the program of a call, without its folder and ending, in lower case."""
     return _name_of(argv[0]) if argv else ""

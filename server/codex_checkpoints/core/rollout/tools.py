@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from codex_checkpoints.core.rollout import shell
@@ -153,34 +153,10 @@ def _git_looks(words: list[str]) -> bool:
 
 
 @frozen
-class Command:
-    """A command before its outcome is known; `parsed` is what Codex itself found in it."""
-
-    script: str
-    reading: ShellReading
-    folder: str | None
-    call_id: str
-    parsed: tuple[tuple[str, str | None], ...] | None = None
-
-
-@frozen
-class Expected:
-    """What a call is about to do: its `seen` if it has an outcome, or a command.
-
-    `needs_success`: it counts only where its answer says `Success.`, as that of a patch does.  Else
-    any answer will do: an interrupted command did run.
-    """
-
-    seen: tuple[Seen, ...] = ()
-    needs_success: bool = False
-    command: Command | None = None
-
-
-@frozen
 class Script:
-    """The calls and plans of a code-mode script, and the number of calls that are not literal."""
+    """What a code-mode script does if it succeeds, and the number of calls that are not literal."""
 
-    expected: tuple[Expected, ...] = ()
+    results: tuple[ToolResult, ...] = ()
     plans: tuple[Steps, ...] = ()
     unread: int = 0
 
@@ -203,20 +179,33 @@ _OURS_TO_THE_MODEL = frozenset({"memory_apply", "memory_read"})
 
 
 def called(call: ToolCall, texts: tuple[str, ...], *, shortened: bool = False) -> tuple[Seen, ...]:
-    """Return what a call of an older file did; `texts` are its answer."""
-    digest = None if shortened else hash_of(texts)
-    outcome = outcome_in(texts)
-    return tuple(
-        seen for each in _expected_of(call) for seen in _happened(each, texts, outcome, digest)
-    )
+    """Return what a call of an older file did; `texts` are its answer.
+
+    A patch counts only where the answer says `Success.`.  Else any answer will do: an interrupted
+    command did run.
+    """
+    outcome, digest = outcome_in(texts), None if shortened else hash_of(texts)
+    is_applied = any("Success." in text for text in texts)
+    seen: list[Seen] = []
+    for result in _results_of(call):
+        match result:
+            case CommandRun():
+                seen += _command_seen(result, outcome, is_applied=is_applied)
+            case ToolRan():
+                seen += _tool_seen(result, digest)
+            case FilesChanged() if not is_applied:
+                pass
+            case _:
+                seen += seen_by(result)
+    return tuple(seen)
 
 
 def needs_success(call: ToolCall) -> bool:
     """Return whether a call only applies patches, so that it counts only with `Success.`."""
     if call.is_command and not _holds_patch(call.arguments):
         return False
-    expected = _expected_of(call)
-    return bool(expected) and all(each.needs_success for each in expected)
+    results = _results_of(call)
+    return bool(results) and all(map(_only_patches, results))
 
 
 def _holds_patch(arguments: object) -> bool:
@@ -225,19 +214,33 @@ def _holds_patch(arguments: object) -> bool:
     return any(isinstance(word, str) and BEGIN in word for word in words)
 
 
-def _expected_of(call: ToolCall) -> tuple[Expected, ...]:
-    return read_code(call).expected if is_script(call) else _expected(call)
+def _only_patches(result: ToolResult) -> bool:
+    if not isinstance(result, CommandRun):
+        return isinstance(result, FilesChanged)
+    reading = read_script(shell.script_of(result.argv), shell.program_of(result.argv))
+    return bool(reading.patches) and reading.plain
+
+
+def _results_of(call: ToolCall) -> tuple[ToolResult, ...]:
+    """Return what a call does if it succeeds, without its outcome."""
+    if call.is_script:
+        return read_code(call).results
+    result = _result_of(call)
+    return () if result is None else (result,)
 
 
 def seen_by(item: ToolResult, *, shortened: bool = False) -> tuple[Seen, ...]:
     """Return what a tool did; a `shortened` text has no hash."""
     match item:
+        case CommandRun(status="declined" | "in_progress"):
+            return ()
         case CommandRun():
-            return _command_seen(item)
+            return _command_seen(item, outcome_of(item))
         case FilesChanged():
             return _changes(item.changes, item.call_id) if item.done else ()
         case ToolRan():
-            return _tool_seen(item, shortened=shortened)
+            is_silent = not item.ran or item.tool in _OURS or item.tool in _SILENT
+            return () if is_silent else _tool_seen(item, None if shortened else hash_of(item.texts))
         case FileViewed():
             return (Seen("file", item.path, "read"),)
 
@@ -248,18 +251,13 @@ def are_one_cat(seen: tuple[Seen, ...]) -> bool:
     return script is not None and shell.is_one_cat(script)
 
 
-def is_script(call: ToolCall) -> bool:
-    """Return whether a call runs a script in code mode."""
-    return call.name == "exec" and call.namespace is None and isinstance(call.arguments, str)
-
-
 def read_code(call: ToolCall) -> Script:
     """Parse a code-mode script; each literal call counts as a call of that tool."""
     # Only older versions write such scripts, and the module takes time to load.
     from codex_checkpoints.core.rollout import javascript  # noqa: PLC0415
 
     calls, unread = javascript.literal_calls(str(call.arguments))
-    expected: list[Expected] = []
+    results: list[ToolResult] = []
     plans: list[Steps] = []
     for inner in calls:
         if inner.name == "update_plan":
@@ -267,8 +265,9 @@ def read_code(call: ToolCall) -> Script:
             unread += plan is None
             plans += [] if plan is None else [plan]
         elif inner.name != "exec":
-            expected += _expected(evolve(call, name=inner.name, arguments=inner.argument))
-    return Script(tuple(expected), tuple(plans), unread)
+            result = _result_of(evolve(call, name=inner.name, arguments=inner.argument))
+            results += [] if result is None else [result]
+    return Script(tuple(results), tuple(plans), unread)
 
 
 def plan_of(arguments: object) -> Steps | None:
@@ -291,43 +290,25 @@ def hash_of(texts: tuple[str, ...]) -> str | None:
     return "sha256:" + hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
-def _happened(
-    expected: Expected, texts: tuple[str, ...], outcome: Outcome, digest: str | None
+def _command_seen(
+    run: CommandRun, outcome: Outcome, *, is_applied: bool | None = None
 ) -> tuple[Seen, ...]:
-    succeeded = any("Success." in text for text in texts)
-    if expected.command is not None:
-        return _done(expected.command, outcome, is_applied=succeeded)
-    if expected.needs_success and not succeeded:
-        return ()
-    return tuple(
-        evolve(seen, hash=digest) if seen.kind == "tool_output" else seen for seen in expected.seen
-    )
-
-
-def _command_seen(run: CommandRun) -> tuple[Seen, ...]:
-    if run.status in {"declined", "in_progress"}:
-        return ()
-    script, outcome = shell.script_of(run.argv), outcome_of(run)
-    reading = read_script(script, shell.program_of(run.argv))
-    # Of a call that does more than apply a patch, the exit code does not tell about the patch.
-    told = None if run.printed is None or reading.plain else "Success." in run.printed
-    is_applied = not outcome.failed if told is None else told
-    command = Command(script, reading, run.folder, run.call_id, run.parsed)
-    return _done(command, outcome, is_applied=is_applied)
-
-
-def _done(command: Command, outcome: Outcome, *, is_applied: bool) -> tuple[Seen, ...]:
     """Return what a command did: its files alone where it does nothing else, else itself too."""
-    reading, script = command.reading, command.script
-    within = _inside(command.folder, reading.folder)
+    script = shell.script_of(run.argv)
+    reading = read_script(script, shell.program_of(run.argv))
+    if is_applied is None:
+        # Of a call that does more than apply a patch, the exit code does not tell about the patch.
+        told = None if reading.plain else outcome.printed
+        is_applied = not outcome.failed if told is None else "Success." in told
+    within = _inside(run.folder, reading.folder)
     patched = [
         seen
         for text in (reading.patches if is_applied else ())
-        for seen in _changes(files_of(text), command.call_id, within)
+        for seen in _changes(files_of(text), run.call_id, within)
     ]
     if reading.patches and reading.plain:
         return tuple(patched)
-    reads, plain = _reads(command, within)
+    reads, plain = _reads(run, script, reading, within)
     writes = () if outcome.failed else reading.writes
     written = (
         Seen(
@@ -347,34 +328,30 @@ def _done(command: Command, outcome: Outcome, *, is_applied: bool) -> tuple[Seen
     return (*(instead if plain else [itself]), *reads, *written, *patched)
 
 
-def _reads(command: Command, within: str | None) -> tuple[list[Seen], bool]:
+def _reads(
+    run: CommandRun, script: str, reading: ShellReading, within: str | None
+) -> tuple[list[Seen], bool]:
     """Return the files that a command reads, and whether it only reads and writes files."""
-    reading, script, parsed = command.reading, command.script, command.parsed
     reads = [Seen("file", each.path, "read", within, script=script) for each in reading.reads]
-    if parsed is None:
+    if run.parsed is None:
         return reads, reading.plain
-    known = [path for kind, path in parsed if kind == "read" and path and not _in_home(path)]
-    told = [Seen("file", path, "read", command.folder, script=script) for path in known]
-    if any(kind == "unknown" for kind, _ in parsed):
+    known = [path for kind, path in run.parsed if kind == "read" and path and not _in_home(path)]
+    told = [Seen("file", path, "read", run.folder, script=script) for path in known]
+    if any(kind == "unknown" for kind, _ in run.parsed):
         return told + reads, reading.plain
     changes = reading.writes or reading.patches
-    return told, len(known) == len(parsed) and (reading.plain or not changes)
+    return told, len(known) == len(run.parsed) and (reading.plain or not changes)
 
 
-def _tool_seen(ran: ToolRan, *, shortened: bool) -> tuple[Seen, ...]:
-    if not ran.ran or ran.tool in _OURS or ran.tool in _SILENT:
-        return ()
+def _tool_seen(ran: ToolRan, digest: str | None) -> tuple[Seen, ...]:
+    """Return the output of a tool, and the files that it may have read by its arguments."""
     tool = ran.tool if ran.server is None else f"{ran.server}.{ran.tool}"
-    digest = None if shortened else hash_of(ran.texts)
-    output = Seen("tool_output", f"{tool}/{ran.call_id}", "call", hash=digest)
-    return (output, *_files_named(ran.paths))
-
-
-def _files_named(paths: tuple[str, ...]) -> Iterator[Seen]:
-    """Yield the files that a tool may have read, by the paths in its arguments."""
-    for path in paths:
-        if not _in_home(path):
-            yield Seen("file", path, "read", only_if=("file", path))
+    files = (
+        Seen("file", path, "read", only_if=("file", path))
+        for path in ran.paths
+        if not _in_home(path)
+    )
+    return (Seen("tool_output", f"{tool}/{ran.call_id}", "call", hash=digest), *files)
 
 
 def _in_home(path: str) -> bool:
@@ -382,45 +359,32 @@ def _in_home(path: str) -> bool:
     return _HOME.match(path) is not None
 
 
-def _expected(call: ToolCall) -> tuple[Expected, ...]:
-    """Return what a call is about to do; nothing if its arguments cannot be parsed."""
+def _result_of(call: ToolCall) -> ToolResult | None:
+    """Return what a call does; None if its arguments cannot be parsed, or nothing is kept of it."""
     name, arguments = call.name, call.arguments
     server, tool = _tool_name(call)
     if server is None and name in SHELLS:
-        return _expected_of_shell(arguments, call.call_id)
+        argv, folder = _argv_in(arguments), text_of(_first(arguments, "workdir")) or None
+        return None if argv is None else CommandRun(call.call_id, argv, folder, None, None, None)
     if server is None and name in _PATCHES:
         text = arguments if isinstance(arguments, str) else _first(arguments, "input", "patch")
         if not isinstance(text, str):
-            return ()
-        return (Expected(_changes(files_of(text), call.call_id), needs_success=True),)
+            return None
+        return FilesChanged(call.call_id, files_of(text), done=True)
     if server is None and name in _VIEWS:
         path = text_of(_first(arguments, _VIEWS[name]))
-        if path is None or _in_home(path):
-            return ()
-        return (Expected((Seen("file", path, "read"),)),)
-    ours = _OURS_TO_THE_MODEL if server else {*_SILENT, "exec"}
-    if tool in ours:
-        return ()
-    whole = tool if server is None else f"{server}.{tool}"
-    output = Seen("tool_output", f"{whole}/{call.call_id}", "call")
-    return (Expected((output, *_files_named(paths_in(arguments)))),)
+        return None if path is None or _in_home(path) else FileViewed(call.call_id, path)
+    if tool in (_OURS_TO_THE_MODEL if server else {*_SILENT, "exec"}):
+        return None
+    return ToolRan(call.call_id, server, tool, (), ran=True, paths=paths_in(arguments))
 
 
-def _expected_of_shell(arguments: object, call_id: str) -> tuple[Expected, ...]:
+def _argv_in(arguments: object) -> tuple[str, ...] | None:
     words = _first(arguments, "command", "cmd")
-    workdir = _first(arguments, "workdir")
-    folder = workdir if isinstance(workdir, str) and workdir else None
-    argv = words_of(words)
     if isinstance(words, str):
-        shell_name = text_of(_first(arguments, "shell"))
-        script, program = words, shell.program_of([shell_name] if shell_name else [])
-    elif argv is not None:
-        script, program = shell.script_of(argv), shell.program_of(argv)
-    else:
-        return ()
-    reading = read_script(script, program)
-    command = Command(script, reading, folder, call_id)
-    return (Expected((), bool(reading.patches) and reading.plain, command),)
+        return shell.argv_of(words, text_of(_first(arguments, "shell")) or "")
+    argv = words_of(words)
+    return None if argv is None else tuple(argv)
 
 
 def _changes(
