@@ -183,7 +183,8 @@ class Account(Fold):
         self.replay.folds.append(self.replay.folds.pop(0))
         self._updates = tuple(updates)
         self._known = known
-        self._watched = Watched(self.replay.state, None if source is None else source._watched)  # noqa: SLF001 - of the same class
+        self._watched = Watched() if source is None else source._watched  # noqa: SLF001 - of the same class
+        self._watched.observe(self.replay.state)
         self._missed: list[tuple[Compaction, Missed]] = []
         self._readings: list[Readings] = []
         self._prompts: list[Item] = []
@@ -273,7 +274,7 @@ class Account(Fold):
             tuple(self._text(held, text, ref) for text in steps),
             tuple(files[:MAX_LISTED]),
             tuple(commands[:MAX_LISTED]),
-            hidden + self._watched.files.forgotten,
+            hidden + self._watched.forgotten,
         )
 
     def _text(self, held: Held, text: str, ref: str | None) -> LostText:
@@ -284,14 +285,14 @@ class Account(Fold):
         base = self.replay.state.base
         found = [
             LostFile(uri, each.change, each.ref, each.seq, held.lost_file(uri, base))
-            for uri, each in reversed(self._watched.files.changed.items())
+            for uri, each in reversed(self._watched.changed.items())
         ]
         found.sort(key=_by_loss)
         return found
 
     def _failing(self, held: Held) -> list[LostCommand]:
         found: list[LostCommand] = []
-        for each in self._watched.commands.failing():
+        for each in self._watched.failing():
             lost, run = held.lost_text(each.text), each.last
             found.append(LostCommand(each.text, run.outcome.exit_code, run.ref, run.seq, lost))
             if lost is False:

@@ -201,71 +201,6 @@ class _File:
         self.since, self.content, self.row = window, self.content + 1, 0
 
 
-@define
-class Files:
-    """The files that a session knows, and what happened to them in the current window."""
-
-    window: int = 0
-    changes: int = 0
-    """The changes that the session has recorded."""
-    changed: dict[str, Changed] = Factory(dict[str, Changed])
-    forgotten: int = 0
-    """The changed files of this window that are no longer known."""
-    reads: int = 0
-    rereads: dict[str, Reread] = Factory(dict[str, Reread])
-    looping: dict[str, None] = Factory(dict[str, None])
-    _files: dict[str, _File] = Factory(dict[str, _File])
-
-    def know(self, uri: str) -> None:
-        """Add a file that the session began with."""
-        self._files.setdefault(uri, _File(-1))
-
-    def change(self, uri: str, change: Changed) -> None:
-        """Add a change that the session recorded."""
-        self.changes += 1
-        self.forgotten += renew(self.changed, uri, change, MAX_CHANGED)
-        self._file(uri).renew(self.window)
-
-    def read(self, uri: str, command: str, printed: str | None, ref: str | None, seq: int) -> bool:
-        """Add a read; return whether it showed what an earlier window knew (rule 1)."""
-        self.reads += 1
-        file = self._file(uri)
-        since = file.since if printed is None else self._since(file, command, printed)
-        if since == self.window:
-            return False
-        if file.again_in != self.window:
-            file.row = file.row + 1 if file.again_in == self.window - 1 else 1
-            file.again_in = self.window
-        if file.row >= LOOP_WINDOWS:
-            self.looping[uri] = None
-        before = self.rereads.get(uri)
-        self.rereads[uri] = Reread(uri, 1 if before is None else before.times + 1, ref, seq)
-        return True
-
-    def open_window(self) -> None:
-        """Begin the next window."""
-        self.window += 1
-        self.changed, self.forgotten = {}, 0
-        self.reads, self.rereads, self.looping = 0, {}, {}
-
-    def _file(self, uri: str) -> _File:
-        """Return a file and make it the newest; beyond the bound the oldest is forgotten."""
-        file = self._files.get(uri) or _File(self.window)
-        renew(self._files, uri, file, MAX_FILES)
-        return file
-
-    def _since(self, file: _File, command: str, printed: str) -> int:
-        """Return the window since which the printed content is known (rules 2 and 3)."""
-        key, digest = _digest(command), _digest(printed)
-        known = file.outputs.get(key)
-        same = known is not None and known.digest == digest
-        if known is not None and not same and known.content == file.content:
-            file.renew(self.window)
-        since = known.since if known is not None and same else file.since
-        renew(file.outputs, key, _Output(digest, file.content, since), _OUTPUTS)
-        return since
-
-
 def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest()
 
@@ -304,81 +239,58 @@ class Command:
     runs: int = 1
 
 
-@define
-class Commands:
-    """The commands of a session, the newest last."""
+@define(eq=False)
+class Watched:
+    """The files and commands that the calls of a session touched, and those of this window.
+
+    `changes` counts the changes that the session has recorded, `forgotten` the changed files of
+    this window that are no longer known.  `printed` is the output, in bytes, of the calls of this
+    window that read a file again unchanged.
+    """
 
     window: int = 0
-    looping: dict[str, None] = Factory(dict[str, None])
-    _known: dict[bytes, Command] = Factory(dict[bytes, Command])
+    changes: int = 0
+    changed: dict[str, Changed] = Factory(dict[str, Changed])
+    forgotten: int = 0
+    reads: int = 0
+    printed: int = 0
+    rereads: dict[str, Reread] = Factory(dict[str, Reread])
+    loops: tuple[dict[str, None], dict[str, None]] = Factory(lambda: ({}, {}))
+    """The files, and the commands, that loop."""
+    _files: dict[str, _File] = Factory(dict[str, _File])
+    _commands: dict[bytes, Command] = Factory(dict[bytes, Command])
+    _state: State = Factory(State)
 
-    def run(self, run: Run, changes: int) -> None:
-        """Add a run; `changes` counts the changes of the session so far."""
-        key = _digest(f"{run.folder or ''}\0{run.script}")
-        before = self._known.get(key)
-        text = value(run.script, MAX_VALUE_CHARS) if before is None else before.text
-        outcome, end = run.outcome, None
-        if outcome.printed is not None:
-            end = _digest(f"{outcome.exit_code}\0{outcome.printed}")
-        # The texts are dropped: an output may be long.
-        last = evolve(run, script="", outcome=evolve(outcome, printed=None))
-        command = Command(text, last, self.window, changes, end)
-        if (
-            before is not None
-            and end is not None
-            and (before.end, before.changes) == (end, changes)
-        ):
-            command.runs = before.runs + 1
-        renew(self._known, key, command, MAX_COMMANDS)
-        if command.runs >= LOOP_RUNS and text and (run.outcome.failed or not run.reading):
-            self.looping[text] = None
-
-    def failing(self) -> list[Command]:
-        """Return the commands that fail in this window, the newest first (rule 5)."""
-        return [
-            each
-            for each in reversed(self._known.values())
-            if each.last.outcome.failed and each.window == self.window and each.text
-        ]
-
-    def open_window(self) -> None:
-        """Begin the next window."""
-        self.window += 1
-        self.looping = {}
-
-
-class Watched:
-    """The files and commands that the calls of a session touched."""
-
-    def __init__(self, state: State, before: Watched | None = None) -> None:
-        """Observe a state; `before` observed the same window earlier, in another session."""
-        self.files = Files() if before is None else before.files
-        self.commands = Commands() if before is None else before.commands
-        self.printed = 0 if before is None else before.printed
-        """The output, in bytes, of calls of this window that read a file again unchanged."""
+    def observe(self, state: State) -> None:
+        """Follow a state; one followed before belongs to a session that this one goes on from."""
         self._state = state
         state.observers.append(self._observe)
 
     def open_window(self) -> None:
         """Begin the next window."""
-        self.files.open_window()
-        self.commands.open_window()
-        self.printed = 0
+        self.window += 1
+        self.changed, self.rereads, self.loops = {}, {}, ({}, {})
+        self.forgotten = self.reads = self.printed = 0
 
     def readings(self) -> Readings:
         """Return what was read in this window."""
-        files = self.files
-        enough = len(files.looping) >= LOOP_FILES
-        rereads = sorted(
-            files.rereads.values(), key=lambda each: (-each.times, -each.seq, each.uri)
-        )
+        files, commands = self.loops
+        rereads = sorted(self.rereads.values(), key=lambda each: (-each.times, -each.seq, each.uri))
         return Readings(
-            files.reads,
+            self.reads,
             sum(each.times for each in rereads),
             self.printed,
             tuple(rereads[:MAX_REREADS]),
-            (*(files.looping if enough else ()), *self.commands.looping)[:8],
+            (*(files if len(files) >= LOOP_FILES else ()), *commands)[:8],
         )
+
+    def failing(self) -> list[Command]:
+        """Return the commands that fail in this window, the newest first (rule 5)."""
+        return [
+            each
+            for each in reversed(self._commands.values())
+            if each.last.outcome.failed and each.window == self.window and each.text
+        ]
 
     def _observe(self, observed: Observation) -> None:
         item, folder = observed.item, None
@@ -405,18 +317,67 @@ class Watched:
             if each.action == "read":
                 read[uri] = each.script or ""
             else:
-                self.files.change(uri, Changed(each.action, each.call_id or run.ref, run.seq))
+                change = Changed(each.action, each.call_id or run.ref, run.seq)
+                self.changes += 1
+                self.forgotten += renew(self.changed, uri, change, MAX_CHANGED)
+                self._file(uri).renew(self.window)
         if script is not None and run.outcome.failed is not None:
-            self.commands.run(evolve(run, script=script, reading=reading), self.files.changes)
+            self._run(evolve(run, script=script, reading=reading))
         if run.outcome.failed is not True:
-            self._read(read, run)
+            again = [self._read(uri, each, run) for uri, each in read.items()]
+            if any(again) and run.outcome.printed is not None:
+                self.printed += len(run.outcome.printed.encode(errors="replace"))
 
-    def _read(self, read: dict[str, str], run: Run) -> None:
-        again, seed = False, self._state.seed
-        printed = run.outcome.printed
-        for uri, script in read.items():
-            if seed is not None and uri in seed.artifacts:
-                self.files.know(uri)
-            again |= self.files.read(uri, script, printed, run.ref, run.seq)
-        if again and printed is not None:
-            self.printed += len(printed.encode(errors="replace"))
+    def _read(self, uri: str, command: str, run: Run) -> bool:
+        """Add a read; return whether it showed what an earlier window knew (rule 1)."""
+        seed, printed = self._state.seed, run.outcome.printed
+        if seed is not None and uri in seed.artifacts:
+            self._files.setdefault(uri, _File(-1))
+        self.reads += 1
+        file = self._file(uri)
+        since = file.since if printed is None else self._since(file, command, printed)
+        if since == self.window:
+            return False
+        if file.again_in != self.window:
+            file.row = file.row + 1 if file.again_in == self.window - 1 else 1
+            file.again_in = self.window
+        if file.row >= LOOP_WINDOWS:
+            self.loops[0][uri] = None
+        before = self.rereads.get(uri)
+        times = 1 if before is None else before.times + 1
+        self.rereads[uri] = Reread(uri, times, run.ref, run.seq)
+        return True
+
+    def _file(self, uri: str) -> _File:
+        """Return a file and make it the newest; beyond the bound the oldest is forgotten."""
+        file = self._files.get(uri) or _File(self.window)
+        renew(self._files, uri, file, MAX_FILES)
+        return file
+
+    def _since(self, file: _File, command: str, printed: str) -> int:
+        """Return the window since which the printed content is known (rules 2 and 3)."""
+        key, digest = _digest(command), _digest(printed)
+        known = file.outputs.get(key)
+        same = known is not None and known.digest == digest
+        if known is not None and not same and known.content == file.content:
+            file.renew(self.window)
+        since = known.since if known is not None and same else file.since
+        renew(file.outputs, key, _Output(digest, file.content, since), _OUTPUTS)
+        return since
+
+    def _run(self, run: Run) -> None:
+        """Add a run of a command (rule 6)."""
+        key = _digest(f"{run.folder or ''}\0{run.script}")
+        before = self._commands.get(key)
+        text = value(run.script, MAX_VALUE_CHARS) if before is None else before.text
+        outcome, end = run.outcome, None
+        if outcome.printed is not None:
+            end = _digest(f"{outcome.exit_code}\0{outcome.printed}")
+        # The texts are dropped: an output may be long.
+        last = evolve(run, script="", outcome=evolve(outcome, printed=None))
+        command = Command(text, last, self.window, self.changes, end)
+        if before and end is not None and (before.end, before.changes) == (end, self.changes):
+            command.runs = before.runs + 1
+        renew(self._commands, key, command, MAX_COMMANDS)
+        if command.runs >= LOOP_RUNS and text and (run.outcome.failed or not run.reading):
+            self.loops[1][text] = None
