@@ -12,6 +12,7 @@ from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
 from codex_checkpoints.core.codec import Codec, Form
 from codex_checkpoints.core.history.rebuild import Window, choose, windows_of
 from codex_checkpoints.core.history.survey import Mark, Survey, SurveyState
+from codex_checkpoints.core.rollout.fields import names
 from codex_checkpoints.core.rollout.items import EDITS, Tokens, ToolCall
 from codex_checkpoints.core.rollout.parsing import turn_id_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import Fold, Line, Place
@@ -25,15 +26,9 @@ MOST_ROWS = 400
 SAVED = 3
 """The version of what `Timeline.save` returns."""
 
-_CALLS: Final = frozenset(
-    {
-        "function_call",
-        "custom_tool_call",
-        "local_shell_call",
-        "web_search_call",
-        "image_generation_call",
-        "tool_search_call",
-    }
+_CALLS: Final = names(
+    "function_call custom_tool_call local_shell_call web_search_call"
+    " image_generation_call tool_search_call"
 )
 
 

@@ -38,7 +38,7 @@ from codex_checkpoints.core.checkpoint.state import (
 )
 from codex_checkpoints.core.checkpoint.text import find_secret, value
 from codex_checkpoints.core.rollout import items
-from codex_checkpoints.core.rollout.fields import texts_of
+from codex_checkpoints.core.rollout.fields import names, texts_of
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import (
     EVENTS,
@@ -61,14 +61,8 @@ from codex_checkpoints.core.rollout.reader import (
 from codex_checkpoints.core.rollout.turns import LastMessage, Planned, Steps, asks
 from codex_checkpoints.values import define
 
-_EVENTS_BESIDE_ITEMS = frozenset(
-    {
-        "user_message",
-        "patch_apply_end",
-        "exec_command_end",
-        "mcp_tool_call_end",
-        "view_image_tool_call",
-    }
+_EVENTS_BESIDE_ITEMS = names(
+    "user_message patch_apply_end exec_command_end mcp_tool_call_end view_image_tool_call"
 )
 """Events that repeat the items of a paginated file (ROL-14)."""
 

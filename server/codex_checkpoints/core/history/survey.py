@@ -25,6 +25,7 @@ from codex_checkpoints.core.rollout.fields import (
     Json,
     first_window,
     list_of,
+    names,
     object_of,
     text_of,
     window_id_of,
@@ -474,36 +475,14 @@ def _is_message(tag: str, inner: str | None) -> bool:
     return tag == "message" and inner in {"user", "assistant", None}
 
 
-_KINDS = frozenset(
-    {
-        "response_item",
-        "session_meta",
-        "compacted",
-        "turn_context",
-        "world_state",
-        "inter_agent_communication",
-    }
+_KINDS = names(
+    "response_item session_meta compacted turn_context world_state inter_agent_communication"
 )
-_EVENTS = frozenset(
-    {
-        "task_started",
-        "turn_started",
-        "task_complete",
-        "turn_complete",
-        "turn_aborted",
-        "thread_rolled_back",
-        "user_message",
-        "item_completed",
-        "token_count",
-    }
+_EVENTS = names(
+    "task_started turn_started task_complete turn_complete turn_aborted"
+    " thread_rolled_back user_message item_completed token_count"
 )
-_NOT_THE_MODELS = frozenset(
-    {
-        "function_call_output",
-        "custom_tool_call_output",
-        "tool_search_output",
-        "additional_tools",
-        "agent_message",
-    }
+_NOT_THE_MODELS = names(
+    "function_call_output custom_tool_call_output tool_search_output additional_tools agent_message"
 )
 """Items of a history that the model did not write."""

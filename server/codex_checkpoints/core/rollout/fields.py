@@ -66,6 +66,11 @@ def _mended(value: object) -> object:
     return value
 
 
+def names(text: str) -> frozenset[str]:
+    """Return the names that a text lists."""
+    return frozenset(text.split())
+
+
 def is_object(value: object) -> TypeGuard[dict[str, object]]:
     """Return whether a JSON value is an object."""
     return isinstance(value, dict)
