@@ -643,6 +643,16 @@ def test_a_message_that_stands_beside_it_is_not_repeated() -> None:
     assert not section(digest(FIX, beside=["why does  login fail?"]), "REQUESTS")
 
 
+def test_a_message_that_was_cut_beside_it_stands_in_short() -> None:
+    log = "".join(f"The lamp went out in the cave at {number}.\n" for number in range(400))
+    beside = f"{log[:2000]} … {log[-2000:]}"
+    alone, short = (
+        section(digest(r.turn(r.user(log)), beside=stands), "REQUESTS") for stands in ([], [beside])
+    )
+    assert len(alone[0]) > 1000
+    assert 200 < len(short[0]) < 400
+
+
 @pytest.mark.parametrize(
     "secret", ["sk-proj-abcdefghijklmnopqrstuvwx012345", "password=hunter2hunter2"]
 )
@@ -715,12 +725,13 @@ def test_the_command_of_a_call_is_quoted_without_its_wrapping(
 
 def test_the_other_arguments_stand_behind_the_first_command_of_a_turn_that_has_them() -> None:
     def look(file: str) -> r.Step:
-        return r.call("exec_command", {"cmd": f"wc {file}", "yield_time_ms": 7000}, file)
+        arguments = {"cmd": f"wc {file}\ndate", "yield_time_ms": 7000, "justification": "I must"}
+        return r.call("exec_command", arguments, file)
 
     found = digest(r.turn(r.user("look"), look("deep_cave"), look("high_hill")))
     assert [line.split(" ", 2)[2] for line in section(found, "KEY_LINES")] == [
-        "wc deep_cave yield_time_ms=7000",
-        "wc high_hill",
+        r"wc deep_cave yield_time_ms=7000",
+        r"wc high_hill",
     ]
 
 

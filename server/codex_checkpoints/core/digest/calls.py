@@ -150,7 +150,8 @@ def quoted_lines(arguments: str) -> tuple[str, str]:
     if script is None:
         return arguments, ""
     lines = "\n".join(map(written, script.rstrip("\n").split("\n")))
-    return lines, " ".join(f"{each}={written(given[each])}" for each in given if each != key)
+    others = (each for each in given if each not in {key, "justification"})
+    return lines, " ".join(f"{each}={written(given[each])}" for each in others)
 
 
 def texts_handed_over(arguments: str) -> tuple[str, str] | None:

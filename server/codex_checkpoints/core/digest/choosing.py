@@ -47,19 +47,19 @@ _BY_AUTHOR: Final = {
 _OF_FILES: Final = frozenset({"patch", "written", "output"})
 """Quotes that may show what stands in files."""
 
-_AGING: Final = 0.6
+_AGING: Final = 0.4
 """A turn of the age n counts 1 / (1 + `_AGING` * n): most of what is needed is of the newest."""
 
 _OLDEST: Final = 1000
 """The age from which on a turn counts nothing."""
 
-_WRITTEN: Final = 1.5
+_WRITTEN: Final = 1.2
 """What a whole line is worth that the agent wrote into a file, with `_USUAL_ROOM` bytes or less.
 
 With more room it is worth less, so that more names stand, too.
 """
 
-_SHOWN: Final = 0.3
+_SHOWN: Final = 0.25
 """The same of an output that shows a line of a patch, for each time that it was shown."""
 
 _TIMES: Final = 4
@@ -137,28 +137,36 @@ def choose(  # noqa: PLR0913 - what a choice depends on
     held: Container[str],
     room: int,
     *,
-    head: Callable[[Quote], int],
+    head: Callable[[Quote], str],
     allowed: Callable[[Quote, str], bool],
 ) -> Chosen:
     """Return the best lines within `room` bytes.
 
-    `known` are the names that stand already, `held` the lines that do; `head` is what the first
-    line of a quote costs beside its text, `allowed` whether a line may be quoted.
+    `known` are the names that stand already, `held` the lines that do; `head` is what stands before
+    the first line of a quote, `allowed` whether a line may be quoted.
     """
     worth, candidates = _candidates(quotes, held, _USUAL_ROOM / max(room, _USUAL_ROOM))
     had, opened = set(chain.from_iterable(map(_inside, known))), set[int]()
-    heads = [0] * len(quotes)
+    heads: dict[int, tuple[tuple[str, ...], int]] = {}
     chosen = Chosen({}, 0)
 
+    def names_of(candidate: Candidate) -> tuple[tuple[str, ...], int]:
+        """Return the names that a line brings, with those before it, and what it costs."""
+        number, cost = candidate.quote, len(candidate.text.encode()) + 2
+        if number in opened:
+            return candidate.names, cost
+        if number not in heads:
+            text = head(quotes[number])
+            heads[number] = tuple(names_in(text)), len(text.encode()) + 1
+        names, size = heads[number]
+        return tuple(dict.fromkeys((*candidate.names, *names))), cost + size
+
     def gain(candidate: Candidate) -> tuple[float, int]:
+        names, cost = names_of(candidate)
         value = candidate.worth
-        for name in candidate.names:
+        for name in names:
             if name not in had:
                 value += worth.get(name, 0.0)
-        if candidate.quote not in opened and not heads[candidate.quote]:
-            heads[candidate.quote] = head(quotes[candidate.quote])
-        cost = len(candidate.text.encode()) + 2
-        cost += 0 if candidate.quote in opened else heads[candidate.quote]
         return value / (cost + _OVERHEAD), cost
 
     heap = [(-gain(each)[0], number) for number, each in enumerate(candidates)]
@@ -176,8 +184,8 @@ def choose(  # noqa: PLR0913 - what a choice depends on
             chosen.refused += 1
             continue
         room -= cost
+        had.update(chain.from_iterable(map(_inside, names_of(candidate)[0])))
         opened.add(candidate.quote)
-        had.update(chain.from_iterable(map(_inside, candidate.names)))
         chosen.lines.setdefault(candidate.quote, []).append((candidate.place, candidate.text))
     for lines in chosen.lines.values():
         lines.sort()

@@ -58,6 +58,9 @@ _PIN_LIMITS: Final = (1200, 600, 300, 150, 80)
 
 _LAST_ANSWER, _ANSWER, _REQUEST, _SUMMARY_LINE = 2400, 400, 1200, 400
 _REQUEST_LIMITS: Final = (300, 150, 80)
+_BEGINNING: Final = 200
+"""A request that begins like a message beside it was only cut there: it stands in short."""
+
 _OF_LAST_ANSWER: Final = (_LAST_ANSWER, 1600, 1000, 600, _ANSWER)
 """Lengths of the last answer; the first that takes half of its section at most counts."""
 _CARRIED: Final = 1000
@@ -355,7 +358,8 @@ class _Composing:
     def _request_rows(self) -> list[_Row]:
         """Return the requests, the newest first, so short that all have room if that goes."""
         beside = {" ".join(ends_of(text.strip()).split()) for text in self._terms.beside}
-        seen, told = set[str](), list[tuple[Where, str, str]]()
+        begun = {text[:_BEGINNING] for text in beside}
+        seen, told = set[str](), list[tuple[Where, str, str, bool]]()
         for said in reversed(self._gathered.requests):
             folded = " ".join(said.text.split())
             if not self._is_quoted(said.where) or folded in seen or folded in beside:
@@ -365,13 +369,18 @@ class _Composing:
             if said.chosen:
                 text, why = self._allowed(text, "REQUESTS"), "chosen by the user"
             if text:
-                told.append((said.where, _quoted(text), why))
+                told.append((said.where, _quoted(text), why, folded[:_BEGINNING] in begun))
         room = self._share("REQUESTS") - len("REQUESTS") - 4
         rows = list[_Row]()
         for limit in _REQUEST_LIMITS:
             rows = [
-                _Row(where, f"{at} {_cut(text, _REQUEST)}", why, f"{at} {_cut(text, limit)}")
-                for where, text, why in told
+                _Row(
+                    where,
+                    f"{at} {_cut(text, limit if is_beside else _REQUEST)}",
+                    why,
+                    f"{at} {_cut(text, limit)}",
+                )
+                for where, text, why, is_beside in told
                 for at in (anchor(where),)
             ]
             if sum(_size(row.forms[-1]) for row in rows) <= room:
@@ -400,8 +409,8 @@ class _Composing:
             if self._is_quoted(each.where) and not self._is_unquotable(each)
         ]
 
-        def head(quote: Quote) -> int:
-            return _size(f"- {_head(quote)}")
+        def head(quote: Quote) -> str:
+            return f"- {_head(quote)}"
 
         def allowed(quote: Quote, line: str) -> bool:
             return not (quote.kind == "output" and _is_policy(line))

@@ -433,7 +433,8 @@ class Gathering(Fold):
             (said, others), files = quoted_lines(part), []
             if others and (where.turn_id, others) not in self._said_with:
                 renew(self._said_with, (where.turn_id, others), None, MOST)
-                said = f"{said} {others}"
+                first, *rest = said.split("\n")
+                said = "\n".join([f"{first} {others}", *rest])
             if BEGIN in part:
                 said, files = files_of_patch(said, self._relative)
             if said.strip():
