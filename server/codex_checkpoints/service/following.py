@@ -10,7 +10,7 @@ import hashlib
 import heapq
 import os
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from codex_checkpoints import logs
@@ -66,12 +66,6 @@ class _Observed:
     def is_touched_by(self, path: str) -> bool:
         folder, name = os.path.split(path)
         return path in self.folders or (folder in self.folders and name in self.names)
-
-
-def _lies_in(folder: str, paths: Collection[str]) -> bool:
-    """Return whether one of some paths lies in a folder."""
-    inside = folder.rstrip(os.sep) + os.sep
-    return any(path.startswith(inside) for path in paths)
 
 
 class Follower:
@@ -225,7 +219,10 @@ class Follower:
             for session, observed in self._observed.items()
             if any(map(observed.is_touched_by, paths))
         ]
-        concerned = [row for row in self._others() if _lies_in(row.cwd or "", paths)]
+        inside = ((row, (row.cwd or "").rstrip(os.sep) + os.sep) for row in self._others())
+        concerned = [
+            row for row, folder in inside if any(each.startswith(folder) for each in paths)
+        ]
         changed = self._keep(self._current(found)) | self._keep(self._outdated(concerned))
         if any(os.path.isdir(path) for path in paths):
             self._choose_folders()

@@ -84,8 +84,16 @@ def newest_loss(sessions: Sessions, row: Row) -> Loss | None:
         found = losses_of(sessions, row.path)
     else:
         account = Account(sessions.projections.updates_of(opened), opened.now())
-        losses = _read_from(sessions, row, account, opened, span).losses()
-        found = _as_recorded(sessions, row, losses)
+        # With the numbers that reading the whole would give.
+        replay, seed = account.replay, opened.replay.state.seed
+        if opened.head is not None:
+            replay.begin(opened.head)
+        if seed is not None:
+            replay.begin_from(seed)
+        with reading_file(row):
+            _, rest = sessions.catalogue.reader.read(row.path, span, replay.feed)
+        replay.close(rest)
+        found = _as_recorded(sessions, row, account.losses())
     return evolve(found[-1], since=Readings()) if found else None
 
 
@@ -135,21 +143,6 @@ def _below(sessions: Sessions, path: str) -> int | None:
     ends = [base.end_offset for _, base in below]
     known = [end for end in ends if end is not None]
     return None if problems or len(known) < len(ends) else sum(known)
-
-
-def _read_from(
-    sessions: Sessions, row: Row, account: Account, opened: SessionFile, start: int
-) -> Account:
-    """Read the end of a session, with the numbers that reading the whole would give."""
-    replay, seed = account.replay, opened.replay.state.seed
-    if opened.head is not None:
-        replay.begin(opened.head)
-    if seed is not None:
-        replay.begin_from(seed)
-    with reading_file(row):
-        _, rest = sessions.catalogue.reader.read(row.path, start, replay.feed)
-    replay.close(rest)
-    return account
 
 
 def _source_of(sessions: Sessions, path: str) -> Account | None:

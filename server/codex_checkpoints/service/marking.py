@@ -81,11 +81,18 @@ class Markers:
     def mark_once(self, session: str, label: str, turn: str, origin: Origin) -> None:
         """Mark a turn unless, under the lock, it has a marker of this origin."""
         row, opened = self._sessions.open_own(session)
-        if self._is_marked(row.session_id, turn, origin):
+
+        def is_marked(turn_id: str) -> bool:
+            return any(
+                (each.session_id, each.turn_id, each.origin) == (row.session_id, turn_id, origin)
+                for each in self.marker_set(row.session_id).markers
+            )
+
+        if is_marked(turn):
             return
         marker = self._made(row, opened, _label(label), turn, origin)
         with self._writing(row.session_id) as append:
-            if not self._is_marked(row.session_id, marker.turn_id, origin):
+            if not is_marked(marker.turn_id):
                 append(markers.created(marker))
 
     def marks(self, session: str) -> tuple[Placed, ...]:
@@ -128,7 +135,13 @@ class Markers:
         if isinstance(pin, Pin):
             self._refuse_no_file(pin, opened)
         elif pin.kind == "note":
-            self._refuse_no_note(pin.value, opened)
+            checkpoint = self._sessions.projections.current(opened)
+            known = {*checkpoint.facts, *(each.decision_id for each in checkpoint.decisions)}
+            if pin.value not in known:
+                shown = value(pin.value, MAX_VALUE_CHARS)
+                message = f"session {opened.session_id} has no note {shown!r}"
+                facts = {"sessionId": opened.session_id, "id": shown}
+                raise Refusal("unknown_note", message, facts)
         with self._writing(row.session_id) as append:
             append(markers.pinned(pin, self._now()))
         return self.marker_set(row.session_id).pins
@@ -167,7 +180,10 @@ class Markers:
         self, row: Row, opened: SessionFile, label: str, turn: str | int | None, origin: Origin
     ) -> Marker:
         found = _complete(opened, turn, row.session_id)
-        hashes = self._hashes(row, opened, found)
+        # Of the files that were active at its end there are the hashes of now.
+        until = end_of(found, opened.now().state.turns.turns)
+        then = opened.now() if until is None else self._sessions.catalogue.read(row, until).now()
+        hashes = self._sessions.workspace.hashes(then.state.base, then.files())
         at, marker_id = self._now(), self._new_id()
         return Marker(marker_id, row.session_id, found.turn_id, label, at, origin, hashes)
 
@@ -184,14 +200,6 @@ class Markers:
             case "text":
                 return PinnedWords(kind, _text(name))
 
-    def _refuse_no_note(self, name: str, opened: SessionFile) -> None:
-        checkpoint = self._sessions.projections.current(opened)
-        known = {*checkpoint.facts, *(each.decision_id for each in checkpoint.decisions)}
-        if name not in known:
-            shown = value(name, MAX_VALUE_CHARS)
-            message = f"session {opened.session_id} has no note {shown!r}"
-            raise Refusal("unknown_note", message, {"sessionId": opened.session_id, "id": shown})
-
     def _refuse_no_file(self, pin: Pin, opened: SessionFile) -> None:
         """Refuse a pin whose file neither exists now nor was seen in the session."""
         from codex_checkpoints.core.portable.pack import is_portable  # noqa: PLC0415 - rare
@@ -202,18 +210,6 @@ class Markers:
         is_known = not workspace.is_here(base) or pin.uri in now.files()
         if not is_there and not (is_known and is_portable(pin.uri)):
             raise misfit("path: must be a file in the folder of the session")
-
-    def _is_marked(self, session_id: str, turn_id: str, origin: Origin) -> bool:
-        return any(
-            (each.session_id, each.turn_id, each.origin) == (session_id, turn_id, origin)
-            for each in self.marker_set(session_id).markers
-        )
-
-    def _hashes(self, row: Row, opened: SessionFile, turn: Turn) -> dict[str, str]:
-        """Return the hashes of now for the files that were active at the end of a turn."""
-        until = end_of(turn, opened.now().state.turns.turns)
-        at = opened.now() if until is None else self._sessions.catalogue.read(row, until).now()
-        return self._sessions.workspace.hashes(at.state.base, at.files())
 
     @contextlib.contextmanager
     def _writing(self, session_id: str) -> Generator[Append]:

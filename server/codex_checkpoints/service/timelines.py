@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -15,7 +16,6 @@ from codex_checkpoints.core.digest.searching import passing_over
 from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.markers import marker_set_of
 from codex_checkpoints.core.rollout.items import outcome_in
-from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.core.timeline import Timeline, TimelineTurn, merged
 from codex_checkpoints.service.history import TIMELINE, timeline_in
 from codex_checkpoints.service.lineages import leaving
@@ -95,7 +95,8 @@ def _events(sessions: Sessions, row: Row, found: Timeline) -> Iterator[TimelineE
         made = None if how is None else how.by
         name = window.window_id if made is None else made.compaction_id
         yield event("compaction", window.opened_seq, window.opened_at, name)
-    ends = {turn.turn_id: _end(found, turns, at) for at, turn in enumerate(turns)}
+    behind = (*opened[1:], found.replay.seq + 1)
+    ends = {turn.turn_id: end - 1 for turn, end in zip(turns, behind, strict=False)}
     with keeping("markers", row.session_id):
         markers = marker_set_of(sessions.records.lines(row.session_id, MARKERS)).markers
     for marker in markers:
@@ -103,12 +104,6 @@ def _events(sessions: Sessions, row: Row, found: Timeline) -> Iterator[TimelineE
             yield event("marker", ends[marker.turn_id], marker.created_at, marker.checkpoint_id)
     for link in leaving(sessions, row.session_id):
         yield event("branch", _place(link, ends, found.replay), link.at, link.child)
-
-
-def _end(found: Timeline, turns: list[Turn], at: int) -> int:
-    """Return the `seq` of the last record of a turn."""
-    behind = turns[at + 1].opened_seq if at + 1 < len(turns) else found.replay.seq + 1
-    return behind - 1
 
 
 def _place(link: Link, ends: dict[str, int], replay: Replay) -> int | None:
@@ -124,7 +119,10 @@ def write_picture(path: str, picture: str) -> None:
     Refuses `conflict` and `storage_error`.
     """
     try:
-        if os.path.lexists(path) and not _is_picture(path):
+        is_other = os.path.lexists(path)
+        with contextlib.suppress(durable.TooLarge):
+            is_other = is_other and not durable.read(path, _LARGEST_PICTURE).startswith(b"<svg")
+        if is_other:
             message = f"{path} is there already, and is no picture"
             facts = {"file": path, "reason": "file_exists", "hint": "Name another file."}
             raise Refusal("conflict", message, facts)
@@ -133,13 +131,6 @@ def write_picture(path: str, picture: str) -> None:
         reason = durable.reason_of(error)
         message = f"{path} cannot be written: {reason}"
         raise Refusal("storage_error", message, {"file": path, "reason": reason}) from error
-
-
-def _is_picture(path: str) -> bool:
-    try:
-        return durable.read(path, _LARGEST_PICTURE).startswith(b"<svg")
-    except durable.TooLarge:
-        return False
 
 
 NEAR = 1 << 22

@@ -109,15 +109,19 @@ def page(
         rows = [row for row in rows if not any(below(row.cwd or "") for below in left_out)]
     if query.search:
         wanted = query.search.casefold()
-        rows = [row for row in rows if wanted in _searchable(row, name_of(row))]
+
+        def is_meant(row: Row) -> bool:
+            texts = (name_of(row) or row.first_text, row.task, row.cwd, row.session_id)
+            return wanted in "\n".join(text for text in texts if text).casefold()
+
+        rows = [row for row in rows if is_meant(row)]
     shown = rows if query.limit is None else rows[: query.limit]
-    more = len(rows) > len(shown) and shown
-    return shown, _to_cursor([shown[-1].at, shown[-1].session_id]) if more else None
+    if not shown or len(rows) == len(shown):
+        return shown, None
+    from base64 import urlsafe_b64encode  # noqa: PLC0415 - few read by pages
 
-
-def _searchable(row: Row, name: str | None) -> str:
-    texts = (name or row.first_text, row.task, row.cwd, row.session_id)
-    return "\n".join(text for text in texts if text).casefold()
+    last = orjson.dumps([shown[-1].at, shown[-1].session_id])
+    return shown, urlsafe_b64encode(last).decode()
 
 
 def _below(folder: str) -> Callable[[str], bool]:
@@ -144,12 +148,6 @@ def _plain(path: str) -> str:
 def head(reader: RolloutReader, path: str) -> SessionMeta | None:
     """Return the head of a rollout, None where its first line is none."""
     return head_of(reader.first_line(path))
-
-
-def _to_cursor(place: object) -> str:
-    from base64 import urlsafe_b64encode  # noqa: PLC0415 - few read by pages
-
-    return urlsafe_b64encode(orjson.dumps(place)).decode()
 
 
 def _place_in_list(cursor: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice, zip_longest
 
 from codex_checkpoints.core.checkpoint.memory import Update
@@ -29,6 +29,7 @@ from codex_checkpoints.storage.store import ThreadStore
 from codex_checkpoints.values import evolve, frozen
 
 _ENDLESS = 1 << 62
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class Chains:
@@ -132,14 +133,11 @@ def inherited(
     found: tuple[Update, ...] = ()
     copies = copies_of(opened, locate, lambda thread: bool(updates(thread)))
     for base in (*bases_of(opened, locate, ours=False), *copies):
-        older = (each for each in updates(base.thread) if each.seq - shift < base.below)
-        found = (*(_moved(each, base.moved) for each in older if _is_before(each, base)), *found)
+        own = [each for each in updates(base.thread) if each.seq - shift < base.below]
+        if base.until is not None:
+            own = [each for each in own if (time_of(each.at) or _LONG_AGO) < base.until]
+        found = (*(_moved(each, base.moved) for each in own), *found)
     return found
-
-
-def _is_before(update: Update, base: Base) -> bool:
-    accepted = time_of(update.at)
-    return accepted is None or base.until is None or accepted < base.until
 
 
 def _moved(update: Update, by: int) -> Update:
