@@ -3,6 +3,8 @@
 The keys here are made up, and put together at run time so that no scanner takes them for real ones.
 """
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -257,6 +259,12 @@ TEXTS = st.lists(
     | st.text(max_size=5),
     max_size=8,
 ).map("".join)
+
+
+@given(TEXTS)
+def test_what_a_rule_needs_stands_in_every_text_in_which_it_finds_something(text: str) -> None:
+    for rule in RULES:
+        assert re.search(rule.needs, text.lower()) or not rule.pattern.search(text)
 
 
 @given(TEXTS)

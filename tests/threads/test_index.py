@@ -112,6 +112,17 @@ def test_a_database_that_is_damaged_inside_is_replaced(home: Home) -> None:
         assert len(house.sessions.catalogue.rows()) == 5
 
 
+def test_a_row_that_is_damaged_makes_the_index_anew(home: Home) -> None:
+    assert tasks(home) == EXPECTED
+    with contextlib.closing(sqlite3.connect(database(home))) as other:
+        other.execute("UPDATE rollouts SET row = substr(row, 9)")
+        other.commit()
+
+    assert tasks(home) == EXPECTED
+    with home.house() as house:
+        assert without_index(house) is None
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -119,7 +130,7 @@ def test_a_database_that_is_damaged_inside_is_replaced(home: Home) -> None:
         "DROP TABLE states",
         "DROP TABLE rollouts",
         "ALTER TABLE rollouts ADD COLUMN later",
-        "ALTER TABLE rollouts RENAME COLUMN task TO aim",
+        "ALTER TABLE rollouts RENAME COLUMN row TO told",
         "ALTER TABLE states DROP COLUMN state",
     ],
 )
@@ -127,7 +138,7 @@ def test_what_another_version_wrote_is_made_anew(home: Home, change: str) -> Non
     assert tasks(home) == EXPECTED
     with contextlib.closing(sqlite3.connect(database(home))) as other:
         if change.startswith("PRAGMA"):
-            other.execute("UPDATE rollouts SET task = 'of another version'")
+            other.execute("UPDATE rollouts SET row = 'of another version'")
         other.execute(change)
         other.commit()
 

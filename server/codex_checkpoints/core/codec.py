@@ -177,7 +177,7 @@ class Codec:
             pairs = zip(keys, values, strict=True)
             return {key: self.write(each) for key, each in pairs if each is not None}
         if not _PLAIN.issuperset(map(type, values)):
-            values = tuple(map(self.write, values))
+            values = [each if type(each) in _PLAIN else self.write(each) for each in values]
         return dict(zip(keys, values, strict=True))
 
     def _reader(self, kind: Any) -> Callable[[Any], Any]:

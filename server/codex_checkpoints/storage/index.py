@@ -9,7 +9,6 @@ it at once (WAL); a lost race costs a second look at a file.
 from __future__ import annotations
 
 import contextlib
-import operator
 import os
 import sqlite3
 import sys
@@ -21,22 +20,21 @@ import orjson
 
 from codex_checkpoints import logs
 from codex_checkpoints.storage.contract import Rollout, Row
-from codex_checkpoints.values import fields
+from codex_checkpoints.values import fields, taking
 
-VERSION = 8
+VERSION = 9
 _BUSY_SECONDS = 5.0
 _PAUSE = 0.01
 
 
-# A row with its rollout spread out: that one's fields first.
-_COLUMNS = (
-    *("path", "thread_id", "rollout_id", "archived", "compressed", "size", "mtime_ns", "inode"),
-    *(field.name for field in fields(Row) if field.name != "rollout"),
-)
-_OWN = operator.attrgetter(*_COLUMNS[8:])
-_TABLES = {"rollouts": (_COLUMNS, "path"), "states": (("path", "fold", "state"), "path, fold")}
+# A row is the JSON of its values: SQLite takes longer over many columns.
+_own = taking([field.name for field in fields(Row) if field.name != "rollout"])
+_TABLES = {
+    "rollouts": (("path", "row"), "path"),
+    "states": (("path", "fold", "state"), "path, fold"),
+}
 """The columns of each table, and its key."""
-_PUT = f"INSERT OR REPLACE INTO rollouts VALUES ({', '.join('?' * len(_COLUMNS))})"
+_PUT = "INSERT OR REPLACE INTO rollouts VALUES (?, ?)"
 
 
 def is_storable(text: str) -> bool:
@@ -135,8 +133,11 @@ class Index:
                 work(self._connection)
 
     def _read_rows(self) -> dict[str, Row]:
-        found = self._connection.execute("SELECT * FROM rollouts")
-        return {values[0]: _row(values) for values in found}
+        found = self._connection.execute("SELECT path, row FROM rollouts")
+        try:
+            return {path: _row(path, values) for path, values in found}
+        except (TypeError, ValueError) as error:
+            raise sqlite3.DatabaseError("a row is not as it was written") from error
 
     def _replace(self, error: sqlite3.Error) -> None:
         self._connection.close()
@@ -197,7 +198,8 @@ class Index:
             if _is_ours(connection):
                 return
             for table, (columns, key) in _TABLES.items():
-                shape = f"({', '.join(columns)}, PRIMARY KEY ({key})) WITHOUT ROWID"
+                # Not WITHOUT ROWID, where long rows fill four times as many pages.
+                shape = f"({', '.join(columns)}, PRIMARY KEY ({key}))"
                 connection.execute(f"DROP TABLE IF EXISTS {table}")
                 connection.execute(f"CREATE TABLE {table} {shape}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -213,21 +215,19 @@ def _is_ours(connection: sqlite3.Connection) -> bool:
     )
 
 
-def _row(values: tuple[Any, ...]) -> Row:
+def _row(path: str, data: bytes) -> Row:
+    (thread_id, rollout_id, archived, compressed, look), own = orjson.loads(data)
     # What many rows say alike is kept once.
-    path, thread_id, rollout_id, archived, compressed, *look, session_id, cwd = map(
-        _once, values[:10]
-    )
-    # SQLite knows no booleans.
-    where = Rollout(path, thread_id, rollout_id, bool(archived), bool(compressed), (*look,))
-    return Row(where, session_id, cwd, *map(_once, values[10:]))
+    ids = sys.intern(thread_id), sys.intern(rollout_id)
+    where = Rollout(sys.intern(path), *ids, archived, compressed, (*look,))
+    return Row(where, *map(_once, own))
 
 
-def _once(value: Any) -> Any:  # noqa: ANN401 - of any column
+def _once(value: Any) -> Any:  # noqa: ANN401 - of any field
     return sys.intern(value) if type(value) is str else value
 
 
-def _values(row: Row) -> tuple[Any, ...]:
+def _values(row: Row) -> tuple[str, bytes]:
     at = row.rollout
-    who = (at.path, at.thread_id, at.rollout_id, at.archived, at.compressed)
-    return (*who, *at.look, *_OWN(row))
+    where = (at.thread_id, at.rollout_id, at.archived, at.compressed, at.look)
+    return at.path, orjson.dumps((where, _own(row)))

@@ -52,7 +52,10 @@ _PROOF = 4096
 _LONGEST_FIRST_LINE = 1 << 22
 _FRONT, _BACK = 1 << 20, 1 << 22
 """How much is given of the two ends; longer lines would be read without their blobs."""
-_FIRST_FRONT, _FIRST_BACK = 1 << 15, 3 << 14
+_FIRST_FRONT, _FIRST_BACK = 3 << 14, 3 << 14
+_AT_ONCE = _FIRST_FRONT + _FIRST_BACK
+"""A file of no more bytes is read by one call."""
+
 _READ_THROUGH = 1 << 28
 _WINDOW_LOG = 25  # a compressed file may ask for 32 MiB of memory, no more
 # Whatever lies there instead of a file must not block us; `_opened` then refuses it.
@@ -137,7 +140,11 @@ class FileReader(ChunkReader):
                 yield ends
             return
         with _opened(path) as (file, look):
-            yield _front(file), _back(file, look.st_size)
+            if look.st_size <= _AT_ONCE:
+                data = os.read(file, _AT_ONCE)
+                yield iter((data,)), iter((data,))
+            else:
+                yield _front(file), _back(file, look.st_size)
 
     def mark_at(self, path: str, offset: int, inode: int) -> Mark:
         if tree.is_compressed(path):

@@ -8,8 +8,8 @@ Codex's list of names as well.
 
 from __future__ import annotations
 
-import functools
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -23,27 +23,39 @@ from codex_checkpoints.core.rollout.reader import PASSED_OVER_FROM
 from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.values import Factory, define
 
+_ENVELOPE = rb'\{"timestamp":"[^"\\\n]{0,64}",(?:"ordinal":[0-9]{1,15},)?"type":"'
+_ITEM = (
+    rb'item_completed","thread_id":"[^"\\\n]{0,64}","turn_id":"[^"\\\n]{0,64}","item":\{"type":"'
+)
+_quiet = re.compile(
+    _ENVELOPE
+    + rb'(?:response_item"|world_state"|token_usage_record"|event_msg","payload":\{"type":"'
+    rb'(?:agent_[a-z_]*"|exec_command_end"|mcp_tool_call_end"|patch_apply_end"|web_search_end"'
+    rb'|view_image_tool_call"|' + _ITEM + rb'(?!UserMessage")[A-Za-z]+"))'
+).match
+"""Matches a line, as Codex writes it, that tells nothing but its time.  Nearly all lines do so."""
 
-@functools.cache
-def _patterns(
-    known: tuple[bool, bool] = (True, True),
-) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Return what matches a line, as Codex writes it, that tells nothing, and what finds others.
+_tagged = re.compile(
+    _ENVELOPE + rb'(?:event_msg","payload":\{"type":"([a-z_]+)|(turn_context))"'
+).match
+_PROMPT, _TURN, _TOKENS, _WINDOW, _MODEL, _NAME = (1 << bit for bit in range(6))
+_ALL = (1 << 6) - 1
+_TELLS = {
+    b"token_count": _TOKENS | _WINDOW,
+    b"turn_context": _MODEL,
+    b"thread_settings_applied": _MODEL,
+    **dict.fromkeys((b"task_started", b"turn_started"), _TURN | _WINDOW),
+    **dict.fromkeys((b"task_complete", b"turn_complete", b"turn_aborted"), _TURN),
+    b"user_message": _PROMPT | _TURN,
+    b"thread_name_updated": _NAME,
+}
+"""What some lines tell, by the type of their event or their kind."""
 
-    Nearly all lines tell nothing.  Where the tokens or the model are `known`, so do those that tell
-    only these.  What finds others begins at the end of the line in front; its group is the line.
-    """
-    tokens, model = known
-    records = rb'response_item"|world_state"|token_usage_record"'
-    records += rb'|turn_context"' if model else b""
-    events = rb'agent_[a-z_]*"|exec_command_end"|mcp_tool_call_end"|patch_apply_end"'
-    events += rb'|web_search_end"|view_image_tool_call"'
-    events += rb'|token_count"' if tokens else b""
-    ids = rb'"thread_id":"[^"\\\n]{0,64}","turn_id":"[^"\\\n]{0,64}"'
-    events += rb'|item_completed",%s,"item":\{"type":"(?!UserMessage")[A-Za-z]+"' % ids
-    quiet = rb'\{"timestamp":"[^"\\\n]{0,64}",(?:"ordinal":[0-9]{1,15},)?"type":"'
-    quiet += rb'(?:%s|event_msg","payload":\{"type":"(?:%s))' % (records, events)
-    return re.compile(quiet), re.compile(rb"\n(?!%s)([^\n]*)" % quiet)
+
+def _told_by(line: bytes) -> int:
+    """Return what a line that is not quiet may tell."""
+    tagged = _tagged(line)
+    return _ALL if tagged is None else _TELLS.get(tagged[tagged.lastindex or 0], _ALL)
 
 
 _IN_FRONT = 1 << 14
@@ -73,6 +85,27 @@ class Glance:
     turn_open: bool | None = None
 
 
+_INSTRUCTIONS = b',"base_instructions":{"text":'
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_AHEAD = 4096
+_known_instructions: deque[bytes] = deque(maxlen=8)
+"""Instructions in heads that were read, each a JSON text: those of a version are alike."""
+
+
+def _without_instructions(head: bytes) -> bytes:
+    """Return a head without the instructions in it, which take longest to parse, if known."""
+    at = head.find(_INSTRUCTIONS, 0, _AHEAD) + len(_INSTRUCTIONS)
+    if at < len(_INSTRUCTIONS):
+        return head
+    for text in _known_instructions:
+        if head.startswith(text, at):
+            return b'%s""%s' % (head[:at], head[at + len(text) :])
+    text = _TEXT.match(head, at)
+    if text is not None and isinstance(load(text[0]), str):
+        _known_instructions.append(text[0])
+    return head
+
+
 Cut = tuple[bytes, int | None]
 """Bytes of a file that ends at a cut, and the ordinal there; None for a cut at a byte."""
 
@@ -98,7 +131,7 @@ def glance(
     returns the beginning of the oldest file that one with this head builds on, up to its cut.
     """
     lines = _forwards(front)
-    first = _seen(next(lines, b"").removeprefix(BOM), first=True)
+    first = _seen(_without_instructions(next(lines, b"").removeprefix(BOM)), first=True)
     if first is None or not isinstance(first.item, items.SessionMeta):
         return None
     head = first.item
@@ -118,7 +151,7 @@ def glance(
 
 def _seen(raw: bytes, *, first: bool = False, paginated: bool = False) -> _Seen | None:
     """Return what a line holds; None if it is no JSON object."""
-    record = load(raw.removesuffix(b"\r"))
+    record = load(raw)
     if not is_object(record):
         return None
     kind, payload, bare = record_of(record, first=first)
@@ -157,9 +190,9 @@ class _Beginning:
         head = self.found.head
         own_from = -1 if head.inherited_below is None else head.inherited_below
         passes_over = own_from < 0 and head.cwd is not None and not (head.bare or head.base)
-        quiet, _ = _patterns()
         for raw in lines:
-            is_quiet = passes_over and quiet.match(raw) is not None
+            wanted = _PROMPT if self.named else _PROMPT | _TURN
+            is_quiet = passes_over and (_quiet(raw) or not _told_by(raw) & wanted)
             seen = None if is_quiet else _seen(raw, paginated=head.paginated)
             if self.named is None:
                 self.named = seen is None or seen.item != "compacted"
@@ -197,8 +230,7 @@ class _End:
     """The lines from the last one backwards, up to the last prompt and what stands before it.
 
     `task_known` and `open_known` also say that a fact cannot be told; `events` are those of turns,
-    the newest first.  `at` is where in its piece the line at hand begins, `prompt` where the last
-    prompt does, until the piece was read.
+    the newest first.
     """
 
     found: Glance
@@ -207,8 +239,6 @@ class _End:
     open_known: bool = False
     name_known: bool = False
     is_bare: bool = False
-    at: int = 0
-    prompt: int | None = None
     events: list[items.Item] = Factory(list[items.Item])
 
     def read(self, pieces: Iterable[bytes]) -> None:
@@ -226,47 +256,51 @@ class _End:
             if first < 0:
                 rest = piece + rest
                 continue
-            if not all(map(self._read, self._lines(piece, rest))):
-                break
-            if far >= _FARTHEST or (self.task_known and self._is_behind()):
+            if not self._read(piece, rest) or far >= _FARTHEST:
                 break
             rest = piece[:first]
         if head.bare and self.is_bare:
             found.first_text = first_text
             found.stamp = found.stamp or head.timestamp
 
-    def _is_behind(self) -> bool:
-        """Return whether enough of what stands in front of the last prompt was read."""
-        prompt, self.prompt = self.prompt, None
-        return prompt is None or prompt > _IN_FRONT
+    def _read(self, piece: bytes, rest: bytes) -> bool:
+        """Read the lines that begin in a piece, which `rest` follows, the newest first.
 
-    def _lines(self, piece: bytes, rest: bytes) -> Iterator[bytes]:
-        """Yield the lines that begin in a piece, the newest first; `rest` follows the piece.
-
-        Lines that tell nothing, or only what is known, are left out.
+        Returns False where no line in front tells more, or not enough to take another piece.
         """
-        found, end = self.found, len(piece)
+        prompt, end, unknown = -1, len(piece), self._unknown()
+        reads_all = self.found.stamp is None or self.found.head.bare
         while (at := piece.rfind(b"\n", 0, end)) >= 0:
-            quiet, telling = _patterns(self._known())
-            if not (rest or found.stamp is None or found.head.bare):
-                for line in reversed([*telling.finditer(piece, 0, end)]):
-                    if not _patterns(self._known())[0].match(line[1]):
-                        self.at = line.start()
-                        yield line[1]
-                return
-            raw = piece[at + 1 : end] + rest
-            if found.stamp is None or found.head.bare or not quiet.match(raw):
-                self.at = at
-                yield raw
-            end, rest = at, b""
+            start, stop, end = at + 1, end, at
+            if not (rest or reads_all) and _quiet(piece, start, stop):
+                continue
+            raw, rest = piece[start:stop] + rest, b""
+            if not reads_all and (_quiet(raw) or not _told_by(raw) & unknown):
+                continue
+            was_known = self.task_known
+            if not self._read_line(raw):
+                return False
+            if self.task_known and not was_known:
+                prompt = at
+            unknown = self._unknown()
+            reads_all = self.found.stamp is None or self.found.head.bare
+        # In front of a prompt its task begins, mostly nearby.
+        return not self.task_known or 0 <= prompt <= _IN_FRONT
 
-    def _known(self) -> tuple[bool, bool]:
-        """Return whether no line in front tells more of the tokens, or of the model."""
-        # Without a window older reports, and the beginnings of tasks, may tell it.
+    def _unknown(self) -> int:
+        """Return what lines are still to tell; a task may be the one that names the session."""
         found = self.found
-        return found.tokens_known and found.window is not None, found.model is not None
+        turn_known = self.open_known and self.before.naming is None
+        return (
+            (0 if self.task_known else _PROMPT)
+            | (0 if turn_known else _TURN)
+            | (0 if found.tokens_known else _TOKENS)
+            | (0 if found.window is not None else _WINDOW)
+            | (0 if found.model is not None else _MODEL)
+            | (0 if self.name_known else _NAME)
+        )
 
-    def _read(self, raw: bytes) -> bool:
+    def _read_line(self, raw: bytes) -> bool:
         """Read a line; return False where no other one tells more."""
         found, head = self.found, self.found.head
         seen = _seen(raw, paginated=head.paginated) if raw else None
@@ -277,11 +311,9 @@ class _End:
             if not seen.bare:
                 return False
         found.stamp = found.stamp or seen.stamp
-        was_known = self.task_known
-        if not self._take(seen):
-            return False
-        self.prompt = self.at if self.task_known and not was_known else self.prompt
-        return not (self.task_known and self.open_known and found.tokens_known and found.model)
+        return self._take(seen) and not (
+            self.task_known and self.open_known and found.tokens_known and found.model
+        )
 
     def _take(self, seen: _Seen) -> bool:
         """Take a line; return False where what stands before it tells nothing for certain."""
@@ -337,6 +369,9 @@ class _End:
 
     def _judge(self) -> None:
         """Tell from the events of the newest tasks whether the last turn is open, if they do."""
+        if self._has_ended():
+            self.open_known, self.found.turn_open = True, False
+            return
         turns = Turns()
         begun = {each.turn_id for each in self.events if isinstance(each, items.TaskStarted)}
         for each in reversed(self.events):
@@ -359,10 +394,29 @@ class _End:
             self.open_known = True
             self.found.turn_open = last.ended is None if last.in_task else None
 
+    def _has_ended(self) -> bool:
+        """Return whether the newest task has one turn and ended behind it, as nearly all do."""
+        newest, *messages, begun = self.events
+        return (
+            isinstance(newest, items.TaskEnded)
+            and isinstance(begun, items.TaskStarted)
+            and begun.turn_id is not None
+            and newest.turn_id == begun.turn_id
+            and bool(messages)
+            and all(
+                isinstance(each, items.UserMessage) and each.turn_id in {None, begun.turn_id}
+                for each in messages
+            )
+        )
+
 
 def _forwards(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the whole lines that are not blank, from the beginning on."""
     rest = b""
     for piece in pieces:
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from (line for line in lines if line.strip())
+        data, start = rest + piece, 0
+        while (end := data.find(b"\n", start)) >= 0:
+            line, start = data[start:end], end + 1
+            if line.strip():
+                yield line
+        rest = data[start:]

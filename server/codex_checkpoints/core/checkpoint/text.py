@@ -23,7 +23,7 @@ class Rule:
     source: str
     flags: re.RegexFlag
     needs: str = ""
-    """A pattern that is quick to find, and without which the rule finds nothing."""
+    """A pattern that is quick to find in small letters; without it the rule finds nothing."""
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -69,8 +69,10 @@ def _hinted(text: str) -> list[Rule]:
     """Return the rules of which a hint stands in a text; no other one finds anything there."""
     lower = text.lower()
     hints = {hint for hint in _HINTS if hint in lower}
-    hinted = (rule for rule in RULES if not hints.isdisjoint(rule.hints)) if hints else ()
-    return [rule for rule in hinted if _compiled(rule.needs, _NO_FLAG).search(text)]
+    hinted = [rule for rule in RULES if not hints.isdisjoint(rule.hints)] if hints else []
+    needs = {rule.needs for rule in hinted if rule.needs}
+    lacking = {each for each in needs if not _compiled(each, _NO_FLAG).search(lower)}
+    return [rule for rule in hinted if rule.needs not in lacking]
 
 
 def find_secret(text: str) -> str | None:
@@ -201,6 +203,8 @@ _COMMANDS = rf"""
 """What stands before a secret on the command line of the tools most used."""
 
 _NAMES_HINTS = ("token", "credential", "pass", "pwd", "secret", "key")
+_IS_GIVEN = rf"(?:{'|'.join(_NAMES_HINTS)})[^=:]{{0,24}}[=:]"
+"""Not more than that stands between a hint and the sign behind the name that holds it."""
 
 RULES = (
     _rule(  # a PEM or PGP block, to its end or to the end of the text
@@ -244,7 +248,7 @@ RULES = (
         {_NAME} {_BECOMES} (?P<quote> {_QUOTE} )? {_PLAUSIBLE}
         (?P<secret> (?(quote) {_QUOTED} | {_NOT_CODE} {_NOT_A_NUMBER} {_TELLING} {_BARE} ) )
         """,
-        needs="[=:]",
+        needs=_IS_GIVEN,
     ),
     _rule(  # `API_KEY=…` in capitals without spaces, as shells write it: 6 characters or more
         "environment",
@@ -253,7 +257,7 @@ RULES = (
         (?-i: PASSWORD | PASSWD | PASSPHRASE | _PASS | PWD | SECRET | TOKEN | [A-Z]_?KEY )
         = {_PLAUSIBLE} {_NOT_CODE} {_NOT_A_CONSTANT} (?P<secret> {_BARE} )
         """,
-        needs="=",
+        needs=_IS_GIVEN,
     ),
     _rule(  # `--token …`, `--password=…`: 6 characters or more, after a space not only letters
         "option",
@@ -274,6 +278,7 @@ RULES = (
         (?P<secret> [^\s/@:"'`<>]{0,128} : (?! [$<{*] | %[(s] ) [^\s/"'`<>]{1,256} )
         @ (?=[\w\[$<{-])
         """,
+        needs="@",
     ),
     _rule(  # user and password of `curl -u user:password`
         "curl_user",
@@ -303,6 +308,7 @@ RULES = (
                      | -(?: src | dest )?(?: store | key )pass \s{1,3} )
         (?P<secret> (?! [$<{*-] ) [^\s"'`|;&<>\\]{3,200}+ )
         """,
+        needs="-[a-z]{0,9}pass",
     ),
     _rule(  # `echo X | sudo -S …`, `echo user:X | chpasswd`, `echo X | … --password-stdin`
         "piped",
@@ -328,7 +334,7 @@ RULES = (
         (?<![a-z0-9+/_.-]) (?P<secret> (?= [a-z]{0,31}? [0-9] ) (?= [^a-z]{0,31}? [a-z] )
                                    [a-z0-9+/_]{32,128}+ =*+ ) (?![a-z0-9.(/-])
         """,
-        needs="[A-Za-z0-9+/_]{32}",
+        needs="[a-z0-9+/_]{32}",
     ),
     _key("openai_or_anthropic", ("sk-",), rf"sk- {_RANDOM} {_BLOB}{{16,}}+"),
     _key(

@@ -179,8 +179,9 @@ DATA_URL = re.compile(
     rf"(?:;base64,(?P<base64>[{_IN_BASE64}_%=-]{{16,}}+)|,(?P<escaped>[\w%.!~*'()+/=-]{{256,}}+))",
     re.ASCII | re.IGNORECASE,
 )
+_SHORTEST_RUN = 64
 _RUN = re.compile(
-    rf"(?<![{_IN_BASE64}])[{_IN_BASE64}]{{64,}}+(?:\r?\n[{_IN_BASE64}]{{20,}}+)*+"
+    rf"(?<![{_IN_BASE64}])[{_IN_BASE64}]{{{_SHORTEST_RUN},}}+(?:\r?\n[{_IN_BASE64}]{{20,}}+)*+"
     rf"(?:\r?\n[{_IN_BASE64}]{{1,76}}={{1,2}}|={{0,2}})"
 )
 _LONG_RUN = 256
@@ -224,11 +225,18 @@ def without_payloads(text: str, left_out: list[LeftOut]) -> tuple[str, str]:
 def _payloads(text: str) -> Iterator[tuple[int, int, LeftOut]]:
     """Yield where payloads begin and end, in order: URLs that hold data, and bare base64."""
     end = 0
+    if len(text) <= _ENDS and "data:" not in text.lower() and _longest(text) < _SHORTEST_RUN:
+        return
     for url in DATA_URL.finditer(text):
         yield from _blobs(text, end, url.start())
         yield (*url.span(), payload_of(url))
         end = url.end()
     yield from _blobs(text, end, len(text))
+
+
+def _longest(text: str) -> int:
+    """Return the length of the longest word."""
+    return max(map(len, text.split()), default=0)
 
 
 def _blobs(text: str, start: int, end: int) -> Iterator[tuple[int, int, LeftOut]]:

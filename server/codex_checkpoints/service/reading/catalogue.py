@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -120,7 +121,11 @@ def _of_head(head: SessionMeta | None) -> dict[str, Any]:
 
 @lru_cache(1 << 12)  # most sessions are of few repositories
 def _short(text: str) -> str:
-    return value(text, 200)
+    return text if _COMMIT.fullmatch(text) else value(text, 200)
+
+
+_COMMIT = re.compile("[0-9a-f]{7,64}")
+"""The hash of a commit, of which each session has another one, holds no secret."""
 
 
 def _source(tokens: Tokens | None) -> str:
@@ -158,12 +163,17 @@ def unreadable_row(rollout: Rollout, reason: str) -> Row:
     return Row(rollout, rollout.thread_id, error=reason)
 
 
+_AS_WE_WRITE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z")
+
+
 def utc(stamp: str | None) -> str | None:
     """Return a time as UTC with milliseconds and `Z`; None for what is no time."""
     if stamp is None:
         return None
     try:
         when = datetime.fromisoformat(stamp)
+        if _AS_WE_WRITE.fullmatch(stamp):
+            return stamp
         return in_text(when.replace(tzinfo=UTC) if when.tzinfo is None else when)
     except (ValueError, OverflowError):
         return None
