@@ -7,8 +7,8 @@ and set up then as the door wants it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # `typing` takes long to load
 if TYPE_CHECKING:
     from logging import Logger
 

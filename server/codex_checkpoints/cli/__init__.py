@@ -12,13 +12,15 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn
 
 from codex_checkpoints import __version__
 from codex_checkpoints.cli import histories, output, restores, running, sessions
 from codex_checkpoints.cli.commands import DONE, INTERRUPTED, REFUSED, Commands, Parser, screen
 
+TYPE_CHECKING = False  # `typing` takes long to load
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from codex_checkpoints.assembly import Places
 
 COMMANDS: tuple[Callable[[Commands], None], ...] = (

@@ -7,35 +7,36 @@ import os
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from codex_checkpoints.cli import output
 from codex_checkpoints.folder_options import folder_options
-from codex_checkpoints.values import fields
 
+TYPE_CHECKING = False  # `typing` takes long to load
 if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
     from codex_checkpoints.assembly import Places
     from codex_checkpoints.cli.opening import Terminal
     from codex_checkpoints.operations.services import Services, Steps
     from codex_checkpoints.presentation.terminal import Screen
     from codex_checkpoints.service.refusal import Refusal
 
+    Run = Callable[[argparse.Namespace, "Terminal"], int]
+    RunAlone = Callable[[argparse.Namespace, "Places"], int]
+    Before = Callable[["Terminal", argparse.Namespace], None]
+    """What is done with the sessions before the command runs."""
+
+    Check = Callable[[argparse.Namespace], str | None]
+    """Return what is wrong with arguments that depend on each other, or None."""
+
+    Argument = Callable[[Any], object]
+    """Add an argument to a parser, or to a group of one."""
+
+    Lines = Callable[[Any, "Screen"], Iterable[str]]
+    """Return the lines for people of what an operation returned."""
+
 DONE, REFUSED, INTERRUPTED = 0, 1, 130
 """Exit codes; argparse itself ends with 2 for wrong usage."""
-
-Run = Callable[[argparse.Namespace, "Terminal"], int]
-RunAlone = Callable[[argparse.Namespace, "Places"], int]
-Before = Callable[["Terminal", argparse.Namespace], None]
-"""What is done with the sessions before the command runs."""
-
-Check = Callable[[argparse.Namespace], str | None]
-"""Return what is wrong with arguments that depend on each other, or None."""
-
-Argument = Callable[[Any], object]
-"""Add an argument to a parser, or to a group of one."""
-
-Lines = Callable[[Any, "Screen"], Iterable[str]]
-"""Return the lines for people of what an operation returned."""
 
 _NO_COMMAND = "argument COMMAND: invalid choice: "
 
@@ -170,7 +171,10 @@ def ask(options: argparse.Namespace, services: Services, operation: str, *others
     `operation` is `module.function` in `operations`, loaded here; `others` are given behind the
     params.
     """
+    from typing import cast
+
     from codex_checkpoints.operations.services import carried_out, records_of
+    from codex_checkpoints.values import fields
 
     module, _, name = operation.partition(".")
     operate = getattr(import_module(f"codex_checkpoints.operations.{module}"), name)
@@ -216,7 +220,7 @@ def screen(options: argparse.Namespace) -> Screen:
 
 def value(name: str, metavar: str | None, about: str, **more: object) -> Argument:
     """Return an argument that has a value; `more` goes to `add_argument`."""
-    options = cast("dict[str, Any]", {"metavar": metavar, "help": about, **more})
+    options: dict[str, Any] = {"metavar": metavar, "help": about, **more}
     return lambda parser: parser.add_argument(name, **options)
 
 

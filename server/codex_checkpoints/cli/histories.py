@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 from functools import partial
-from typing import TYPE_CHECKING
 
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
@@ -32,6 +31,7 @@ from codex_checkpoints.cli.commands import (
     value,
 )
 
+TYPE_CHECKING = False  # `typing` takes long to load
 if TYPE_CHECKING:
     from codex_checkpoints.assembly import Places
     from codex_checkpoints.cli.opening import Terminal

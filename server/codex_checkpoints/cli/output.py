@@ -6,11 +6,13 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TextIO, cast
 
 from codex_checkpoints import logs
 
+TYPE_CHECKING = False  # `typing` takes long to load
 if TYPE_CHECKING:
+    from typing import TextIO
+
     from codex_checkpoints.presentation.terminal import Screen
     from codex_checkpoints.service.refusal import Refusal
 
@@ -144,6 +146,8 @@ _WAYS_OUT_BY_REASON = {
 def _way_out(refusal: Refusal) -> str | None:
     """Return which command helps; the service itself names no command."""
     if refusal.code == "ambiguous_session":
+        from typing import cast
+
         candidates = cast("list[str]", refusal.facts["candidates"])
         more = ["…"] if len(candidates) > _NAMED else []
         return f"Give more of one: {', '.join([*candidates[:_NAMED], *more])}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
 
 from codex_checkpoints.cli.commands import (
     A_TURN,
@@ -28,6 +27,7 @@ from codex_checkpoints.cli.commands import (
     wrong,
 )
 
+TYPE_CHECKING = False  # `typing` takes long to load
 if TYPE_CHECKING:
     from codex_checkpoints.cli.opening import Terminal
     from codex_checkpoints.presentation import restores as texts

@@ -10,7 +10,6 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING
 
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
@@ -26,6 +25,7 @@ from codex_checkpoints.cli.commands import (
     value,
 )
 
+TYPE_CHECKING = False  # `typing` takes long to load
 if TYPE_CHECKING:
     from types import FrameType
 

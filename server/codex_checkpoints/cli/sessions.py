@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
 
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
@@ -36,6 +35,7 @@ from codex_checkpoints.cli.commands import (
     wrong,
 )
 
+TYPE_CHECKING = False  # `typing` takes long to load
 if TYPE_CHECKING:
     from codex_checkpoints.assembly import Places
     from codex_checkpoints.cli.opening import Terminal
@@ -231,6 +231,8 @@ def _caps(text: str) -> dict[str, object]:
         raise wrong(f"--caps is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise wrong("--caps must be a JSON object of caps")
+    from typing import cast
+
     return cast("dict[str, object]", value)
 
 

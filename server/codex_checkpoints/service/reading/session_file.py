@@ -328,16 +328,19 @@ def bytes_between(
 
     Raises `UnreadableSource`.
     """
-    taken = bytearray()
+    taken: list[bytes] = []
+    size = 0
 
     def feed(data: bytes) -> int:
-        if enough is not None and len(taken) >= enough:
+        nonlocal size
+        if enough is not None and size >= enough:
             return 0
-        taken.extend(data)
+        taken.append(data)
+        size += len(data)
         return len(data)
 
     reader.read(path, start, feed, end)
-    return bytes(taken)
+    return b"".join(taken)
 
 
 class Fingerprint:
