@@ -19,6 +19,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.building import Replacement, Terms, build
 from codex_checkpoints.core.compaction.handoff import bundle
+from codex_checkpoints.core.digest.calls import files_of_patch
 from codex_checkpoints.core.digest.composing import (
     SECTIONS,
     Digest,
@@ -1390,6 +1391,13 @@ def test_a_patch_names_the_files_of_its_headers_and_no_others(
 
     assert ignoring.script(script.format(patch, "cave.py")) is is_named
     assert ignoring.script(f"{script.format(patch, 'cave.py')}\ncat .env")
+
+
+def test_a_call_of_many_patches_that_never_end_is_read_in_proportion() -> None:
+    def work(text: str) -> None:
+        files_of_patch(text, str)
+
+    takes_time_in_proportion(work, lambda size: "x<<\n" * size + "*** Begin Patch\n" * size)
 
 
 @pytest.mark.parametrize("piece", ["[", "*a", "[a-"])

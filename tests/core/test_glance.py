@@ -109,6 +109,17 @@ def test_the_ends_tell_title_task_model_and_tokens_of_a_long_session():
         assert found.turn_open is False
 
 
+def test_a_session_that_ends_in_the_middle_of_anything_tells_nothing_false():
+    """As Codex leaves it while it compacts or waits: a task that has begun, and no message yet."""
+    lines = r.rollout(r.session(), LONG).splitlines(keepends=True)
+    for count in range(1, len(lines)):
+        part = b"".join(lines[:count])
+        found, all_of_it = seen(part), whole(part)
+        for fact in FACTS:
+            told = getattr(found, fact)
+            assert told is None or told == all_of_it[fact], (count, fact)
+
+
 def test_a_rollback_at_the_end_leaves_the_task_unknown():
     data = r.rollout(r.session("legacy"), LONG, r.rollback(1))
     assert whole(data)["task"] == "step 28"

@@ -110,6 +110,8 @@ def test_a_literal_is_read_as_the_value_it_has(source: str, value: object):
         "{...a}",
         "{__proto__: {}}",
         "{a: 1 b: 2}",
+        "tr ue",
+        "nu/**/ll",
         "`${a}`",
         "String.raw`a`",
         "/a/",

@@ -1,9 +1,9 @@
 """Find, write and remove our entries in the text of Codex's `config.toml`.
 
 They are one block between two comments, and found by their contents, since Codex moves tables. A
-change takes all of them out and puts one block in their place; what others added to our tables is
-written into it. Every other byte stays. Each result is parsed again, and refused where other
-entries would change.
+change takes all of them out and puts one block in their place, with the values that others added
+to our tables; how those were written is not kept. Every byte outside our tables stays. Each result
+is parsed again, and refused where other entries would change.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Find, write and remove our hooks in the text of Codex's `hooks.json`.
 
 A new group is added as the last of its event, and replaced in its place: Codex keeps trust by
-position. What others added is kept, and each result is parsed again, as in `config`.
+position. The values that others added to ours are kept, and each result is parsed again, as in
+`config`.
 """
 
 from __future__ import annotations
@@ -78,7 +79,10 @@ def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
     """
     groups = entries.events_of(object_of(json.loads(text)).get("hooks")).get(hook.event, ())
     there = entries.to_replace(hook.event, groups)
-    new = json.dumps(wanted.renewed(hook, groups), ensure_ascii=False)
+    try:
+        new = json.dumps(wanted.renewed(hook, groups), ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise CannotEdit("a number in our hooks is too large to be written again") from error
     if there is None or not entries.is_our_group(there.group):
         return _with_group(text, hook.event, new)
     at = next(at for at in _ours(text) if at.place == (hook.event, there.place))

@@ -142,9 +142,10 @@ class FileReader(ChunkReader):
         with _opened(path) as (file, look):
             if look.st_size <= _AT_ONCE:
                 data = os.read(file, _AT_ONCE)
-                yield iter((data,)), iter((data,))
-            else:
-                yield _front(file), _back(file, look.st_size)
+                if len(data) >= look.st_size:  # a read may give less
+                    yield iter((data,)), iter((data,))
+                    return
+            yield _front(file), _back(file, look.st_size)
 
     def mark_at(self, path: str, offset: int, inode: int) -> Mark:
         if tree.is_compressed(path):

@@ -60,14 +60,40 @@ HEAD = {
 }
 
 
-@pytest.mark.parametrize("event", [*WHOLE, *ASIDE], ids=lambda event: event[0])
-def test_an_event_has_the_head_of_all_and_its_own_fields(event: Event):
-    kind, *values = event
-
+@pytest.mark.parametrize(
+    ("event", "own"),
+    [
+        (REQUESTED, {"label": "here", "budget": 8000, "window": 0}),
+        (BEGINNING[1], {"sourceBytes": 1234, "sourceDigest": "sha256:a", "turns": 3}),
+        (MIDDLE[0], {"placement": "seed", "branchBytes": 999, "branchDigest": "sha256:b"}),
+        (
+            MIDDLE[1],
+            {"notes": 7, "files": 3, "chunks": 2, "systemArtifacts": 1, "pinned": 0, "markers": 1},
+        ),
+        (
+            CHAIN[0],
+            {"packDigest": "sha256:c", "tokens": 700, "budget": 8000}
+            | {"included": 29, "deferred": 0},
+        ),
+        (CHAIN[1], {"windowId": "w2", "firstWindowId": "w1", "sourceWindowId": "w0"}),
+        (
+            COMPLETED,
+            {"contextReset": True, "tokensBefore": 190_000, "tokensAfter": 700}
+            | {"warnings": ("drift",)},
+        ),
+        (("RestoreFailed", "conflict"), {"code": "conflict"}),
+        (("PackTruncated", 160, 8, 21), {"budget": 160, "included": 8, "deferred": 21}),
+        (ASIDE[0], {"uri": "a.py", "then": "sha256:1", "now": "sha256:2"}),
+        (ASIDE[1], {"uri": "b.py", "then": "sha256:1"}),
+        (ASIDE[2], {"fallback": "weak_hash", "uri": "big.bin"}),
+    ],
+    ids=str,
+)
+def test_an_event_has_the_head_of_all_and_its_own_fields(event: Event, own: dict[str, object]):
     line = line_of(HARD, event, step=4, at=RESTORED)
 
-    own = dict(zip(FIELDS[kind], values, strict=True))
-    assert list(line.items()) == list(({"type": kind} | HEAD | own | {"step": 4}).items())
+    whole = {"type": event[0], **HEAD, **own, "step": 4}
+    assert list(line.items()) == list(whole.items())
 
 
 def test_types_are_those_of_the_requirements():

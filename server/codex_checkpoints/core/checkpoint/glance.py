@@ -97,7 +97,7 @@ def _without_instructions(head: bytes) -> bytes:
     at = head.find(_INSTRUCTIONS, 0, _AHEAD) + len(_INSTRUCTIONS)
     if at < len(_INSTRUCTIONS):
         return head
-    for text in _known_instructions:
+    for text in tuple(_known_instructions):
         if head.startswith(text, at):
             return b'%s""%s' % (head[:at], head[at + len(text) :])
     text = _TEXT.match(head, at)
@@ -396,6 +396,8 @@ class _End:
 
     def _has_ended(self) -> bool:
         """Return whether the newest task has one turn and ended behind it, as nearly all do."""
+        if len(self.events) < 2:  # noqa: PLR2004 - a task begins and ends
+            return False
         newest, *messages, begun = self.events
         return (
             isinstance(newest, items.TaskEnded)

@@ -76,7 +76,8 @@ def files_of_patch(
     for line in lines.split("\n"):
         if BEGIN in line:
             inside, closes = True, bool(around) and "<<" in around[-1]
-            around = around[:-1] if closes else around
+            if closes:
+                around.pop()
         elif line.startswith("*** End Patch"):
             inside = False
         elif inside:

@@ -286,7 +286,9 @@ def packed(contents: SessionContents, homes: Iterable[str]) -> tuple[Pack, Left]
             break
         left = cut.turn_id, cut.checkpoint_id
         named = (name if name is None else _plain(names.name(name)) for name in left)
-        way.append(PackedLink(*ends, each.kind, each.at and _time(each.at), *named))
+        way.append(
+            PackedLink(*ends, each.kind, None if each.at is None else _time(each.at), *named)
+        )
     pins = tuple(pin for pin in contents.marker_set.files if not names.stays(pin.uri))
     pack = Pack(
         evolve(

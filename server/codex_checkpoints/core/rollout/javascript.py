@@ -78,6 +78,8 @@ def _argument(source: str, at: int) -> tuple[object, int]:
             text = orjson.dumps(_string(text)).decode()
         elif kind == "number":
             text = _number(text, based=found["based"] is not None)
+        elif kind == "word":
+            text += " "  # two of them are not one
         pieces.append(text)
     else:
         raise _NotLiteralError
