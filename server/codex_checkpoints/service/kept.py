@@ -89,7 +89,7 @@ class CompactionRecords:
             return self.read(session_id)
 
     def read(self, session_id: str) -> tuple[Record, ...]:
-        """Return the same; raises `StorageError`."""
+        """Return the records with a session, as `of` does; raises `StorageError`."""
         found = map(record_of, self._records.lines(session_id, COMPACTIONS))
         return tuple(record for record in found if record is not None)
 
@@ -210,7 +210,7 @@ class RestoreRecords:
             return self.read(session_id)
 
     def read(self, session_id: str) -> tuple[Restore, ...]:
-        """Return the same; raises `StorageError`."""
+        """Return the records with a session, as `of` does; raises `StorageError`."""
         found = restores_in(self._records.lines(session_id, RESTORES))
         begun = self.begun(session_id)
         if begun is None or begun.record is None:

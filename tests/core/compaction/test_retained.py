@@ -145,6 +145,14 @@ def test_only_messages_of_the_user_are_kept_with_their_places() -> None:
     assert [(text_of(each.item), each.place) for each in found] == [("a", 4), ("b", 6)]
 
 
+def test_a_message_that_was_cut_once_stays_as_it_is_the_next_time() -> None:
+    items = [each.item for each in select(pasts([of(30_000), user("and this")]), 20_000).retained]
+    second = select(pasts(items), 20_000)
+
+    assert [each.item for each in second.retained] == items
+    assert not any(each.cut_tokens for each in second.retained)
+
+
 def test_what_there_was_no_room_for_is_told_by_its_place() -> None:
     history = pasts([user("old"), user("abcd"), message("assistant", "x"), user("efgh")])
 

@@ -69,7 +69,7 @@ def files_of_patch(
 ) -> tuple[str, list[tuple[tuple[str, ...], str]]]:
     """Return what stands around the patch in the lines of a call, and the patch file by file.
 
-    Of each file that is its names, as `name` gives them, and its rows behind its headings.
+    Each file comes with its names, as `name` gives them, and with its headings and rows.
     """
     around, files = list[str](), list[tuple[list[str], list[str]]]()
     inside = closes = False
