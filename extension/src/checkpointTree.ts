@@ -32,7 +32,7 @@ export class CheckpointTree extends Tree<CheckpointNode> {
     this.subscriptions.push(following.onDidChange((followed) => this.#update(followed)));
   }
 
-  getTreeItem(node: CheckpointNode): vscode.TreeItem {
+  protected itemOf(node: CheckpointNode): vscode.TreeItem {
     const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
     const isLeaf = node.children.length === 0;
     const item = treeItem(node.id, node.row, isLeaf ? None : node.unfolded ? Expanded : Collapsed);

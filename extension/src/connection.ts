@@ -164,7 +164,7 @@ export class ConnectionTree extends Tree<ConnectionNode> {
     super.refresh();
   }
 
-  getTreeItem(node: ConnectionNode): vscode.TreeItem {
+  protected itemOf(node: ConnectionNode): vscode.TreeItem {
     const { None, Collapsed } = vscode.TreeItemCollapsibleState;
     const item = treeItem(node.id, node.row, node.children.length === 0 ? None : Collapsed);
     item.contextValue = [node.step, node.isRemovable ? "removable" : ""].join(" ").trim();

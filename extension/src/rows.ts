@@ -37,7 +37,18 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
     );
   }
 
-  abstract getTreeItem(row: Row): vscode.TreeItem;
+  /** A row as the editor shows it; one that can be unfolded comes folded. */
+  protected abstract itemOf(row: Row): vscode.TreeItem;
+
+  getTreeItem(row: Row): vscode.TreeItem {
+    const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+    const item = this.itemOf(row);
+    // The editor forgets what was unfolded when a row moves, as from yesterday to today.
+    if (item.collapsibleState === Collapsed && this.#unfolded.has(item.id ?? "")) {
+      item.collapsibleState = Expanded;
+    }
+    return item;
+  }
 
   /** Load the rows below one, or the top rows; `isNewest` tells whether they will be shown. */
   protected abstract rows(row: Row | undefined, isNewest: () => boolean): Promise<Row[]>;
@@ -85,7 +96,7 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
 
   /** What names a row for the editor; empty for what is above the top rows. */
   #idOf(row: Row | undefined): string {
-    return row === undefined ? "" : (this.getTreeItem(row).id ?? "");
+    return row === undefined ? "" : (this.itemOf(row).id ?? "");
   }
 
   async getChildren(row?: Row): Promise<Row[]> {

@@ -117,7 +117,7 @@ export class SessionTree extends Tree<SessionNode> {
     return this.#above.get(node);
   }
 
-  getTreeItem(node: SessionNode): vscode.TreeItem {
+  protected itemOf(node: SessionNode): vscode.TreeItem {
     return sessionItem(node);
   }
 

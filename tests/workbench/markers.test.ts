@@ -26,7 +26,9 @@ test("turns are marked, turns taken back are told, branches are gone to: all fro
       { task: "And write the tests", commands: ["make test"] },
     ],
   });
-  const sorting = { task: "Sort the prices", cwd: lab.project, age: 20, plan: ["Measure it"] };
+  // Of another day: its row moves to today when it is written to, and stays unfolded.
+  const day = 60 * 25;
+  const sorting = { task: "Sort the prices", cwd: lab.project, age: day, plan: ["Measure it"] };
   const sorted = writeSession(lab.codexHome, {
     ...sorting,
     answer: "Measured.",
