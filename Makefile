@@ -2,7 +2,7 @@
 # Written for any make from 3.81 on, and any POSIX shell.
 
 .PHONY: help run watch package setup fetched test lint types contracts extension unit codex e2e \
-	fuzz soak pages bench requirements clean
+	fuzz soak pages bench bench-editor requirements clean
 .SUFFIXES:
 
 # Where it may not keep what it has compiled, Python compiles all of it at each start.
@@ -69,6 +69,7 @@ help:
 	@echo 'make soak          servers, command lines and the real Codex at work in one home for six'
 	@echo '                   minutes (HOURS=2: for two hours)'
 	@echo 'make bench         what it costs, as bench/README.md shows it'
+	@echo 'make bench-editor  how long the editor lets people wait'
 	@echo 'make pages         docs/cli.md and server/PROTOCOL.md anew from the code'
 	@echo 'make clean         remove what was installed and built'
 	@echo 'make requirements  compile requirements*.txt anew from pyproject.toml'
@@ -137,6 +138,10 @@ pages: setup
 
 bench: setup
 	$(BIN)/python bench/run.py
+
+bench-editor: setup node_modules/.ok $(WORKBENCH)/.ok $(VSIX)
+	node_modules/.bin/tsc -p tests/workbench
+	$(END_TO_END) tests/workbench/bench.ts
 
 requirements: setup
 	$(COMPILE) -o requirements.txt

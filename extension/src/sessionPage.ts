@@ -131,6 +131,9 @@ class SessionPage extends Page {
 
   protected async handle(message: FromPage): Promise<unknown> {
     const session = this.#session;
+    if (message.kind === "drawn") {
+      return this.#filling.drawn();
+    }
     if (session === null) {
       return;
     }

@@ -64,12 +64,13 @@ function filled(rests: () => Promise<void> = async () => {}) {
   return { done, filling, answered };
 }
 
-test("the picture is asked for and shown while the page is still being made, the rest when it is there", async () => {
+test("the picture is asked for and shown while the page is still being made, the rest when it is drawn", async () => {
   const { done, filling, answered } = filled();
   await answered(true);
+  await filling.ready();
   assert.deepEqual(done, ["ask", "show"]);
 
-  await filling.ready();
+  await filling.drawn();
 
   assert.deepEqual(done, ["ask", "show", "rest"]);
 });
@@ -80,6 +81,7 @@ test("a page that is there before its picture asks for nothing a second time", a
   assert.deepEqual(done, ["ask"]);
 
   await answered(true);
+  await filling.drawn();
 
   assert.deepEqual(done, ["ask", "show", "rest"]);
 });
@@ -88,17 +90,19 @@ test("a page that comes back is shown what is known, and then what is new", asyn
   const { done, filling, answered } = filled();
   await answered(true);
   await filling.ready();
+  await filling.drawn();
   done.length = 0;
 
   void filling.ready();
   await turn();
   assert.deepEqual(done, ["show", "ask"]);
+  await filling.drawn();
   await answered(true);
 
-  assert.deepEqual(done, ["show", "ask", "show", "rest"]);
+  assert.deepEqual(done, ["show", "ask", "rest", "show", "rest"]);
   void filling.again();
   await answered(false); // a complaint stays
-  assert.deepEqual(done.slice(4), ["ask"]);
+  assert.deepEqual(done.slice(5), ["ask"]);
 });
 
 test("a page that is hidden or closed before its picture comes is shown nothing until it is back", async () => {
@@ -110,9 +114,10 @@ test("a page that is hidden or closed before its picture comes is shown nothing 
 
   void filling.ready();
   await turn();
+  await filling.drawn();
   await answered(true);
 
-  assert.deepEqual(done, ["ask", "show", "ask", "show", "rest"]);
+  assert.deepEqual(done, ["ask", "show", "ask", "rest", "show", "rest"]);
 });
 
 test("a page that was hidden before it was there asks anew: it may have changed", async () => {
@@ -136,6 +141,7 @@ test("a page that is hidden asks for no more of its rest, and is shown none that
   );
   await filling.ready();
   await answered(true);
+  void filling.drawn();
   void filling.again();
   await answered(true); // the rest is wanted once more
   filling.away();
@@ -156,6 +162,7 @@ test("a picture that did not come has no rest, and is asked for by whoever tries
 
   void filling.again();
   await answered(true);
+  await filling.drawn();
 
   assert.deepEqual(done, ["ask", "ask", "show", "rest"]);
 });

@@ -45,21 +45,21 @@ export class OneAtATime {
 
 /**
  * Fills a page in two steps.  The picture is asked for while the page itself is still being made, and
- * sent as soon as it is there: the editor keeps what comes for a page that it makes.  Only when both
- * are there the rest is asked for, which takes longer.
+ * sent as soon as it is there: the editor keeps what comes for a page that it makes.  The rest, which
+ * takes longer, is asked for when the page has drawn the picture: it would come before it is painted.
  */
 export class PictureFirst {
   readonly #picture: OneAtATime;
   readonly #rest: OneAtATime;
   readonly #show: () => void;
-  #page: "new" | "there" | "away" = "new";
+  #page: "new" | "ready" | "drawn" | "away" = "new";
   #isKnown = false;
 
   /** `ask` returns whether the picture is there to be shown; if not, it has complained. */
   constructor(ask: () => Promise<boolean>, show: () => void, rest: () => Promise<void>) {
     this.#show = show;
     this.#rest = new OneAtATime(async () => {
-      if (this.#page === "there" && this.#isKnown) {
+      if (this.#page === "drawn" && this.#isKnown) {
         await rest();
       }
     });
@@ -79,13 +79,17 @@ export class PictureFirst {
   /** The page takes what it is shown: for the first time, or again after it was thrown away. */
   async ready(): Promise<void> {
     const isNew = this.#page === "new";
-    this.#page = "there";
-    if (isNew) {
-      await this.#rest.run(); // the picture was sent, or its coming brings the rest
-    } else {
+    this.#page = "ready";
+    if (!isNew) {
       this.show();
       await this.#picture.run();
     }
+  }
+
+  /** The page has drawn its picture. */
+  drawn(): Promise<void> {
+    this.#page = "drawn";
+    return this.#rest.run();
   }
 
   /** The page was closed, or hidden and so thrown away: it takes nothing before it is `ready`. */

@@ -28,9 +28,10 @@ export type ToPage =
   | PagePlace
   | Trouble;
 
-/** What a page says with a word: `ready` when it takes messages. */
+/** What a page says with a word: `ready` when it takes messages, `drawn` when it shows its first. */
 const WORDS = [
   "ready",
+  "drawn",
   "again",
   "cancel",
   "resume",

@@ -249,7 +249,11 @@ export function host<K extends ToPage["kind"]>(
     }
     if (isView(message)) {
       const news = JSON.stringify(message);
-      shown ??= new made(message);
+      if (shown === null) {
+        // A frame that was asked for now begins when what is drawn below has been painted.
+        requestAnimationFrame(() => window.setTimeout(send, 0, { kind: "drawn" }));
+        shown = new made(message);
+      }
       if (news !== drawn) {
         drawn = news;
         shown.show(message);

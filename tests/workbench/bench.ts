@@ -1,0 +1,200 @@
+/**
+ * What the editor makes people wait for: from the second click of a double click to the painted
+ * picture of a session page, and from the click on the side bar to the painted list of a home that
+ * was never looked at.  `make bench-editor` runs it, on a machine that does nothing else.
+ */
+
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import type { Page } from "playwright-core";
+import { Lab } from "./lab.ts";
+import { inFront } from "./pages.ts";
+import { writeSession } from "./rollouts.ts";
+import { becomes } from "./waiting.ts";
+import { Workbench } from "./workbench.ts";
+
+const ROOT = join(import.meta.dirname, "..", "..");
+const [OPENINGS, LISTS] = [12, 4];
+
+/** Sessions of `bytes` in all, each begun in the project. */
+function fill(lab: Lab, files: number, bytes: string): void {
+  const make = [join(ROOT, "bench/make_tree.py"), "--image-rate", "0", "--out", lab.codexHome];
+  const some = ["--files", String(files), "--bytes", bytes, "--form", "paginated"];
+  execFileSync(join(ROOT, ".venv/bin/python"), [...make, ...some]);
+  const root = join(lab.codexHome, "sessions");
+  for (const name of readdirSync(root, { recursive: true, encoding: "utf8" })) {
+    if (name.endsWith(".jsonl")) {
+      const path = join(root, name);
+      const text = readFileSync(path);
+      const end = text.indexOf("\n");
+      const head = JSON.parse(text.toString("utf8", 0, end));
+      head.payload.cwd = lab.project;
+      writeFileSync(path, Buffer.concat([Buffer.from(JSON.stringify(head)), text.subarray(end)]));
+    }
+  }
+}
+
+/** Another extension, with a row that opens an empty page: what the editor needs for any page. */
+function addEmptyPage(lab: Lab): void {
+  const name = "empty-page";
+  const version = "0.0.1";
+  const manifest = {
+    ...{ name, version, publisher: "bench", main: "main.js", engines: { vscode: "^1.90.0" } },
+    activationEvents: ["onStartupFinished"],
+    contributes: { views: { explorer: [{ id: "bench.rows", name: "Bench" }] } },
+  };
+  const main = `
+const vscode = require("vscode");
+exports.activate = () => {
+  vscode.commands.registerCommand("bench.open", () => {
+    const panel = vscode.window.createWebviewPanel("bench.page", "Empty", -1, { enableScripts: true });
+    panel.webview.html = '<!DOCTYPE html><div class="chart"><svg><path d="M0 0h9"/></svg></div>';
+  });
+  vscode.window.registerTreeDataProvider("bench.rows", {
+    getChildren: () => ["An empty page"],
+    getTreeItem: (label) => ({ label, command: { command: "bench.open", title: label } }),
+  });
+};`;
+  const folder = join(lab.extensions, `bench.${name}-${version}`);
+  lab.writeIn(folder, "package.json", JSON.stringify(manifest));
+  lab.writeIn(folder, "main.js", main);
+  const list = join(lab.extensions, "extensions.json");
+  const location = { $mid: 1, path: folder, scheme: "file" };
+  const entry = { identifier: { id: `bench.${name}` }, version, location };
+  const own = { ...entry, relativeLocation: `bench.${name}-${version}` };
+  writeFileSync(list, JSON.stringify([...JSON.parse(readFileSync(list, "utf8")), own]));
+}
+
+/** Runs in each frame: tell when the mouse goes down, and when a picture is painted. */
+function tellTimes(): void {
+  const tell = (what: string) => console.log(`at ${what} ${Date.now()}`);
+  document.addEventListener("mousedown", () => tell("click"), true);
+  const afterPaint = (what: string) =>
+    requestAnimationFrame(() => {
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => tell(what);
+      port2.postMessage(0);
+    });
+  // The page itself is written into a frame in the frame of the webview, once that was loaded.
+  const look = () => {
+    const shown = document.querySelector<HTMLIFrameElement>("#active-frame")?.contentDocument;
+    if (shown?.querySelector(".chart path, .chart rect")) {
+      afterPaint("picture");
+    } else {
+      requestAnimationFrame(look);
+    }
+  };
+  if (window.top !== window) {
+    requestAnimationFrame(look);
+  }
+}
+
+/** Collect what `tellTimes` tells: by each word the newest time. */
+async function clock(page: Page): Promise<Map<string, number>> {
+  const times = new Map<string, number>();
+  page.on("console", (message) => {
+    const [, what, time] = /^at (\w+) (\d+)/.exec(message.text()) ?? [];
+    what === undefined || times.set(what, Number(time));
+  });
+  await page.addInitScript(tellTimes);
+  return times;
+}
+
+function told(t: TestContext, what: string, times: number[]): void {
+  const sorted = times.toSorted((one, other) => one - other);
+  const median = sorted[Math.floor(sorted.length / 2)];
+  t.diagnostic(`${what}: median ${median} ms of ${sorted.join(" ")}`);
+}
+
+test("a session page opens", { timeout: 600_000 }, async (t) => {
+  const lab = new Lab();
+  lab.write("a.txt", "");
+  fill(lab, 1, "100M");
+  writeSession(lab.codexHome, {
+    task: "Small one",
+    cwd: lab.project,
+    answer: "Done.",
+    further: [{ task: "Go on", answer: "Done." }],
+  });
+  const workbench = await Workbench.open(t, lab);
+  const { page } = workbench;
+  addEmptyPage(lab);
+  const times = await clock(page);
+  await page.reload();
+  await workbench.showCheckpoints();
+  const rows = workbench.sessions.locator('[role="treeitem"][aria-level="2"]');
+  await becomes(() => rows.count(), 2);
+  const small = rows.filter({ hasText: "Small one" }).getByText("Small one");
+  const large = rows.filter({ hasNotText: "Small one" }).locator(".label-name").first();
+  const explorer = page.getByRole("tab", { name: /^Explorer/ });
+  const header = page.locator('.pane-header[aria-label^="Bench"]');
+  const empty = page.getByRole("treeitem", { name: "An empty page" });
+  const waited = { small: [] as number[], large: [] as number[], empty: [] as number[] };
+  for (let opening = -1; opening < OPENINGS; opening++) {
+    for (const name of ["small", "large", "empty"] as const) {
+      times.clear();
+      if (name === "empty") {
+        await explorer.click();
+        await header.waitFor();
+        if (!(await empty.isVisible())) {
+          await header.click();
+        }
+        await empty.click();
+      } else {
+        await workbench.showView();
+        await { small, large }[name].dblclick();
+      }
+      await inFront(page)
+        .locator(".chart path, .chart rect")
+        .first()
+        .waitFor({ state: "attached" });
+      await becomes(() => times.has("picture"), true);
+      const time = (times.get("picture") ?? 0) - (times.get("click") ?? 0);
+      opening < 0 || waited[name].push(time); // the first reads the session
+      await page.waitForTimeout(1_500);
+      await workbench.command("View: Close All Editors");
+      await page.waitForTimeout(500);
+    }
+  }
+  told(t, "of 100 MB", waited.large);
+  told(t, "of two turns", waited.small);
+  told(t, "an empty page of another extension", waited.empty);
+});
+
+for (const [files, bytes] of [
+  [276, "300M"],
+  [5_000, "1100M"],
+] as const) {
+  test(`a list of ${files} shows`, { timeout: 600_000 }, async (t) => {
+    const lab = new Lab();
+    lab.write("a.txt", "");
+    fill(lab, files, bytes);
+    const workbench = await Workbench.open(t, lab);
+    const { page } = workbench;
+    const first = workbench.sessions.locator('[role="treeitem"][aria-level="2"]').first();
+    const tab = page.getByRole("tab", { name: "Codex Checkpoints", exact: true });
+    const explorer = page.getByRole("tab", { name: /^Explorer/ });
+    const waited = { early: [] as number[], later: [] as number[], whole: [] as number[] };
+    for (let opening = 0; opening < 2 * LISTS; opening++) {
+      const when = opening % 2 === 0 ? "early" : "later";
+      await explorer.click();
+      await page.goto("about:blank");
+      await lab.server(0);
+      rmSync(join(lab.codexHome, "codex-checkpoints"), { recursive: true, force: true });
+      await page.goBack();
+      await (when === "early" ? tab : workbench.status).waitFor({ timeout: 60_000 });
+      const start = performance.now();
+      await tab.click();
+      await first.waitFor({ timeout: 60_000 });
+      waited[when].push(Math.round(performance.now() - start));
+      await becomes(() => workbench.log.includes("index: current"), true);
+      waited.whole.push(Math.round(performance.now() - start));
+    }
+    await workbench.screenshot(`a list of ${files}`);
+    told(t, `rows of ${files}, a click while the window still loads`, waited.early);
+    told(t, `rows of ${files}, a click once the extension has started`, waited.later);
+    told(t, `all ${files} looked at`, waited.whole);
+  });
+}
