@@ -58,7 +58,7 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
     return null;
   }
   const { command } = found.candidate;
-  await memory.update(REMEMBERED, { key, command } satisfies Remembered);
+  void memory.update(REMEMBERED, { key, command } satisfies Remembered); // takes half a second
   return [...command, ...ISOLATED, launcher, "serve"];
 }
 
