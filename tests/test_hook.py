@@ -32,11 +32,13 @@ from codex_checkpoints.core.compaction.handoff import (
     last_bundle,
     shows,
 )
-from codex_checkpoints.service import digests
+from codex_checkpoints.service import digests, standing
 from codex_checkpoints.service.connect.hooking import Call, Hooking
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import LONGEST_WINDOW
+from codex_checkpoints.service.reading.session_file import bytes_between
 from codex_checkpoints.service.standing import window_of
+from codex_checkpoints.storage.contract import RolloutReader
 from homes import WAIT, Home, more, refusal, snapshot, thread
 
 SESSION = thread(1)
@@ -941,17 +943,41 @@ STEPS = st.one_of(
 @example("legacy", [opened(1), r.turn(r.user("Go on.")), r.rollback(1), opened(2)])
 @given(st.sampled_from(FORMS), st.lists(STEPS, max_size=8))
 def test_the_end_of_a_session_tells_what_the_whole_of_it_would(form: r.Form, steps: list[r.Step]):
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         home = Home(Path(folder))
-        home.put(r.rollout(begun(form), r.turn(r.user("Mend it.")), *steps))
-        with home.house() as house:
+        patched.setattr(standing, "_LONG", 0)
+        for so_far in (steps[: len(steps) // 2], steps):  # what a search found is kept for the next
+            home.put(r.rollout(begun(form), r.turn(r.user("Mend it.")), *so_far))
+            with home.house() as house:
+                row = house.sessions.find(SESSION)
+                whole = Histories(house.sessions).history(SESSION)
+                for view in VIEWS.values():
+                    window = window_of(house.sessions, row, view)
+                    stands = shows(last_bundle(window.items), view)
+                    assert stands == shows(last_bundle(whole.items), view)
+                    assert window.window_id == whole.chain.current
+
+
+def test_where_the_window_begins_is_not_searched_for_twice_in_the_same_bytes(home: Home):
+    home.put(r.rollout(r.session(), TURN, r.turn(*[r.shell("make", "y" * 4000)] * 600)))
+    searched: list[int] = []
+
+    def look() -> None:
+        with home.house() as house, pytest.MonkeyPatch.context() as patched:
             row = house.sessions.find(SESSION)
-            whole = Histories(house.sessions).history(SESSION)
-            for view in VIEWS.values():
-                window = window_of(house.sessions, row, view)
-                stands = shows(last_bundle(window.items), view)
-                assert stands == shows(last_bundle(whole.items), view)
-                assert window.window_id == whole.chain.current
+            patched.setattr(standing, "bytes_between", counted)
+            window_of(house.sessions, row, VIEWS["A"])
+
+    def counted(reader: RolloutReader, path: str, start: int, end: int) -> bytes:
+        searched.append(end - start)
+        return bytes_between(reader, path, start, end)
+
+    look()
+    assert sum(searched) > 1 << 20
+    searched.clear()
+    grow(home, r.turn(r.user("Go on.")))
+    look()
+    assert 0 < sum(searched) < 1 << 12
 
 
 def resumed(home: Home, state: Path) -> str | None:
@@ -980,6 +1006,7 @@ WENT_ON = st.sampled_from(
         r.compacted("Summed up.", []),
         opened(2),
         DIGESTED,
+        r.injected(BUNDLES["A"], role="developer"),
         r.compacted("As of old."),
         r.rollback(1),
         r.rollback(2),
@@ -994,6 +1021,7 @@ def check_every_step(form: r.Form, steps: list[r.Step], near: int | None) -> Non
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         home = Home(Path(folder))
         for count in range(len(steps) + 1):
+            patched.setattr(standing, "_LONG", 0)
             data = r.rollout(begun(form), TURN, *steps[:count])
             path = home.put(data)
             anew = Path(folder, f"anew-{count}")

@@ -13,11 +13,13 @@ import orjson
 from codex_checkpoints.core.compaction.handoff import BEGINNINGS, COMPACTION, ROLLBACK, Recent
 from codex_checkpoints.core.history.items import Item
 from codex_checkpoints.core.rollout.fields import first_window, load, object_of
+from codex_checkpoints.core.rollout.ours import CHECKPOINT_LINE
 from codex_checkpoints.core.rollout.parsing import BOM, record_of
 from codex_checkpoints.core.rollout.reader import CHUNK, Place
+from codex_checkpoints.service.reading.kept_answers import WINDOW, keep, kept
 from codex_checkpoints.service.reading.session_file import bases_below, bytes_between
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage.contract import RolloutReader, Row
+from codex_checkpoints.storage.contract import Mark, RolloutReader, Row
 from codex_checkpoints.values import frozen
 
 _BLOCK = 1 << 18
@@ -25,6 +27,18 @@ _BLOCK = 1 << 18
 
 _LINE = 1 << 8
 """A line names its kind within so many bytes."""
+
+_BEGINS = (COMPACTION, ROLLBACK)
+"""What a line holds behind which a window begins anew, or perhaps an earlier one again."""
+
+_VIEW = CHECKPOINT_LINE.encode()
+"""How a view begins, as it stands in a file."""
+
+_MANY = 16
+"""Among more lines with a view, that of one is searched for by itself."""
+
+_LONG = 1 << 20
+"""Bytes; after a shorter search nothing is kept of it."""
 
 _Rollouts = Sequence[tuple[str, int]]
 """Rollouts of a session, the newest first, and the byte where each ends."""
@@ -52,7 +66,11 @@ def window_of(sessions: Sessions, row: Row, view: str) -> CurrentWindow:
 def _near_the_end(sessions: Sessions, row: Row, view: str) -> CurrentWindow | None:
     reader, trace = sessions.catalogue.reader, orjson.dumps(view)[1:-1]  # as it stands in a file
     path, size = row.path, row.rollout.size
-    last = last_line_with(reader, path, size, (COMPACTION, trace, ROLLBACK))
+    places = _places(sessions, row)
+    if places is None:
+        last, begins = last_line_with(reader, path, size, (*_BEGINS, trace)), size
+    else:
+        last, begins = _last_of(reader, path, size, places, trace)
     recent = None if last is None else _recent(reader, path, size, last, trace)
     if last is not None and (recent is None or not recent.certain(view)):
         return None
@@ -62,10 +80,67 @@ def _near_the_end(sessions: Sessions, row: Row, view: str) -> CurrentWindow | No
     if below is None:
         return None
     if recent is not None:
-        return _opened(reader, path, ((path, size), *below), tuple(recent.items))
+        return _opened(reader, path, ((path, begins), *below), tuple(recent.items))
     if any(last_line_with(reader, *base, (trace,)) is not None for base in below):
         return None
     return _opened(reader, path, below, ())
+
+
+@frozen
+class _Searched:
+    """The places that `_places` returned, all of them in front of the mark."""
+
+    mark: Mark
+    places: tuple[int, ...]
+
+
+def _places(sessions: Sessions, row: Row) -> tuple[int, ...] | None:
+    """Return where the lines begin that hold a view, the newest first; None if they are many.
+
+    It ends with the newest line behind which a window may begin.  What was found in a long search
+    is kept, and the next one goes no further back.
+    """
+    catalogue, path, size = sessions.catalogue, row.path, row.rollout.size
+    reader, opened = catalogue.reader, catalogue.open(row)
+    before = kept(catalogue, row, WINDOW, _Searched)
+    known = before if before is not None and opened.has_kept(before.mark) else None
+    least = 0 if known is None else known.mark.offset
+    places, reached = list[int](), size
+    while (place := last_line_with(reader, path, reached, (*_BEGINS, _VIEW), least)) is not None:
+        places.append(place)
+        reached = place
+        if len(places) > _MANY or _begins(line_at(reader, path, place, size)):
+            break
+    else:
+        reached = least
+        places += () if known is None else known.places
+    if len(places) > _MANY:
+        return None
+    mark, newest = opened.mark, max(places, default=0)
+    if size - reached >= _LONG and newest < mark.offset <= size:
+        keep(catalogue, row, WINDOW, _Searched(mark, tuple(places)))
+    return tuple(places)
+
+
+def _begins(line: bytes) -> bool:
+    return any(each in line for each in _BEGINS)
+
+
+def _last_of(
+    reader: RolloutReader, path: str, size: int, places: Sequence[int], trace: bytes
+) -> tuple[int | None, int]:
+    """Return the first place of a line that begins a window or holds a text, else None.
+
+    Also where the newest line that begins one ends, 0 if there is none.
+    """
+    last: int | None = None
+    for place in places:
+        line = line_at(reader, path, place, size)
+        if last is None and (_begins(line) or trace in line):
+            last = place
+        if _begins(line):
+            return last, place + len(line)
+    return last, 0
 
 
 def _below(sessions: Sessions, row: Row) -> _Rollouts | None:
@@ -93,7 +168,7 @@ def _opened(
     where a rollback may have brought back an earlier window.
     """
     for path, end in rollouts:
-        place = last_line_with(reader, path, end, (COMPACTION, ROLLBACK))
+        place = last_line_with(reader, path, end, _BEGINS)
         if place is not None:
             recent = _read_alone(line_at(reader, path, place, end), place)
             certain = recent.compacted and not _is_behind_rollback(reader, path, place)
@@ -152,7 +227,7 @@ def last_line_with(
     end = size
     while end > least:
         start = max(least, end - _BLOCK)
-        data = bytes_between(reader, path, start, end + overlap)
+        data = bytes_between(reader, path, start, min(size, end + overlap))
         at = max(data.rfind(trace) for trace in traces)
         if at >= 0:
             return _line_begin(reader, path, start + at)

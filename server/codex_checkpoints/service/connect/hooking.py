@@ -22,7 +22,7 @@ from codex_checkpoints.service.reading.kept_answers import (
     kept,
 )
 from codex_checkpoints.service.reading.projections import View
-from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
+from codex_checkpoints.service.reading.session_file import has_ended
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions, session_of
 from codex_checkpoints.storage import records as stamps
@@ -279,7 +279,7 @@ def _lost_digest(
     opened = sessions.catalogue.open(row)
     state = opened.now().state
     found = kept(sessions.catalogue, row, DIGESTS[0], _Kept)
-    if found is not None and _still_counts(found, opened):
+    if found is not None and opened.has_kept(found.mark):
         made_of = _made_of(sessions, row, shown, beside, found.seq, found.files, found.commands)
         if made_of == found.made_of:
             return with_status(found.text, status_of(state))
@@ -293,14 +293,6 @@ def _lost_digest(
         found = _Kept(lost.text, made_of, mark, lost.seq, lost.files, lost.commands)
         keep(sessions.catalogue, row, DIGESTS[0], found)
     return with_status(lost.text, status_of(state))
-
-
-def _still_counts(kept: _Kept, opened: SessionFile) -> bool:
-    """Return whether a file is still what it was, up to the compaction."""
-    mark, end = kept.mark, opened.mark.offset
-    if mark.offset > end or mark.inode != opened.mark.inode:
-        return False
-    return opened.reader.mark_at(opened.path, mark.offset, mark.inode) == mark
 
 
 def _made_of(  # noqa: PLR0913, PLR0917 - what a digest is made of

@@ -26,6 +26,9 @@ DIGESTS = ("digest", "whole digest")
 LOSSES = "losses"
 """The name of what compactions lost."""
 
+WINDOW = "window"
+"""The name of where the last window was found, which quotes nothing."""
+
 LONGEST = {DIGESTS[0]: 32 << 10, DIGESTS[1]: 116 << 10, LOSSES: 108 << 10}
 """By name the most bytes that are kept of a session: 256 KiB in all.
 
@@ -64,7 +67,7 @@ def keeps_quotes(catalogue: Catalogue, settings: Settings, row: Row) -> bool:
 def keep(catalogue: Catalogue, row: Row, name: str, record: object) -> None:
     """Keep a record of a session that is still there, unless it is too long."""
     data = _codec.write(record)
-    if row.path in catalogue.rows() and len(orjson.dumps(data)) <= LONGEST[name]:
+    if row.path in catalogue.rows() and len(orjson.dumps(data)) <= LONGEST.get(name, _LARGE):
         catalogue.store.remember(row.path, name, data)
 
 

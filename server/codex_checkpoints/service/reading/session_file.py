@@ -90,6 +90,12 @@ class SessionFile:
         """Return the replay with an unfinished last line that is whole but for its LF."""
         return self.replay.with_tail(self.tail) if self.tail else self.replay
 
+    def has_kept(self, mark: Mark) -> bool:
+        """Return whether the file is still what it was up to a mark."""
+        if mark.offset > self.mark.offset or mark.inode != self.mark.inode:
+            return False
+        return self.reader.mark_at(self.path, mark.offset, mark.inode) == mark
+
     def last(self, size: int) -> bytes | None:
         """Return about `size` bytes of the last lines; None if there are no more or it changed."""
         start = self.mark.offset - size
