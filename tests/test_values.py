@@ -86,7 +86,7 @@ def test_a_class_is_finished_when_it_is_first_used():
     class Unused:
         value: int
 
-    assert Used(1) == Used(1)
+    assert [Used(1) for _ in range(99)] == [Used(1)] * 99
     assert isinstance(vars(Used)["__init__"], FunctionType)
     assert not isinstance(vars(Unused)["__init__"], FunctionType)
 
@@ -117,7 +117,6 @@ def test_a_record_is_what_attrs_would_make_of_it(ours: Any, theirs: Any, options
     given = {"first": 1, "second": [2], "beside": "x"}
     record, its = one(**given), other(**given)
 
-    assert str(inspect.signature(one)) == str(inspect.signature(other))
     assert str(one) == str(other)
     assert (record.all(), record.kind, repr(record)) == (its.all(), its.kind, repr(its))
     assert one(first=1).all() == other(first=1).all()
@@ -127,10 +126,32 @@ def test_a_record_is_what_attrs_would_make_of_it(ours: Any, theirs: Any, options
         again = copy.deepcopy(made)
         assert (again == made, again.all()) == (options.get("eq") is not False, made.all())
         assert (changed == made, changed.first, evolve is attrs.evolve) == (False, 3, False)
+    assert str(inspect.signature(one)) == str(inspect.signature(other))
     assert [(each.name, each.alias, each.init, each.metadata) for each in fields(one)] == [
         (each.name, each.alias, each.init, each.metadata) for each in attrs.fields(other)
     ]
     assert asdict(record) == attrs.asdict(its)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [((), {}), ((1, 2, 3), {}), ((1,), {"across": 1}), ((1,), {"up": 1}), ((), {"down": 1})],
+)
+def test_a_record_is_not_made_of_what_does_not_fit(
+    compiled: bool, given: tuple[Any, ...], named: dict[str, int]
+):
+    @frozen
+    class Fresh:
+        across: int
+        down: int = 0
+
+    if compiled:
+        inspect.signature(Fresh)
+
+    with pytest.raises(TypeError, match="__init__"):
+        Fresh(*given, **named)
+    assert Fresh(1, down=2) == Fresh(across=1, down=2)
 
 
 def test_attrs_reads_a_record_as_its_own():

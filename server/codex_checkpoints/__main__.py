@@ -32,9 +32,8 @@ def _run() -> int:
 
         sys.stdout.write(f"codex-checkpoints {__version__}\n")
         return 0
-    if sys.argv[1:2] != ["serve"]:
-        # `dataclasses`, which orjson loads, needs it where a class is made, and nobody makes one.
-        sys.modules.setdefault("inspect", _Later("inspect"))
+    if sys.argv[1:2] not in [[], ["serve"]] and {"-h", "--help"}.isdisjoint(sys.argv):
+        _load_orjson()
     if sys.argv[1:2] == ["mcp"]:
         from codex_checkpoints import mcp
 
@@ -55,14 +54,31 @@ def _run() -> int:
     return code
 
 
-class _Later(ModuleType):
-    """A module that is loaded when something of it is needed."""
+def _load_orjson() -> None:
+    """Load orjson without modules of which it wants a type each, for values that we never write."""
+    wanted = {
+        "dataclasses": {"_FIELD": None},
+        "json": {"JSONDecodeError": _NotJson},
+        "uuid": {"UUID": type("UUID", (), {})},
+    }
+    instead = {name: ModuleType(name) for name in wanted if name not in sys.modules}
+    for name, module in instead.items():
+        vars(module).update(wanted[name])
+    sys.modules.update(instead)
+    try:
+        import_module("orjson")
+    finally:
+        for name in instead:
+            del sys.modules[name]
 
-    def __getattr__(self, name: str) -> object:
-        """Return what the module itself has."""
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return getattr(import_module(self.__name__), name)
+
+class _NotJson(ValueError):
+    """`json.JSONDecodeError`, by its parts and its words."""
+
+    def __init__(self, msg: str, doc: str, pos: int) -> None:
+        line, column = doc.count("\n", 0, pos) + 1, pos - doc.rfind("\n", 0, pos)
+        super().__init__(f"{msg}: line {line} column {column} (char {pos})")
+        self.msg, self.doc, self.pos = msg, doc, pos
 
 
 def _leave(code: int) -> NoReturn:

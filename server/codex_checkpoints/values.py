@@ -1,8 +1,9 @@
 """Records, declared as those of attrs are, and read by attrs as its own.
 
 attrs takes long to load, and writes and compiles the methods of each class.  A command uses few of
-the classes that it loads, so here only `__init__` is compiled, when a class is first used; the
-other methods are the same for all.  To a type checker these are the functions of attrs.
+the classes that it loads, and makes few records of most of these.  So here only `__init__` is
+compiled, where more records of a class are made; the other methods are the same for all.  To a type
+checker these are the functions of attrs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from reprlib import recursive_repr
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
 __all__ = [
     "NOTHING", "Factory", "Record", "asdict", "define", "evolve", "field", "fields", "frozen", "has"
@@ -21,6 +22,9 @@ __all__ = [
 _T = TypeVar("_T")
 _OF_CLASS = frozenset({"__dict__", "__slots__", "__weakref__"})
 """What each class has of its own."""
+
+_FEW = 16
+"""To make as many records takes no longer than to compile what makes them."""
 
 
 class _Nothing:
@@ -150,6 +154,40 @@ class _Later:
         return getattr(kind if record is None else record, self._name)
 
 
+class _Init(_Later):
+    """`__init__`, which is compiled after the first few records of a class."""
+
+    def __init__(self) -> None:
+        super().__init__(_init)
+        self._counts: dict[type, int] = {}
+
+    def __get__(self, record: object, kind: type) -> object:
+        count = self._counts[kind] = self._counts.get(kind, 0) + 1
+        if record is None or count > _FEW or vars(kind).get(self._name) is not self:
+            return super().__get__(record, kind)
+        return partial(self._fill, record)
+
+    def _fill(self, record: Any, /, *given: object, **named: object) -> None:  # noqa: ANN401 - a record
+        kind = cast("type[object]", type(record))
+        known = _fields(kind)
+        names = [each.alias for each in known if each.init and not each.kw_only]
+        values = dict(zip(names, given, strict=False)) | named
+        fits = len(values) == len(given) + len(named)
+        for each in known:
+            value = values.pop(each.alias, _NOTHING) if each.init else _NOTHING
+            if value is _NOTHING:
+                default = each.default
+                value = default.factory() if isinstance(default, _Factory) else default
+                fits = fits and not (each.init and value is _NOTHING)
+            if value is not _NOTHING:
+                object.__setattr__(record, each.name, value)
+        if values or not fits:
+            compiled: Any = super().__get__(record, kind)
+            compiled(*given, **named)  # which raises the error
+        elif hasattr(record, "__attrs_post_init__"):
+            record.__attrs_post_init__()
+
+
 def _init(kind: type) -> object:
     known = [each for each in _fields(kind) if each.init or each.default is not _NOTHING]
     positional = [each for each in known if each.init and not each.kw_only]
@@ -260,7 +298,7 @@ def _repr_of(record: object, each: _Field) -> str:
 
 
 _METHODS = {
-    "__init__": _Later(_init),
+    "__init__": _Init(),
     "__attrs_attrs__": _Later(_attributes),
     "__values__": _Later(_getter),
     "__getstate__": _getstate,

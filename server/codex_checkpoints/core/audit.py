@@ -6,11 +6,12 @@ that is whole, the next line holds another digest than that of the line before i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import orjson
+
+from codex_checkpoints.hashes import sha256
 
 DIGEST = "digest"
 PREVIOUS = "previous"
@@ -18,7 +19,7 @@ PREVIOUS = "previous"
 
 def digest_of(data: bytes) -> str:
     """Return the SHA-256 of some bytes, with its name in front."""
-    return "sha256:" + hashlib.sha256(data).hexdigest()
+    return "sha256:" + sha256(data)
 
 
 def sealed(record: Mapping[str, object]) -> dict[str, Any]:

@@ -222,11 +222,10 @@ class Codec:
         return partial(_optional, self._reader(other)) if self.null else self._reader(other)
 
     def _fields(self, kind: type[Record]) -> list[_Field]:
-        types = _types_of(kind)
+        known = [each for each in fields_of(kind) if each.init]
+        types = _types_of(kind, {each.name for each in known})
         fields: list[_Field] = []
-        for each in fields_of(kind):
-            if not each.init:
-                continue
+        for each in known:
             its = types[each.name]
             or_none = self.fill == "none" and NoneType in get_args(its)
             defaulted = self.fill == "default" and each.default is not NOTHING
@@ -276,11 +275,12 @@ class Codec:
             raise Misfit([Problem("", "value", kind)]) from error
 
 
-def _types_of(kind: type) -> dict[str, Any]:
-    """Return the type of each field by its name."""
+def _types_of(kind: type, known: Collection[str]) -> dict[str, Any]:
+    """Return the types of some fields by their names."""
     types: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
-        written = vars(base).get("__annotations__", {})
+        annotations = vars(base).get("__annotations__", {})
+        written = {name: each for name, each in annotations.items() if name in known}
         others = {name: each for name, each in written.items() if each not in _WRITTEN}
         types |= {name: _WRITTEN.get(each) for name, each in written.items()}
         if others:

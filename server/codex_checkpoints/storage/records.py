@@ -216,7 +216,7 @@ class Records:
             durable.clear(path)
             for folder, ours in places
             for path in _paths(folder)
-            if ours.fullmatch(os.path.basename(path))
+            if path.endswith(".tmp") and ours.fullmatch(os.path.basename(path))
         )
 
     @property

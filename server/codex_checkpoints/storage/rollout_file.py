@@ -13,8 +13,6 @@ file with any other byte, goes on with the next line (STO-15).
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import stat
 import sys
@@ -30,6 +28,7 @@ import orjson
 
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.core.rollout.reader import CHUNK
+from codex_checkpoints.hashes import sha256
 from codex_checkpoints.patterns import pattern
 from codex_checkpoints.storage import tree
 from codex_checkpoints.storage.contract import (
@@ -197,7 +196,7 @@ def _mark(file: int, offset: int, inode: int) -> Mark:
 
 
 def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:32]
+    return sha256(data)[:32]
 
 
 @contextlib.contextmanager
@@ -313,6 +312,8 @@ def line_of(item: Item, ordinal: int | None, at: datetime) -> bytes:
     if ordinal is not None:
         envelope["ordinal"] = ordinal
     envelope |= {"type": item.type, "payload": dict(item.payload), **item.extra}
+    import json  # noqa: PLC0415 - few write lines
+
     compact = (",", ":")
     try:
         text = json.dumps(envelope, ensure_ascii=False, allow_nan=False, separators=compact)

@@ -17,7 +17,6 @@ tick in which it was hashed is read again.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import stat
@@ -212,6 +211,8 @@ class Workspace:
 
     def _read(self, root: str, path: str, checked: os.stat_result) -> str | None:
         """Hash the file that was checked; None if it is another by now, or changing."""
+        import hashlib  # noqa: PLC0415 - takes long to load, and a file may not have changed
+
         try:
             with _opened(root, path, checked) as (file, look):
                 if look.st_size > self._hash_limit:

@@ -264,7 +264,8 @@ def _temporary_files(nursery: str, codex_home: str) -> Iterator[tuple[str, str]]
         (archived, 0, _BESIDE),
     ):
         for entry, _, is_passed in within(folder, depth):
-            match = None if is_passed else ours.fullmatch(entry.name)
+            hidden = entry.name.startswith(".") and not is_passed
+            match = ours.fullmatch(entry.name) if hidden else None
             name = parse_name(match[1]) if match else None
             if name is not None:
                 yield entry.path, name.thread_id

@@ -6,14 +6,13 @@ functions `…_of` take any value and return one of the type they name, empty or
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping
 from typing import TypeGuard, TypeVar
 
 import orjson
 
+from codex_checkpoints.hashes import sha256
 from codex_checkpoints.patterns import pattern
 from codex_checkpoints.values import frozen
 
@@ -48,6 +47,8 @@ def load(raw: bytes) -> object:
     # orjson refuses a lone surrogate, which Codex may write; all else that it refuses is no JSON
     # for Codex either (ROL-15).
     if _SURROGATE_ESCAPE.search(raw):
+        import json  # noqa: PLC0415 - rare
+
         try:
             return _mended(json.loads(text))
         except (ValueError, RecursionError):
@@ -90,7 +91,7 @@ def content_hash(text: str | None) -> str | None:
     """Return the hash of a file with this text; None where some of its bytes were no text."""
     if text is None or "\ufffd" in text or _SURROGATE.search(text):
         return None
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    return f"sha256:{sha256(text.encode())}"
 
 
 def absent_or(value: object, text: str) -> bool:

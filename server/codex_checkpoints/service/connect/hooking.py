@@ -6,13 +6,13 @@ or a restore (JUN-22, AGN-23).
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codex_checkpoints.core.compaction.handoff import bundle, is_due
 from codex_checkpoints.core.digest.status import status_of, with_status
+from codex_checkpoints.hashes import sha256
 from codex_checkpoints.service.reading.kept_answers import (
     DIGEST_RULES,
     DIGESTS,
@@ -240,7 +240,7 @@ def _counts(missed: Missed) -> dict[str, object]:
 
 
 def _hash(data: bytes) -> str:
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+    return f"sha256:{sha256(data)}"
 
 
 def _settled(path: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, no_seed
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout.items import SessionMeta, Tokens
+from codex_checkpoints.patterns import pattern
 from codex_checkpoints.service.reading.chains import Chains
 from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.session_file import (
@@ -124,7 +124,7 @@ def _short(text: str) -> str:
     return text if _COMMIT.fullmatch(text) else value(text, 200)
 
 
-_COMMIT = re.compile("[0-9a-f]{7,64}")
+_COMMIT = pattern("[0-9a-f]{7,64}")
 """The hash of a commit, of which each session has another one, holds no secret."""
 
 
@@ -163,7 +163,7 @@ def unreadable_row(rollout: Rollout, reason: str) -> Row:
     return Row(rollout, rollout.thread_id, error=reason)
 
 
-_AS_WE_WRITE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z")
+_AS_WE_WRITE = pattern("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z")
 
 
 def utc(stamp: str | None) -> str | None:

@@ -5,13 +5,13 @@ They quote a session: so they are redacted and bounded, and go with the session 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
 import orjson
 
 from codex_checkpoints.core.codec import Codec
+from codex_checkpoints.hashes import sha256
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.settings import Settings
@@ -78,7 +78,7 @@ def kept(catalogue: Catalogue, row: Row, name: str, kind: type[T]) -> T | None:
 
 def hash_of(parts: object) -> str:
     """Return a hash of JSON values."""
-    return hashlib.sha256(orjson.dumps(parts)).hexdigest()
+    return sha256(orjson.dumps(parts))
 
 
 def kept_or_made(  # noqa: PLR0913, PLR0917 - what an answer is made of, and how
@@ -114,4 +114,4 @@ def kept_or_made(  # noqa: PLR0913, PLR0917 - what an answer is made of, and how
 
 
 def _look(opened: SessionFile) -> object:
-    return asdict(opened.mark), hashlib.sha256(opened.tail).hexdigest()
+    return asdict(opened.mark), sha256(opened.tail)

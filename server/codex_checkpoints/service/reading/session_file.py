@@ -7,7 +7,6 @@ too short or in a circle is reported.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -353,6 +352,8 @@ class Fingerprint:
     """The digest of the bytes that came, or of the first `limit` of them."""
 
     def __init__(self, limit: int | None = None) -> None:
+        import hashlib  # noqa: PLC0415 - takes long to load
+
         self._found = hashlib.sha256()
         self._limit = limit
         self.size = 0
