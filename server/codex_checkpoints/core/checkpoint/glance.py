@@ -11,51 +11,50 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from functools import lru_cache
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import folder_in, words_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import contextual, items
-from codex_checkpoints.core.rollout.fields import is_object, load, text_of, whole_of
+from codex_checkpoints.core.rollout.fields import Json, is_object, load, text_of, whole_of
 from codex_checkpoints.core.rollout.parsing import BOM, item_of, record_of
 from codex_checkpoints.core.rollout.reader import PASSED_OVER_FROM
 from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.values import Factory, define
 
-_ENVELOPE = rb'\{"timestamp":"[^"\\\n]{0,64}",(?:"ordinal":[0-9]{1,15},)?"type":"'
-_ITEM = (
-    rb'item_completed","thread_id":"[^"\\\n]{0,64}","turn_id":"[^"\\\n]{0,64}","item":\{"type":"'
-)
-_quiet = re.compile(
+_ENVELOPE = rb'\{"timestamp":"[^"\\\n]{0,64}+",(?:"ordinal":[0-9]{1,15},)?"type":"'
+_ITEM = rb'item_completed","thread_id":"[^"\\\n]{0,64}+","turn_id":"[^"\\\n]{0,64}+","item":\{'
+_kind = re.compile(
     _ENVELOPE
-    + rb'(?:response_item"|world_state"|token_usage_record"|event_msg","payload":\{"type":"'
-    rb'(?:agent_[a-z_]*"|exec_command_end"|mcp_tool_call_end"|patch_apply_end"|web_search_end"'
-    rb'|view_image_tool_call"|' + _ITEM + rb'(?!UserMessage")[A-Za-z]+"))'
+    + rb'(?:response_item|world_state|token_usage_record|(turn_context)|event_msg","payload":\{'
+    rb'"type":"(?:agent_[a-z_]*|exec_command_end|mcp_tool_call_end|patch_apply_end|web_search_end'
+    rb"|view_image_tool_call|" + _ITEM + rb'"type":"(?!UserMessage")[A-Za-z]+|([a-z_]+)))"'
 ).match
-"""Matches a line, as Codex writes it, that tells nothing but its time.  Nearly all lines do so."""
+"""Matches a line as Codex writes it.  One without a group tells its time alone: nearly all do."""
 
-_tagged = re.compile(
-    _ENVELOPE + rb'(?:event_msg","payload":\{"type":"([a-z_]+)|(turn_context))"'
-).match
-_PROMPT, _TURN, _TOKENS, _WINDOW, _MODEL, _NAME = (1 << bit for bit in range(6))
-_ALL = (1 << 6) - 1
+_TIME, _PROMPT, _TURN, _TOKENS, _WINDOW, _MODEL, _NAME = (1 << bit for bit in range(7))
+_ALL = (1 << 7) - 1
+_NEEDED = _PROMPT | _TURN | _TOKENS | _MODEL
+"""As long as one of these is not known, more is read."""
 _TELLS = {
-    b"token_count": _TOKENS | _WINDOW,
-    b"turn_context": _MODEL,
-    b"thread_settings_applied": _MODEL,
-    **dict.fromkeys((b"task_started", b"turn_started"), _TURN | _WINDOW),
-    **dict.fromkeys((b"task_complete", b"turn_complete", b"turn_aborted"), _TURN),
-    b"user_message": _PROMPT | _TURN,
-    b"thread_name_updated": _NAME,
+    b"token_count": _TIME | _TOKENS | _WINDOW,
+    b"turn_context": _TIME | _MODEL,
+    b"thread_settings_applied": _TIME | _MODEL,
+    **dict.fromkeys((b"task_started", b"turn_started"), _TIME | _TURN | _WINDOW),
+    **dict.fromkeys((b"task_complete", b"turn_complete", b"turn_aborted"), _TIME | _TURN),
+    b"user_message": _TIME | _PROMPT | _TURN,
+    b"thread_name_updated": _TIME | _NAME,
 }
 """What some lines tell, by the type of their event or their kind."""
 
 
-def _told_by(line: bytes) -> int:
-    """Return what a line that is not quiet may tell."""
-    tagged = _tagged(line)
-    return _ALL if tagged is None else _TELLS.get(tagged[tagged.lastindex or 0], _ALL)
+def _told_by(kind: re.Match[bytes] | None) -> int:
+    """Return what a line of this kind may tell."""
+    if kind is None:
+        return _ALL
+    group = kind.lastindex
+    return _TIME if group is None else _TELLS.get(kind[group], _ALL)
 
 
 _IN_FRONT = 1 << 14
@@ -110,13 +109,8 @@ Cut = tuple[bytes, int | None]
 """Bytes of a file that ends at a cut, and the ordinal there; None for a cut at a byte."""
 
 
-class _Seen(NamedTuple):
-    """What a line gives, its ordinal and time, and whether it has no envelope."""
-
-    item: items.Item
-    ordinal: int | None
-    stamp: str | None
-    bare: bool
+_Seen = tuple[items.Item, Json, bool]
+"""What a line gives, the line, and whether it has no envelope."""
 
 
 def glance(
@@ -132,13 +126,13 @@ def glance(
     """
     lines = _forwards(front)
     first = _seen(_without_instructions(next(lines, b"").removeprefix(BOM)), first=True)
-    if first is None or not isinstance(first.item, items.SessionMeta):
+    if first is None or not isinstance(first[0], items.SessionMeta):
         return None
-    head = first.item
-    if head.inherited_below is not None and not head.paginated and first.ordinal is None:
+    head, top = first[0], _ordinal(first[1])
+    if head.inherited_below is not None and not head.paginated and top < 0:
         return None  # ordinals tell where the lines of a subagent begin
     found = Glance(head, head.cwd)
-    beginning = _Beginning(found, -1 if first.ordinal is None else first.ordinal)
+    beginning = _Beginning(found, top)
     if head.base is not None:
         data, beginning.below = base(head)
         lines = _forwards((data,))
@@ -158,7 +152,13 @@ def _seen(raw: bytes, *, first: bool = False, paginated: bool = False) -> _Seen 
     # The other one of the two repeats it (ROL-14).
     repeated = "user_message" if paginated else "item_completed"
     item = "quiet" if payload.get("type") == repeated else item_of(kind, payload, bare=bare)
-    return _Seen(item, whole_of(record.get("ordinal")), text_of(record.get("timestamp")), bare)
+    return item, record, bare
+
+
+def _ordinal(record: Json) -> int:
+    """Return the ordinal of a line, -1 where it has none."""
+    ordinal = whole_of(record.get("ordinal"))
+    return -1 if ordinal is None else ordinal
 
 
 def _message(item: items.UserMessage, head: items.SessionMeta) -> items.UserMessage | None:
@@ -167,6 +167,11 @@ def _message(item: items.UserMessage, head: items.SessionMeta) -> items.UserMess
         return None
     by_person = contextual.is_human if item.in_history else contextual.is_typed
     return item if by_person(item.texts) else None
+
+
+@lru_cache(1)  # in a session of one turn the first prompt is the last one
+def _words(texts: tuple[str, ...]) -> str | None:
+    return words_of(items.UserMessage(texts), MAX_VALUE_CHARS) or None
 
 
 @define
@@ -192,17 +197,19 @@ class _Beginning:
         passes_over = own_from < 0 and head.cwd is not None and not (head.bare or head.base)
         for raw in lines:
             wanted = _PROMPT if self.named else _PROMPT | _TURN
-            is_quiet = passes_over and (_quiet(raw) or not _told_by(raw) & wanted)
+            is_quiet = passes_over and not _told_by(_kind(raw)) & wanted
             seen = None if is_quiet else _seen(raw, paginated=head.paginated)
             if self.named is None:
-                self.named = seen is None or seen.item != "compacted"
+                self.named = seen is None or seen[0] != "compacted"
             if seen is None:
                 continue
-            if self.below is not None and (seen.ordinal or 0) >= self.below:
+            item, record, _ = seen
+            ordinal = _ordinal(record)
+            if self.below is not None and max(ordinal, 0) >= self.below:
                 return
-            self.top = max(self.top, -1 if seen.ordinal is None else seen.ordinal)
+            self.top = max(self.top, ordinal)
             if self.top >= own_from:
-                self._take(seen.item)
+                self._take(item)
             if self.found.first_text is not None and self.named:
                 return
 
@@ -220,7 +227,7 @@ class _Beginning:
                     found.cwd = folder_in(item)
                 message = _message(item, found.head)
                 if message is not None and found.first_text is None:
-                    found.first_text = words_of(message, MAX_VALUE_CHARS) or None
+                    found.first_text = _words(message.texts)
             case _:
                 pass
 
@@ -229,15 +236,13 @@ class _Beginning:
 class _End:
     """The lines from the last one backwards, up to the last prompt and what stands before it.
 
-    `task_known` and `open_known` also say that a fact cannot be told; `events` are those of turns,
-    the newest first.
+    `unknown` is what lines in front may still tell; what cannot be told is not in it.  `events` are
+    those of turns, the newest first.
     """
 
     found: Glance
     before: _Beginning
-    task_known: bool = False
-    open_known: bool = False
-    name_known: bool = False
+    unknown: int = _ALL
     is_bare: bool = False
     events: list[items.Item] = Factory(list[items.Item])
 
@@ -246,9 +251,9 @@ class _End:
         found, head, first_text = self.found, self.found.head, self.found.first_text
         if head.bare:
             found.first_text = None  # until it is sure that no event marks the messages
-            self.open_known = True
+            self.unknown &= ~_TURN
         if not self.before.named:
-            self.task_known = self.open_known = True  # a message may be the name of the session
+            self.unknown &= ~(_PROMPT | _TURN)  # a message may be the name of the session
         far, rest = 0, b""
         for piece in pieces:
             far += len(piece)
@@ -268,37 +273,26 @@ class _End:
 
         Returns False where no line in front tells more, or not enough to take another piece.
         """
-        prompt, end, unknown = -1, len(piece), self._unknown()
-        reads_all = self.found.stamp is None or self.found.head.bare
+        # The task that names the session ends what counts.
+        always = 0 if self.before.naming is None else _TURN
+        prompt, end, wanted = -1, len(piece), self.unknown | always
         while (at := piece.rfind(b"\n", 0, end)) >= 0:
             start, stop, end = at + 1, end, at
-            if not (rest or reads_all) and _quiet(piece, start, stop):
+            if rest:
+                raw, rest = piece[start:stop] + rest, b""
+                if not _told_by(_kind(raw)) & wanted:
+                    continue
+            elif _told_by(_kind(piece, start, stop)) & wanted:
+                raw = piece[start:stop]
+            else:
                 continue
-            raw, rest = piece[start:stop] + rest, b""
-            if not reads_all and (_quiet(raw) or not _told_by(raw) & unknown):
-                continue
-            was_known = self.task_known
             if not self._read_line(raw):
                 return False
-            if self.task_known and not was_known:
+            if wanted & _PROMPT and not self.unknown & _PROMPT:
                 prompt = at
-            unknown = self._unknown()
-            reads_all = self.found.stamp is None or self.found.head.bare
+            wanted = self.unknown | always
         # In front of a prompt its task begins, mostly nearby.
-        return not self.task_known or 0 <= prompt <= _IN_FRONT
-
-    def _unknown(self) -> int:
-        """Return what lines are still to tell; a task may be the one that names the session."""
-        found = self.found
-        turn_known = self.open_known and self.before.naming is None
-        return (
-            (0 if self.task_known else _PROMPT)
-            | (0 if turn_known else _TURN)
-            | (0 if found.tokens_known else _TOKENS)
-            | (0 if found.window is not None else _WINDOW)
-            | (0 if found.model is not None else _MODEL)
-            | (0 if self.name_known else _NAME)
-        )
+        return bool(wanted & _PROMPT) or 0 <= prompt <= _IN_FRONT
 
     def _read_line(self, raw: bytes) -> bool:
         """Read a line; return False where no other one tells more."""
@@ -306,41 +300,45 @@ class _End:
         seen = _seen(raw, paginated=head.paginated) if raw else None
         if seen is None:
             return len(raw) < PASSED_OVER_FROM  # a reader passes it over, and then it counts
-        if head.bare:
-            self.is_bare = seen.bare
-            if not seen.bare:
+        item, record, is_bare = seen
+        if head.bare:  # all lines are read
+            self.is_bare = is_bare
+            if not is_bare:
                 return False
-        found.stamp = found.stamp or seen.stamp
-        return self._take(seen) and not (
-            self.task_known and self.open_known and found.tokens_known and found.model
-        )
+        if self.unknown & _TIME:
+            found.stamp = found.stamp or text_of(record.get("timestamp"))
+            if found.stamp is not None and not head.bare:
+                self.unknown &= ~_TIME
+        own_from = head.inherited_below
+        is_own = own_from is None or own_from <= _ordinal(record)
+        return self._take(item, is_own=is_own) and bool(self.unknown & _NEEDED)
 
-    def _take(self, seen: _Seen) -> bool:
+    def _take(self, item: items.Item, *, is_own: bool) -> bool:
         """Take a line; return False where what stands before it tells nothing for certain."""
-        found, item = self.found, seen.item
+        found = self.found
         if isinstance(item, items.TurnContext):
-            found.model = item.model if found.model is None else found.model
+            if item.model is not None and self.unknown & _MODEL:
+                found.model = item.model
+                self.unknown &= ~_MODEL
             return True
-        own_from = found.head.inherited_below
-        if own_from is not None and (seen.ordinal is None or seen.ordinal < own_from):
+        if not is_own:
             return isinstance(item, str) and item != "compacted"
         match item:
             case "compacted":
-                found.tokens_known = True
+                self._take_tokens(None)
             case items.Tokens():
-                if not found.tokens_known:
-                    found.tokens, found.tokens_known = item, True
-                found.window = item.window if found.window is None else found.window
-            case items.Named(name=name) if not self.name_known:
+                self._take_tokens(item)
+                self._take_window(item.window)
+            case items.Named(name=name) if self.unknown & _NAME:
                 found.name = None if name is None else value(name, MAX_VALUE_CHARS)
-                self.name_known = True
+                self.unknown &= ~_NAME
             case items.RolledBack(turns=turns) if turns > 0:
-                self.task_known = True
+                self.unknown &= ~_PROMPT
                 self.events.append(item)
             case items.UserMessage():
                 self._take_message(item)
             case items.TaskStarted(turn_id=turn_id):
-                found.window = item.window if found.window is None else found.window
+                self._take_window(item.window)
                 return self._take_task(item, turn_id)
             case items.TaskEnded(turn_id=turn_id):
                 return self._take_task(item, turn_id)
@@ -348,14 +346,25 @@ class _End:
                 pass
         return True
 
+    def _take_tokens(self, tokens: items.Tokens | None) -> None:
+        if self.unknown & _TOKENS:
+            self.found.tokens, self.found.tokens_known = tokens, True
+            self.unknown &= ~_TOKENS
+
+    def _take_window(self, window: int | None) -> None:
+        if window is not None and self.unknown & _WINDOW:
+            self.found.window = window
+            self.unknown &= ~_WINDOW
+
     def _take_message(self, item: items.UserMessage) -> None:
         message = _message(item, self.found.head)
         if message is None:
             return
         self.events.append(message)
-        if not self.task_known:
-            self.found.task = words_of(message, MAX_VALUE_CHARS) or None
-            self.task_known = self.found.task is not None
+        if self.unknown & _PROMPT:
+            self.found.task = _words(message.texts)
+            if self.found.task is not None:
+                self.unknown &= ~_PROMPT
 
     def _take_task(self, item: items.TaskStarted | items.TaskEnded, turn_id: str | None) -> bool:
         """Take a task; what stands before that which names the session is no turn."""
@@ -363,14 +372,14 @@ class _End:
         if naming is not None and turn_id in {None, naming}:
             return False
         self.events.append(item)
-        if isinstance(item, items.TaskStarted) and not self.open_known:
+        if isinstance(item, items.TaskStarted) and self.unknown & _TURN:
             self._judge()
         return True
 
     def _judge(self) -> None:
         """Tell from the events of the newest tasks whether the last turn is open, if they do."""
         if self._has_ended():
-            self.open_known, self.found.turn_open = True, False
+            self._settle(turn_open=False)
             return
         turns = Turns()
         begun = {each.turn_id for each in self.events if isinstance(each, items.TaskStarted)}
@@ -382,17 +391,20 @@ class _End:
                     turns.task_ended(turn_id, 0, 0, aborted=aborted)
                 case items.UserMessage(turn_id=turn_id):
                     if turn_id is not None and turn_id not in begun:
-                        self.open_known = True  # its turn may be an earlier one
+                        self._settle(turn_open=None)  # its turn may be an earlier one
                         return
                     turns.user_message(turn_id, 0, len(turns.turns))
                 case _:
                     pass
         if turns.task_open:
-            self.open_known = self.found.turn_open = True
+            self._settle(turn_open=True)
         elif turns.turns:
             last = turns.turns[-1]
-            self.open_known = True
-            self.found.turn_open = last.ended is None if last.in_task else None
+            self._settle(turn_open=last.ended is None if last.in_task else None)
+
+    def _settle(self, *, turn_open: bool | None) -> None:
+        self.found.turn_open = turn_open
+        self.unknown &= ~_TURN
 
     def _has_ended(self) -> bool:
         """Return whether the newest task has one turn and ended behind it, as nearly all do."""

@@ -69,6 +69,9 @@ def _hinted(text: str) -> list[Rule]:
     """Return the rules of which a hint stands in a text; no other one finds anything there."""
     lower = text.lower()
     hints = {hint for hint in _HINTS if hint in lower}
+    for sign, signed in _SIGNED_HINTS.items():
+        if sign in lower:  # one character is found many times sooner than each hint
+            hints.update(hint for hint in signed if hint in lower)
     hinted = [rule for rule in RULES if not hints.isdisjoint(rule.hints)] if hints else []
     needs = {rule.needs for rule in hinted if rule.needs}
     lacking = {each for each in needs if not _compiled(each, _NO_FLAG).search(lower)}
@@ -391,7 +394,10 @@ RULES = (
 )
 """The rules in the order in which they apply: those that match much text first."""
 
-_HINTS = tuple(dict.fromkeys(hint for rule in RULES for hint in rule.hints))
+_ALL_HINTS = tuple(dict.fromkeys(hint for rule in RULES for hint in rule.hints))
+_SIGNED_HINTS = {sign: [hint for hint in _ALL_HINTS if sign in hint] for sign in "_-.:"}
+_HINTS = tuple(hint for hint in _ALL_HINTS if not any(map(hint.__contains__, _SIGNED_HINTS)))
+"""The hints without such a sign, which are words."""
 
 
 SCANNED = 65_536
@@ -406,16 +412,19 @@ def one_line(text: str) -> str:
     """Replace each run of control characters by one space, and trim the ends (DSC-52)."""
     if text.isprintable():  # neither of the two is
         return text.strip()
-    return _LONE.sub("\ufffd", _RUN.sub(" ", text)).strip()
+    return _whole(_RUN.sub(" ", text)).strip()
 
 
 def cut(text: str, limit: int) -> str:
     """Shorten to `limit` code points; the last one is `…` if the text was longer (DSC-51)."""
     if limit < 1:
         return ""
-    text = text if len(text) <= limit else text[: limit - 1] + "…"
-    # Half a surrogate pair cannot be written as UTF-8.
-    return text if text.isprintable() else _LONE.sub("\ufffd", text)
+    return _whole(text if len(text) <= limit else text[: limit - 1] + "…")
+
+
+def _whole(text: str) -> str:
+    """Replace half a surrogate pair, which cannot be written as UTF-8."""
+    return text if text.isascii() or text.isprintable() else _LONE.sub("\ufffd", text)
 
 
 def value(text: str, limit: int) -> str:

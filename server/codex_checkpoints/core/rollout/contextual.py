@@ -211,6 +211,8 @@ def _decoded(encoded: str) -> int:
 
 def without_payloads(text: str, left_out: list[LeftOut]) -> tuple[str, str]:
     """Return a text with a note for each payload, and its words alone; extend `left_out`."""
+    if not _may_hold_payloads(text):
+        return text, text
     kept: list[str] = []
     words: list[str] = []
     end = 0
@@ -225,8 +227,6 @@ def without_payloads(text: str, left_out: list[LeftOut]) -> tuple[str, str]:
 def _payloads(text: str) -> Iterator[tuple[int, int, LeftOut]]:
     """Yield where payloads begin and end, in order: URLs that hold data, and bare base64."""
     end = 0
-    if len(text) <= _ENDS and "data:" not in text.lower() and _longest(text) < _SHORTEST_RUN:
-        return
     for url in DATA_URL.finditer(text):
         yield from _blobs(text, end, url.start())
         yield (*url.span(), payload_of(url))
@@ -234,9 +234,11 @@ def _payloads(text: str) -> Iterator[tuple[int, int, LeftOut]]:
     yield from _blobs(text, end, len(text))
 
 
-def _longest(text: str) -> int:
-    """Return the length of the longest word."""
-    return max(map(len, text.split()), default=0)
+def _may_hold_payloads(text: str) -> bool:
+    """Return False for a text, as nearly all are, of short words and without a URL of data."""
+    if len(text) > _NESTING_SEEN or max(map(len, text.split()), default=0) >= _SHORTEST_RUN:
+        return True
+    return ":" in text and "data:" in text.lower()
 
 
 def _blobs(text: str, start: int, end: int) -> Iterator[tuple[int, int, LeftOut]]:

@@ -42,14 +42,6 @@ def _made(makers: Makers, kind: object, value: Json) -> items.Item:
     return make(value) if callable(make) else make
 
 
-def _response_item(payload: Json) -> items.Item:
-    return _made(RESPONSES, payload.get("type"), payload)
-
-
-def _event(payload: Json) -> items.Item:
-    return _made(EVENTS, payload.get("type"), payload)
-
-
 def _message(payload: Json) -> items.Item:
     role = payload.get("role")
     if role == "user":
@@ -312,13 +304,15 @@ def record_of(value: Json, *, first: bool) -> tuple[str, Json, bool]:
 
 def item_of(kind: str, payload: Json, *, bare: bool) -> items.Item:
     """Return the item that a line holds; a `bare` one is as Codex before 0.32 wrote it."""
+    if kind == "event_msg":
+        return _made(EVENTS, payload.get("type"), payload)
+    if kind == "response_item":
+        return _made(RESPONSES, payload.get("type"), payload)
     if not bare:
         return _made(LINES, kind, payload)
     if kind == "session_meta":
         stamp = text_of(payload.get("timestamp"))
         return items.SessionMeta(text_of(payload.get("id")), bare=True, timestamp=stamp)
-    if kind == "response_item":
-        return _response_item(payload)
     is_empty = payload.get("type") is None and "record_type" in payload
     return "quiet" if is_empty else "unknown"
 
@@ -364,10 +358,11 @@ def _session_meta(payload: Json) -> items.Item:
 def _git(git: object) -> tuple[str | None, str | None, str | None] | None:
     if not is_object(git):
         return None
-    commit, branch, url = (
-        text_of(git.get(key)) for key in ("commit_hash", "branch", "repository_url")
+    return (
+        text_of(git.get("commit_hash")),
+        text_of(git.get("branch")),
+        text_of(git.get("repository_url")),
     )
-    return commit, branch, url
 
 
 def _base(base: Json) -> items.HistoryBase | None:
@@ -381,10 +376,10 @@ def _base(base: Json) -> items.HistoryBase | None:
 LINES: Makers = {
     "session_meta": _session_meta,
     "turn_context": lambda payload: items.TurnContext(
-        *(text_of(payload.get(name)) for name in ("turn_id", "cwd", "model"))
+        text_of(payload.get("turn_id")),
+        text_of(payload.get("cwd")),
+        text_of(payload.get("model")),
     ),
-    "response_item": _response_item,
-    "event_msg": _event,
     "compacted": "compacted",
     **_signals(
         "quiet",
@@ -393,4 +388,4 @@ LINES: Makers = {
         " guardian_history",
     ),
 }
-"""By kind of a line."""
+"""By kind of a line, but for response items and events."""
