@@ -220,7 +220,7 @@ def test_the_terminal_shows_a_record_with_where_it_stands(home: Home) -> None:
 
     record = recalled(home, "t1")
     shown = f"{record['total']} of {record['total']} characters"
-    assert (head, empty) == (f"{SESSION} t1 t1  user, {shown}", "")
+    assert (head, empty) == (f"{SESSION} t1  the whole turn, {shown}", "")
     assert "\n".join(text) == record["text"].rstrip("\n")
 
 

@@ -172,8 +172,7 @@ def _recall(services: Services, session: str, arguments: Json, _meta: Json) -> J
         found = digests.recall(session, ref, offset, rolled_back=False)
         told = ("ref", "kind", "turn", "text", "offset", "total")
         record = {name: getattr(found, name) for name in told}
-        shown = f"{found.offset + len(found.text)} of {found.total} characters"
-        return _result(f"{found.ref} {found.kind}, {shown}\n{found.text}", record)
+        return _result(f"{found.ref} {found.heading}\n{found.text}", record)
     if not isinstance(query, str) or ref is not None:
         raise _misfit("ref or query must be given, one of them, as a text", _ONE_OF)
     hits = [

@@ -687,7 +687,6 @@ def test_text_from_outside_stays_a_line_of_data() -> None:
 
 ADDED = 'print("opened_the_cave\\n", cave)'
 DEEP = functools.reduce(lambda inner, _: [inner], range(300), list[Any]())
-IN_JSON = json.dumps(ADDED)[1:-1]
 CUT = f"*** Begin Patch\n*** Update File: cave.py\n@@\n-x\n+{ADDED}\n*** End Patch"
 
 
@@ -707,9 +706,10 @@ CUT = f"*** Begin Patch\n*** Update File: cave.py\n@@\n-x\n+{ADDED}\n*** End Pat
             {"cmd": "wc deep_in_cave", "a": DEEP, "b_of_77": [1]},
             ["wc deep_in_cave a=… b_of_77=[1]"],
         ),
-        ({"command": ["apply_patch", CUT]}, [IN_JSON]),
-        ({"input": CUT}, [IN_JSON]),
-        ({"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{CUT}\nEOF\n"]}, [IN_JSON]),
+        ({"command": ["apply_patch", CUT]}, [ADDED]),
+        ({"input": CUT}, [ADDED]),
+        ({"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{CUT}\nEOF\n"]}, [ADDED]),
+        ({"cmd": """rg -n 'say "deep_in_cave"'"""}, ["""rg -n 'say "deep_in_cave"'"""]),
     ],
 )
 def test_the_command_of_a_call_is_quoted_without_its_wrapping(
@@ -755,7 +755,7 @@ def test_what_stands_around_a_patch_in_its_script_is_no_line_of_its_file() -> No
     found = digest(r.turn(r.user("dig"), r.call("shell", {"command": ["sh", "-c", script]}, "c1")))
     assert [line.split(" ", 2)[2] for line in section(found, "KEY_LINES")] == [
         r"cd deep_in_cave\nwc high_on_hill",
-        rf"patch:\n*** Update File: cave.py\n{IN_JSON}",
+        rf"patch:\n*** Update File: cave.py\n{ADDED}",
     ]
 
 
@@ -1086,6 +1086,102 @@ def test_a_line_that_a_later_patch_took_away_is_not_quoted() -> None:
     assert new not in found.text
 
 
+def patched(*rows: str, script: str = "{}") -> r.Step:
+    """Apply a patch by a call, as legacy files tell it."""
+    text = "\n".join(["*** Begin Patch", *rows, "*** End Patch"])
+    call_id = str(rows)
+    name, arguments = "exec_command", {"cmd": script.format(text)}
+    return r.several(
+        r.custom_call("apply_patch", text, call_id)
+        if script == "{}"
+        else r.call(name, arguments, call_id),
+        r.output(call_id, "Success. Updated the following files:\nM cave.py\n"),
+    )
+
+
+@pytest.mark.parametrize("script", ["{}", "apply_patch <<'EOF'\n{}\nEOF\n"])
+def test_a_line_with_quotation_marks_that_a_later_patch_took_away_is_not_quoted(
+    script: str,
+) -> None:
+    old, new = 'lamp_in_the = "cave of 77"', 'lamp_in_the = "hill of 78"'
+    head = ("*** Update File: cave.py", "@@")
+    steps = (
+        patched(*head, *rows, script=script) for rows in ((f"+{old}",), (f"-{old}", f"+{new}"))
+    )
+    found = "\n".join(section(digest(r.turn(r.user("dig"), *steps), form="legacy"), "KEY_LINES"))
+    assert "cave of 77" not in found
+    assert new in found
+
+
+@pytest.mark.parametrize(
+    ("script", "front"),
+    [
+        ("nl -ba cave.py", "    52\t"),
+        ("cat -n cave.py", "    52\t"),
+        ("rg -n torch cave.py", "52:"),
+        ("grep -n -C2 torch cave.py", "52-"),
+        ("rg -n torch", "cave.py:52:"),
+    ],
+)
+def test_a_line_behind_a_number_is_known_as_the_line_that_it_is(script: str, front: str) -> None:
+    gone, stays = "torch_in_the_cave = 7", "bats_in_the_cave = 3"
+    looked = r.shell(script, f"{front}  {gone}\n{front}  {stays}\n")
+    took = patched("*** Update File: cave.py", "@@", f"-  {gone}", "+  lamp_in_the_cave = 8")
+    found = section(digest(r.turn(r.user("dig"), looked, took), form="legacy"), "KEY_LINES")
+    assert not any(gone in line for line in found)
+    (line,) = (line for line in found if stays in line)
+    assert "52" not in line or script == "rg -n torch"
+
+
+def test_a_file_that_was_deleted_and_added_again_was_not_created() -> None:
+    again = patched("*** Delete File: cave.py", "*** Add File: cave.py", "+lamp = 7")
+    made = patched("*** Add File: hill.py", "+lamp = 8")
+    found = digest(r.turn(r.user("dig"), again, made), form="legacy")
+    told = {line.split()[3]: line.endswith(" created") for line in section(found, "CHANGES")}
+    assert told == {"hill.py": True, "cave.py": False}
+
+
+def test_a_definition_that_a_later_patch_took_away_names_no_change() -> None:
+    head = ("*** Update File: cave.py", "@@")
+    steps = (
+        patched(*head, "+def light_lamp():", "+def find_bats(a):"),
+        patched(*head, "-def light_lamp():", "-def find_bats(a):", "+def find_bats(a, b):"),
+    )
+    (line,) = section(digest(r.turn(r.user("dig"), *steps), form="legacy"), "CHANGES")
+    assert line.endswith(": find_bats")
+
+
+@pytest.mark.parametrize("script", ["{}", "apply_patch <<'EOF'\n{}\nEOF\n"])
+def test_the_anchor_of_a_changed_file_leads_to_what_was_changed(script: str) -> None:
+    step = patched("*** Update File: cave.py", "@@", "-x", "+lamp_in_the_cave = 7", script=script)
+    data = r.rollout(r.session("legacy"), r.turn(r.user("dig"), step))
+    (line,) = section(digest_v1(gathered(data), DigestTerms(4000)), "CHANGES")
+    replay = Replay()
+    recall = Recall(replay, lambda entry: f"#{entry.seq}" == line.split()[2], lambda entry: entry)
+    replay.feed(data)
+    assert "lamp_in_the_cave = 7" in "".join(entry.text for entry in recall.entries)
+
+
+def test_lines_of_a_run_that_failed_say_so() -> None:
+    failed = r.shell("make cave", "Cave 9.39.3 of_the_hill\nmuch\nmore\nboom", exit_code=2)
+    found = section(digest(r.turn(r.user("dig"), failed)), "KEY_LINES")
+    assert found[-1].split(" ", 2)[2].startswith(r"out: exit 2: make cave:\nCave 9.39.3")
+
+
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [
+        ("ERR_ONLY connect ECONNREFUSED 127.0.0.1:43171", True),
+        ("curl: (7) Connection refused", True),
+        ("the cave is open", False),
+    ],
+)
+def test_a_command_that_ends_well_and_printed_of_trouble_says_so(printed: str, told: bool) -> None:
+    ran = r.shell("node probe.js", printed)
+    (line,) = section(digest(r.turn(r.user("try"), ran)), "CHECKS")
+    assert line.endswith(rf"exit 0: node probe.js\n{printed}" if told else "node probe.js")
+
+
 REFUSED = r.patch_text(add="cave.py", content="opened_the_cave = 1\n")
 LOST = "error: Failed to find expected lines"
 
@@ -1340,8 +1436,8 @@ RUNNERS = [
         "\u2715 adds (3 ms)|Tests:       1 failed, 2 passed",
     ),
     (
-        "  3:10  error  'x' is not defined  no-undef\n\u2716 1 problem (1 error)\n",
-        "3:10  error  'x' is not defined  no-undef|\u2716 1 problem (1 error)",
+        "/b.js\n  1:1  warning  x\n\n/a.js\n  3:10  error  x\n\u2716 1 problem (1 error)\n",
+        "/a.js|3:10  error  x|\u2716 1 problem (1 error)",
     ),
     (
         "npm ERR! code ELIFECYCLE\n",

@@ -106,6 +106,34 @@ def test_each_anchor_of_a_digest_can_be_recalled(tmp_path: Path, form: r.Form) -
             assert digests.recall(thread(1), anchor, rolled_back=False).text
 
 
+def test_a_message_in_front_of_the_turn_that_it_opens_is_of_that_turn(tmp_path: Path) -> None:
+    content = [{"type": "input_text", "text": "and the barn?"}]
+    steps = (
+        r.turn(r.user("where is the well?"), r.assistant("Here.")),
+        r.response("message", role="user", content=content),
+        r.started("t2"),
+        r.event("user_message", message="and the barn?"),
+        r.assistant("There."),
+    )
+    home = home_of(tmp_path, *steps, form="legacy")
+    with home.house() as house:
+        (hit, *_) = Digests(house.sessions).search(thread(1), "the barn", 9)
+    copy = f"#{int(hit.ref[1:]) - 2}"
+    found = recalled(home, copy)
+    assert (found.text, found.turn) == ("and the barn?", hit.turn)
+    assert hit.turn == 2
+
+
+def test_a_part_of_a_long_turn_says_which_one_it_is(tmp_path: Path) -> None:
+    home = home_of(tmp_path, r.turn(r.user("dig"), r.assistant("x" * 20_000)))
+    with home.house() as house:
+        first, next_one = (Digests(house.sessions).recall(thread(1), "t1", at) for at in (0, 8000))
+    assert first.heading == "the whole turn, 8000 of 20004 characters; offset 8000 goes on"
+    assert next_one.heading == (
+        "the whole turn, characters 8001 to 16000 of 20004; offset 16000 goes on"
+    )
+
+
 def test_a_local_call_can_be_recalled(tmp_path: Path) -> None:
     call = r.response("local_shell_call", call_id="c1", action={"command": ["make", "hay"]})
     home = home_of(tmp_path, r.turn(r.user("go"), call, r.output("c1", "made")))

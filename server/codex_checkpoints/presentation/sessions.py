@@ -58,9 +58,9 @@ def no_digest(budget: int) -> str:
 
 def recalled_lines(found: digests.Recalled) -> list[str]:
     """Return where a record stands, and its text."""
-    turn = "" if found.turn is None else f" t{found.turn}"
-    shown = f"{found.offset + len(found.text)} of {found.total} characters"
-    head = f"{found.session_id}{turn} {found.ref}  {found.kind}, {shown}"
+    turn = "" if found.turn is None else f"t{found.turn}"
+    names = dict.fromkeys(each for each in (found.session_id, turn, found.ref) if each)
+    head = f"{' '.join(names)}  {found.heading}"
     return [plain(head), "", *map(plain, found.text.split("\n"))]
 
 

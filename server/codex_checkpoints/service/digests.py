@@ -105,6 +105,16 @@ class Recalled:
     offset: int
     total: int
 
+    @property
+    def heading(self) -> str:
+        """Return what the text is, and which part of it."""
+        end = self.offset + len(self.text)
+        part = f"{end} of {self.total} characters"
+        if self.offset:
+            part = f"characters {self.offset + 1} to {end} of {self.total}"
+        what = "the whole turn" if Ref.of(self.ref.strip()).turn is not None else self.kind
+        return f"{what}, {part}" + (f"; offset {end} goes on" if end < self.total else "")
+
 
 @frozen
 class Hit:

@@ -90,6 +90,13 @@ _LISTED: Final = re.compile(
 )
 """What `ls -l` writes in front of a name."""
 
+_NUMBERING: Final = re.compile(r"\b(?:nl|cat(?: -\w+)*? -\w*n\w*|(?:rg|grep)\b.*? -\w*n\w*)\b")
+_NUMBERED: Final = re.compile(r"\s*\d{1,7}(?:[:-]|[ \t]+|$)")
+"""What commands write in front of the lines of a file that they number."""
+
+_FOUND_AT: Final = re.compile(r"[^\s:]+[:-]\d{1,7}[:-]\s*")
+"""What a search writes in front of a line of one of several files."""
+
 _NO_NEWS: Final = re.compile(
     r"\s*(?:at |\u276f |File \").*(?:node_modules|node:internal|site-packages|<frozen )"
     r"|\s*Traceback \(most recent call last\):|\s*\d+ files? changed, \d"
@@ -219,7 +226,9 @@ def _candidates(
         whole = scale * newness * _by_itself(quote, rows, edited)
         shown.update(row for _, row in rows)
         for place, line in rows:
-            if line in held or (quote.kind in _OF_FILES and gone.get(line, -1) > number):
+            found_at = _FOUND_AT.match(line) if quote.kind == "output" else None
+            plain = line if found_at is None else line[found_at.end() :]
+            if line in held or (quote.kind in _OF_FILES and gone.get(plain, -1) > number):
                 continue
             names = tuple(dict.fromkeys(names_in(line)))
             for name in names:
@@ -280,8 +289,11 @@ def _rows_of(quote: Quote) -> Iterator[tuple[int, str]]:
             if not _HEADERS.match(row):
                 yield place, row[1:] if row[:1] in {"+", " "} else row
     elif quote.kind == "output":
+        is_numbered = _NUMBERING.search(quote.label) is not None
         for place, row in _without_removed(quote):
-            if not _NO_NEWS.match(row):
+            if is_numbered and (number := _NUMBERED.match(row)):
+                yield place, row[number.end() :]
+            elif not _NO_NEWS.match(row):
                 listed = _LISTED.match(row)
                 yield place, row[listed.end() :] if listed else row
     else:

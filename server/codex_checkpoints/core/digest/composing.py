@@ -342,8 +342,7 @@ class _Composing:
         return self._is_late(check) or passed >= check.changes
 
     def _check(self, check: Check, *, late: bool) -> _Row:
-        code = check.outcome.exit_code
-        ended = "failed" if code is None else f"exit {code}"
+        ended = check.outcome.ended
         if check.seconds is not None and check.seconds >= _LEAST_SECONDS:
             ended += f" ({check.seconds:.1f} s)"
         before = " before later edits" if late else ""
@@ -498,7 +497,8 @@ def _head(quote: Quote) -> str:
         case "output":
             files = ", ".join(_files(quote))
             label = _cut_label(files, _FILES) if files else _cut_label(quote.label, _LABEL)
-            return f"{at}out: {label}:{BREAK}" if label else f"{at}out: "
+            told = ": ".join(each for each in (quote.failed, label) if each)
+            return f"{at}out: {told}:{BREAK}" if told else f"{at}out: "
 
 
 def _files(quote: Quote) -> tuple[str, ...]:

@@ -474,7 +474,8 @@ class Gathering(Fold):
         if call_id in self._patches:
             self._patched(*self._patches.pop(call_id), outcome, where)
         if text and text.strip() and call.label and call.label not in SILENT:
-            self._quote(Quote(where, "output", call.label, text, call.about, call.ran))
+            failed = outcome.ended if outcome.failed else ""
+            self._quote(Quote(where, "output", call.label, text, call.about, call.ran, failed))
             if call.ran:
                 renew(self._newest_runs, call.ran, (call.seq, where.turn_id), MOST)
 
@@ -484,7 +485,7 @@ class Gathering(Fold):
         if "Success." in text or not (outcome.failed or _REFUSED.match(text)):
             return
         trails = [self._changes.get(self._relative(each)) for each in files]
-        if trails and all(trail and trail.where.seq > seq for trail in trails):
+        if trails and all(trail and trail.where.seq >= seq for trail in trails):
             return  # the files did change: what failed is another part of the script
         at = len(self._quotes) - 1
         while at >= 0 and self._quotes[at].where.seq >= seq:
@@ -545,7 +546,9 @@ class Gathering(Fold):
             elif onto is None:
                 trail.onto = None
             rows = hunks.get(each.name)
-            trail.take(where, each.action, None if rows is None else Counts.of(rows))
+            # The call has what was changed; its answer only says that it was.
+            at = where if call is None else evolve(where, seq=began)
+            trail.take(at, each.action, None if rows is None else Counts.of(rows))
             if each.action in {"add", "delete"} or each.name in whole:
                 trail.whole = began
             if each.action == "move":

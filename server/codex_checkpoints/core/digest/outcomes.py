@@ -71,8 +71,18 @@ ERRORS: Final = re.compile(
 )
 """Lines that say what went wrong."""
 
+TROUBLES: Final = re.compile(
+    r".*(?:\b(?:ECONN|EPIPE|EPERM|EACCES|ENOENT|ETIMEDOUT|ENOTFOUND|EADDR)[A-Z]*\b|refused|hang up"
+    r"|timed out|[Dd]enied|\bERR(?:OR)?\b|[Ee]rror: ).*"
+)
+"""Lines that tell of trouble, whatever the exit code says."""
+
 FRAME: Final = re.compile(r'\s*File "[^"]+", line \d+.*')
 """A frame of a Python traceback; the last one, a few lines above the error, says where it arose."""
+
+_OF_FILE: Final = re.compile(r"\s*\d+:\d+\s+error\s")
+_FILE: Final = re.compile(r"(?!\s)[^:]*[^:\s]")
+"""An error as ESLint prints it, and the file above that it is of."""
 
 _CALLED_AT: Final = re.compile(r"\s+at .*:\d+:\d+\)?$")
 """A frame as Node prints it."""
@@ -130,14 +140,16 @@ def telling_lines(output: str, *, failed: bool) -> tuple[str, ...]:
     lines = [line.rstrip() for line in redact(plain(end)).split("\n")]
     lines = [line[:_LONGEST] for line in lines if line.strip()]
     if not failed:
-        return tuple(_last(lines, SUMMARIES, 1))
+        return tuple(_last(lines, SUMMARIES, 1) or _last(lines, TROUBLES, _LAST_LINES))
     found: dict[str, int] = {}
     for pattern, most in ((NAMES, 4), (ERRORS, 5), (SUMMARIES, 2)):
         fitting = (place for place, line in enumerate(lines) if pattern.fullmatch(line))
         for place in islice(fitting, most):
             found.setdefault(lines[place].strip(), place)
-            above = range(place - 1, max(-1, place - 5), -1) if pattern is ERRORS else ()
-            frame = next((at for at in above if FRAME.fullmatch(lines[at])), None)
+            of_file = _OF_FILE.match(lines[place]) is not None
+            heads, far = (_FILE, 99) if of_file else (FRAME, 4)
+            above = range(place - 1, max(-1, place - 1 - far), -1) if pattern is ERRORS else ()
+            frame = next((at for at in above if heads.fullmatch(lines[at])), None)
             if frame is not None:
                 found.setdefault(lines[frame].strip(), frame)
     if not found:
@@ -166,7 +178,7 @@ def _last(lines: Iterable[str], pattern: re.Pattern[str], count: int) -> list[st
 _NAME = 60
 """Code points of a name."""
 
-_NAMES = 8
+_NAMES = 16
 """How many names one patch gives to a file."""
 
 _HEADER = re.compile(r"\*\*\* (?:Add|Update|Delete) File:(.*)")
@@ -182,13 +194,24 @@ _DEFINITION = re.compile(
 )
 
 
+def defined(row: str, otherwise: str | None = None) -> str:
+    """Return what a row defines, else the row itself or what is given."""
+    found = _DEFINITION.match(row)
+    default = row if otherwise is None else otherwise
+    return default if found is None else found[found.lastindex or 0][:_NAME]
+
+
 @define
 class Counts:
-    """What patches did to one file, as far as their text tells."""
+    """What patches did to one file, as far as their text tells.
+
+    `gone` are the names of definitions that they took away and did not bring again.
+    """
 
     added: int = 0
     removed: int = 0
     names: dict[str, None] = Factory(dict[str, None])
+    gone: dict[str, None] = Factory(dict[str, None])
 
     @classmethod
     def of(cls, rows: Iterable[str]) -> Counts:
@@ -207,8 +230,15 @@ class Counts:
             return
         self.added += line.startswith("+")
         self.removed += line.startswith("-")
-        if line[:1] != "-" and len(self.names) < _NAMES and (found := _DEFINITION.match(line[1:])):
-            self.names[found[found.lastindex or 0][:_NAME]] = None
+        name = defined(line[1:], "")
+        if not name or name.startswith("__"):
+            return
+        if line.startswith("-"):
+            self.gone[name] = None
+        else:
+            self.gone.pop(name, None)
+            if len(self.names) < _NAMES:
+                self.names[name] = None
 
 
 def hunks_of(item: object, line: Line) -> dict[str, list[str]]:

@@ -126,6 +126,8 @@ class Recall(Fold):
         self._secrets: dict[str | None, frozenset[str | None]] = {}
         """By call of a dialog the ids of its secret questions."""
         self.entries: deque[Entry] = deque()
+        self._copy: Entry | None = None
+        """The history's copy of a message, which may stand in front of the turn it opens."""
         replay.folds.append(self)
 
     @property
@@ -165,10 +167,14 @@ class Recall(Fold):
                     in_history=kind == "user" and line.tag == "message",
                     stamp=line.stamp,
                 )
+                copy, self._copy = self._copy, None
+                if copy and kind == "user" and not entry.in_history and self.entries[-1] is copy:
+                    self.entries[-1] = evolve(copy, turn_id=entry.turn_id)
                 if self._is_named(entry):
                     found = self._part(evolve(entry, text=redact(plain(text))))
                     if found is not None:
                         self._keep(found)
+                        self._copy = found if entry.in_history else None
 
     def _keep(self, entry: Entry) -> None:
         self.entries.append(entry)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.digest.outcomes import Counts
+from codex_checkpoints.core.digest.outcomes import Counts, defined
 from codex_checkpoints.core.rollout.items import Outcome
 from codex_checkpoints.core.rollout.turns import Ended
 from codex_checkpoints.values import Factory, define, evolve, frozen
@@ -54,7 +54,7 @@ class Quote:
     `written` is what a call hands to another tool than a shell: mostly what it writes into a file.
     `label` is the script or the tool of a call, or the files of a patch.  `about` is the script or
     the arguments of the call: they tell whose content a text is.  `ran` is the same for the outputs
-    of all calls that do the same.
+    of all calls that do the same.  `failed` says how a call ended that failed: `exit 2`.
     """
 
     where: Where
@@ -63,6 +63,7 @@ class Quote:
     text: str
     about: str = ""
     ran: str = ""
+    failed: str = ""
 
 
 @define
@@ -71,7 +72,7 @@ class Trail:
 
     `onto` is the uri of the target where the file was only copied or moved: it is no file of that
     name where the target is a folder.  `whole` is the `seq` of the newest call that wrote all of it
-    or deleted it, -1 without one.
+    or deleted it, -1 without one.  `was_there`: the session did not make it.
     """
 
     where: Where
@@ -85,16 +86,23 @@ class Trail:
     moved_from: str | None = None
     onto: str | None = None
     whole: int = -1
+    was_there: bool = False
 
     def take(self, where: Where, action: str, counts: Counts | None) -> None:
         """Add one change."""
         self.where = where
+        self.was_there |= not self.turn_ids and action != "add"
         self.turn_ids[where.turn_id] = None
-        self.created = (self.created and action != "delete") or action == "add"
+        is_made = (self.created and action != "delete") or action == "add"
+        self.created = is_made and not self.was_there
         self.deleted = action == "delete"
+        if action in {"add", "delete"}:
+            self.names.clear()
         if counts is not None:
             self.added += counts.added
             self.removed += counts.removed
+            for name in [each for each in self.names if defined(each) in counts.gone]:
+                del self.names[name]
             if len(self.names) < MOST_NAMES:
                 self.names |= counts.names
 
@@ -238,7 +246,9 @@ def _continued(before: Mapping[str, Trail], now: Mapping[str, Trail]) -> dict[st
             added=old.added + trail.added,
             removed=old.removed + trail.removed,
             names=old.names | trail.names,
-            created=trail.created or (old.created and not trail.deleted),
+            created=old.created and not trail.deleted
+            if old.was_there or old.created
+            else trail.created,
             moved_from=trail.moved_from or old.moved_from,
             whole=max(old.whole, trail.whole),
         )

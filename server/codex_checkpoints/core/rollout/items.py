@@ -291,6 +291,11 @@ class Outcome:
     exit_code: int | None = None
     printed: str | None = None
 
+    @property
+    def ended(self) -> str:
+        """Return `exit 2`, or `failed` where no code is known."""
+        return "failed" if self.exit_code is None else f"exit {self.exit_code}"
+
 
 UNKNOWN = Outcome()
 
