@@ -630,14 +630,133 @@ def test_many_long_requests_are_told_so_short_that_the_first_one_stands_too() ->
     assert lines[0].endswith("end 0")
 
 
-def test_the_last_answer_may_take_half_of_its_section_and_older_ones_stand_in_short() -> None:
-    told = [f"Answer {number}. {'I saw it there too. ' * 80}" for number in range(4)]
-    found = digest(*(r.turn(r.user(f"Do {text}"), r.assistant(text)) for text in told), budget=4000)
-
-    lines = section(found, "OUTCOMES")
-    assert [line.split()[2] for line in lines] == ["#22", "#16", "#10", "#4"]
+def test_the_last_answer_is_cut_last_and_older_ones_stand_in_short_where_room_is_scarce() -> None:
+    told = [f"Answer {number}. {'I saw it there too. ' * 80}" for number in range(20)]
+    steps = [r.turn(r.user(f"Do {text}"), r.assistant(text)) for text in told]
+    lines = section(digest(*steps, budget=2000), "OUTCOMES")
+    assert [line.split()[1] for line in lines[:3]] == ["t20", "t19", "t18"]
     assert len(lines[0]) > 600
-    assert all(len(line) < 450 for line in lines[1:])
+    assert all(len(line) < 450 for line in lines[5:])
+
+
+def test_no_answer_is_cut_while_there_is_room() -> None:
+    told = [f"Answer {number}.\n{'I saw it there too. ' * 80}" for number in range(4)]
+    steps = [r.turn(r.user("Look."), r.assistant(text)) for text in told]
+    lines = section(digest(*steps, budget=4000), "OUTCOMES")
+    assert [line.partition(": ")[2] for line in lines] == [
+        text.strip().replace("\n", r"\n") for text in reversed(told)
+    ]
+
+
+def test_a_plan_that_was_proposed_stands_whole_where_it_has_room() -> None:
+    plan = "<proposed_plan>\n" + "- dig there, and then dig here\n" * 60 + "</proposed_plan>"
+    later = [r.turn(r.user("write it"), r.assistant(f"Not yet. {'So it is. ' * 80}"))] * 9
+    found = digest(r.turn(r.user("plan"), r.assistant(plan)), *later, budget=2000)
+    (line,) = (each for each in section(found, "OUTCOMES") if "<proposed_plan>" in each)
+    assert " … " not in line
+
+
+def test_the_answer_of_the_newest_turn_that_changed_a_file_is_told_at_length() -> None:
+    words = "It is mended in the deep of the cave. " * 9
+    steps = [r.turn(r.user("look"), r.assistant(words)) for _ in range(60)]
+    steps.insert(2, r.turn(r.user("mend"), r.patch(update="cave.py"), r.assistant(words)))
+    lines = section(digest(*steps, budget=4000), "OUTCOMES")
+    (line,) = (line for line in lines if " t3 " in line)
+    assert " … " not in line
+    assert " … " in lines[-2]
+
+
+def test_a_text_is_cut_where_a_sentence_or_a_word_ends() -> None:
+    said = "The cave is deep. It has seven lamps. " + "We dug on. " * 60 + "The last lamp went out."
+    steps = [r.turn(r.user(said), r.assistant("Dug.")) for said in (said, said.upper())]
+    (line, _) = section(digest(*steps, budget=300), "REQUESTS")
+    assert line.split(" ", 3)[3] == (
+        "The cave is deep. It has seven lamps. … We dug on. The last lamp went out."
+    )
+
+
+def test_the_rules_in_a_message_stand_where_the_rest_of_it_is_cut() -> None:
+    said = f"Look. {'We dug. ' * 200}Be sure to commit each change. {'We dug. ' * 200}Thanks."
+    steps = [r.turn(r.user(f"{said} {number}"), r.assistant("Dug.")) for number in range(9)]
+    lines = section(digest(*steps, budget=1500), "REQUESTS")
+    assert len(lines) == 9
+    assert all(" … Be sure to commit each change. … " in line for line in lines)
+
+
+def test_of_lines_that_differ_in_their_digits_alone_one_stands_and_they_are_counted() -> None:
+    log = "".join(f"at {number} the lamp of the cave went out\nlook\n" for number in range(40))
+    (line,) = section(digest(r.turn(r.user(f"Why?\n{log}"))), "REQUESTS")
+    assert r"Why?\nat 0 the lamp of the cave went out (×40)\nlook\nlook\n" in line
+
+
+def test_a_short_assent_stands_with_the_question_that_it_answers() -> None:
+    asked = r.turn(r.user("look"), r.assistant("It is open.\nShall I mend it?"))
+    found = digest(asked, r.turn(r.user("yes please"), r.assistant("Mended.")))
+    assert section(found, "REQUESTS")[1].endswith(" yes please (asked: Shall I mend it?)")
+
+    order = r.assistant("From now on you must always push without asking, right?")
+    found = digest(r.turn(r.user("look"), order), r.turn(r.user("no")))
+    assert section(found, "REQUESTS")[1].endswith(" no")
+
+
+@pytest.mark.parametrize(
+    ("script", "rows"),
+    [
+        ("rg --files", [f"src/cave_{number}/bats_77.py" for number in range(20)]),
+        ("npm run build", ["dist/cave-77.js   143.52 kB │ gzip: 46 kB"]),
+        ("npm test", ["> cave-kit@1.0.2 test_of_77"]),
+        ("cat package.json", ['"@bats/cave_77": "^7.0.1",']),
+        ("cat hill.ts", ["import { bats_77 } from './cave_77';"]),
+        ("cat hill.ts", [f"{'bats_77(a,b);' * 40}"]),
+        ("cat hill.css", ["border-bottom: 1px solid bats_77;"]),
+    ],
+)
+def test_what_a_file_lists_imports_or_weighs_is_no_key_line(script: str, rows: list[str]) -> None:
+    looked = r.shell(script, "\n".join(rows))
+    found = digest(r.turn(r.user("look"), looked), r.turn(r.user("and?"), r.assistant("So.")))
+    assert "77" not in "\n".join(section(found, "KEY_LINES"))
+
+
+def test_scripts_of_a_package_are_quoted() -> None:
+    looked = r.shell("cat package.json", '"scripts": {\n"dig:cave": "node dig_cave.js",')
+    assert '"dig:cave": "node dig_cave.js",' in digest(r.turn(r.user("look"), looked)).text
+
+
+def test_rows_that_a_patch_adds_are_marked_and_come_before_those_beside_them() -> None:
+    rows = [
+        row
+        for number in range(40)
+        for row in (
+            f" the cave has the stone {number} of old",
+            f"+the hill has stone {number} anew",
+        )
+    ]
+    step = patched("*** Update File: cave.md", "@@", *rows)
+    (line,) = section(digest(r.turn(r.user("dig"), step), form="legacy", budget=400), "KEY_LINES")
+    assert line.count(r"\n+the hill") > line.count(r"\nthe cave")
+
+
+def test_a_commit_is_told_as_git_tells_it() -> None:
+    printed = "[main fd6be44] Dig the cave deeper\n 3 files changed, 7 insertions(+)\n"
+    ran = r.shell("git add -A && git commit -m 'Dig the cave deeper'", printed)
+    found = digest(r.turn(r.user("dig"), ran))
+    assert section(found, "CHECKS")[0].endswith(r"\n[main fd6be44] Dig the cave deeper")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["洞窟の原因が判明しました。古い灯りのせいです。", "Причина найдена, это старая лампа."],
+)
+def test_words_in_any_script_can_be_key_lines(answer: str) -> None:
+    steps = r.turn(r.user("dig"), r.assistant(answer), r.shell("make"), r.assistant("Done."))
+    assert answer in digest(steps).text
+
+
+def test_a_dialog_and_an_older_look_are_no_key_lines() -> None:
+    dialog = r.call("request_user_input", {"questions": [{"question": "Which kit_77?"}]}, "c1")
+    look = r.shell("cat bats_77.md", "x")
+    found = digest(r.turn(r.user("dig"), dialog, look), r.turn(r.user("on"), r.assistant("So.")))
+    assert "77" not in found.text
 
 
 def test_a_message_that_stands_beside_it_is_not_repeated() -> None:
@@ -645,7 +764,7 @@ def test_a_message_that_stands_beside_it_is_not_repeated() -> None:
 
 
 def test_a_message_that_was_cut_beside_it_stands_in_short() -> None:
-    log = "".join(f"The lamp went out in the cave at {number}.\n" for number in range(400))
+    log = "".join(f"The lamp {'x' * (n % 90)} went out in cave {n:b}.\n" for n in range(400))
     beside = f"{log[:2000]} … {log[-2000:]}"
     alone, short = (
         section(digest(r.turn(r.user(log)), beside=stands), "REQUESTS") for stands in ([], [beside])
@@ -744,9 +863,9 @@ def test_the_lines_of_a_patch_stand_below_the_heading_of_their_file() -> None:
     )
     found = digest(r.turn(r.user("dig"), r.custom_call("apply_patch", text, "c1")))
     assert [line.split(" ", 2)[2] for line in section(found, "KEY_LINES")] == [
-        r"patch:\n*** Update File: cave.py\ntorch_in_the_cave = 7",
-        r"patch:\n*** Add File: hill.py\nview_from_the_hill = 8",
-        r"patch:\n*** Update File: old.py\n*** Move to: new.py\npath_to_the_hill = 9",
+        r"apply_patch:\n*** Update File: cave.py\n+torch_in_the_cave = 7",
+        r"apply_patch:\n*** Add File: hill.py\nview_from_the_hill = 8",
+        r"apply_patch:\n*** Update File: old.py\n*** Move to: new.py\n+path_to_the_hill = 9",
     ]
 
 
@@ -755,14 +874,14 @@ def test_what_stands_around_a_patch_in_its_script_is_no_line_of_its_file() -> No
     found = digest(r.turn(r.user("dig"), r.call("shell", {"command": ["sh", "-c", script]}, "c1")))
     assert [line.split(" ", 2)[2] for line in section(found, "KEY_LINES")] == [
         r"cd deep_in_cave\nwc high_on_hill",
-        rf"patch:\n*** Update File: cave.py\n{ADDED}",
+        rf"apply_patch:\n*** Update File: cave.py\n+{ADDED}",
     ]
 
 
 def test_a_patch_that_begins_with_the_end_of_a_move_is_read() -> None:
     text = "*** Begin Patch\n+lost\n*** Move to: cave.py\n+torch_in_the_cave = 7\n*** End Patch"
     found = digest(r.turn(r.user("dig"), r.custom_call("apply_patch", text, "c1")))
-    assert r"*** Move to: cave.py\ntorch_in_the_cave = 7" in section(found, "KEY_LINES")[0]
+    assert r"*** Move to: cave.py\n+torch_in_the_cave = 7" in section(found, "KEY_LINES")[0]
 
 
 def test_a_text_that_a_call_hands_to_an_editing_tool_is_quoted_as_it_stands_in_the_file() -> None:
@@ -832,7 +951,7 @@ def test_the_commands_and_patches_of_a_script_in_code_mode_are_quoted() -> None:
     found = section(digest(r.turn(r.user("dig"), *made)), "KEY_LINES")
     assert [line.split(" ", 2)[2] for line in found] == [
         "wc deep_in_cave",
-        rf"patch:\n*** Update File: cave.py\n{ADDED}",
+        rf"apply_patch:\n*** Update File: cave.py\n+{ADDED}",
     ]
 
     looked = IN_CODE.replace("apply_patch", "exec_command").replace(json.dumps(CUT), '{cmd: "w"}')
@@ -1367,6 +1486,15 @@ def test_long_runs_of_one_character_take_no_time(text: str) -> None:
     digest(r.turn(r.user(text), r.assistant("Seen.")), beside=[text])
     digest(r.turn(r.user("x"), r.shell(f"make {text}x", "", exit_code=1), r.assistant(text)))
     assert time.process_time() - begin < 2
+
+
+@pytest.mark.parametrize("piece", ["1,", "a-", "1:", "/a", " ", "x1-"])
+def test_long_rows_of_an_output_are_read_in_proportion(piece: str) -> None:
+    def work(text: str) -> None:
+        where = Where(None, 1)
+        digest_v1(Gathered(1, quotes=(Quote(where, "output", "make", text),)), DigestTerms(500))
+
+    takes_time_in_proportion(work, lambda size: piece * size)
 
 
 def test_a_digest_below_fifty_tokens_is_empty_and_from_there_on_has_its_status() -> None:

@@ -39,25 +39,50 @@ _BY_AUTHOR: Final = {
     "patch": 5.0,
     "written": 5.0,
     "call": 5.0,
-    "answer": 4.0,
+    "answer": 6.0,
     "output": 1.5,
 }
 """What a name of the newest turn is worth."""
 
+_PROGRAM: Final = re.compile(r"(?:cd \S+ *(?:&&|;) *)?((?:git )?(?:-\S+ +)*(?:rg --files|[\w.-]+))")
+_BY_PROGRAM: Final = {
+    **dict.fromkeys(
+        ["cat", "sed", "nl", "head", "tail", "git diff", "git show", "git status"], 1.0
+    ),
+    **dict.fromkeys(["rg", "grep", "git grep"], 0.8),
+    **dict.fromkeys(["ls", "find", "fd", "tree", "rg --files", "git ls-files"], 0.0),
+}
+_OF_EDITED, _OF_OTHERS = 1.2, 0.4
+"""How much of its worth a name has in an output, by what printed it: lines of a file that was
+edited, of other files, of a search, of a long list of files, of all other programs."""
+
+_LONG_LIST: Final = 8
+
 _OF_FILES: Final = frozenset({"patch", "written", "output"})
 """Quotes that may show what stands in files."""
 
-_AGING: Final = 0.4
+_AGING: Final = 0.5
 """A turn of the age n counts 1 / (1 + `_AGING` * n): most of what is needed is of the newest."""
 
 _OLDEST: Final = 1000
 """The age from which on a turn counts nothing."""
 
-_WRITTEN: Final = 1.2
+_WRITTEN: Final = 2.2
 """What a whole line is worth that the agent wrote into a file, with `_USUAL_ROOM` bytes or less.
 
 With more room it is worth less, so that more names stand, too.
 """
+
+_BESIDE: Final = 0.7
+"""How much of that a row has that a patch only stands beside."""
+
+_IMPORTS: Final = 2.5
+"""The same of a row that imports something: a patch that uses more changes it again."""
+
+_IMPORT: Final = re.compile(r"(?:import|from|use|#include|export \{|const .* = require)\b")
+
+_WHOLE: Final = "*** Add File"
+"""How a patch begins that brings all of a file."""
 
 _SHOWN: Final = 0.25
 """The same of an output that shows a line of a patch, for each time that it was shown."""
@@ -66,11 +91,19 @@ _TIMES: Final = 4
 """A line that was shown more often is worth no more."""
 
 _ELSEWHERE: Final = 0.05
+
+_SAID: Final = 0.009
+"""The same of each byte of an answer in a script whose words are no names, so that some
+of the newest turn stands where there is room."""
+
 _USUAL_ROOM: Final = 13_000
 _TELLING: Final = 8
 """A shorter line stands in many files: it does not say that an output shows an edited one."""
 
-_OVERHEAD: Final = 8
+_LEAST_GAIN: Final = 0.005
+"""A line that brings less for each of its bytes is not worth reading."""
+
+_OVERHEAD: Final = 20
 """Bytes added to the cost of each line: short lines say little."""
 
 _WORD: Final = re.compile(r"\w{2}")
@@ -94,14 +127,20 @@ _NUMBERING: Final = re.compile(r"\b(?:nl|cat(?: -\w+)*? -\w*n\w*|(?:rg|grep)\b.*
 _NUMBERED: Final = re.compile(r"\s*\d{1,7}(?:[:-]|[ \t]+|$)")
 """What commands write in front of the lines of a file that they number."""
 
+_SEARCH: Final = re.compile(r"\b(?:rg|grep|ag)\b")
 _FOUND_AT: Final = re.compile(r"[^\s:]+[:-]\d{1,7}[:-]\s*")
 """What a search writes in front of a line of one of several files."""
 
 _NO_NEWS: Final = re.compile(
     r"\s*(?:at |\u276f |File \").*(?:node_modules|node:internal|site-packages|<frozen )"
     r"|\s*Traceback \(most recent call last\):|\s*\d+ files? changed, \d"
+    r"|\s*[\u2713\u2714] |.*\b\d[\d.,]{0,12} [kM]i?B\b|> \S+@\d\S* \S+$"
+    r"|\s*\"[\w@/.-]+\": \"(?:[\^~]|[<>]=? ?|npm:)?\d[\w.+-]*\",?\s*$"
+    r"|(?:\S+[:-]\d+[:-])?\s*(?:import\b.*['\"]|[\w-]{1,40}-[\w-]{1,40}: [^;]+;\s*$)|\S{300}"
 )
-"""A frame of a stack in code of others, the line above a stack, the sum below a list of changes."""
+"""A frame of a stack in code of others, the line above a stack, the sum below a list of changes,
+tests that passed, sizes of what was built, the banner of a script, versions of packages, what a
+file imports, how a page looks, and code that no person wrote."""
 
 _PART: Final = re.compile(r"[^./:-]+")
 _BREAK: Final = re.compile(r"\\n|\n")
@@ -159,7 +198,8 @@ def choose(  # noqa: PLR0913 - what a choice depends on
 
     def names_of(candidate: Candidate) -> tuple[tuple[str, ...], int]:
         """Return the names that a line brings, with those before it, and what it costs."""
-        number, cost = candidate.quote, len(candidate.text.encode()) + 2
+        number = candidate.quote
+        cost = len(candidate.text.encode()) + 2 + (quotes[number].kind == "patch")
         if number in opened:
             return candidate.names, cost
         if number not in heads:
@@ -182,7 +222,7 @@ def choose(  # noqa: PLR0913 - what a choice depends on
         _, number = heapq.heappop(heap)
         candidate = candidates[number]
         value, cost = gain(candidate)
-        if value <= 0 or cost > room:
+        if value <= _LEAST_GAIN or cost > room:
             continue
         if heap and value < -heap[0][0] - 1e-12:
             heapq.heappush(heap, (-value, number))
@@ -224,9 +264,14 @@ def _candidates(
         by_author = _BY_AUTHOR[quote.kind] * newness
         rows = tuple(_lines_of(quote))
         whole = scale * newness * _by_itself(quote, rows, edited)
+        by_author *= _by_program(quote, rows, edited)
+        if not by_author:
+            continue
+        is_found = quote.kind == "output" and _SEARCH.search(quote.label) is not None
         shown.update(row for _, row in rows)
+        beside = rows_with(" ", quote)
         for place, line in rows:
-            found_at = _FOUND_AT.match(line) if quote.kind == "output" else None
+            found_at = _FOUND_AT.match(line) if is_found else None
             plain = line if found_at is None else line[found_at.end() :]
             if line in held or (quote.kind in _OF_FILES and gone.get(plain, -1) > number):
                 continue
@@ -235,6 +280,10 @@ def _candidates(
                 worths[name] = max(by_author, worths.get(name, 0.0))
             worth = whole if len(line) >= _WHOLE_LINE else 0.0
             worth *= min(shown[line], _TIMES) if quote.kind == "output" else 1
+            worth *= _BESIDE if place in beside else 1
+            worth *= _IMPORTS if quote.kind == "patch" and _IMPORT.match(line) else 1
+            if quote.kind == "answer" and not line.isascii():
+                worth = newness * _SAID * len(line.encode())
             known = lines.get(line)
             if known is None or worth >= known.worth:
                 lines[line] = Candidate(number, place, line, worth, names)
@@ -251,6 +300,28 @@ def _by_itself(quote: Quote, rows: Iterable[tuple[int, str]], edited: Container[
             return _SHOWN if is_edited else _ELSEWHERE
         case _:
             return 0.0
+
+
+def rows_with(sign: str, quote: Quote) -> frozenset[int]:
+    """Return the places of the rows that a patch adds to a file that was there, or leaves in it."""
+    if quote.kind != "patch" or quote.text.startswith(_WHOLE):
+        return frozenset()
+    return frozenset([at for at, row in enumerate(quote.text.split("\n")) if row[:1] == sign])
+
+
+def _by_program(quote: Quote, rows: Sequence[tuple[int, str]], edited: Container[str]) -> float:
+    """Return how much of its worth a name has in a quote."""
+    if quote.kind != "output":
+        return 1.0
+    if any(len(row) >= _TELLING and row in edited for _, row in rows):
+        return _OF_EDITED
+    if quote.about.startswith("{"):  # a tool that is no shell
+        return 1.0
+    if "node_modules/" in quote.label:
+        return _OF_OTHERS / 2
+    program = _PROGRAM.match(quote.label)
+    part = _BY_PROGRAM.get(program[1] if program else "", _OF_OTHERS)
+    return part if part or len(rows) > _LONG_LIST else _OF_OTHERS
 
 
 def _edited(quotes: Sequence[Quote]) -> set[str]:
@@ -291,11 +362,11 @@ def _rows_of(quote: Quote) -> Iterator[tuple[int, str]]:
     elif quote.kind == "output":
         is_numbered = _NUMBERING.search(quote.label) is not None
         for place, row in _without_removed(quote):
-            if is_numbered and (number := _NUMBERED.match(row)):
-                yield place, row[number.end() :]
-            elif not _NO_NEWS.match(row):
-                listed = _LISTED.match(row)
-                yield place, row[listed.end() :] if listed else row
+            number = _NUMBERED.match(row) if is_numbered else None
+            line = row if number is None else row[number.end() :]
+            if not _NO_NEWS.match(line):
+                listed = _LISTED.match(line)
+                yield place, line[listed.end() :] if listed else line
     else:
         is_json = quote.kind == "call" and quote.text.startswith("{")
         yield from enumerate(_BREAK.split(quote.text) if is_json else quote.text.split("\n"))

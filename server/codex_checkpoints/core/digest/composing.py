@@ -7,15 +7,16 @@ rest.  The cost of a text is ceil(UTF-8 bytes / 4).
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import chain, takewhile
+from bisect import bisect_left
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, pairwise, takewhile
 from typing import Final
 
 from codex_checkpoints.core.checkpoint.policy import standing_policy
 from codex_checkpoints.core.checkpoint.records import IGNORED
 from codex_checkpoints.core.checkpoint.text import redact
-from codex_checkpoints.core.digest.choosing import choose, names_in
+from codex_checkpoints.core.digest.choosing import choose, names_in, rows_with
 from codex_checkpoints.core.digest.cutting import GAP, ends_of
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.outcomes import plain
@@ -24,6 +25,7 @@ from codex_checkpoints.core.digest.status import ended_line, plan_line
 from codex_checkpoints.core.rollout import script
 from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
+from codex_checkpoints.core.rollout.tools import only_looks
 from codex_checkpoints.values import Factory, define, evolve, frozen
 
 SECTIONS: Final = (
@@ -41,12 +43,12 @@ LEAST_TOKENS: Final = 50
 
 _SHARES: Final = {
     "REQUESTS": 0.25,
-    "OUTCOMES": 0.1,
+    "OUTCOMES": 0.05,
     "CHANGES": 0.3,
     "CHECKS": 0.06,
     "EARLIER_SUMMARY": 0.15,
 }
-"""The most of the budget that a section takes."""
+"""The most of the budget that a section takes, outcomes beside those that are told at length."""
 
 _IN_TWO_ROUNDS: Final = frozenset({"REQUESTS", "OUTCOMES", "CHANGES"})
 """Sections that say something of everything before they say more of the newest."""
@@ -56,14 +58,32 @@ _PINNED: Final = 0.5
 
 _PIN_LIMITS: Final = (1200, 600, 300, 150, 80)
 
-_LAST_ANSWER, _ANSWER, _REQUEST, _SUMMARY_LINE = 2400, 400, 1200, 400
-_REQUEST_LIMITS: Final = (300, 150, 80)
+_REQUEST, _SUMMARY_LINE = 1200, 400
+_REQUEST_LIMITS: Final = ((300, 3), (150, 3), (80, 2), (80, 1), (80, 0))
+"""Code points of a request that is cut, and how many of its rules stand all the same."""
+
+_ASSENT, _QUESTION = 24, 200
+"""A message so short stands with the question that it answers."""
+
+_SHORT, _RULES, _RULE_CHARS = 300, 3, 160
+_RULE: Final = re.compile(
+    r"\b(?:always|never|must|(?:make|be) sure|ensure|do not|don't|commit|from now on)\b"
+    r"|\u5fc5\u305a|\u3057\u306a\u3044\u3067|\u4e0d\u8981|\u3057\u3066\u304f\u3060\u3055\u3044",
+    re.IGNORECASE,
+)
+"""What the user says for good: it stands where the rest of a message is cut."""
+
+_DIGITS: Final = re.compile(r"\d+")
 _BEGINNING: Final = 200
 """A request that begins like a message beside it was only cut there: it stands in short."""
 
-_OF_LAST_ANSWER: Final = (_LAST_ANSWER, 1600, 1000, 600, _ANSWER)
-"""Lengths of the last answer; the first that takes half of its section at most counts."""
-_CARRIED: Final = 1000
+_ANSWER_LIMITS: Final = (1 << 14, 4800, 2400, 1600, 1000, 600, 400, 250, 130)
+"""Code points of an answer, the whole one first."""
+
+_LAST, _CHANGED, _PLAN = 0.1, 0.03, 0.45
+"""The most of the budget that is sure for the last answer, for that of the newest turn that changed
+files, and for the newest one that proposes a plan; each is cut to the first length that fits."""
+
 _LEAST_SECONDS: Final = 0.1
 """How long a command took is not worth saying below that."""
 _LABEL, _FILES = 40, 160
@@ -74,6 +94,9 @@ _BREAKS: Final = re.compile(
 )
 _CONTROLS: Final = re.compile(f"[{CONTROLS}]+")
 _BUT_LF: Final = re.compile(rf"(?:(?!\n)[{CONTROLS}])+")
+_ENDS: Final = (re.compile(r"\\n|[.!?;:](?= |\\n)|[\u3002\uff01\uff1f]"), re.compile(" "))
+"""Ends of sentences and lines, else of words, in a text of one line."""
+
 _WORDS: Final = re.compile(r"[^\s'\"/;|&<>(),]+")
 _LONE: Final = re.compile(r"[\ud800-\udfff]")
 
@@ -138,17 +161,17 @@ def digest_v1(gathered: Gathered, terms: DigestTerms) -> Digest:
 
 @define(eq=False)
 class _Row:
-    """A line that may stand: its text without the `- `, and a shorter form, if there is one."""
+    """A line that may stand: its text without the `- `, and shorter forms, the longest first."""
 
     where: Where | None
     text: str
     why: str
-    short: str | None = None
+    shorter: tuple[str, ...] = ()
 
     @property
     def forms(self) -> list[str]:
         """The whole lines, the longest first."""
-        return [f"- {form}" for form in (self.text, self.short) if form is not None]
+        return [f"- {form}" for form in (self.text, *self.shorter)]
 
 
 class _Composing:
@@ -172,7 +195,11 @@ class _Composing:
         self._room = min(self._room, self._budget - self._terms.status_room)
         self._fill("PINNED", self._pins(), int(self._room * _PINNED))
         answers = [each for each in gathered.answers if self._is_quoted(each.said.where)]
-        self._section("OUTCOMES", filter(None, map(self._outcome, reversed(answers))))
+        sure = dict(self._told_at_length(answers))
+        told = ((self._outcome(each, sure.get(id(each), 0)), each) for each in reversed(answers))
+        rows = [(row, id(each) in sure) for row, each in told if row is not None]
+        rows += ((row, False) for row in self._carried("OUTCOMES"))
+        self._outcomes(rows, self._share("OUTCOMES"))
         self._section("CHANGES", self._change_rows())
         self._section("CHECKS", self._check_rows())
         self._section("REQUESTS", self._request_rows())
@@ -180,6 +207,9 @@ class _Composing:
         self._section("EARLIER_SUMMARY", self._summary_rows())
         self._fill("KEY_LINES", self._carried("KEY_LINES"), self._room // 2)
         self._key_lines()
+        standing = sum(_size(line.text) for line in self._lines["OUTCOMES"])
+        at_length = sum(_size(row.forms[-1]) for row, told_at_length in rows if told_at_length)
+        self._outcomes(rows, self._room + standing - at_length)
 
     def digest(self) -> Digest:
         parts = [DIGEST_LINE]
@@ -203,12 +233,14 @@ class _Composing:
         """Yield the lines of a section that stand in for a source that is gone."""
         for each in self._gathered.carried:
             if each.section == name:
-                text = inline(each.text, _CARRIED)
+                text = inline(each.text, _ANSWER_LIMITS[0])
                 if name != "REQUESTS" and _is_policy(text):
                     self._refused[name] += 1
                 else:
                     where = Where(None, each.seq)
-                    yield _Row(where, f"{anchor(where)} {text}", "of a session that is gone")
+                    at, why = anchor(where), "of a session that is gone"
+                    shorter = (f"{at} {_cut(text, n)}" for n in _ANSWER_LIMITS[1:] if n < len(text))
+                    yield _Row(where, f"{at} {text}", why, tuple(shorter))
 
     def _fill(self, name: str, rows: Iterable[_Row], share: int) -> None:
         """Add rows in their order while they fit; count the others."""
@@ -226,6 +258,24 @@ class _Composing:
             more = next((form for form in row.forms if _size(form) - _size(line) <= share), line)
             share -= _size(more) - _size(line)
             self._add(name, row, more)
+
+    def _outcomes(self, rows: Sequence[tuple[_Row, bool]], room: int) -> None:
+        """Fill the section with answers, those that are not told at length within `room`."""
+        name, picked, cost = "OUTCOMES", list[_Row](), len("OUTCOMES") + 4
+        self._room += cost * bool(self._lines[name]) + sum(
+            _size(line.text) for line in self._lines[name]
+        )
+        self._lines[name], self._left[name], left = [], 0, 0
+        for row, is_told_at_length in rows:
+            size = _size(row.forms[-1])
+            room -= 0 if is_told_at_length else size
+            if room < 0 and not is_told_at_length:
+                left += 1
+                continue
+            cost += size
+            picked.append(row)
+        self._fill(name, picked, min(self._room, cost + max(room, 0)))
+        self._left[name] += left
 
     def _add(self, name: str, row: _Row, line: str) -> None:
         if not self._lines[name]:
@@ -273,22 +323,33 @@ class _Composing:
                 break
         return rows
 
-    def _outcome(self, answer: Answer) -> _Row | None:
+    def _told_at_length(self, answers: Iterable[Answer]) -> Iterator[tuple[int, float]]:
+        """Yield the answers that are told at length by `id`, with the part of the budget for each.
+
+        The last one, that of the newest turn that changed files, the newest that proposes a plan.
+        """
+        own = [each for each in reversed(list(answers)) if not each.by_subagent]
+        trails = self._gathered.changes.values()
+        newest = max((each.where for each in trails), key=_seq, default=None)
+        changed = (each for each in own if newest and each.said.where.turn_id == newest.turn_id)
+        plans = (each for each in own if "<proposed_plan>" in each.said.text)
+        for found, part in ((changed, _CHANGED), (iter(own), _LAST), (plans, _PLAN)):
+            yield from ((id(each), part) for each in islice(found, 1))
+
+    def _outcome(self, answer: Answer, sure: float) -> _Row | None:
         mark = f"{answer.ended}{' asks' if _asks(answer) else ''}: "
         text = answer.said.text
         if answer.by_subagent:
             mark, text = "subagent: ", self._allowed(text, "OUTCOMES")
             if not text:
                 return None
-        head = f"{anchor(answer.said.where)} {mark}"
-        full, short = head + inline(text, _ANSWER), head + inline(text, _ANSWER // 3)
-        if answer is self._gathered.last_answer:
-            most = self._share("OUTCOMES") // 2
-            lengths = (head + inline(text, limit) for limit in _OF_LAST_ANSWER)
-            short = next((line for line in lengths if _size(line) <= most), short)
-            full = head + inline(text, _LAST_ANSWER)
-        by_subagent = "the answer of a subagent" if answer.by_subagent else ""
-        return _Row(answer.said.where, full, by_subagent or "the last answer of its turn", short)
+        head, clean = f"{anchor(answer.said.where)} {mark}", _quoted(text)
+        lengths = [limit for limit in _ANSWER_LIMITS[1:] if limit < len(clean)]
+        forms = [head + _cut(clean, limit) for limit in (_ANSWER_LIMITS[0], *lengths)]
+        most = self._budget * sure
+        last = next((at for at, form in enumerate(forms) if _size(form) <= most), len(forms) - 1)
+        why = "the answer of a subagent" if answer.by_subagent else "the last answer of its turn"
+        return _Row(answer.said.where, forms[0], why, tuple(forms[1 : last + 1]))
 
     def _allowed(self, text: str, section: str) -> str:
         """Return a text without the lines that order the agent about; count them."""
@@ -319,7 +380,7 @@ class _Composing:
         if uri in self._gathered.drifted:
             words.append("changed since")
         names = f": {inline(', '.join(trail.names), 400)}" if trail.names else ""
-        return _Row(trail.where, " ".join(words) + names, "a changed file", words[0])
+        return _Row(trail.where, " ".join(words) + names, "a changed file", (words[0],))
 
     def _check_rows(self) -> Iterator[_Row]:
         """Yield failing commands, passing ones, then failing ones from before later edits."""
@@ -352,12 +413,14 @@ class _Composing:
         self._refused["CHECKS"] += len(told) - len(lines)
         full = BREAK.join([head, *(inline(line, 240) for line in lines)])
         why = "a failing command" if check.outcome.failed else "a command that passed"
-        return _Row(check.where, full, why, head)
+        return _Row(check.where, full, why, (head,))
 
     def _request_rows(self) -> list[_Row]:
         """Return the requests, the newest first, so short that all have room if that goes."""
         beside = {" ".join(ends_of(text.strip()).split()) for text in self._terms.beside}
         begun = {text[:_BEGINNING] for text in beside}
+        answers = sorted(self._gathered.answers, key=lambda each: each.said.where.seq)
+        places = [each.said.where.seq for each in answers]
         seen, told = set[str](), list[tuple[Where, str, str, bool]]()
         for said in reversed(self._gathered.requests):
             folded = " ".join(said.text.split())
@@ -368,16 +431,22 @@ class _Composing:
             if said.chosen:
                 text, why = self._allowed(text, "REQUESTS"), "chosen by the user"
             if text:
-                told.append((said.where, _quoted(text), why, folded[:_BEGINNING] in begun))
+                clean = _quoted(_collapsed(text) if len(text) > _SHORT else text)
+                before = answers[at - 1] if (at := bisect_left(places, said.where.seq)) else None
+                if before and _asks(before) and len(clean) <= _ASSENT and not said.chosen:
+                    question = before.said.text.rstrip().rpartition("\n")[2]
+                    told_too = "" if _is_policy(question) else inline(question, _QUESTION)
+                    clean = f"{clean} (asked: {told_too})" if told_too else clean
+                told.append((said.where, clean, why, folded[:_BEGINNING] in begun))
         room = self._share("REQUESTS") - len("REQUESTS") - 4
         rows = list[_Row]()
-        for limit in _REQUEST_LIMITS:
+        for limit, rules in _REQUEST_LIMITS:
             rows = [
                 _Row(
                     where,
-                    f"{at} {_cut(text, limit if is_beside else _REQUEST)}",
+                    f"{at} {_with_rules(text, limit if is_beside else _REQUEST, _RULES)}",
                     why,
-                    f"{at} {_cut(text, limit)}",
+                    (f"{at} {_with_rules(text, limit, rules)}",),
                 )
                 for where, text, why, is_beside in told
                 for at in (anchor(where),)
@@ -424,13 +493,17 @@ class _Composing:
         self._refused["KEY_LINES"] += chosen.refused
         for number in sorted(chosen.lines):
             quote = quotes[number]
-            lines = BREAK.join(line for _, line in chosen.lines[number])
+            added = rows_with("+", quote)
+            rows = ("+" * (place in added) + line for place, line in chosen.lines[number])
+            lines = BREAK.join(rows)
             row = _Row(quote.where, "", _WHY[quote.kind])
             self._add("KEY_LINES", row, f"- {_head(quote)}{lines}")
 
     def _is_unquotable(self, quote: Quote) -> bool:
         if quote.kind == "answer":
             return False
+        if quote.kind == "call" and quote.where.age and only_looks(quote.label):
+            return True
         if quote.kind == "patch" and self._ignored.patch(quote.text):
             return True
         return self._ignored.script(quote.about) or self._is_outdated(quote)
@@ -471,7 +544,42 @@ def _cut(clean: str, limit: int) -> str:
     if len(clean) <= limit:
         return clean
     half = (limit - len(GAP)) // 2
-    return f"{clean[:half].rstrip()}{GAP}{clean[-half:].lstrip()}"
+    tail = clean[-half:]
+    for ends in _ENDS:
+        if found := ends.search(tail, 0, half // 2):
+            tail = tail[found.end() :]
+            break
+    head = clean[: 2 * half - len(tail)]
+    for ends in _ENDS:
+        if found := deque(ends.finditer(head, len(head) // 2), 1):
+            head = head[: found[0].end()]
+            break
+    return f"{head.removesuffix(BREAK).rstrip()}{GAP}{tail.lstrip()}"
+
+
+def _with_rules(clean: str, limit: int, most: int) -> str:
+    """Return a text that is cut as `_cut` does it, with the first rules of what is left out."""
+    text = _cut(clean, limit)
+    if len(clean) <= limit:
+        return text
+    ends = [0, *(found.end() for found in _ENDS[0].finditer(clean)), len(clean)]
+    sentences = (clean[begin:end].removesuffix(BREAK).strip() for begin, end in pairwise(ends))
+    rules = (each for each in sentences if _RULE.search(each) and each not in text)
+    lost = (_cut(each, _RULE_CHARS if most > 1 else limit) for each in rules)
+    return text.replace(GAP, GAP.join(["", *islice(lost, most), ""]), 1)
+
+
+def _collapsed(text: str) -> str:
+    """Return a text without the lines that only differ in their digits from one above, counted."""
+    times = Counter[str]()
+    rows = dict[str, str]()
+    for number, row in enumerate(text.split("\n")):
+        key = _DIGITS.sub("0", row.strip()) if _DIGITS.search(row) else str(number)
+        rows.setdefault(key, row)
+        times[key] += 1
+    return "\n".join(
+        row + (f" (\u00d7{times[key]})" if times[key] > 1 else "") for key, row in rows.items()
+    )
 
 
 def anchor(where: Where) -> str:
@@ -493,7 +601,7 @@ def _head(quote: Quote) -> str:
             return f"{at}{_cut_label(quote.label, _FILES)}:{BREAK}"
         case "patch":
             headings = takewhile(lambda row: row.startswith("*** "), quote.text.split("\n"))
-            return f"{at}patch:{BREAK}" + "".join(f"{row}{BREAK}" for row in headings)
+            return f"{at}apply_patch:{BREAK}" + "".join(f"{row}{BREAK}" for row in headings)
         case "output":
             files = ", ".join(_files(quote))
             label = _cut_label(files, _FILES) if files else _cut_label(quote.label, _LABEL)
@@ -526,6 +634,10 @@ def _asks(answer: Answer) -> bool:
 
 def _is_policy(line: str) -> bool:
     return standing_policy(line) is not None
+
+
+def _seq(where: Where) -> int:
+    return where.seq
 
 
 def _size(line: str) -> int:

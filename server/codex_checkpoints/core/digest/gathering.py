@@ -421,7 +421,7 @@ class Gathering(Fold):
             renew(self._callers, agent_id, where.turn_id, MOST)
         self._calls[call_id], self._called_at = call, line.seq
         _keep_newest(self._calls)
-        if not text or name in SILENT:
+        if not text or name in SILENT or name == DIALOG:  # it stands with the requests
             return
         about = about if parts == [text] else ends_of(text)
         handed = None if script or is_patch else texts_handed_over(text)

@@ -72,7 +72,8 @@ ERRORS: Final = re.compile(
 """Lines that say what went wrong."""
 
 TROUBLES: Final = re.compile(
-    r".*(?:\b(?:ECONN|EPIPE|EPERM|EACCES|ENOENT|ETIMEDOUT|ENOTFOUND|EADDR)[A-Z]*\b|refused|hang up"
+    r"(?!npm warn).*"
+    r"(?:\b(?:ECONN|EPIPE|EPERM|EACCES|ENOENT|ETIMEDOUT|ENOTFOUND|EADDR)[A-Z]*\b|refused|hang up"
     r"|timed out|[Dd]enied|\bERR(?:OR)?\b|[Ee]rror: ).*"
 )
 """Lines that tell of trouble, whatever the exit code says."""
@@ -101,6 +102,7 @@ SUMMARIES: Final = re.compile(
     | Found[ ]\d+[ ]errors?.*                                  # tsc, mypy, ruff
     | BUILD[ ](?:FAILED|SUCCESSFUL).* | Build[ ](?:FAILED|succeeded).*
     | \s*(?:Failed|Passed)!\s+-[ ].*                           # dotnet
+    | \[\S+[ ](?:\([^)]*\)[ ])?[0-9a-f]{7,12}\][ ].*          # git commit
     """,
     re.VERBOSE,
 )
