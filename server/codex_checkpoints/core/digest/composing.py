@@ -80,7 +80,7 @@ _BEGINNING: Final = 200
 _ANSWER_LIMITS: Final = (1 << 14, 4800, 2400, 1600, 1000, 600, 400, 250, 130)
 """Code points of an answer, the whole one first."""
 
-_LAST, _CHANGED, _PLAN = 0.1, 0.03, 0.45
+_LAST, _CHANGED, _PLAN = 0.1, 0.03, 0.5
 """The most of the budget that is sure for the last answer, for that of the newest turn that changed
 files, and for the newest one that proposes a plan; each is cut to the first length that fits."""
 
