@@ -1,8 +1,11 @@
 """Wire records: camelCase, strict, every field sent; what is wrong is told all at once."""
 
+import contextlib
 from typing import Any
 
+import attrs
 import pytest
+from lsprotocol import types
 
 from codex_checkpoints import protocol, wire
 from codex_checkpoints.core.checkpoint.records import Caps
@@ -10,6 +13,7 @@ from codex_checkpoints.core.restore.pack import TurnSource
 from codex_checkpoints.operations.services import InitializationOptions
 from codex_checkpoints.operations.sessions import SessionsParams
 from codex_checkpoints.operations.views import ShowParams, ViewParams
+from codex_checkpoints.server import memory
 from codex_checkpoints.service.doctor import Diagnosis, Finding
 from codex_checkpoints.typescript import RECORDS
 from codex_checkpoints.wire import BadParams
@@ -136,3 +140,17 @@ def test_the_table_speaks_of_wire_records_only():
     spoken |= {each.result for each in protocol.METHODS}
 
     assert spoken <= set(RECORDS.values())
+
+
+def test_the_classes_of_the_protocol_keep_the_names_that_their_methods_use() -> None:
+    memory.save()
+    kinds: list[Any] = [each for each in vars(types).values() if attrs.has(each)]
+    for kind in kinds:
+        nothing = dict.fromkeys((each.alias for each in attrs.fields(kind) if each.init), None)
+        with attrs.validators.disabled():
+            assert repr(kind(**nothing)) == repr(kind(**nothing))
+            assert kind(**nothing) == kind(**nothing)
+        with contextlib.suppress(TypeError, ValueError):  # None is no value of that field
+            kind(**nothing)
+        with contextlib.suppress(TypeError):  # one of its fields has no default
+            kind()

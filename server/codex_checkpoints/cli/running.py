@@ -8,8 +8,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import sys
 import time
 from collections.abc import Callable, Generator
+from importlib import import_module
 
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
@@ -178,7 +180,20 @@ def _ending_on_signals() -> Generator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def _load_asyncio() -> None:
+    """Load asyncio as where there is no OpenSSL, which takes megabytes: nothing here connects."""
+    is_loaded = "ssl" in sys.modules
+    if not is_loaded:
+        sys.modules["ssl"] = None  # pyright: ignore[reportArgumentType] - to import it fails
+    try:
+        import_module("asyncio")
+    finally:
+        if not is_loaded:
+            del sys.modules["ssl"]
+
+
 def _serve(options: argparse.Namespace, where: Places) -> int:
+    _load_asyncio()
     from codex_checkpoints import server
 
     server.serve(where, tcp=options.tcp)

@@ -20,6 +20,7 @@ from pygls.lsp.server import LanguageServer
 from codex_checkpoints import assembly, protocol, wire
 from codex_checkpoints.assembly import Assembly, Places
 from codex_checkpoints.operations.services import InitializationOptions, Services, Steps
+from codex_checkpoints.server import memory
 from codex_checkpoints.server.long_work import LongWork, Worker, reporting
 from codex_checkpoints.service import following
 from codex_checkpoints.service.following import Follower
@@ -304,6 +305,7 @@ class App:
         slices = sessions.catalogue.refresh()
         while True:
             done: Progress | None = await self._work(next, slices, None)
+            memory.give_back()
             if done is None:
                 break
             self._begun.set()

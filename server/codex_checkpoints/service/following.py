@@ -6,7 +6,6 @@ events cost one look.
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 import os
 import threading
@@ -14,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from codex_checkpoints import logs
+from codex_checkpoints.hashes import sha256
 from codex_checkpoints.service.reading.projections import Guard, Projection, Strayed
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Refusal
@@ -78,7 +78,7 @@ class Follower:
         self._lock = threading.Lock()
         self._paths: set[str] = set()
         self._observed: dict[str, _Observed] = {}
-        self._digests: dict[str, bytes] = {}
+        self._digests: dict[str, str] = {}
         self._folders: frozenset[str] = frozenset()
         self._live: frozenset[str] = frozenset()
         self._attended: list[str] = []
@@ -275,7 +275,7 @@ class Follower:
 
     def _is_news(self, session_id: str, projection: Projection, *, remember: bool) -> bool:
         """Return whether the bytes changed since our last look, whatever process stored them."""
-        digest = hashlib.sha256(projection.data).digest()
+        digest = sha256(projection.data)
         before = self._digests.get(session_id)
         if remember:
             self._digests[session_id] = digest

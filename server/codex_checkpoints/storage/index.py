@@ -217,10 +217,14 @@ def _is_ours(connection: sqlite3.Connection) -> bool:
 
 def _row(path: str, data: bytes) -> Row:
     (thread_id, rollout_id, archived, compressed, look), own = orjson.loads(data)
-    # What many rows say alike is kept once.
     ids = sys.intern(thread_id), sys.intern(rollout_id)
     where = Rollout(sys.intern(path), *ids, archived, compressed, (*look,))
     return Row(where, *map(_once, own))
+
+
+def shared(row: Row) -> Row:
+    """Return a row that keeps once what many rows say alike."""
+    return Row(row.rollout, *map(_once, _own(row)))
 
 
 def _once(value: Any) -> Any:  # noqa: ANN401 - of any field

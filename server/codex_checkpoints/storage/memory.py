@@ -6,10 +6,10 @@ A rollout is a name and its bytes.  Only the threads in `live` count as loaded b
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
+from codex_checkpoints.hashes import sha256
 from codex_checkpoints.storage.contract import (
     Appended,
     Copied,
@@ -59,7 +59,7 @@ class MemoryReader(ChunkReader):
         return Reading(self.mark_at(path, offset, inode), rest)
 
     def mark_at(self, path: str, offset: int, inode: int) -> Mark:
-        return Mark(offset, inode, hashlib.sha256(self._find(path)[1][:offset]).hexdigest(), "")
+        return Mark(offset, inode, sha256(self._find(path)[1][:offset]), "")
 
     def chunks(self, path: str, offset: int, limit: int | None) -> Iterator[bytes]:
         data = self._find(path)[1][offset:limit]

@@ -7,7 +7,6 @@ replacement, for a person who looks before it is installed (DIG-9).
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -22,6 +21,7 @@ from codex_checkpoints.core.history.items import texts
 from codex_checkpoints.core.history.tokens import Figure, of_item
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json, is_object
+from codex_checkpoints.hashes import sha256
 from codex_checkpoints.values import evolve, frozen
 
 Strategy = Literal["checkpoint", "codex"]
@@ -227,7 +227,7 @@ def _dated(history: Sequence[Past], known: Sequence[Past | Remaining]) -> tuple[
 def digest_of(items: Sequence[Json]) -> str:
     """Return the digest of items: of their JSON with sorted keys (CKP-27)."""
     data = orjson.dumps(list(items), option=orjson.OPT_SORT_KEYS)
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+    return f"sha256:{sha256(data)}"
 
 
 def remaining(built: Replacement) -> tuple[Remaining, ...]:

@@ -7,7 +7,6 @@ The result depends on the lines alone.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import deque
 from collections.abc import Callable, Container, Iterator
@@ -75,6 +74,7 @@ from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
 from codex_checkpoints.core.rollout.script import BEGIN
 from codex_checkpoints.core.rollout.tools import only_looks, program_of
 from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, asks
+from codex_checkpoints.hashes import sha256
 from codex_checkpoints.values import Factory, define, evolve
 
 TEXTS = 1 << 21
@@ -585,7 +585,7 @@ def _answer(said: Said, ended: Ended, placed: Callable[[Where], Where]) -> Answe
 
 
 def _hash_of(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
+    return sha256(text.encode(errors="replace"))
 
 
 def _notification(payload: Json) -> Json:

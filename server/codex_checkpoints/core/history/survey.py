@@ -6,7 +6,6 @@ where and how windows were opened (WIN-12).  Of a compaction it notes the place,
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -34,6 +33,7 @@ from codex_checkpoints.core.rollout.items import RolledBack, TaskEnded, TaskStar
 from codex_checkpoints.core.rollout.ours import is_ours
 from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
+from codex_checkpoints.hashes import sha256
 from codex_checkpoints.values import Factory, define, frozen
 
 Strategy = Literal["checkpoint", "codex", "local", "remote", "fresh"]
@@ -110,7 +110,7 @@ _NO_ANSWER = (0, "")
 def _end_of(text: str) -> tuple[int, str]:
     """Return the length of the end of a message, and its digest, which may be stored."""
     end = text[-ANSWER_END:]
-    digest = hashlib.sha256(end.encode(errors="surrogatepass")).hexdigest()
+    digest = sha256(end.encode(errors="surrogatepass"))
     return (len(end), digest) if end else _NO_ANSWER
 
 
@@ -233,7 +233,7 @@ class Said:
 
 def keys_of(item: Item, payload: object) -> Sequence[str]:
     """Return the keys that a message of the user may be known by, as an item and as it stands."""
-    text = hashlib.sha256("\0".join(texts(item)).encode(errors="replace")).hexdigest()
+    text = sha256("\0".join(texts(item)).encode(errors="replace"))
     name = text_of(object_of(payload).get("id"))
     return (text,) if name is None else (name, text)
 

@@ -6,11 +6,11 @@ Texts may be very long, so only their ends are read, and they are never copied.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 
 from codex_checkpoints.core.rollout.ours import is_ours
+from codex_checkpoints.hashes import sha256
 from codex_checkpoints.values import frozen
 
 _REQUEST = "## My request for Codex:"
@@ -103,14 +103,14 @@ def has_summary_prefix(text: str) -> bool:
 
 def _begins(text: str, length: int, after: bytes, digest: str) -> bool:
     head = text[: length + 1].encode(errors="replace")
-    return head[length:].startswith(after) and hashlib.sha256(head[:length]).hexdigest() == digest
+    return head[length:].startswith(after) and sha256(head[:length]) == digest
 
 
 def without_summary_start(text: str) -> str:
     """Return the summary of a compaction without the words that Codex puts before it."""
     data = text.encode(errors="replace")
     for length, _, digest in _SUMMARY_STARTS:
-        if hashlib.sha256(data[:length]).hexdigest() == digest:
+        if sha256(data[:length]) == digest:
             return data[length:].decode(errors="replace")
     return text
 

@@ -5,7 +5,6 @@ Paths are returned as the call has them; `state` makes uris of them.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -39,6 +38,7 @@ from codex_checkpoints.core.rollout.script import (
 )
 from codex_checkpoints.core.rollout.shell import Part
 from codex_checkpoints.core.rollout.turns import Steps
+from codex_checkpoints.hashes import sha256
 from codex_checkpoints.values import evolve, frozen
 
 # fmt: off
@@ -287,7 +287,7 @@ def hash_of(texts: tuple[str, ...]) -> str | None:
     text = "\n".join(texts)
     if not text:
         return None
-    return "sha256:" + hashlib.sha256(text.encode(errors="replace")).hexdigest()
+    return "sha256:" + sha256(text.encode(errors="replace"))
 
 
 def _command_seen(

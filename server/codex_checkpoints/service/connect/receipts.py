@@ -5,7 +5,6 @@ A call that handed nothing over has a receipt without a digest, which is left ou
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
 from codex_checkpoints import logs
@@ -13,6 +12,7 @@ from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.handoff import bundle
 from codex_checkpoints.core.history.rebuild import Window
 from codex_checkpoints.core.rollout.fields import object_of, text_of, whole_of
+from codex_checkpoints.hashes import sha256
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.refusal import reading
 from codex_checkpoints.service.sessions import Sessions
@@ -55,7 +55,7 @@ def by_window(receipts: Iterable[Receipt], windows: Iterable[Window]) -> Mapping
 
 def digest_of(text: str) -> str:
     """Return the digest of a text in a receipt."""
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    return f"sha256:{sha256(text.encode())}"
 
 
 def _given(records: Records, session_id: str) -> Iterator[tuple[Mapping[str, object], str]]:
