@@ -1218,6 +1218,32 @@ def test_many_marks_are_one_look_and_a_defect_about_one_session_ends_nothing_of_
     assert home.stored(2)["task"]["text"] == "two"
 
 
+def test_a_look_without_an_event_takes_what_a_person_looks_at_and_others_in_turn(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+):
+    everybody = {thread(number) for number in range(1, 17)}
+    for number in range(1, 17):
+        home.put(chat("one", number), number)
+    with home.house() as house:
+        follower = Follower(house.sessions)
+        follower.begin()
+        follower.attend(thread(1))
+        looks: list[set[str]] = []
+        plain = house.sessions.projections.keep
+
+        def keep(row: Row, opened: SessionFile) -> Projection:
+            looks[-1].add(row.session_id)
+            return plain(row, opened)
+
+        monkeypatch.setattr(house.sessions.projections, "keep", keep)
+        for _ in range(5):
+            looks.append(set())
+            follower.reconcile()
+
+    assert all(thread(1) in look and len(look) == 4 for look in looks)
+    assert set().union(*looks) == everybody
+
+
 def test_a_file_that_cannot_be_read_for_a_while_is_told_once_each_way(
     home: Home, followed: Followed
 ):

@@ -38,6 +38,9 @@ _IN_TURN = 60
 _AT_LEAST = 32
 """How many sessions such a part has at least."""
 
+_TURNS, _FEW = 5, 3
+"""The same for what is followed, without what Codex has loaded or a person looks at."""
+
 
 T = TypeVar("T")
 
@@ -176,7 +179,7 @@ class Follower:
             )
         changed |= self.sessions.take_unreported() | self._lives_changed()
         self._keep(self._current(changed))
-        others = self._keep(row for row in self._followed() if row.session_id not in changed)
+        others = self._keep(row for row in self._due() if row.session_id not in changed)
         others |= self._keep(self._outdated(self._in_turn(self._others())))
         self._choose_folders()
         return _changes(rollout=changed, workspace=others)
@@ -243,9 +246,19 @@ class Follower:
         others = self._current(known - followed)
         return sorted((row for row in others if row.cwd), key=lambda row: row.session_id)
 
-    def _in_turn(self, all_of_them: list[T]) -> list[T]:
+    def _due(self) -> list[Row]:
+        """Return the followed sessions that somebody uses, and those of the rest in their turn."""
+        used, rest = list[Row](), list[Row]()
+        for row in self._followed():
+            in_use = row.session_id in self._live or row.session_id in self._attended
+            (used if in_use else rest).append(row)
+        return used + self._in_turn(rest, _TURNS, _FEW)
+
+    def _in_turn(
+        self, all_of_them: list[T], most: int = _IN_TURN, least: int = _AT_LEAST
+    ) -> list[T]:
         """Return the part whose turn it is, so that each comes at last."""
-        parts = min(_IN_TURN, max(1, len(all_of_them) // _AT_LEAST))
+        parts = min(most, max(1, len(all_of_them) // least))
         return all_of_them[self._looks % parts :: parts]
 
     def _current(self, session_ids: Iterable[str]) -> list[Row]:
