@@ -10,6 +10,7 @@ from codex_checkpoints.core.rollout.contextual import (
     is_image_wrapper,
     is_summary,
     request_of,
+    without_payloads,
 )
 from codex_checkpoints.core.rollout.ours import (
     CHECKPOINT_LINE,
@@ -180,3 +181,14 @@ def test_a_whole_block_is_contextual_whatever_is_in_it(tag: str, text: str, spac
 def test_no_message_is_too_strange_to_judge(parts: list[str]) -> None:
     assert is_human(parts) in {True, False}
     assert not any(is_contextual(part) for part in parts) or not is_human(parts)
+
+
+SHORT = st.text("aB1+/: =\n", max_size=80)
+
+
+@given(SHORT, st.sampled_from(["data:,", "DATA:a/b;base64,", ""]), SHORT)
+def test_a_payload_is_left_out_wherever_it_stands(before: str, scheme: str, after: str):
+    blob = "".join(map(chr, [*range(97, 123), *range(65, 91), *range(48, 58)])) * 5
+    found = without_payloads(f"{before} {scheme}{blob} {after}", [])[1]
+    assert blob not in found
+    assert before.rstrip("aB1+/=\n") in found

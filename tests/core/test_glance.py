@@ -184,3 +184,27 @@ def test_messages_of_the_history_count_in_bare_files():
     found = seen(data, 2000, 2000)
     assert (found.first_text, found.task) == ("step 0", "step 29")
     assert found.stamp == whole(data)["stamp"]
+
+
+def test_a_line_that_reaches_over_pieces_is_read_once_it_is_whole():
+    """Also one that is quiet, and one of which the pieces tell something else."""
+    said = "x" * 3000 + '\\"},{\\"type\\":\\"user_message\\"' + "y" * 3000
+    data = r.rollout(r.session("legacy"), LONG, r.turn(r.user("last"), r.shell("ls", said)))
+    for size in (1, 7, 100, 2999):
+        found = glance(front_of(data, size, 1 << 20), back_of(data, size, 1 << 20))
+        assert found is not None
+        for fact in ("first_text", "stamp", "task"):
+            assert getattr(found, fact) == whole(data)[fact]
+
+
+@given(st.binary(max_size=12), st.sampled_from(["timestamp", "turn_id", "thread_id"]))
+def test_what_stands_in_a_time_or_an_id_changes_no_fact_for_a_false_one(text: bytes, key: str):
+    """A quote or a backslash there ends nothing that a reader of all lines takes as ended."""
+    data = r.rollout(r.session(), LONG, r.turn(r.user("last")), r.tokens(7))
+    lines = data.splitlines(keepends=True)
+    start = b'"%s":"' % key.encode()
+    changed = [lines[0], *(line.replace(start, start + text, 1) for line in lines[1:])]
+    found, all_of_it = seen(b"".join(changed)), whole(b"".join(changed))
+    for fact in FACTS:
+        told = getattr(found, fact)
+        assert told is None or told == all_of_it[fact], fact

@@ -264,7 +264,9 @@ TEXTS = st.lists(
 @given(TEXTS)
 def test_what_a_rule_needs_stands_in_every_text_in_which_it_finds_something(text: str) -> None:
     for rule in RULES:
-        assert re.search(rule.needs, text.lower()) or not rule.pattern.search(text)
+        found = rule.pattern.search(text)
+        assert found is None or re.search(rule.needs, text.lower())
+        assert found is None or not rule.signs or any(sign in found[0] for sign in rule.signs)
 
 
 @given(TEXTS)

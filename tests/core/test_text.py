@@ -1,5 +1,6 @@
 """Text of values: one line, no control characters, cut by code points (DSC-24, DSC-51, DSC-52)."""
 
+import re
 import time
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_checkpoints.core.checkpoint.text import SCANNED, cut, find_secret, one_line, value
+from codex_checkpoints.core.rollout.fields import CONTROLS
 
 FAMILY = "\U0001f469\u200d\U0001f467"
 KEY = "ghp_" + "a1B2" * 9
@@ -86,6 +88,11 @@ def test_a_value_never_outgrows_its_limit_nor_its_line(text: str, limit: int) ->
     assert len(short.splitlines()) <= 1
     assert short.encode().decode() == short
     assert value(short, limit).strip() == short.strip()
+
+
+@given(st.text(st.sampled_from("ab \n\t\u2028\u202e\u00a0"), max_size=40))
+def test_a_run_of_line_breaks_becomes_what_any_other_run_does(text: str) -> None:
+    assert one_line(text) == re.sub(f"[{CONTROLS}]+", " ", text).strip()
 
 
 @given(st.text(st.sampled_from("ab \n\t\u2028\u202e\u00a0"), max_size=40))

@@ -159,6 +159,14 @@ def source_of(row: Row) -> str | None:
     return None if row.scratch or row.parent_session is not None else row.forked_from
 
 
+@frozen
+class _Ours:
+    """The sessions with a folder of ours, and those with updates or compactions in it."""
+
+    kept: frozenset[str]
+    noted: frozenset[str]
+
+
 EVERYTHING = ThreadQuery()
 
 
@@ -185,9 +193,9 @@ class Summaries:
             found = self._catalogue.store.list_threads(query)
         except BadQuery as error:
             raise Refusal("invalid_payload", str(error), {"problems": [error.field]}) from error
-        noted, branches = self._noted(), self._branches()
+        ours, branches = self._ours(), self._branches()
         items = tuple(
-            self._summary(each.row, each.name, branches, live=each.live, noted=noted)
+            self._summary(each.row, each.name, branches, ours, live=each.live)
             for each in found.items
         )
         return SessionList(items, found.next_cursor)
@@ -196,21 +204,20 @@ class Summaries:
         """Return one session as a list shows it."""
         store = self._catalogue.store
         live = row.session_id in store.live_threads()
-        name, noted = store.name_of(row), self._noted()
-        return self._summary(row, name, self._branches(), live=live, noted=noted)
+        return self._summary(row, store.name_of(row), self._branches(), self._ours(), live=live)
 
     def _summary(
         self,
         row: Row,
         name: str | None,
         branches: Mapping[str, int],
+        ours: _Ours,
         *,
         live: bool,
-        noted: frozenset[str],
     ) -> SessionSummary:
         session_id, named, made_by = row.session_id, self._named(), self._made_by(row)
         continued_by = None
-        if session_id in noted:
+        if session_id in ours.noted:
             continued_by = self._compactions().continued_by(session_id)
         source = "reported" if row.context_source == "reported" else "estimated"
         ended = row.turn_open is not None and not row.turn_open
@@ -221,6 +228,7 @@ class Summaries:
         if told and not row.archived and not continued_by:  # by reported tokens alone (JUN-28)
             offer = offering.offer(self._settings.compaction_offer, state, named)
         below = (base.session_id for base in self._catalogue.chains.below(row))
+        is_noted = bool(ours.noted) and not ours.noted.isdisjoint((session_id, *below))
         return SessionSummary(
             session_id=session_id,
             path=row.path,
@@ -235,7 +243,7 @@ class Summaries:
             context_window=offering.window(row.context_window, named),
             windows=row.windows,
             compactions=row.compactions,
-            suspect_facts=0 if noted.isdisjoint((session_id, *below)) else self._suspect(row),
+            suspect_facts=self._suspect(row) if is_noted else 0,
             live=live,
             archived=row.archived,
             forked_from=row.forked_from,
@@ -244,7 +252,7 @@ class Summaries:
             turns=row.turns,
             seq=row.seq,
             named=bool(name),
-            markers=self._marker_count(session_id),
+            markers=self._marker_count(session_id) if session_id in ours.kept else 0,
             branches=branches.get(session_id, 0),
             made_by=made_by,
             undone=made_by == "compaction" and self._compactions().taken_back(session_id),
@@ -254,9 +262,9 @@ class Summaries:
             offer=offer,
         )
 
-    def _noted(self) -> frozenset[str]:
-        """Return the sessions with updates or compactions."""
-        return self._records.holding(UPDATES) | self._records.holding(COMPACTIONS)
+    def _ours(self) -> _Ours:
+        noted = self._records.holding(UPDATES) | self._records.holding(COMPACTIONS)
+        return _Ours(self._records.known(), noted)
 
     def _branches(self) -> Mapping[str, int]:
         """Return how many sessions of this home came from each (AGN-17)."""

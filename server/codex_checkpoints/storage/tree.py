@@ -74,7 +74,7 @@ def scan(codex_home: str, thread_id: str | None = None) -> dict[str, Rollout]:
     for root, depth in _trees(codex_home):
         for path, name in _names(root, depth):
             if thread_id is None or name.thread_id == thread_id:
-                file = find(path, archived=depth == 0)
+                file = _found(path, name, archived=depth == 0)
                 if file is not None:
                     found[path] = file
     return {
@@ -143,8 +143,10 @@ def _why_not(entry: os.DirEntry[str]) -> str | None:
 def find(path: str, *, archived: bool) -> Rollout | None:
     """Look at one session file; None where it is none."""
     name = parse_name(os.path.basename(path))
-    if name is None:
-        return None
+    return None if name is None else _found(path, name, archived=archived)
+
+
+def _found(path: str, name: Identity, *, archived: bool) -> Rollout | None:
     try:
         look = os.stat(path, follow_symlinks=False)
     except OSError:
@@ -220,10 +222,13 @@ def look_of(found: os.stat_result) -> Look:
 
 def _names(folder: str, depth: int) -> Iterator[tuple[str, Identity]]:
     for entry, _, is_passed in within(folder, depth):
-        with contextlib.suppress(OSError):
-            name = None if is_passed else parse_name(entry.name)
-            if name is not None and entry.is_file(follow_symlinks=False):
-                yield entry.path, name
+        name = None if is_passed else parse_name(entry.name)
+        try:
+            if name is None or not entry.is_file(follow_symlinks=False):
+                continue
+        except OSError:
+            continue
+        yield entry.path, name
 
 
 def _trees(codex_home: str) -> tuple[tuple[str, int], tuple[str, int]]:
@@ -243,11 +248,13 @@ def within(folder: str, depth: int) -> Iterator[tuple[os.DirEntry[str], int, boo
         return
     with entries:
         for entry in entries:
-            with contextlib.suppress(OSError):
+            try:
                 is_passed = depth > 0 and entry.is_dir(follow_symlinks=False)
-                yield entry, depth, is_passed
-                if is_passed:
-                    yield from within(entry.path, depth - 1)
+            except OSError:
+                continue
+            yield entry, depth, is_passed
+            if is_passed:
+                yield from within(entry.path, depth - 1)
 
 
 def watched(codex_home: str) -> tuple[str, ...]:

@@ -23,8 +23,9 @@ from codex_checkpoints.core.rollout.reader import PASSED_OVER_FROM
 from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.values import Factory, define
 
-_ENVELOPE = rb'\{"timestamp":"[^"\\\n]{0,64}+",(?:"ordinal":[0-9]{1,15},)?"type":"'
-_ITEM = rb'item_completed","thread_id":"[^"\\\n]{0,64}+","turn_id":"[^"\\\n]{0,64}+","item":\{'
+_ENVELOPE = rb'\{"timestamp":"[^"]{0,64}+",(?:"ordinal":[0-9]{1,15},)?"type":"'
+_ITEM = rb'item_completed","thread_id":"[^"]{0,64}+","turn_id":"[^"]{0,64}+","item":\{'
+# Where a backslash stands before one of these quotes, the line is no JSON, and tells nothing.
 _kind = re.compile(
     _ENVELOPE
     + rb'(?:response_item|world_state|token_usage_record|(turn_context)|event_msg","payload":\{'
@@ -49,12 +50,9 @@ _TELLS = {
 """What some lines tell, by the type of their event or their kind."""
 
 
-def _told_by(kind: re.Match[bytes] | None) -> int:
+def _told_by(kind: re.Match[bytes]) -> int:
     """Return what a line of this kind may tell."""
-    if kind is None:
-        return _ALL
-    group = kind.lastindex
-    return _TIME if group is None else _TELLS.get(kind[group], _ALL)
+    return _TELLS.get(kind[kind.lastindex], _ALL) if kind.lastindex else _TIME
 
 
 _IN_FRONT = 1 << 14
@@ -196,9 +194,10 @@ class _Beginning:
         own_from = -1 if head.inherited_below is None else head.inherited_below
         passes_over = own_from < 0 and head.cwd is not None and not (head.bare or head.base)
         for raw in lines:
+            kind = _kind(raw) if passes_over else None
             wanted = _PROMPT if self.named else _PROMPT | _TURN
-            is_quiet = passes_over and not _told_by(_kind(raw)) & wanted
-            seen = None if is_quiet else _seen(raw, paginated=head.paginated)
+            is_wanted = kind is None or (kind.lastindex and _told_by(kind) & wanted)
+            seen = _seen(raw, paginated=head.paginated) if is_wanted else None
             if self.named is None:
                 self.named = seen is None or seen[0] != "compacted"
             if seen is None:
@@ -275,24 +274,22 @@ class _End:
         """
         # The task that names the session ends what counts.
         always = 0 if self.before.naming is None else _TURN
-        prompt, end, wanted = -1, len(piece), self.unknown | always
-        while (at := piece.rfind(b"\n", 0, end)) >= 0:
-            start, stop, end = at + 1, end, at
+        prompt, stop, wanted = 0, len(piece), self.unknown | always
+        while start := piece.rfind(b"\n", 0, stop) + 1:
             if rest:
                 raw, rest = piece[start:stop] + rest, b""
-                if not _told_by(_kind(raw)) & wanted:
-                    continue
-            elif _told_by(_kind(piece, start, stop)) & wanted:
-                raw = piece[start:stop]
+                kind = _kind(raw)
             else:
-                continue
-            if not self._read_line(raw):
-                return False
-            if wanted & _PROMPT and not self.unknown & _PROMPT:
-                prompt = at
-            wanted = self.unknown | always
+                raw, kind = b"", _kind(piece, start, stop)
+            if kind is None or wanted & (_told_by(kind) if kind.lastindex else _TIME):
+                if not self._read_line(raw or piece[start:stop]):
+                    return False
+                if wanted & _PROMPT and not self.unknown & _PROMPT:
+                    prompt = start
+                wanted = self.unknown | always
+            stop = start - 1
         # In front of a prompt its task begins, mostly nearby.
-        return bool(wanted & _PROMPT) or 0 <= prompt <= _IN_FRONT
+        return bool(wanted & _PROMPT) or 0 < prompt <= _IN_FRONT
 
     def _read_line(self, raw: bytes) -> bool:
         """Read a line; return False where no other one tells more."""

@@ -22,6 +22,8 @@ class Rule:
     hints: tuple[str, ...]
     source: str
     flags: re.RegexFlag
+    signs: str = ""
+    """One of these characters stands in all that it finds."""
     needs: str = ""
     """A pattern that is quick to find in small letters; without it the rule finds nothing."""
 
@@ -66,13 +68,21 @@ def secrets(text: str) -> list[tuple[int, int]]:
 
 
 def _hinted(text: str) -> list[Rule]:
-    """Return the rules of which a hint stands in a text; no other one finds anything there."""
+    """Return the rules of which a hint and a sign stand in a text; others find nothing there."""
     lower = text.lower()
-    hints = {hint for hint in _HINTS if hint in lower}
-    for sign, signed in _SIGNED_HINTS.items():
-        if sign in lower:  # one character is found many times sooner than each hint
-            hints.update(hint for hint in signed if hint in lower)
-    hinted = [rule for rule in RULES if not hints.isdisjoint(rule.hints)] if hints else []
+    # One character is found many times sooner than a hint.
+    here = {sign for sign in _SIGNS if sign in lower}
+    hints: set[str] = set()
+    for signs, their in _HINTS:
+        if not signs or not here.isdisjoint(signs):
+            hints.update(hint for hint in their if hint in lower)
+    if not hints:
+        return []
+    hinted = [
+        rule
+        for rule in RULES
+        if not hints.isdisjoint(rule.hints) and not (rule.signs and here.isdisjoint(rule.signs))
+    ]
     needs = {rule.needs for rule in hinted if rule.needs}
     lacking = {each for each in needs if not _compiled(each, _NO_FLAG).search(lower)}
     return [rule for rule in hinted if rule.needs not in lacking]
@@ -166,14 +176,14 @@ def _rule(
     hints: tuple[str, ...],
     pattern: str,
     flags: re.RegexFlag = _ANY_CASE,
-    needs: str = "",
+    **more: str,
 ) -> Rule:
-    return Rule(name, hints, pattern, flags | re.VERBOSE, needs)
+    return Rule(name, hints, pattern, flags | re.VERBOSE, **more)
 
 
-def _key(name: str, hints: tuple[str, ...], pattern: str) -> Rule:
+def _key(name: str, hints: tuple[str, ...], pattern: str, signs: str = "") -> Rule:
     """Return a rule for keys with a known beginning."""
-    return _rule(name, hints, rf"{_START} (?P<secret> {pattern} )", re.ASCII)
+    return _rule(name, hints, rf"{_START} (?P<secret> {pattern} )", re.ASCII, signs=signs)
 
 
 _TO = r"[^\n|;&]{0,200}? \s"
@@ -220,6 +230,7 @@ RULES = (
           (?: [^-] | -(?!----(?:BEGIN|END)) )*+
           (?: -----END[A-Z0-9 ]{0,50}----- )? )
         """,
+        signs="-",
     ),
     _rule(  # a header `Authorization: Bearer …`, `Basic …`, `Token …`
         "authorization",
@@ -230,6 +241,7 @@ RULES = (
         (?P<secret> (?: {_TELLING} | (?= (?-i: [A-Za-z]*[a-z][A-Z] ) )
                       | (?= {_WORD}++ (?: ["'`\\\n] | \Z ) ) ) {_WORD}{{6,}}+ )
         """,
+        signs=":=",
     ),
     _rule(  # a bearer token anywhere else: 16 characters or more with a digit
         "bearer",
@@ -243,6 +255,7 @@ RULES = (
         "aws_secret_key",
         ("secret",),
         rf"secret_?access_?key {_BECOMES} {_QUOTE}? (?P<secret> [a-z0-9/+]{{40}} (?![a-z0-9/+]) )",
+        signs=":=",
     ),
     _rule(  # `password: "…"`, `token = …`; without quotes not only letters
         "assignment",
@@ -252,6 +265,7 @@ RULES = (
         (?P<secret> (?(quote) {_QUOTED} | {_NOT_CODE} {_NOT_A_NUMBER} {_TELLING} {_BARE} ) )
         """,
         needs=_IS_GIVEN,
+        signs=":=",
     ),
     _rule(  # `API_KEY=…` in capitals without spaces, as shells write it: 6 characters or more
         "environment",
@@ -261,6 +275,7 @@ RULES = (
         = {_PLAUSIBLE} {_NOT_CODE} {_NOT_A_CONSTANT} (?P<secret> {_BARE} )
         """,
         needs=_IS_GIVEN,
+        signs="=",
     ),
     _rule(  # `--token …`, `--password=…`: 6 characters or more, after a space not only letters
         "option",
@@ -272,6 +287,7 @@ RULES = (
                       | {_NOT_CODE} {_NOT_A_CONSTANT} (?(equals) | {_TELLING} ) {_BARE} ) )
         """,
         needs="--",
+        signs="-",
     ),
     _rule(  # user and password of `scheme://user:password@host`; scheme and host stay
         "url_password",
@@ -282,6 +298,7 @@ RULES = (
         @ (?=[\w\[$<{-])
         """,
         needs="@",
+        signs="@",
     ),
     _rule(  # user and password of `curl -u user:password`
         "curl_user",
@@ -290,6 +307,7 @@ RULES = (
         \bcurl\b [^\n|;]{0,200}? \s (?: -u | --user ) [\s=]{0,2} ["']?
         (?P<secret> [^\s:"'$<{]{1,64} : (?![$<{*]) [^\s"']{3,}+ )
         """,
+        signs="-",
     ),
     _rule(  # `mysql -pX`, `docker login -p X`, `redis-cli -a X`, …
         "command_line",
@@ -312,6 +330,7 @@ RULES = (
         (?P<secret> (?! [$<{*-] ) [^\s"'`|;&<>\\]{3,200}+ )
         """,
         needs="-[a-z]{0,9}pass",
+        signs="-",
     ),
     _rule(  # `echo X | sudo -S …`, `echo user:X | chpasswd`, `echo X | … --password-stdin`
         "piped",
@@ -325,6 +344,7 @@ RULES = (
                    | [^\n|;&]{{1,200}}? (?: --password-stdin | --with-token | passwd \s --stdin ) )
         """,
         re.ASCII,
+        signs="|",
     ),
     _rule(  # 32 characters or more of hex or base64 a few words behind "key", "token", "password"
         "told",
@@ -337,24 +357,32 @@ RULES = (
         (?<![a-z0-9+/_.-]) (?P<secret> (?= [a-z]{0,31}? [0-9] ) (?= [^a-z]{0,31}? [a-z] )
                                    [a-z0-9+/_]{32,128}+ =*+ ) (?![a-z0-9.(/-])
         """,
-        needs="[a-z0-9+/_]{32}",
+        needs=r"\A(?:[a-z0-9+/_]{0,31}+[^a-z0-9+/_]++)*+[a-z0-9+/_]{32}",  # in one pass
     ),
-    _key("openai_or_anthropic", ("sk-",), rf"sk- {_RANDOM} {_BLOB}{{16,}}+"),
+    _key("openai_or_anthropic", ("sk-",), rf"sk- {_RANDOM} {_BLOB}{{16,}}+", signs="-"),
     _key(
         "github",
         ("gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_"),
         r"(?: gh[oprsu]_[A-Za-z0-9]{20,}+ | github_pat_[A-Za-z0-9_]{20,}+ )",
+        signs="_",
     ),
     _key(
         "gitlab",
         ("gl",),
         rf"gl(?: pat | ptt | rt | dt | oas | cbt | agent | ft | imt | soat )- {_BLOB}{{16,}}+",
+        signs="-",
     ),
-    _key("slack", ("xox", "xapp-"), r"(?: xox[abceoprs]- | xapp-[0-9]- ) [A-Za-z0-9-]{10,}+"),
+    _key(
+        "slack",
+        ("xox", "xapp-"),
+        r"(?: xox[abceoprs]- | xapp-[0-9]- ) [A-Za-z0-9-]{10,}+",
+        signs="-",
+    ),
     _rule(  # the path of a Slack webhook
         "slack_webhook",
         ("hooks.slack.com",),
         r"hooks\.slack\.com/(?:services|triggers|workflows)/ (?P<secret> [a-z0-9/_-]{20,}+ )",
+        signs="/",
     ),
     _key(
         "google",
@@ -366,14 +394,15 @@ RULES = (
         ("akia", "asia", "abia", "acca"),
         r"(?: AKIA | ASIA | ABIA | ACCA ) [A-Z0-9]{16} (?![A-Za-z0-9])",
     ),
-    _key("npm", ("npm_",), r"npm_[A-Za-z0-9]{30,}+"),
-    _key("pypi", ("pypi-",), rf"pypi- {_RANDOM} {_BLOB}{{32,}}+"),
+    _key("npm", ("npm_",), r"npm_[A-Za-z0-9]{30,}+", signs="_"),
+    _key("pypi", ("pypi-",), rf"pypi- {_RANDOM} {_BLOB}{{32,}}+", signs="-"),
     _key(
         "stripe",
         ("sk_", "rk_", "whsec_"),
         r"(?: [rs]k_(?:live|test)_[A-Za-z0-9]{10,}+ | whsec_[A-Za-z0-9+/]{20,}+ =*+ )",
+        signs="_",
     ),
-    _key("hugging_face", ("hf_",), r"hf_[A-Za-z0-9]{30,}+"),
+    _key("hugging_face", ("hf_",), r"hf_[A-Za-z0-9]{30,}+", signs="_"),
     _key(
         "other_vendor",
         ("sg.", "dop_v1_", "shpat_", "gsk_", "xai-", "hvs.", "dckr_pat_", "lin_api_", "rubygems_"),
@@ -382,6 +411,7 @@ RULES = (
           | (?: dop_v1_ | shpat_ | gsk_ | xai- | hvs\. | dckr_pat_ | lin_api_ | rubygems_ )
             {_RANDOM} {_BLOB}{{20,}}+ )
         """,
+        signs="._-",
     ),
     _key(
         "jwt",
@@ -390,14 +420,30 @@ RULES = (
         (?<!{_BLOB}) eyJ{_BLOB}{{10,}}+ \. (?: eyJ{_BLOB}{{4,}}+ | {_BLOB}*+ \. {_BLOB}{{10,}}+ )
         (?: \.{_BLOB}++ ){{0,3}}+
         """,
+        signs=".",
     ),
 )
 """The rules in the order in which they apply: those that match much text first."""
 
-_ALL_HINTS = tuple(dict.fromkeys(hint for rule in RULES for hint in rule.hints))
-_SIGNED_HINTS = {sign: [hint for hint in _ALL_HINTS if sign in hint] for sign in "_-.:"}
-_HINTS = tuple(hint for hint in _ALL_HINTS if not any(map(hint.__contains__, _SIGNED_HINTS)))
-"""The hints without such a sign, which are words."""
+_SIGNS = "-_:=.@/|"
+
+
+def _signs_of(hint: str) -> str:
+    """Return characters of which one stands in all that rules with this hint find, if any."""
+    own = "".join(sign for sign in _SIGNS if sign in hint)
+    by_rules = [rule.signs for rule in RULES if hint in rule.hints]
+    return own[:1] or ("".join(by_rules) if all(by_rules) else "")
+
+
+def _grouped() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    groups: dict[str, list[str]] = {}
+    for hint in dict.fromkeys(hint for rule in RULES for hint in rule.hints):
+        groups.setdefault(_signs_of(hint), []).append(hint)
+    return tuple((signs, tuple(hints)) for signs, hints in groups.items())
+
+
+_HINTS = _grouped()
+"""The hints of all rules, by the characters without which they are of no use."""
 
 
 SCANNED = 65_536
@@ -410,8 +456,10 @@ _LONE = pattern(r"[\ud800-\udfff]")
 
 def one_line(text: str) -> str:
     """Replace each run of control characters by one space, and trim the ends (DSC-52)."""
-    if text.isprintable():  # neither of the two is
-        return text.strip()
+    # A run of line breaks alone, as most are, is found many times sooner.
+    line = " ".join(filter(None, text.split("\n")))
+    if line.isprintable():  # neither of the two is
+        return line.strip()
     return _whole(_RUN.sub(" ", text)).strip()
 
 

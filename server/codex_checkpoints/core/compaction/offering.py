@@ -8,6 +8,7 @@ cause an offer (JUN-22).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
@@ -15,6 +16,7 @@ from codex_checkpoints.core.checkpoint.text import cut, one_line
 from codex_checkpoints.core.history.tokens import (
     Source,
     WindowBudget,
+    WindowSize,
     approximate_tokens,
     budget_of,
     window_size,
@@ -37,12 +39,22 @@ class Named:
 
 def window(advertised: int | None, named: Named) -> int | None:
     """Return the window size of a session, None where nobody names one (JUN-21)."""
-    return window_size(advertised, named.environment, named.setting or None).tokens
+    return _size(advertised, named.environment, named.setting).tokens
 
 
 def budget(advertised: int | None, named: Named) -> WindowBudget:
     """Return the budget of what a model is sent."""
-    return budget_of(window_size(advertised, named.environment, named.setting or None))
+    return _budget(advertised, named.environment, named.setting)
+
+
+@lru_cache(1 << 8)  # thousands of sessions have few windows
+def _size(advertised: int | None, environment: str | None, setting: int) -> WindowSize:
+    return window_size(advertised, environment, setting or None)
+
+
+@lru_cache(1 << 8)
+def _budget(advertised: int | None, environment: str | None, setting: int) -> WindowBudget:
+    return budget_of(_size(advertised, environment, setting))
 
 
 def outline_budget(named: Named) -> WindowBudget:

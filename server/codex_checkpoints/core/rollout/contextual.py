@@ -184,6 +184,10 @@ _RUN = re.compile(
     rf"(?<![{_IN_BASE64}])[{_IN_BASE64}]{{{_SHORTEST_RUN},}}+(?:\r?\n[{_IN_BASE64}]{{20,}}+)*+"
     rf"(?:\r?\n[{_IN_BASE64}]{{1,76}}={{1,2}}|={{0,2}})"
 )
+_LONG_WORD = re.compile(
+    rf"(?:[{_IN_BASE64}]{{0,{_SHORTEST_RUN - 1}}}+[^{_IN_BASE64}]++)*+"
+    rf"[{_IN_BASE64}]{{{_SHORTEST_RUN}}}"
+)
 _LONG_RUN = 256
 _LETTERS_OF_A_BLOB = 24
 _BEGINNINGS = ("iVBORw0KGg", "/9j/", "R0lGOD", "UklGR", "JVBERi0")
@@ -236,7 +240,7 @@ def _payloads(text: str) -> Iterator[tuple[int, int, LeftOut]]:
 
 def _may_hold_payloads(text: str) -> bool:
     """Return False for a text, as nearly all are, of short words and without a URL of data."""
-    if len(text) > _NESTING_SEEN or max(map(len, text.split()), default=0) >= _SHORTEST_RUN:
+    if _LONG_WORD.match(text):
         return True
     return ":" in text and "data:" in text.lower()
 
