@@ -15,7 +15,7 @@ from collections.abc import Sequence
 _COMMON = b" etnasoirlcdpuhfmgybwvxk_-/.,:()=jqz0123456789"
 """The bytes of sessions, the most frequent first; what is not among them is rarer."""
 
-_FREQUENT = frozenset(b" etnasoir")
+_FREQUENT = frozenset(b" etnasoirlcdpum")
 """To jump to each of these takes longer than to put all letters into small ones."""
 
 _LEAST = 4
