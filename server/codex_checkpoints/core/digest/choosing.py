@@ -73,6 +73,9 @@ _WRITTEN: Final = 2.2
 With more room it is worth less, so that more names stand, too.
 """
 
+_HANDED_OVER: Final = 1.3
+"""The same of what a call hands to another tool: such texts are long, and crowd names out."""
+
 _BESIDE: Final = 0.7
 """How much of that a row has that a patch only stands beside."""
 
@@ -293,8 +296,10 @@ def _candidates(
 def _by_itself(quote: Quote, rows: Iterable[tuple[int, str]], edited: Container[str]) -> float:
     """Return what a whole line of a quote is worth by itself."""
     match quote.kind:
-        case "patch" | "written":
+        case "patch":
             return _WRITTEN
+        case "written":
+            return _HANDED_OVER
         case "output":
             is_edited = any(len(row) >= _TELLING and row in edited for _, row in rows)
             return _SHOWN if is_edited else _ELSEWHERE
