@@ -66,7 +66,8 @@ def _load_orjson() -> None:
         vars(module).update(wanted[name])
     sys.modules.update(instead)
     try:
-        import_module("orjson")
+        with contextlib.suppress(ImportError):  # a hook reports it, and breaks nothing
+            import_module("orjson")
     finally:
         for name in instead:
             del sys.modules[name]
