@@ -196,8 +196,11 @@ class _Composing:
         self._fill("PINNED", self._pins(), int(self._room * _PINNED))
         answers = [each for each in gathered.answers if self._is_quoted(each.said.where)]
         sure = dict(self._told_at_length(answers))
-        told = ((self._outcome(each, sure.get(id(each), 0)), each) for each in reversed(answers))
-        rows = [(row, id(each) in sure) for row, each in told if row is not None]
+        told = (
+            (self._outcome(each, sure.get(each.said.where.seq, 0)), each)
+            for each in reversed(answers)
+        )
+        rows = [(row, each.said.where.seq in sure) for row, each in told if row is not None]
         rows += ((row, False) for row in self._carried("OUTCOMES"))
         self._outcomes(rows, self._share("OUTCOMES"))
         self._section("CHANGES", self._change_rows())
@@ -324,7 +327,7 @@ class _Composing:
         return rows
 
     def _told_at_length(self, answers: Iterable[Answer]) -> Iterator[tuple[int, float]]:
-        """Yield the answers that are told at length by `id`, with the part of the budget for each.
+        """Yield the answers that are told at length by `seq`, with the part of the budget for each.
 
         The last one, that of the newest turn that changed files, the newest that proposes a plan.
         """
@@ -334,7 +337,7 @@ class _Composing:
         changed = (each for each in own if newest and each.said.where.turn_id == newest.turn_id)
         plans = (each for each in own if "<proposed_plan>" in each.said.text)
         for found, part in ((changed, _CHANGED), (iter(own), _LAST), (plans, _PLAN)):
-            yield from ((id(each), part) for each in islice(found, 1))
+            yield from ((each.said.where.seq, part) for each in islice(found, 1))
 
     def _outcome(self, answer: Answer, sure: float) -> _Row | None:
         mark = f"{answer.ended}{' asks' if _asks(answer) else ''}: "
