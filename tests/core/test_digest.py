@@ -805,6 +805,7 @@ def test_text_from_outside_stays_a_line_of_data() -> None:
 
 
 ADDED = 'print("opened_the_cave\\n", cave)'
+IN_JSON = json.dumps(ADDED)[1:-1]
 DEEP = functools.reduce(lambda inner, _: [inner], range(300), list[Any]())
 CUT = f"*** Begin Patch\n*** Update File: cave.py\n@@\n-x\n+{ADDED}\n*** End Patch"
 
@@ -825,10 +826,9 @@ CUT = f"*** Begin Patch\n*** Update File: cave.py\n@@\n-x\n+{ADDED}\n*** End Pat
             {"cmd": "wc deep_in_cave", "a": DEEP, "b_of_77": [1]},
             ["wc deep_in_cave a=… b_of_77=[1]"],
         ),
-        ({"command": ["apply_patch", CUT]}, [ADDED]),
-        ({"input": CUT}, [ADDED]),
-        ({"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{CUT}\nEOF\n"]}, [ADDED]),
-        ({"cmd": """rg -n 'say "deep_in_cave"'"""}, ["""rg -n 'say "deep_in_cave"'"""]),
+        ({"command": ["apply_patch", CUT]}, [IN_JSON]),
+        ({"input": CUT}, [IN_JSON]),
+        ({"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{CUT}\nEOF\n"]}, [IN_JSON]),
     ],
 )
 def test_the_command_of_a_call_is_quoted_without_its_wrapping(
@@ -874,7 +874,7 @@ def test_what_stands_around_a_patch_in_its_script_is_no_line_of_its_file() -> No
     found = digest(r.turn(r.user("dig"), r.call("shell", {"command": ["sh", "-c", script]}, "c1")))
     assert [line.split(" ", 2)[2] for line in section(found, "KEY_LINES")] == [
         r"cd deep_in_cave\nwc high_on_hill",
-        rf"apply_patch:\n*** Update File: cave.py\n+{ADDED}",
+        rf"apply_patch:\n*** Update File: cave.py\n+{IN_JSON}",
     ]
 
 
@@ -951,7 +951,7 @@ def test_the_commands_and_patches_of_a_script_in_code_mode_are_quoted() -> None:
     found = section(digest(r.turn(r.user("dig"), *made)), "KEY_LINES")
     assert [line.split(" ", 2)[2] for line in found] == [
         "wc deep_in_cave",
-        rf"apply_patch:\n*** Update File: cave.py\n+{ADDED}",
+        rf"apply_patch:\n*** Update File: cave.py\n+{IN_JSON}",
     ]
 
     looked = IN_CODE.replace("apply_patch", "exec_command").replace(json.dumps(CUT), '{cmd: "w"}')
@@ -1229,7 +1229,7 @@ def test_a_line_with_quotation_marks_that_a_later_patch_took_away_is_not_quoted(
     )
     found = "\n".join(section(digest(r.turn(r.user("dig"), *steps), form="legacy"), "KEY_LINES"))
     assert "cave of 77" not in found
-    assert new in found
+    assert new in found.replace('\\"', '"')
 
 
 @pytest.mark.parametrize(

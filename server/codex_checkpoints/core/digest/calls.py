@@ -142,7 +142,7 @@ def without_answers(told: str, ids: frozenset[str | None]) -> str:
 def quoted_lines(arguments: str) -> tuple[str, str]:
     """Return the lines of the command in the arguments of a call, and the other arguments.
 
-    The lines are as the shell and the tool for patches get them.
+    They are as JSON writes them: so the next call is written as well.
     """
     given = json_in(arguments)
     key = next((key for key in ("command", "cmd", "input", "patch") if key in given), "")
@@ -150,8 +150,9 @@ def quoted_lines(arguments: str) -> tuple[str, str]:
     script = words[-1] if words else text_of(given.get(key))
     if script is None:
         return arguments, ""
+    lines = "\n".join(map(written, script.rstrip("\n").split("\n")))
     others = (each for each in given if each not in {key, "justification"})
-    return script.rstrip("\n"), " ".join(f"{each}={written(given[each])}" for each in others)
+    return lines, " ".join(f"{each}={written(given[each])}" for each in others)
 
 
 def texts_handed_over(arguments: str) -> tuple[str, str] | None:

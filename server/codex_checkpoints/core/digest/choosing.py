@@ -275,7 +275,7 @@ def _candidates(
         beside = rows_with(" ", quote)
         for place, line in rows:
             found_at = _FOUND_AT.match(line) if is_found else None
-            plain = line if found_at is None else line[found_at.end() :]
+            plain = _in_file(line if found_at is None else line[found_at.end() :])
             if line in held or (quote.kind in _OF_FILES and gone.get(plain, -1) > number):
                 continue
             names = tuple(dict.fromkeys(names_in(line)))
@@ -301,7 +301,7 @@ def _by_itself(quote: Quote, rows: Iterable[tuple[int, str]], edited: Container[
         case "written":
             return _HANDED_OVER
         case "output":
-            is_edited = any(len(row) >= _TELLING and row in edited for _, row in rows)
+            is_edited = any(len(row) >= _TELLING and _in_file(row) in edited for _, row in rows)
             return _SHOWN if is_edited else _ELSEWHERE
         case _:
             return 0.0
@@ -318,7 +318,7 @@ def _by_program(quote: Quote, rows: Sequence[tuple[int, str]], edited: Container
     """Return how much of its worth a name has in a quote."""
     if quote.kind != "output":
         return 1.0
-    if any(len(row) >= _TELLING and row in edited for _, row in rows):
+    if any(len(row) >= _TELLING and _in_file(row) in edited for _, row in rows):
         return _OF_EDITED
     if quote.about.startswith("{"):  # a tool that is no shell
         return 1.0
@@ -332,7 +332,8 @@ def _by_program(quote: Quote, rows: Sequence[tuple[int, str]], edited: Container
 def _edited(quotes: Sequence[Quote]) -> set[str]:
     """Return the lines that were written into files, and those beside them in patches."""
     own = [each for each in quotes if each.kind in {"patch", "written"}]
-    return {row[each.kind == "patch" :].strip() for each in own for row in each.text.split("\n")}
+    rows = ((each, row) for each in own for row in each.text.split("\n"))
+    return {_in_file(row[each.kind == "patch" :].strip()) for each, row in rows}
 
 
 def _removed_since(quotes: Sequence[Quote]) -> dict[str, int]:
@@ -341,11 +342,16 @@ def _removed_since(quotes: Sequence[Quote]) -> dict[str, int]:
     for number, quote in enumerate(quotes):
         if quote.kind == "patch":
             rows = quote.text.split("\n")
-            gone.update((row[1:].strip(), number) for row in rows if row.startswith("-"))
+            gone.update((_in_file(row[1:].strip()), number) for row in rows if row.startswith("-"))
             for row in rows:
                 if row.startswith("+"):
-                    gone.pop(row[1:].strip(), None)
+                    gone.pop(_in_file(row[1:].strip()), None)
     return gone
+
+
+def _in_file(row: str) -> str:
+    """Return a row as it stands in a file, also where it is quoted as JSON writes it."""
+    return row.replace('\\"', '"').replace("\\\\", "\\") if "\\" in row else row
 
 
 def _lines_of(quote: Quote) -> Iterator[tuple[int, str]]:
