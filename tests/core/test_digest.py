@@ -951,7 +951,7 @@ def test_the_commands_and_patches_of_a_script_in_code_mode_are_quoted() -> None:
     found = section(digest(r.turn(r.user("dig"), *made)), "KEY_LINES")
     assert [line.split(" ", 2)[2] for line in found] == [
         "wc deep_in_cave",
-        rf"apply_patch:\n*** Update File: cave.py\n+{IN_JSON}",
+        rf"apply_patch:\n*** Update File: cave.py\n+{ADDED}",
     ]
 
     looked = IN_CODE.replace("apply_patch", "exec_command").replace(json.dumps(CUT), '{cmd: "w"}')
