@@ -100,7 +100,7 @@ class Impatient(Pace):
 @pytest.fixture
 def sessions(home: Home, monkeypatch: pytest.MonkeyPatch) -> Generator[Sessions]:
     # Pieces so small that a small session is read in many steps; a line still fits into one.
-    monkeypatch.setattr("codex_checkpoints.storage.rollout_file.CHUNK", 8_192)
+    monkeypatch.setattr("codex_checkpoints.storage.rollout_file.CHUNK", 24_576)
     home.put(work())
     with home.house() as house:
         yield house.sessions
@@ -327,7 +327,8 @@ def test_what_else_is_asked_for_is_answered_before_digest_and_losses(
     home.put(large)
     named = {"sessionId": thread(1)}
     with served(home) as peer:
-        long = [peer.ask(f"checkpoints/{method}", named) for method in ("losses", "digest")]
+        peer.call("checkpoints/timeline", named)  # which reads as long as a digest, once
+        long = [peer.ask(f"checkpoints/{method}", named) for method in ("digest", "losses")]
         peer.call("checkpoints/timeline", named)
         assert peer.call("checkpoints/notes", named)["items"] == []
         for number in long:

@@ -58,7 +58,8 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
     return null;
   }
   const { command } = found.candidate;
-  void memory.update(REMEMBERED, { key, command } satisfies Remembered); // takes half a second
+  // It takes half a second, and the next start can do without.
+  memory.update(REMEMBERED, { key, command } satisfies Remembered).then(undefined, () => {});
   return [...command, ...ISOLATED, launcher, "serve"];
 }
 

@@ -66,7 +66,7 @@ def _load_orjson() -> None:
         vars(module).update(wanted[name])
     sys.modules.update(instead)
     try:
-        with contextlib.suppress(ImportError):  # a hook reports it, and breaks nothing
+        with contextlib.suppress(Exception):  # who needs it loads it as it is
             import_module("orjson")
     finally:
         for name in instead:

@@ -149,8 +149,9 @@ class _Later:
         self._name = name
 
     def __get__(self, record: object, kind: type) -> object:
-        whose = next(each for each in kind.__mro__ if vars(each).get(self._name) is self)
-        setattr(whose, self._name, self._write(whose))
+        whose = next((each for each in kind.__mro__ if vars(each).get(self._name) is self), None)
+        if whose is not None:  # else another thread has written it meanwhile
+            setattr(whose, self._name, self._write(whose))
         return getattr(kind if record is None else record, self._name)
 
 

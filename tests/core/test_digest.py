@@ -30,7 +30,7 @@ from codex_checkpoints.core.digest.composing import (
 from codex_checkpoints.core.digest.cutting import ends_of
 from codex_checkpoints.core.digest.gathering import MOST, Gathering
 from codex_checkpoints.core.digest.ignoring import Ignoring
-from codex_checkpoints.core.digest.outcomes import Counts, telling_lines
+from codex_checkpoints.core.digest.outcomes import Counts, telling_lines, tells_of_failure
 from codex_checkpoints.core.digest.recall import Entry, Recall
 from codex_checkpoints.core.digest.records import Gathered, Quote, Where
 from codex_checkpoints.core.rollout.reader import CHUNK
@@ -683,10 +683,17 @@ def test_the_rules_in_a_message_stand_where_the_rest_of_it_is_cut() -> None:
     assert all(" … Be sure to commit each change. … " in line for line in lines)
 
 
-def test_of_lines_that_differ_in_their_digits_alone_one_stands_and_they_are_counted() -> None:
-    log = "".join(f"at {number} the lamp of the cave went out\nlook\n" for number in range(40))
+def test_of_the_lines_of_a_log_that_repeat_one_stands_and_they_are_counted() -> None:
+    log = "".join(f"0:00:{number:02} the lamp went out\nlook\n}}\n" for number in range(40))
     (line,) = section(digest(r.turn(r.user(f"Why?\n{log}"))), "REQUESTS")
-    assert r"Why?\nat 0 the lamp of the cave went out (×40)\nlook\nlook\n" in line
+    assert r"Why?\n0:00:00 the lamp went out (×40)\nlook (×40)\n}\n}\n" in line
+
+
+def test_what_a_user_lists_is_no_log() -> None:
+    ports = [*map(str, range(8080, 8090)), *(f"- close issue {number}" for number in range(20))]
+    said = "\n".join(["Open these ports on every host of the cave:", *ports])
+    (line,) = section(digest(r.turn(r.user(said))), "REQUESTS")
+    assert line.endswith(said.replace("\n", r"\n"))
 
 
 def test_a_short_assent_stands_with_the_question_that_it_answers() -> None:
@@ -717,6 +724,12 @@ def test_what_a_file_lists_imports_or_weighs_is_no_key_line(script: str, rows: l
     assert "77" not in "\n".join(section(found, "KEY_LINES"))
 
 
+def test_an_error_that_tells_of_a_size_is_a_key_line() -> None:
+    told = "RuntimeError: the cave is full, its limit is 10 MB per bat"
+    found = digest(r.turn(r.user("look"), r.shell("python dig.py", told, exit_code=1)))
+    assert told in "\n".join([*section(found, "CHECKS"), *section(found, "KEY_LINES")])
+
+
 def test_scripts_of_a_package_are_quoted() -> None:
     looked = r.shell("cat package.json", '"scripts": {\n"dig:cave": "node dig_cave.js",')
     assert '"dig:cave": "node dig_cave.js",' in digest(r.turn(r.user("look"), looked)).text
@@ -734,6 +747,13 @@ def test_rows_that_a_patch_adds_are_marked_and_come_before_those_beside_them() -
     step = patched("*** Update File: cave.md", "@@", *rows)
     (line,) = section(digest(r.turn(r.user("dig"), step), form="legacy", budget=400), "KEY_LINES")
     assert line.count(r"\n+the hill") > line.count(r"\nthe cave")
+
+
+def test_a_commit_hides_no_failure() -> None:
+    printed = "3 failed, 2 passed in 1.0s\n[main fd6be44] Dig the cave deeper"
+    lines = telling_lines(printed, failed=False)
+    assert lines == tuple(printed.split("\n"))
+    assert tells_of_failure(lines)
 
 
 def test_a_commit_is_told_as_git_tells_it() -> None:
@@ -1488,7 +1508,7 @@ def test_long_runs_of_one_character_take_no_time(text: str) -> None:
     assert time.process_time() - begin < 2
 
 
-@pytest.mark.parametrize("piece", ["1,", "a-", "1:", "/a", " ", "x1-"])
+@pytest.mark.parametrize("piece", ["1,", "a-", "1:", "/a", " ", "x1-", "@1", "-1", ".a"])
 def test_long_rows_of_an_output_are_read_in_proportion(piece: str) -> None:
     def work(text: str) -> None:
         where = Where(None, 1)

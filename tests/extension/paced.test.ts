@@ -120,6 +120,16 @@ test("a page that is hidden or closed before its picture comes is shown nothing 
   assert.deepEqual(done, ["ask", "show", "ask", "rest", "show", "rest"]);
 });
 
+test("what a page drew before it was hidden brings nothing more", async () => {
+  const { done, filling, answered } = filled();
+  await answered(true);
+  await filling.ready();
+  filling.away();
+  await filling.drawn();
+
+  assert.deepEqual(done, ["ask", "show"]);
+});
+
 test("a page that was hidden before it was there asks anew: it may have changed", async () => {
   const { done, filling, answered } = filled();
   await answered(true);

@@ -1,8 +1,10 @@
 """Which files are session files, by their names and places alone."""
 
+import errno
 import os
 import sys
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -21,6 +23,35 @@ def put(home: Path, place: str, data: bytes = b"x\n") -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return str(path)
+
+
+def test_a_folder_that_breaks_off_while_it_is_read_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    there = put(tmp_path, f"sessions/2026/11/20/{PLAIN}")
+    put(tmp_path, f"sessions/2026/11/19/{LATER}")
+    scandir = os.scandir
+
+    class Broken:
+        def __init__(self, path: str) -> None:
+            self.entries, self.breaks = scandir(path), path.endswith("19")
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.entries.close()
+
+        def __iter__(self) -> "Broken":
+            return self
+
+        def __next__(self) -> os.DirEntry[str]:
+            if self.breaks:
+                raise OSError(errno.EIO, "gone")
+            return next(self.entries)
+
+    monkeypatch.setattr(os, "scandir", Broken)
+    assert list(scan(str(tmp_path))) == [there]
 
 
 @pytest.mark.parametrize(

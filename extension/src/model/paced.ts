@@ -87,9 +87,11 @@ export class PictureFirst {
   }
 
   /** The page has drawn its picture. */
-  drawn(): Promise<void> {
-    this.#page = "drawn";
-    return this.#rest.run();
+  async drawn(): Promise<void> {
+    if (this.#page === "ready") {
+      this.#page = "drawn";
+      await this.#rest.run();
+    }
   }
 
   /** The page was closed, or hidden and so thrown away: it takes nothing before it is `ready`. */

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import linecache
 from types import FunctionType
 
@@ -22,15 +21,21 @@ def save() -> None:
         if isinstance(kind, type):
             _forget_names(kind)
     linecache.clearcache()  # attrs puts the source of each class there
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # another library of C
-        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
+    _call_glibc("mallopt", _ARENA_MAX, 1)
     give_back()
 
 
 def give_back() -> None:
     """Return to the system what glibc holds and nobody uses."""
-    with contextlib.suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
+    _call_glibc("malloc_trim", 0)
+
+
+def _call_glibc(name: str, *arguments: int) -> None:
+    """Call a function of glibc; nothing happens where there is none."""
+    with contextlib.suppress(ImportError, AttributeError, OSError, TypeError):
+        import ctypes  # noqa: PLC0415 - a Python may lack it
+
+        getattr(ctypes.CDLL(None), name)(*arguments)
 
 
 def _forget_names(kind: type) -> None:
@@ -41,7 +46,7 @@ def _forget_names(kind: type) -> None:
     methods = [each for each in vars(kind).values() if isinstance(each, FunctionType)]
     made = [each for each in methods if each.__code__.co_filename.startswith("<attrs generated ")]
     used = {"__builtins__"}.union(*(each.__code__.co_names for each in made))
-    for names in (each.__globals__ for each in made):
+    for names in (each.__globals__ for each in made if each.__globals__ is not types.__dict__):
         kept = {name: names[name] for name in used if name in names}
         names.clear()
         names.update(kept)

@@ -86,12 +86,17 @@ def _near_the_end(sessions: Sessions, row: Row, view: str) -> CurrentWindow | No
     return _opened(reader, path, below, ())
 
 
+_RULES = 1
+"""The version of what is searched for; places of another version are searched for anew."""
+
+
 @frozen
 class _Searched:
     """The places that `_places` returned, all of them in front of the mark."""
 
     mark: Mark
     places: tuple[int, ...]
+    rules: int
 
 
 def _places(sessions: Sessions, row: Row) -> tuple[int, ...] | None:
@@ -103,7 +108,8 @@ def _places(sessions: Sessions, row: Row) -> tuple[int, ...] | None:
     catalogue, path, size = sessions.catalogue, row.path, row.rollout.size
     reader, opened = catalogue.reader, catalogue.open(row)
     before = kept(catalogue, row, WINDOW, _Searched)
-    known = before if before is not None and opened.has_kept(before.mark) else None
+    counts = before is not None and before.rules == _RULES and opened.has_kept(before.mark)
+    known = before if counts else None
     least = 0 if known is None else known.mark.offset
     places, reached = list[int](), size
     while (place := last_line_with(reader, path, reached, (*_BEGINS, _VIEW), least)) is not None:
@@ -118,7 +124,7 @@ def _places(sessions: Sessions, row: Row) -> tuple[int, ...] | None:
         return None
     mark, newest = opened.mark, max(places, default=0)
     if size - reached >= _LONG and newest < mark.offset <= size:
-        keep(catalogue, row, WINDOW, _Searched(mark, tuple(places)))
+        keep(catalogue, row, WINDOW, _Searched(mark, tuple(places), _RULES))
     return tuple(places)
 
 

@@ -246,7 +246,7 @@ def within(folder: str, depth: int) -> Iterator[tuple[os.DirEntry[str], int, boo
         entries = os.scandir(folder)
     except OSError:  # missing or unreadable, which `doctor` reports
         return
-    with entries:
+    with entries, contextlib.suppress(OSError):  # it can be read in part alone
         for entry in entries:
             try:
                 is_passed = depth > 0 and entry.is_dir(follow_symlinks=False)

@@ -389,15 +389,22 @@ def build(
 ) -> Replacement | Declined:
     """Return what replaces this history, or why nothing does (JUN-45).
 
-    Where only the digest makes it no smaller than the history, it goes without.
+    Where only the digest makes it no smaller than the history, it has one as for a quarter of the
+    context, and where that is too large goes without.
     """
     built = _build(history, checkpoint, caps, terms)
     quote = terms.digest
-    if isinstance(built, Declined) and built.reason == "not_smaller" and quote is not None:
+    if isinstance(built, Replacement) or built.reason != "not_smaller" or quote is None:
+        return built
 
-        def nothing(beside: Sequence[str], before: int) -> Digest:
-            return Digest(budget=quote(beside, before).budget)
+    def less(beside: Sequence[str], before: int) -> Digest:
+        return quote(beside, before // 4)
 
+    def nothing(beside: Sequence[str], before: int) -> Digest:
+        return Digest(budget=quote(beside, before).budget)
+
+    built = _build(history, checkpoint, caps, evolve(terms, digest=less))
+    if isinstance(built, Declined):
         built = _build(history, checkpoint, caps, evolve(terms, digest=nothing))
         if isinstance(built, Replacement):
             return evolve(built, digest_refused=built.digest.budget >= LEAST_TOKENS)

@@ -137,9 +137,9 @@ _FOUND_AT: Final = re.compile(r"[^\s:]+[:-]\d{1,7}[:-]\s*")
 _NO_NEWS: Final = re.compile(
     r"\s*(?:at |\u276f |File \").*(?:node_modules|node:internal|site-packages|<frozen )"
     r"|\s*Traceback \(most recent call last\):|\s*\d+ files? changed, \d"
-    r"|\s*[\u2713\u2714] |.*\b\d[\d.,]{0,12} [kM]i?B\b|> \S+@\d\S* \S+$"
+    r"|\s*[\u2713\u2714] |\s*\S+\.\w+\s+\d[\d.,]{0,12} [kM]i?B\b|> @?[^\s@]+@\d\S* \S+$"
     r"|\s*\"[\w@/.-]+\": \"(?:[\^~]|[<>]=? ?|npm:)?\d[\w.+-]*\",?\s*$"
-    r"|(?:\S+[:-]\d+[:-])?\s*(?:import\b.*['\"]|[\w-]{1,40}-[\w-]{1,40}: [^;]+;\s*$)|\S{300}"
+    r"|(?:[^\s:]+:\d+:)?\s*(?:import\b.*['\"]|[a-z]+(?:-[a-z]+)+: [^;()]+;\s*$)|\S{300}"
 )
 """A frame of a stack in code of others, the line above a stack, the sum below a list of changes,
 tests that passed, sizes of what was built, the banner of a script, versions of packages, what a

@@ -74,6 +74,10 @@ _RULE: Final = re.compile(
 """What the user says for good: it stands where the rest of a message is cut."""
 
 _DIGITS: Final = re.compile(r"\d+")
+_TIME: Final = re.compile(r"\d:\d\d")
+_REPEATS, _LEAST_REPEATED = 5, 4
+"""How often a line stands in a log, and its least code points: a brace repeats in any code."""
+
 _BEGINNING: Final = 200
 """A request that begins like a message beside it was only cut there: it stands in short."""
 
@@ -544,8 +548,11 @@ def _quoted(text: str) -> str:
 
 
 def _cut(clean: str, limit: int) -> str:
-    if len(clean) <= limit:
-        return clean
+    return clean if len(clean) <= limit else GAP.join(_ends_within(clean, limit))
+
+
+def _ends_within(clean: str, limit: int) -> tuple[str, str]:
+    """Return both ends of a text that is longer, cut where a line, a sentence or a word ends."""
     half = (limit - len(GAP)) // 2
     tail = clean[-half:]
     for ends in _ENDS:
@@ -557,32 +564,39 @@ def _cut(clean: str, limit: int) -> str:
         if found := deque(ends.finditer(head, len(head) // 2), 1):
             head = head[: found[0].end()]
             break
-    return f"{head.removesuffix(BREAK).rstrip()}{GAP}{tail.lstrip()}"
+    return head.removesuffix(BREAK).rstrip(), tail.lstrip()
 
 
 def _with_rules(clean: str, limit: int, most: int) -> str:
     """Return a text that is cut as `_cut` does it, with the first rules of what is left out."""
-    text = _cut(clean, limit)
     if len(clean) <= limit:
-        return text
+        return clean
+    head, tail = _ends_within(clean, limit)
     ends = [0, *(found.end() for found in _ENDS[0].finditer(clean)), len(clean)]
     sentences = (clean[begin:end].removesuffix(BREAK).strip() for begin, end in pairwise(ends))
-    rules = (each for each in sentences if _RULE.search(each) and each not in text)
+    standing = f"{head}{GAP}{tail}"
+    rules = (each for each in sentences if _RULE.search(each) and each not in standing)
     lost = (_cut(each, _RULE_CHARS if most > 1 else limit) for each in rules)
-    return text.replace(GAP, GAP.join(["", *islice(lost, most), ""]), 1)
+    return GAP.join([head, *islice(lost, most), tail])
 
 
 def _collapsed(text: str) -> str:
-    """Return a text without the lines that only differ in their digits from one above, counted."""
-    times = Counter[str]()
-    rows = dict[str, str]()
-    for number, row in enumerate(text.split("\n")):
-        key = _DIGITS.sub("0", row.strip()) if _DIGITS.search(row) else str(number)
-        rows.setdefault(key, row)
-        times[key] += 1
-    return "\n".join(
-        row + (f" (\u00d7{times[key]})" if times[key] > 1 else "") for key, row in rows.items()
-    )
+    """Return a text with what repeats in it as logs do told once, with how often it stands there.
+
+    Lines repeat that are equal, or differ in digits alone and hold a time of day.
+    """
+    rows = text.split("\n")
+    keys = [_DIGITS.sub("0", each.strip()) if _TIME.search(each) else each.strip() for each in rows]
+    times = Counter(keys)
+    told = set[str]()
+    kept = list[str]()
+    for row, key in zip(rows, keys, strict=True):
+        if times[key] < _REPEATS or len(key) < _LEAST_REPEATED:
+            kept.append(row)
+        elif key not in told:
+            told.add(key)
+            kept.append(f"{row} (\u00d7{times[key]})")
+    return "\n".join(kept)
 
 
 def anchor(where: Where) -> str:

@@ -102,11 +102,13 @@ SUMMARIES: Final = re.compile(
     | Found[ ]\d+[ ]errors?.*                                  # tsc, mypy, ruff
     | BUILD[ ](?:FAILED|SUCCESSFUL).* | Build[ ](?:FAILED|succeeded).*
     | \s*(?:Failed|Passed)!\s+-[ ].*                           # dotnet
-    | \[\S+[ ](?:\([^)]*\)[ ])?[0-9a-f]{7,12}\][ ].*          # git commit
     """,
     re.VERBOSE,
 )
 """Lines that sum up."""
+
+COMMITS: Final = re.compile(r"\[\S+ (?:\([^)]*\) )?[0-9a-f]{7,12}\] .*")
+"""What `git commit` made: it stands with the summary, and never instead of it."""
 
 
 def plain(text: str) -> str:
@@ -142,7 +144,8 @@ def telling_lines(output: str, *, failed: bool) -> tuple[str, ...]:
     lines = [line.rstrip() for line in redact(plain(end)).split("\n")]
     lines = [line[:_LONGEST] for line in lines if line.strip()]
     if not failed:
-        return tuple(_last(lines, SUMMARIES, 1) or _last(lines, TROUBLES, _LAST_LINES))
+        ended = _last(lines, SUMMARIES, 1) or _last(lines, TROUBLES, _LAST_LINES)
+        return tuple(dict.fromkeys([*ended, *_last(lines, COMMITS, 1)]))
     found: dict[str, int] = {}
     for pattern, most in ((NAMES, 4), (ERRORS, 5), (SUMMARIES, 2)):
         fitting = (place for place, line in enumerate(lines) if pattern.fullmatch(line))
