@@ -170,8 +170,9 @@ test("a session is compacted after a look at what Codex would be sent", async (t
   await step(t, "both histories stand side by side one click away", async () => {
     await button("Show as Diff").click();
     const diff = page.locator(".monaco-diff-editor");
-    await diff.getByText("message: assistant").first().waitFor();
     const then = workbench.editor("codex-checkpoints://then");
+    await diff.and(page.locator(":visible")).first().waitFor();
+    await then.locator(".view-line").first().waitFor();
     await then.click(); // the editor shows the first change, wherever that is
     await page.keyboard.press("Control+Home");
     await then.getByText("Make the shop faster").first().waitFor();

@@ -103,7 +103,7 @@ _USUAL_ROOM: Final = 13_000
 _TELLING: Final = 8
 """A shorter line stands in many files: it does not say that an output shows an edited one."""
 
-_LEAST_GAIN: Final = 0.002
+_LEAST_GAIN: Final = 0.001
 """A line that brings less for each of its bytes is not worth reading."""
 
 _OVERHEAD: Final = 20
