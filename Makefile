@@ -69,7 +69,7 @@ help:
 	@echo 'make soak          servers, command lines and the real Codex at work in one home for six'
 	@echo '                   minutes (HOURS=2: for two hours)'
 	@echo 'make bench         what it costs, as bench/README.md shows it'
-	@echo 'make bench-editor  how long the editor lets people wait'
+	@echo 'make bench-editor  how long people wait for a page and a list in the editor'
 	@echo 'make pages         docs/cli.md and server/PROTOCOL.md anew from the code'
 	@echo 'make clean         remove what was installed and built'
 	@echo 'make requirements  compile requirements*.txt anew from pyproject.toml'

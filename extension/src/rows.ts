@@ -37,7 +37,7 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
     );
   }
 
-  /** A row as the editor shows it; one that can be unfolded comes folded. */
+  /** A row as the editor shows it first, folded or unfolded. */
   protected abstract itemOf(row: Row): vscode.TreeItem;
 
   getTreeItem(row: Row): vscode.TreeItem {

@@ -1,5 +1,5 @@
 /**
- * What the editor makes people wait for: from the second click of a double click to the painted
+ * How long people wait in the editor: from the second click of a double click to the painted
  * picture of a session page, and from the click on the side bar to the painted list of a home that
  * was never looked at.  `make bench-editor` runs it, on a machine that does nothing else.
  */

@@ -28,7 +28,7 @@ export type ToPage =
   | PagePlace
   | Trouble;
 
-/** What a page says with a word: `ready` when it takes messages, `drawn` when it shows its first. */
+/** What a page says with a word: `ready` when it takes messages, `drawn` when it shows one. */
 const WORDS = [
   "ready",
   "drawn",
