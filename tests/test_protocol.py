@@ -353,7 +353,7 @@ def test_changes_are_told_and_counted_from_one(own: Home, tmp_path: Path):
         assert peer.stop() == 0
 
 
-@pytest.mark.parametrize("look", ["begin", "drain"])
+@pytest.mark.parametrize("look", ["beginning", "drain"])
 def test_a_look_that_fails_is_told_and_the_next_one_finds_what_it_missed(
     own: Home, tmp_path: Path, look: str
 ):

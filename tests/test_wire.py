@@ -1,11 +1,13 @@
 """Wire records: camelCase, strict, every field sent; what is wrong is told all at once."""
 
-import contextlib
+import importlib.util
+import inspect
+import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import attrs
 import pytest
-from lsprotocol import types
 
 from codex_checkpoints import protocol, wire
 from codex_checkpoints.core.checkpoint.records import Caps
@@ -13,7 +15,10 @@ from codex_checkpoints.core.restore.pack import TurnSource
 from codex_checkpoints.operations.services import InitializationOptions
 from codex_checkpoints.operations.sessions import SessionsParams
 from codex_checkpoints.operations.views import ShowParams, ViewParams
-from codex_checkpoints.server import memory
+from codex_checkpoints.server.on_demand import (
+    _Unmade,  # pyright: ignore[reportPrivateUsage]
+    made_when_used,
+)
 from codex_checkpoints.service.doctor import Diagnosis, Finding
 from codex_checkpoints.typescript import RECORDS
 from codex_checkpoints.wire import BadParams
@@ -142,15 +147,48 @@ def test_the_table_speaks_of_wire_records_only():
     assert spoken <= set(RECORDS.values())
 
 
-def test_the_classes_of_the_protocol_keep_the_names_that_their_methods_use() -> None:
-    memory.save()
-    kinds: list[Any] = [each for each in vars(types).values() if attrs.has(each)]
-    for kind in kinds:
-        nothing = dict.fromkeys((each.alias for each in attrs.fields(kind) if each.init), None)
-        with attrs.validators.disabled():
-            assert repr(kind(**nothing)) == repr(kind(**nothing))
-            assert kind(**nothing) == kind(**nothing)
-        with contextlib.suppress(TypeError, ValueError):  # None is no value of that field
-            kind(**nothing)
-        with contextlib.suppress(TypeError):  # one of its fields has no default
-            kind()
+def protocol_classes() -> dict[str, type[Any]]:
+    """Load the classes of the protocol anew."""
+    spec = importlib.util.find_spec("lsprotocol.types")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {name: each for name, each in vars(module).items() if isinstance(each, type)}
+
+
+def test_a_class_of_the_protocol_that_is_made_when_it_is_used_is_what_it_is_else() -> None:
+    at_once = protocol_classes()
+    with made_when_used():
+        later = protocol_classes()
+    unmade = [each for each in later.values() if isinstance(vars(each).get("__init__"), _Unmade)]
+    assert len(unmade) > 500
+    assert later.keys() == at_once.keys()
+
+    for name, expected in at_once.items():
+        if not attrs.has(expected):
+            continue
+        kind = later[name]
+        attrs.resolve_types(expected)
+        nothing = dict.fromkeys((each.alias for each in attrs.fields(expected) if each.init), None)
+        with attrs.validators.disabled():  # None is no value of many fields
+            made = kind(**nothing)  # the first use of this class
+            assert repr(made) == repr(expected(**nothing))
+            assert made == kind(**nothing)
+        assert str(inspect.signature(kind)) == str(inspect.signature(expected))
+        fields = (re.sub(r" at 0x\w+", "", repr(attrs.fields(each))) for each in (kind, expected))
+        assert next(fields) == next(fields)
+
+
+def test_a_class_that_threads_use_at_the_same_time_is_made_once() -> None:
+    with made_when_used():
+        kind = protocol_classes()["Position"]
+
+    def at(line: int) -> object:
+        return kind(line, 0)
+
+    with ThreadPoolExecutor(8) as threads:
+        made = [*threads.map(at, range(64))]
+
+    assert {type(each) for each in made} == {kind}
+    assert made == [kind(line, 0) for line in range(64)]

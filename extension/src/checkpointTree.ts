@@ -60,7 +60,7 @@ export class CheckpointTree extends Tree<CheckpointNode> {
   protected async rows(_: unknown, isNewest: () => boolean): Promise<CheckpointNode[]> {
     const session = this.#following.current;
     if (session === null) {
-      this.view.message = "";
+      this.say("");
       return [];
     }
     const { sessionId } = session;
@@ -76,7 +76,7 @@ export class CheckpointTree extends Tree<CheckpointNode> {
     this.server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
     const all = received === null ? nodes : [...nodes, receivedNode(received, Date.now())];
     if (isNewest()) {
-      this.view.message = "";
+      this.say("");
       this.#roots = all;
       setTimeout(() => void this.#reveal());
     }

@@ -187,7 +187,7 @@ export class ConnectionTree extends Tree<ConnectionNode> {
       }
     }
     if (isNewest()) {
-      this.view.message = "";
+      this.say("");
     }
     return connectionNodes(report, Date.now());
   }

@@ -22,6 +22,8 @@ export interface Candidate {
 export interface Attempt {
   readonly candidate: Candidate;
   readonly version: string | null;
+  /** What runs it: the name on the PATH may be a script of a version manager, which takes longer. */
+  readonly executable: string | null;
   readonly reason: string | null;
 }
 
@@ -78,15 +80,15 @@ export async function findPython(
 export async function tryOut(candidate: Candidate, around: Surroundings): Promise<Attempt> {
   const [program = "", ...rest] = candidate.command;
   if (/[\\/]/.test(program) && !isAbsolute(program)) {
-    return { candidate, version: null, reason: "not an absolute path" };
+    return failed(candidate, "not an absolute path");
   }
   const run = await execute(program, [...rest, ...ISOLATED, around.launcher, "probe"], around);
   if (run.reason !== null) {
-    return { candidate, version: null, reason: run.reason };
+    return failed(candidate, run.reason);
   }
   const answer = readProbe(run.output);
   return answer === null
-    ? { candidate, version: null, reason: "it does not answer like a Python" }
+    ? failed(candidate, "it does not answer like a Python")
     : { candidate, ...answer };
 }
 
@@ -97,17 +99,23 @@ async function byUv(around: Surroundings): Promise<Attempt> {
   const wanted = ["python", "find", "--no-project", ">=3.11,<3.15"];
   const run = await execute("uv", wanted, { ...around, environment });
   if (run.reason !== null) {
-    return { candidate, version: null, reason: run.reason };
+    return failed(candidate, run.reason);
   }
   return tryOut({ origin: "uv", command: [run.output.trim()] }, around);
 }
 
-function readProbe(output: string): Pick<Attempt, "version" | "reason"> | null {
+function failed(candidate: Candidate, reason: string): Attempt {
+  return { candidate, version: null, executable: null, reason };
+}
+
+function readProbe(output: string): Omit<Attempt, "candidate"> | null {
   try {
     const answer: unknown = JSON.parse(output.trim().split("\n").at(-1) ?? "");
     if (typeof answer === "object" && answer !== null && "version" in answer) {
       const reason = "reason" in answer && typeof answer.reason === "string" ? answer.reason : null;
-      return { version: String(answer.version), reason };
+      const named = "executable" in answer ? answer.executable : null;
+      const executable = typeof named === "string" && isAbsolute(named) ? named : null;
+      return { version: String(answer.version), executable, reason };
     }
   } catch {
     // Not JSON: the program is no Python.

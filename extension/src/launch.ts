@@ -57,7 +57,7 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
   if (found === null) {
     return null;
   }
-  const { command } = found.candidate;
+  const command = found.executable === null ? found.candidate.command : [found.executable];
   // It takes half a second, and the next start can do without.
   memory.update(REMEMBERED, { key, command } satisfies Remembered).then(undefined, () => {});
   return [...command, ...ISOLATED, launcher, "serve"];

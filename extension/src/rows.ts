@@ -1,10 +1,14 @@
 /** Views and their rows. All texts stay plain strings. */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import { Newest } from "./model/status.ts";
 import { type Appearance, harmless, SVG } from "./model/text.ts";
 import { errorText } from "./requests.ts";
+
+/** The editor draws a tree when it was not told of a change for 200 ms before, or after. */
+const APART_MS = 220;
 
 /**
  * A tree view that loads its rows on demand; an older answer never replaces a newer one.
@@ -24,6 +28,8 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
   /** Rows that were loaded to draw the tree again, by the id of the row above. */
   #loaded = new Map<string, readonly Row[]>();
   #isStale = false;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #telling: Promise<void> | null = null;
 
   constructor(id: string, server: Server) {
     this.server = server;
@@ -83,7 +89,23 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
     await this.#loadBelow(undefined, loaded);
     if (isNewest()) {
       this.#loaded = loaded;
-      this.#emitter.fire(undefined);
+      this.#telling ??= this.#tell();
+      await this.#telling;
+    }
+  }
+
+  /** Tell the editor of a change, at once where it was not told of one just before. */
+  async #tell(): Promise<void> {
+    await sleep(Math.max(0, this.#toldAt + APART_MS - performance.now()));
+    this.#telling = null;
+    this.#toldAt = performance.now();
+    this.#emitter.fire(undefined);
+  }
+
+  /** Show a text above the rows, which counts as a change (`APART_MS`). */
+  protected say(text: string): void {
+    if (text !== (this.view.message ?? "")) {
+      this.view.message = text;
     }
   }
 
@@ -114,7 +136,7 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
     }
     const isNewest = row === undefined ? this.#requests.begin() : () => true;
     if (!this.mayLoad()) {
-      this.view.message = "";
+      this.say("");
       return [];
     }
     try {
@@ -123,7 +145,7 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
       const why = error instanceof Error ? error.message : error;
       this.server.log.warn(`${this.view.title?.toLowerCase()}: ${why}`);
       if (isNewest()) {
-        this.view.message = harmless(errorText(error));
+        this.say(harmless(errorText(error)));
       }
       return [];
     }

@@ -164,7 +164,7 @@ export class SessionTree extends Tree<SessionNode> {
         const isQuiet = vscode.workspace.isTrusted || roots.length === 0;
         const restricted = "Restricted Mode: programs named by this folder are not run.";
         // In an empty tree the message would replace the welcome text, which says the same.
-        this.view.message = isQuiet ? "" : restricted;
+        this.say(isQuiet ? "" : restricted);
       }
       return roots;
     }

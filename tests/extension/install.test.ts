@@ -69,6 +69,19 @@ test("the setting comes first, then the Python extension's choice, then the PATH
   assert.equal(candidates(NOTHING).at(0)?.command.join(" "), "python3");
 });
 
+test(
+  "the server is run by what runs the interpreter, where that has a path",
+  NOT_HERE,
+  async () => {
+    const executable = join(folder, "versions", "python");
+    await program("python3", `echo '${JSON.stringify({ version: "3.12.1", executable })}'`);
+    assert.equal((await find(NOTHING)).found?.executable, executable);
+
+    await program("python3", answering("3.12.1"));
+    assert.equal((await find(NOTHING)).found?.executable, null);
+  },
+);
+
 test("a name that a version manager left behind is passed over", NOT_HERE, async () => {
   await program("python3", "echo 'pyenv: python3: command not found' >&2", "exit 127");
   await program("python", answering("3.12.1"));

@@ -11,6 +11,9 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import codex_checkpoints.server.on_demand  # noqa: F401 # pyright: ignore[reportUnusedImport] - before the protocol
+
+# isort: split
 from cattrs import Converter
 from lsprotocol import converters, types
 from pygls.exceptions import (
@@ -102,6 +105,11 @@ def wire_converter() -> Converter:
     def answer(message: dict[str, Any], cls: type[Any]) -> Any:
         return cls(**message)
 
+    def nothing(_value: object, _cls: type[Any]) -> None:
+        """Leave aside what a client can do with documents: here are none."""
+
+    converter.register_structure_hook(types.TextDocumentClientCapabilities, nothing)
+    converter.register_structure_hook(types.NotebookDocumentClientCapabilities, nothing)
     converter.register_structure_hook(JsonRPCRequestMessage, envelope)
     converter.register_structure_hook(JsonRPCNotification, envelope)
     converter.register_structure_hook(JsonRPCResponseMessage, answer)

@@ -340,7 +340,7 @@ class App:
             try:
                 if not begun:
                     await self._ready()
-                    changes = [await self._work(follower.begin)]
+                    changes = [await self._begin(follower)]
                     begun = True
                 elif missed or follower.folders() != folders:
                     folders = follower.folders()
@@ -357,6 +357,13 @@ class App:
                 logger.error("follow: %s", type(error).__name__)  # noqa: TRY400 - no traceback a round
                 missed = True
                 await next_look(wake, follower)
+
+    async def _begin(self, follower: Follower) -> following.Changed:
+        """Begin to follow; requests are answered between its steps."""
+        steps = follower.beginning()
+        while (changed := await self._work(steps.__next__)) is None:
+            pass
+        return changed
 
     async def _notify_all(self, changes: list[following.Changed]) -> None:
         for change in changes:

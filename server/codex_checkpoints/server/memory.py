@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import linecache
-from types import FunctionType
-
-from lsprotocol import types
 
 _ARENA_MAX = -8
 """`M_ARENA_MAX` of glibc's `malloc.h`."""
 
 
 def save() -> None:
-    """Give back what was needed to load the protocol, and let threads share one heap.
+    """Let threads share one heap, and give back what was needed to load the code.
 
     Done once, before there are threads.
     """
-    for kind in vars(types).values():
-        if isinstance(kind, type):
-            _forget_names(kind)
-    linecache.clearcache()  # attrs puts the source of each class there
     _call_glibc("mallopt", _ARENA_MAX, 1)
     give_back()
 
@@ -36,17 +28,3 @@ def _call_glibc(name: str, *arguments: int) -> None:
         import ctypes  # noqa: PLC0415 - a Python may lack it
 
         getattr(ctypes.CDLL(None), name)(*arguments)
-
-
-def _forget_names(kind: type) -> None:
-    """Keep of the names around the methods that attrs made for a class those that they use.
-
-    They are all names of the module, copied for each class.
-    """
-    methods = [each for each in vars(kind).values() if isinstance(each, FunctionType)]
-    made = [each for each in methods if each.__code__.co_filename.startswith("<attrs generated ")]
-    used = {"__builtins__"}.union(*(each.__code__.co_names for each in made))
-    for names in (each.__globals__ for each in made if each.__globals__ is not types.__dict__):
-        kept = {name: names[name] for name in used if name in names}
-        names.clear()
-        names.update(kept)

@@ -133,12 +133,23 @@ class Follower:
 
     def begin(self) -> Changed:
         """Update the checkpoints of the followed sessions, after a first refresh."""
+        return next(filter(None, self.beginning()))
+
+    def beginning(self) -> Iterator[Changed | None]:
+        """Do the same in steps, a session in each, between which others may use the sessions.
+
+        Yields None, and what changed at last.
+        """
         self._lives_changed()
-        changed = self._keep(self._followed())
-        changed |= self.sessions.catalogue.take_completed()
         self.sessions.take_unreported()
+        changed = set[str]()
+        for row in self._followed():
+            changed |= self._keep(self._current([row.session_id]))
+            changed |= self.sessions.catalogue.take_completed()
+            yield None
+        changed |= self.sessions.take_unreported()
         self._choose_folders()
-        return Changed(tuple(sorted(changed)), "rollout")
+        yield Changed(tuple(sorted(changed)), "rollout")
 
     def keep_all(self) -> Changed:
         """Update every session's checkpoint."""
