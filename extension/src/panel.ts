@@ -33,8 +33,8 @@ export interface Tab<S> {
   readonly app: App;
   readonly panel: vscode.WebviewPanel;
   readonly begin: S;
-  /** Load the script of the page; it sends `ready`. */
-  readonly load: () => void;
+  /** Load the script of the page, which shows `first` and sends `ready`. */
+  readonly load: (first?: ToPage) => void;
   readonly gone: () => void;
 }
 
@@ -43,6 +43,8 @@ export abstract class Page {
   protected readonly panel: vscode.WebviewPanel;
   /** Whether the page can do what was refused all the same. */
   protected readonly canForce: boolean = false;
+  readonly #load: (first?: ToPage) => void;
+  #isLoaded = false;
   #isGone = false;
   /** Whether the page shows its session, and what it is sent as soon as it does. */
   #isFilled = false;
@@ -50,9 +52,14 @@ export abstract class Page {
   /** The last refusal, which a button of the page may mend. */
   #refusal: unknown = null;
 
-  constructor({ app, panel, load, gone }: Tab<unknown>) {
+  /**
+   * With a `patience` in milliseconds, the page is loaded when it has something to show, or then:
+   * what it comes with is drawn sooner than what is sent to it.
+   */
+  constructor({ app, panel, load, gone }: Tab<unknown>, patience = 0) {
     this.app = app;
     this.panel = panel;
+    this.#load = load;
     const subscriptions = vscode.Disposable.from(
       panel.webview.onDidReceiveMessage((value: unknown) => void this.#receive(fromPage(value))),
       app.feed.onDidChange((changes) => this.#follow(changes)),
@@ -65,7 +72,11 @@ export abstract class Page {
       subscriptions.dispose();
       gone();
     });
-    load();
+    if (patience === 0) {
+      this.#loadWith();
+    } else {
+      setTimeout(() => this.#loadWith(), patience);
+    }
   }
 
   /** Show what the session is now. */
@@ -94,7 +105,11 @@ export abstract class Page {
 
   protected show(title: string, view: ToPage): void {
     this.panel.title = title;
-    this.send(view);
+    if (this.#isLoaded) {
+      this.send(view);
+    } else {
+      this.#loadWith(view);
+    }
     this.#isFilled = true;
     if (this.#behind !== null) {
       this.send(this.#behind);
@@ -103,6 +118,7 @@ export abstract class Page {
   }
 
   protected send(message: ToPage): void {
+    this.#loadWith();
     if (!this.#isGone) {
       void this.panel.webview.postMessage(message);
     }
@@ -127,6 +143,13 @@ export abstract class Page {
     this.#refusal = error;
     const { sentence, remedies } = errorWords(error, this.canForce);
     this.complain(sentence, again, remedies);
+  }
+
+  #loadWith(first?: ToPage): void {
+    if (!(this.#isLoaded || this.#isGone)) {
+      this.#isLoaded = true;
+      this.#load(first);
+    }
   }
 
   reveal(): void {
@@ -251,8 +274,8 @@ export class Tabs<S extends State, P extends Page> implements vscode.Disposable 
   #openIn(panel: vscode.WebviewPanel, begin: S): P {
     const { webview } = panel;
     webview.options = { enableScripts: true, enableForms: true, localResourceRoots: [] };
-    const load = () => {
-      webview.html = html(this.#folder, this.#name);
+    const load = (first?: ToPage) => {
+      webview.html = html(this.#folder, this.#name, first);
     };
     const gone = () => this.#open.delete(keyOf(begin));
     const page = new this.#made({ app: this.#app, panel, begin, load, gone });
@@ -266,7 +289,7 @@ function keyOf({ sessionId, checkpointId, operationId }: State): string {
 }
 
 /** A page with its style and script in it: what it had to fetch would come later than its content. */
-function html(folder: string, name: string): string {
+function html(folder: string, name: string, first?: ToPage): string {
   const part = (file: string) => readFileSync(join(folder, file), "utf8");
   const nonce = randomBytes(24).toString("base64url");
   const policy = [
@@ -276,6 +299,8 @@ function html(folder: string, name: string): string {
     `style-src 'nonce-${nonce}'`,
     `script-src 'nonce-${nonce}'`,
   ].join("; ");
+  // As data; with no `<` in it, it cannot end its element.
+  const data = first === undefined ? "" : JSON.stringify(first).replaceAll("<", "\\u003c");
   const language = vscode.env.language.replace(/[^\w-]/g, "");
   return `<!DOCTYPE html>
 <html lang="${language}">
@@ -288,6 +313,7 @@ function html(folder: string, name: string): string {
 </head>
 <body>
 <main id="page" class="${name}"><p class="waiting quiet" role="status">Reading the session…</p></main>
+<script nonce="${nonce}" type="application/json" id="first">${data}</script>
 <script nonce="${nonce}">${part(`${name}.js`)}</script>
 </body>
 </html>`;

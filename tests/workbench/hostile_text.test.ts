@@ -38,14 +38,14 @@ async function isInert(place: Locator): Promise<void> {
 }
 
 /** Assert that a page holds nothing but what the page itself is made of. */
-async function isInertPage(front: FrameLocator): Promise<void> {
-  const strange = await front.locator("body").evaluate((body) => {
+async function isInertPage(front: FrameLocator, drawn = "none"): Promise<void> {
+  const strange = await front.locator("body").evaluate((body, drawn) => {
     const alive = [
       ...body.querySelectorAll("a, img, iframe, svg, script, [onerror], [style*=url]"),
     ];
     const controls = body.textContent?.match(/(?![\t\n])\p{Cc}|\p{Bidi_Control}/gu) ?? [];
     const scripts = alive.filter(
-      (each) => !(each instanceof HTMLScriptElement && each.nonce !== ""),
+      (each) => !(each.matches(drawn) || (each instanceof HTMLScriptElement && each.nonce !== "")),
     );
     const wide = document.documentElement.scrollWidth > window.innerWidth;
     return [
@@ -54,7 +54,7 @@ async function isInertPage(front: FrameLocator): Promise<void> {
       ...("owned" in window ? ["a script was run"] : []),
       ...(wide ? ["a long line makes the page wide"] : []),
     ];
-  });
+  }, drawn);
   assert.deepEqual(strange, []);
 }
 
@@ -107,6 +107,15 @@ test("markup, escapes, links and icons of a session are shown as they are writte
     await json.getByText('"schemaVersion"').waitFor();
     await isInert(json);
     await isInert(page.locator(".tabs-container .tab-label"));
+  });
+
+  await step(t, "in the page of the session", async () => {
+    const front = inFront(page);
+    await workbench.command("Codex Checkpoints: Open Session Page");
+    await front.locator("#page[data-ready]").waitFor();
+    assert.doesNotMatch((await front.locator("#first").textContent()) ?? "", /</);
+    await isInertPage(front, "svg");
+    await page.keyboard.press("ControlOrMeta+w");
   });
 
   await step(t, "in the pages of a restore", async () => {
