@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from codex_checkpoints.core.rollout.fields import content_hash
@@ -145,6 +146,7 @@ def read_script(script: str, program: str = "") -> ShellReading:
     return ShellReading(folder, tuple(reads), plain, tuple(writes), tuple(patches))
 
 
+@lru_cache(32)  # several things are asked of a command, and a session is read by several at once
 def split(script: str, program: str = "") -> tuple[Part, ...] | None:
     """Split a script by the rules of its shell, as far as that is known or plain to see."""
     if BEGIN in script:
