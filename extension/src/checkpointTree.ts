@@ -78,19 +78,18 @@ export class CheckpointTree extends Tree<CheckpointNode> {
     if (isNewest()) {
       this.say("");
       this.#roots = all;
-      setTimeout(() => void this.#reveal());
     }
     return all;
   }
 
-  /** Select the wanted row, once the editor has the rows. */
-  async #reveal(): Promise<void> {
+  /** Select the wanted row. */
+  protected override told(): void {
     const found = this.#roots
       .flatMap(({ children }) => children)
       .find(({ id }) => id === this.#wanted);
     if (found !== undefined) {
       this.#wanted = null;
-      await this.view.reveal(found, { select: true });
+      void this.view.reveal(found, { select: true });
     }
   }
 

@@ -74,9 +74,16 @@ async function showDone(app: App, session: SessionSummary, done: Compacted): Pro
   });
 }
 
-function undo({ server }: App, compactionId: string): Promise<void> {
+/** Sessions of which a compaction was undone in this window: nobody wants one offered next. */
+const undone = new Set<string>();
+
+function undo(app: App, compactionId: string): Promise<void> {
   return attempt(async () => {
-    const { into } = await server.request("uncompact", { compactionId });
+    const { into, sourceSessionId } = await app.server.request("uncompact", { compactionId });
+    undone.add(sourceSessionId);
+    if (into === "new") {
+      void attempt(() => showNew(app, sourceSessionId));
+    }
     const sentence =
       into === "new"
         ? "Compaction undone. Go on in the original session."
@@ -167,7 +174,7 @@ async function goOn(session: SessionSummary, found: Resumed): Promise<void> {
 export function offerCompaction(app: App): vscode.Disposable {
   const hints = new Hints(Date.now());
   return app.following.onDidChange(({ session }) => {
-    if (session !== null && hints.isDue(session)) {
+    if (session !== null && !undone.has(session.sessionId) && hints.isDue(session)) {
       void attempt(() => hint(session));
     }
   });

@@ -12,6 +12,8 @@ import {
   LAUNCHER,
   launcherText,
   PYTHON_SETTING,
+  type Surroundings,
+  tryOut,
 } from "./install.ts";
 import { warn } from "./messages.ts";
 import { plain } from "./model/text.ts";
@@ -57,10 +59,20 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
   if (found === null) {
     return null;
   }
-  const command = found.executable === null ? found.candidate.command : [found.executable];
+  const command = await directly(found, around);
   // It takes half a second, and the next start can do without.
   memory.update(REMEMBERED, { key, command } satisfies Remembered).then(undefined, () => {});
   return [...command, ...ISOLATED, launcher, "serve"];
+}
+
+/** The command of an interpreter itself, where it runs without what started it. */
+async function directly(found: Attempt, around: Surroundings): Promise<readonly string[]> {
+  const { candidate, executable } = found;
+  if (executable === null) {
+    return candidate.command;
+  }
+  const { reason } = await tryOut({ origin: candidate.origin, command: [executable] }, around);
+  return reason === null ? [executable] : candidate.command;
 }
 
 /** Say that the interpreter of the settings is not used, instead of replacing it in silence. */

@@ -44,12 +44,10 @@ export async function confirm(question: string, detail: string, button: string) 
   return (await vscode.window.showWarningMessage(question, modal, button)) === button;
 }
 
-/** The same where something is lost: Enter cancels. */
+/** The same where something is lost: the editor takes Enter for the first button. */
 export async function confirmLoss(question: string, detail: string, button: string) {
   const modal = { modal: true, detail };
-  const items = [{ title: "Cancel", isCloseAffordance: true }, { title: button }];
-  const chosen = await vscode.window.showWarningMessage(question, modal, ...items);
-  return chosen?.title === button;
+  return (await vscode.window.showWarningMessage(question, modal, "Keep", button)) === button;
 }
 
 export function showDone(sentence: string): void {

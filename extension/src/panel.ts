@@ -45,6 +45,7 @@ export abstract class Page {
   protected readonly canForce: boolean = false;
   readonly #load: (first?: ToPage) => void;
   #isLoaded = false;
+  #hasFirst = false;
   #isGone = false;
   /** Whether the page shows its session, and what it is sent as soon as it does. */
   #isFilled = false;
@@ -98,9 +99,13 @@ export abstract class Page {
     return this.look();
   }
 
-  /** The page was hidden or closed. */
+  /** The page was hidden or closed; when it comes back, what it came with first is old. */
   protected leave(): void {
     this.#isFilled = false;
+    if (this.#hasFirst && !this.#isGone) {
+      this.#hasFirst = false;
+      this.#load();
+    }
   }
 
   protected show(title: string, view: ToPage): void {
@@ -148,6 +153,7 @@ export abstract class Page {
   #loadWith(first?: ToPage): void {
     if (!(this.#isLoaded || this.#isGone)) {
       this.#isLoaded = true;
+      this.#hasFirst = first !== undefined;
       this.#load(first);
     }
   }

@@ -7,8 +7,11 @@ import { Newest } from "./model/status.ts";
 import { type Appearance, harmless, SVG } from "./model/text.ts";
 import { errorText } from "./requests.ts";
 
-/** The editor draws a tree when it was not told of a change for 200 ms before, or after. */
+/** The editor draws at once if it was not told of a change for 200 ms, else 200 ms after the last. */
 const APART_MS = 220;
+
+/** How long to wait for the editor to ask for what is below unfolded rows; it may not want it. */
+const ASKED_MS = 500;
 
 /**
  * A tree view that loads its rows on demand; an older answer never replaces a newer one.
@@ -28,7 +31,9 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
   /** Rows that were loaded to draw the tree again, by the id of the row above. */
   #loaded = new Map<string, readonly Row[]>();
   #isStale = false;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #drawnAt = Number.NEGATIVE_INFINITY;
+  /** Unfolded rows that the editor was given, and has not asked for the rows below yet. */
+  readonly #due = new Set<string>();
   #telling: Promise<void> | null = null;
 
   constructor(id: string, server: Server) {
@@ -89,23 +94,40 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
     await this.#loadBelow(undefined, loaded);
     if (isNewest()) {
       this.#loaded = loaded;
-      this.#telling ??= this.#tell();
+      this.#telling ??= this.#tell().finally(() => {
+        this.#telling = null;
+      });
       await this.#telling;
     }
   }
 
-  /** Tell the editor of a change, at once where it was not told of one just before. */
+  /**
+   * Tell the editor of a change when it has drawn the one before: told while it asks for the rows
+   * below one, it would show none there.
+   */
   async #tell(): Promise<void> {
-    await sleep(Math.max(0, this.#toldAt + APART_MS - performance.now()));
-    this.#telling = null;
-    this.#toldAt = performance.now();
+    for (let wait = this.#untilDrawn(); wait > 0; wait = this.#untilDrawn()) {
+      await sleep(Math.min(wait, APART_MS));
+    }
+    this.#due.clear();
+    this.#drawnAt = performance.now();
     this.#emitter.fire(undefined);
+    this.told();
+  }
+
+  /** The editor was told: it has the rows as soon as it asks. */
+  protected told(): void {}
+
+  #untilDrawn(): number {
+    const apart = this.#due.size > 0 ? ASKED_MS : APART_MS;
+    return this.#drawnAt + apart - performance.now();
   }
 
   /** Show a text above the rows, which counts as a change (`APART_MS`). */
   protected say(text: string): void {
     if (text !== (this.view.message ?? "")) {
       this.view.message = text;
+      this.#drawnAt = performance.now();
     }
   }
 
@@ -126,7 +148,16 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
     const loaded = this.#loaded.get(id);
     this.#loaded.delete(id);
     this.#unfolded.add(id);
-    return loaded === undefined ? this.load(row) : [...loaded];
+    this.#due.delete(id);
+    const rows = loaded === undefined ? await this.load(row) : [...loaded];
+    for (const each of rows) {
+      const { id, collapsibleState } = this.getTreeItem(each);
+      if (collapsibleState === vscode.TreeItemCollapsibleState.Expanded) {
+        this.#due.add(id ?? "");
+      }
+    }
+    this.#drawnAt = performance.now();
+    return rows;
   }
 
   protected async load(row?: Row): Promise<Row[]> {

@@ -293,6 +293,9 @@ test("a file that is not what Codex saw says so, and opens beside what was seen"
   assert.match(draw(before), /file src\/auth\.ts \| changed since Codex saw it > compare\n/);
   const same = checkpointNodes(shown, [], session({}), NOW, [], { ...standing, changed: [] });
   assert.match(draw(same), /file src\/auth\.ts \| as the session left it > open\n/);
+  const unseen = { ...shown, artifacts: { ...artifacts, [uri]: { uri, kind: "file" } } };
+  const unknown = checkpointNodes(unseen, [], session({}), NOW, [], { ...standing, changed: [] });
+  assert.match(draw(unknown), /file src\/auth\.ts > open\n/);
   assert.doesNotMatch(draw(checkpointNodes(shown, [], session({}), NOW)), /changed/);
 });
 

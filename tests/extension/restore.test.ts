@@ -100,7 +100,7 @@ test("the outcome of a budget is a sentence, and says how much lets the next ite
   );
   assert.equal(
     cutText(cutAt(LINES, 50), 50),
-    "Items in the pack: 3 of 3, for 20 tokens. Nothing is left out.",
+    "Items in the pack: 3 of 3, for 20 tokens. All of them fit.",
   );
   assert.equal(sliderText(cutAt(LINES, 12), 12), "12 tokens, 1 of 3 items");
 });

@@ -175,7 +175,12 @@ test("turns are marked, turns taken back are told, branches are gone to: all fro
 
   await step(t, "a branch is deleted once the person is sure", async () => {
     await workbench.menu(row(/^Compacted: Try a cache, /), "Delete Session Branch…");
-    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    const sure = page.getByRole("button", { name: "Delete", exact: true });
+    await sure.waitFor();
+    await page.keyboard.press("Enter"); // keeps it
+    await sure.waitFor({ state: "detached" });
+    await workbench.menu(row(/^Compacted: Try a cache, /), "Delete Session Branch…");
+    await sure.click();
     // It has a turn of the person's own, so that is asked about too.
     await page.getByRole("button", { name: "Delete All", exact: true }).click();
     await row(/^Compacted: Try a cache, /).waitFor({ state: "detached" });

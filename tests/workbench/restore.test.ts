@@ -64,7 +64,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
       await heading("Left out to stay within the budget").waitFor({ state: "hidden" });
       await slider.focus();
       await page.keyboard.press("End");
-      await outcome.getByText("Nothing is left out.").waitFor();
+      await outcome.getByText("All of them fit.").waitFor();
       for (let lines = 1; lines <= 3; lines++) {
         await page.keyboard.press("ArrowLeft");
         await heading(`Left out to stay within the budget (${lines})`).waitFor();
@@ -78,7 +78,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
       await button("One More Line").click();
       await heading("Left out to stay within the budget (2)").waitFor();
       await front.getByRole("spinbutton", { name: "Budget in tokens" }).fill("8000");
-      await outcome.getByText("Nothing is left out.").waitFor();
+      await outcome.getByText("All of them fit.").waitFor();
       await front.getByLabel("Your last messages").fill("1");
       await front.getByText("[USER_MESSAGES]").waitFor();
       await front.getByLabel("Reason").fill("the context is full");

@@ -92,7 +92,7 @@ function artifactNode(artifact: Artifact, pinned: boolean, standing: Standing): 
   const label = cut(plain(artifact.uri), 400);
   const id = `artifacts/${artifact.kind}/${artifact.uri}`;
   if (artifact.kind === "file") {
-    const told = standingWords(artifact.uri, standing);
+    const told = standingWords(artifact, standing);
     const changed = standing.changed.includes(artifact.uri);
     const row = {
       label,
@@ -123,12 +123,13 @@ function artifactNode(artifact: Artifact, pinned: boolean, standing: Standing): 
 export type Standing = Pick<CheckpointText, "changed" | "edited" | "seenIn">;
 
 /** How a file is, compared with what the session saw last; empty if nothing is worth a word. */
-function standingWords(uri: string, { changed, edited, seenIn }: Standing): string {
+function standingWords({ uri, seenHash }: Artifact, { changed, edited, seenIn }: Standing): string {
   if (changed.includes(uri)) {
     const turn = seenIn[uri];
     return turn === undefined ? "changed since Codex saw it" : `changed since turn ${turn}`;
   }
-  return edited.includes(uri) ? "as the session left it" : "";
+  // Without the hash of what it saw nobody knows.
+  return edited.includes(uri) && seenHash !== undefined ? "as the session left it" : "";
 }
 
 /** When the session saw a file last. */

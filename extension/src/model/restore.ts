@@ -203,7 +203,7 @@ export function cutText(cut: Cut, budget: number): string {
   const held = count(cut.tokens);
   const fits = `Items in the pack: ${cut.included} of ${all}, for ${held} tokens.`;
   if (cut.next === null) {
-    return `${fits} Nothing is left out.`;
+    return `${fits} All of them fit.`;
   }
   const more = cut.next.tokens - budget;
   const [one, many] = ["1 more token adds", `${count(more)} more tokens add`];

@@ -30,10 +30,9 @@ class _Unmade:
     def __get__(self, instance: object, owner: type) -> Any:
         with _MAKING:
             if vars(self._kind).get(self._name) is self:
-                for name in _SET_BY_ATTRS:
-                    delattr(self._kind, name)
-                # With slots, attrs would put a second class in place of this one.
-                attrs.resolve_types(attrs.define(self._kind, slots=False))
+                # With slots, attrs would put a second class in place of this one.  It replaces what
+                # stands in for it: another thread sees the one or the other.
+                attrs.resolve_types(attrs.define(self._kind, slots=False, init=True))
         return getattr(owner if instance is None else instance, self._name)
 
 

@@ -147,7 +147,8 @@ class Follower:
             changed |= self._keep(self._current([row.session_id]))
             changed |= self.sessions.catalogue.take_completed()
             yield None
-        changed |= self.sessions.take_unreported()
+        late = self.sessions.take_unreported()  # found between the steps
+        changed |= late | self._keep(self._current(late))
         self._choose_folders()
         yield Changed(tuple(sorted(changed)), "rollout")
 

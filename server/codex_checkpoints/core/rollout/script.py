@@ -146,9 +146,12 @@ def read_script(script: str, program: str = "") -> ShellReading:
     return ShellReading(folder, tuple(reads), plain, tuple(writes), tuple(patches))
 
 
-@lru_cache(32)  # several things are asked of a command, and a session is read by several at once
 def split(script: str, program: str = "") -> tuple[Part, ...] | None:
     """Split a script by the rules of its shell, as far as that is known or plain to see."""
+    return (_split_once if len(script) <= _SHORT else _split)(script, program)
+
+
+def _split(script: str, program: str) -> tuple[Part, ...] | None:
     if BEGIN in script:
         # White space after the last line would hide the closing word of a heredoc.
         return parts_of(script.rstrip(" \t\n"))
@@ -157,6 +160,11 @@ def split(script: str, program: str = "") -> tuple[Part, ...] | None:
 
         return windows.parts_of(script, program)
     return parts_of(script)
+
+
+_SHORT: Final = 4096
+_split_once = lru_cache(32)(_split)
+"""Several things are asked of a command, and a session is read by several readers at once."""
 
 
 def writes_into(part: Part) -> tuple[Redirect, ...]:
