@@ -33,8 +33,8 @@ export interface Tab<S> {
   readonly app: App;
   readonly panel: vscode.WebviewPanel;
   readonly begin: S;
-  /** Load the script of the page, which shows `first` and sends `ready`. */
-  readonly load: (first?: ToPage) => void;
+  /** Load the script of the page; it sends `ready`. */
+  readonly load: () => void;
   readonly gone: () => void;
 }
 
@@ -43,9 +43,6 @@ export abstract class Page {
   protected readonly panel: vscode.WebviewPanel;
   /** Whether the page can do what was refused all the same. */
   protected readonly canForce: boolean = false;
-  readonly #load: (first?: ToPage) => void;
-  #isLoaded = false;
-  #hasFirst = false;
   #isGone = false;
   /** Whether the page shows its session, and what it is sent as soon as it does. */
   #isFilled = false;
@@ -53,14 +50,9 @@ export abstract class Page {
   /** The last refusal, which a button of the page may mend. */
   #refusal: unknown = null;
 
-  /**
-   * With a `patience` in milliseconds, the page is loaded when it has something to show, or then:
-   * what it comes with is drawn sooner than what is sent to it.
-   */
-  constructor({ app, panel, load, gone }: Tab<unknown>, patience = 0) {
+  constructor({ app, panel, load, gone }: Tab<unknown>) {
     this.app = app;
     this.panel = panel;
-    this.#load = load;
     const subscriptions = vscode.Disposable.from(
       panel.webview.onDidReceiveMessage((value: unknown) => void this.#receive(fromPage(value))),
       app.feed.onDidChange((changes) => this.#follow(changes)),
@@ -73,11 +65,7 @@ export abstract class Page {
       subscriptions.dispose();
       gone();
     });
-    if (patience === 0) {
-      this.#loadWith();
-    } else {
-      setTimeout(() => this.#loadWith(), patience);
-    }
+    load();
   }
 
   /** Show what the session is now. */
@@ -99,22 +87,14 @@ export abstract class Page {
     return this.look();
   }
 
-  /** The page was hidden or closed; when it comes back, what it came with first is old. */
+  /** The page was hidden or closed. */
   protected leave(): void {
     this.#isFilled = false;
-    if (this.#hasFirst && !this.#isGone) {
-      this.#hasFirst = false;
-      this.#load();
-    }
   }
 
   protected show(title: string, view: ToPage): void {
     this.panel.title = title;
-    if (this.#isLoaded) {
-      this.send(view);
-    } else {
-      this.#loadWith(view);
-    }
+    this.send(view);
     this.#isFilled = true;
     if (this.#behind !== null) {
       this.send(this.#behind);
@@ -123,7 +103,6 @@ export abstract class Page {
   }
 
   protected send(message: ToPage): void {
-    this.#loadWith();
     if (!this.#isGone) {
       void this.panel.webview.postMessage(message);
     }
@@ -148,14 +127,6 @@ export abstract class Page {
     this.#refusal = error;
     const { sentence, remedies } = errorWords(error, this.canForce);
     this.complain(sentence, again, remedies);
-  }
-
-  #loadWith(first?: ToPage): void {
-    if (!(this.#isLoaded || this.#isGone)) {
-      this.#isLoaded = true;
-      this.#hasFirst = first !== undefined;
-      this.#load(first);
-    }
   }
 
   reveal(): void {
@@ -280,8 +251,8 @@ export class Tabs<S extends State, P extends Page> implements vscode.Disposable 
   #openIn(panel: vscode.WebviewPanel, begin: S): P {
     const { webview } = panel;
     webview.options = { enableScripts: true, enableForms: true, localResourceRoots: [] };
-    const load = (first?: ToPage) => {
-      webview.html = html(this.#folder, this.#name, first);
+    const load = () => {
+      webview.html = html(this.#folder, this.#name);
     };
     const gone = () => this.#open.delete(keyOf(begin));
     const page = new this.#made({ app: this.#app, panel, begin, load, gone });
@@ -295,7 +266,7 @@ function keyOf({ sessionId, checkpointId, operationId }: State): string {
 }
 
 /** A page with its style and script in it: what it had to fetch would come later than its content. */
-function html(folder: string, name: string, first?: ToPage): string {
+function html(folder: string, name: string): string {
   const part = (file: string) => readFileSync(join(folder, file), "utf8");
   const nonce = randomBytes(24).toString("base64url");
   const policy = [
@@ -305,8 +276,6 @@ function html(folder: string, name: string, first?: ToPage): string {
     `style-src 'nonce-${nonce}'`,
     `script-src 'nonce-${nonce}'`,
   ].join("; ");
-  // As data; with no `<` in it, it cannot end its element.
-  const data = first === undefined ? "" : JSON.stringify(first).replaceAll("<", "\\u003c");
   const language = vscode.env.language.replace(/[^\w-]/g, "");
   return `<!DOCTYPE html>
 <html lang="${language}">
@@ -319,7 +288,6 @@ function html(folder: string, name: string, first?: ToPage): string {
 </head>
 <body>
 <main id="page" class="${name}"><p class="waiting quiet" role="status">Reading the session…</p></main>
-<script nonce="${nonce}" type="application/json" id="first">${data}</script>
 <script nonce="${nonce}">${part(`${name}.js`)}</script>
 </body>
 </html>`;

@@ -27,9 +27,6 @@ import type { Loss, SearchHit, SessionSummary } from "./protocol.ts";
 /** A session that Codex writes is asked for at most so often. */
 const PAUSE_MS = 150;
 
-/** Until then the editor makes the frames of a page, and has no use for what comes into them. */
-const PATIENCE_MS = 150;
-
 /** The session pages of this window, one for a session. */
 export type SessionPages = Tabs<SessionPageState, SessionPage>;
 
@@ -92,7 +89,7 @@ class SessionPage extends Page {
   #below: Below = { digest: null, lineage: null, losses: null };
 
   constructor(tab: Tab<SessionPageState>) {
-    super(tab, PATIENCE_MS);
+    super(tab);
     this.#sessionId = tab.begin.sessionId;
     this.#filling = new PictureFirst(
       () => this.#load(),

@@ -113,7 +113,6 @@ test("markup, escapes, links and icons of a session are shown as they are writte
     const front = inFront(page);
     await workbench.command("Codex Checkpoints: Open Session Page");
     await front.locator("#page[data-ready]").waitFor();
-    assert.doesNotMatch((await front.locator("#first").textContent()) ?? "", /</);
     await isInertPage(front, "svg");
     await page.keyboard.press("ControlOrMeta+w");
   });

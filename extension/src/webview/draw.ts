@@ -243,7 +243,10 @@ export function host<K extends ToPage["kind"]>(
 ): void {
   let shown: Shown<ViewOf<K>> | null = null;
   const isView = (message: ToPage): message is ViewOf<K> => message.kind === kind;
-  const take = (message: ToPage): void => {
+  window.addEventListener("message", ({ data: message, origin }: MessageEvent<ToPage>) => {
+    if (origin !== window.origin) {
+      return; // the editor sends from the outer frame, which has the same origin
+    }
     if (isView(message)) {
       const news = JSON.stringify(message);
       if (shown === null) {
@@ -265,16 +268,7 @@ export function host<K extends ToPage["kind"]>(
     } else {
       shown?.take?.(message);
     }
-  };
-  window.addEventListener("message", ({ data, origin }: MessageEvent<ToPage>) => {
-    if (origin === window.origin) {
-      take(data); // the editor sends from the outer frame, which has the same origin
-    }
   });
-  const first = document.querySelector("#first")?.textContent ?? "";
-  if (first !== "") {
-    take(JSON.parse(first));
-  }
   send({ kind: "ready" });
 }
 
