@@ -5,6 +5,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Lab } from "./lab.ts";
+import { inFront } from "./pages.ts";
 import { writeSession } from "./rollouts.ts";
 import { becomes } from "./waiting.ts";
 import { shows, step, Workbench } from "./workbench.ts";
@@ -95,6 +96,23 @@ test("the first of 5,000 sessions show sooner on a warm index than the workbench
     await row(/^Errand 102\., /).waitFor();
     await page.keyboard.press("End");
     await row(/^Errand 200\., /).waitFor();
+  });
+
+  await step(t, "a row that is read whole stays selected and in its place", async () => {
+    const old = row(/^Errand 196\., /);
+    const turns = (): number | null => {
+      const rows: { task: string; turns: number | null }[] = lab.run("sessions");
+      return rows.find(({ task }) => task === "Errand 196.")?.turns ?? null;
+    };
+    assert.equal(turns(), null);
+    await old.click();
+    const before = await old.boundingBox();
+    await workbench.command("Codex Checkpoints: Open Session Page");
+    await inFront(page).locator("#page[data-ready]").waitFor();
+    assert.equal(turns(), 1);
+    await page.waitForTimeout(1_000); // the list was drawn again meanwhile
+    await shows(old.and(page.locator('[aria-selected="true"]')));
+    assert.deepEqual(await old.boundingBox(), before);
   });
 
   await step(t, "a search finds the oldest of all", async () => {
