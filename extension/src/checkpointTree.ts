@@ -89,7 +89,8 @@ export class CheckpointTree extends Tree<CheckpointNode> {
       .find(({ id }) => id === this.#wanted);
     if (found !== undefined) {
       this.#wanted = null;
-      void this.view.reveal(found, { select: true });
+      const changedMeanwhile = () => {};
+      this.view.reveal(found, { select: true }).then(undefined, changedMeanwhile);
     }
   }
 

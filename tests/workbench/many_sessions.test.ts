@@ -27,10 +27,15 @@ function tellOfTexts(): void {
 
 test("the first of 5,000 sessions show sooner on a warm index than the workbench itself", async (t) => {
   const lab = new Lab();
+  const ids: string[] = [];
   lab.write("notes.txt", "");
   for (let number = 1; number <= MANY; number += 1) {
     const cwd = number % 2 === 0 ? lab.project : "/elsewhere";
-    writeSession(lab.codexHome, { task: `Errand ${number}.`, cwd, age: number });
+    // Of a long one only the ends are read for a row.
+    const long = { commands: ["make"], output: "built\n".repeat(100_000), answer: "Done." };
+    const more =
+      number === 196 ? { further: Array(3).fill({ task: "Go on.", ...long }), ...long } : {};
+    ids.push(writeSession(lab.codexHome, { task: `Errand ${number}.`, cwd, age: number, ...more }));
   }
   const workbench = await Workbench.open(t, lab);
   const { page } = workbench;
@@ -100,16 +105,13 @@ test("the first of 5,000 sessions show sooner on a warm index than the workbench
 
   await step(t, "a row that is read whole stays selected and in its place", async () => {
     const old = row(/^Errand 196\., /);
-    const turns = (): number | null => {
-      const rows: { task: string; turns: number | null }[] = lab.run("sessions");
-      return rows.find(({ task }) => task === "Errand 196.")?.turns ?? null;
-    };
+    const turns = (): number | null => lab.run("sessions", "--search", ids[195] ?? "")[0].turns;
     assert.equal(turns(), null);
     await old.click();
     const before = await old.boundingBox();
     await workbench.command("Codex Checkpoints: Open Session Page");
     await inFront(page).locator("#page[data-ready]").waitFor();
-    assert.equal(turns(), 1);
+    assert.equal(turns(), 4);
     await page.waitForTimeout(1_000); // the list was drawn again meanwhile
     await shows(old.and(page.locator('[aria-selected="true"]')));
     assert.deepEqual(await old.boundingBox(), before);
