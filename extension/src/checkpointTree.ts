@@ -89,8 +89,8 @@ export class CheckpointTree extends Tree<CheckpointNode> {
       .find(({ id }) => id === this.#wanted);
     if (found !== undefined) {
       this.#wanted = null;
-      const changedMeanwhile = () => {};
-      this.view.reveal(found, { select: true }).then(undefined, changedMeanwhile);
+      // The rows may have changed meanwhile.
+      this.view.reveal(found, { select: true }).then(undefined, () => {});
     }
   }
 
