@@ -1,6 +1,6 @@
 """What it costs to open each door, in processor time: the machine may be busy meanwhile.
 
-    opening.py [--size 100] [--files 200] [--many 5000] [--runs 10] [--idle 60]
+    opening.py [--size 100] [--files 200] [--many 5000] [--runs 5] [--idle 30]
 
 Each command runs in turn with an interpreter that does nothing, and the server with one of pygls
 that knows no method; the figure is the least of the one against the least of the other.  The
@@ -38,8 +38,8 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=100, metavar="MB")
     parser.add_argument("--files", type=int, default=200, help="sessions of the list")
     parser.add_argument("--many", type=int, default=5000, help="sessions of the server at rest")
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--idle", type=float, default=60, metavar="SECONDS")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--idle", type=float, default=30, metavar="SECONDS")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         commands(folder, options.size, options.files, options.runs)

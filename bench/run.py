@@ -55,14 +55,10 @@ class Scale:
     small: int
     runs: int
     appends: int
-    idle_seconds: float
 
 
-_RUNS_OF_ALL = 3
-"""How often what reads a gigabyte line by line is run."""
-
-FULL = Scale(400, 5_000, 1024 * _MB, 1024 * _MB, 1024 * _MB, 100 * _MB, 10 * _MB, 7, 30, 20.0)
-QUICK = Scale(20, 200, 30 * _MB, 20 * _MB, 40 * _MB, 10 * _MB, 2 * _MB, 2, 5, 2.0)
+FULL = Scale(400, 5_000, 1024 * _MB, 1024 * _MB, 1024 * _MB, 100 * _MB, 10 * _MB, 5, 30)
+QUICK = Scale(20, 200, 30 * _MB, 20 * _MB, 40 * _MB, 10 * _MB, 2 * _MB, 2, 5)
 
 
 @frozen
@@ -90,16 +86,15 @@ class Bench:
         self._states = 0
 
     def cold_index(self) -> None:
-        """Measure the first index of a home: every file is read once."""
+        """Measure the first index of a home of large files, half of them images."""
         scale = self._scale
-        for name, image_rate in (("images", 0.02), ("no images", 0.0)):
-            label = f"{scale.files} files, {scale.tree // _MB} MB, {name}"
-            home = self._tree(label, files=scale.files, total=scale.tree, image_rate=image_rate)
-            self._cold(home, label, 0.10)
-            self._remove(home)
+        label = f"{scale.files} files, {scale.tree // _MB} MB"
+        home = self._tree(label, files=scale.files, total=scale.tree)
+        self._cold(home, label, 0.10)
+        self._remove(home)
 
     def many_sessions(self) -> None:
-        """Measure a home with thousands of sessions: first index, lists, a server at rest."""
+        """Measure a home with thousands of sessions: first index, lists."""
         scale, table = self._scale, self._table
         workspace = os.path.join(self._folder, "workspace")
         make_workspace(workspace)
@@ -182,7 +177,7 @@ class Bench:
         home = self._tree(label, files=1, total=size, form="paginated")
         self._table.head(f"compaction of {label}")
         compactions = Compactions(self._folder, home.path, home.one)
-        compactions.measure(self._table, min(scale.runs, _RUNS_OF_ALL))
+        compactions.measure(self._table, runs=1)  # it reads line by line
         self._remove(home)
 
     def doors(self) -> None:
@@ -190,21 +185,22 @@ class Bench:
         scale = self._scale
         runs = ("--runs", str(scale.runs))
         many = ("--files", str(scale.many_files), *runs)
-        sizes = (str(size // _MB) for size in (_MB, scale.large, scale.huge))
+        large = str(scale.large // _MB)
         self._script("door", *many)
-        self._script("store", *many, "--size", str(scale.large // _MB))
-        self._script("hook", *runs, "--sizes", *sizes)
+        self._script("store", *many, "--size", large)
+        self._script("hook", *runs, "--sizes", "1", large)
+        self._script("opening", *runs, "--size", large, "--many", str(scale.many_files))
+        self._script("searching", "--files", str(scale.files), "--bytes", str(scale.tree))
         self._script("continuity")
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _tree(  # noqa: PLR0913 - what a tree is made of
+    def _tree(
         self,
         label: str,
         *,
         files: int,
         total: int,
-        image_rate: float = 0.02,
         form: str = "mixed",
         workspace: str = "/home/dev",
     ) -> Home:
@@ -216,7 +212,7 @@ class Bench:
             files=files,
             total=total,
             seed=files,
-            image_rate=image_rate,
+            image_rate=0.02,
             form=form,
             workspace=workspace,
         )
@@ -255,18 +251,16 @@ class Bench:
 
     def _cold(self, home: Home, label: str, aim: float) -> str:
         """Measure the first list, then reading all; return a state folder that holds it."""
-        state = self._first_list(home, label, aim)
+        self._first_list(home, label, aim)
+        state = self._state()
 
         def read() -> Cost:
-            return run(product("sessions", home.path, self._state(), *everything))
+            return run(product("sessions", home.path, state, "--json", "--read"))
 
-        everything = ("--json", "--read", "--limit", "1")
-        runs = min(self._scale.runs, _RUNS_OF_ALL)
-        found = compare(runs, read, lambda: _parse_all(home), worked=True)
+        found = compare(1, read, lambda: _parse_all(home), worked=True)
         self._table.ratio("all read, processor time", found, "the same of `loads` of all lines")
         self._table.memory("all read, peak memory", found.peak_mb, 64)
-        rows = orjson.loads(run(product("sessions", home.path, state, "--json", "--read")).said)
-        _check_rows(home, rows)
+        _check_rows(home, orjson.loads(read().said))
         with Server(home.path, state) as server:
             for truth in list(home.truths.values())[:: max(1, len(home.truths) // 50)]:
                 shown = server.ask("checkpoints/show", {"sessionId": truth.session})
@@ -274,16 +268,8 @@ class Bench:
         return state
 
     def _server(self, home: Home, state: str) -> None:
-        """Measure a server on a warm index: start, lists, rest."""
+        """Measure a server on a warm index: lists."""
         scale, table = self._scale, self._table
-
-        def start() -> Cost:
-            with Server(home.path, state) as server:
-                return Cost(server.started, 0, b"")
-
-        table.ratio(
-            "`serve`: start to `initialize`", compare(scale.runs, start, _pass), "python -c pass"
-        )
         with Server(home.path, state) as server:
             _check_rows(home, server.ask("checkpoints/sessions", {})["items"], whole=False)
             _settle(server)
@@ -301,10 +287,6 @@ class Bench:
                 "scandir and stat of all files",
                 20,
             )
-            before, began = server.cpu_seconds(), time.perf_counter()
-            time.sleep(scale.idle_seconds)
-            share = (server.cpu_seconds() - before) / (time.perf_counter() - began)
-            table.share("`serve`: at rest", share, f"a core, {scale.idle_seconds:.0f} s", 0.01)
 
 
 def _pass() -> Cost:

@@ -1,6 +1,6 @@
 """What a search over all sessions costs, beside `grep -rlF` over the same files, in turn with it.
 
-    searching.py [--home HOME] [--files 400] [--bytes 1G] [--runs 7]
+    searching.py [--home HOME] [--files 400] [--bytes 1G] [--runs 3]
 
 The words are in no session, so both read everything; the files are in the system's cache, and the
 sessions in the index.  A word costs what its rarest letter costs, so there are several.
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--home", help="a home that is there already")
     parser.add_argument("--files", type=int, default=400)
     parser.add_argument("--bytes", type=in_bytes, default="1G")
-    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = options.home or os.path.join(folder, "home")

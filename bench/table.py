@@ -23,10 +23,6 @@ class Table:
         spread = f"{found.least:.2f}..{found.most:.2f}"
         self._line(what, (f"{found.median:.2f}", spread, against), found.median, aim)
 
-    def share(self, what: str, share: float, against: str, aim: float) -> None:
-        """Print a share in percent."""
-        self._line(what, (f"{share:.2%}", "", against), share, aim)
-
     def memory(self, what: str, peak_mb: float, aim: float) -> None:
         """Print a peak of memory."""
         self._line(what, (f"{peak_mb:.0f} MB", "", ""), peak_mb, aim)
