@@ -1269,7 +1269,8 @@ def test_a_window_that_an_undo_opened_says_so(here: Here) -> None:
 
     assert [each["strategy"] for each in again[-2:]] == ["checkpoint", None]
     assert re.search(r"  asked for +undo  ", lines[-1])
-    assert "  asked for  undo  " in here("losses", thread(1)).stdout.decode()
+    *_, lost = re.findall(r"^window .*", here("losses", thread(1)).stdout.decode(), re.MULTILINE)
+    assert re.search(r"  asked for  checkpoint  undone since  \d of \d lost$", lost)
 
 
 def test_a_compaction_says_the_size_that_windows_say_and_what_of_it_stays(

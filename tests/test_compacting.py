@@ -26,10 +26,13 @@ from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import HookRunner, Request
+from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.recovery import recover_prepared
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.timelines import timeline
 from codex_checkpoints.storage import records as stamps
 from homes import Home, deleting, go_on, more, refusal, snapshot, thread
 from peer import Peer
@@ -392,6 +395,26 @@ def test_all_places_tell_the_tokens_of_a_compaction_by_one_measure(
 
         Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
         assert listed(thread(1)) == (before if into == "new" else report.before.tokens)
+
+
+def test_what_an_undo_took_back_is_not_told_as_if_it_stood(sessions: Sessions) -> None:
+    digests = Digests(sessions)
+
+    def told() -> Sequence[object]:
+        text, hits = digests.digest(thread(1)).text, digests.search(thread(1), "a", 99)
+        compactions = sessions.open(thread(1))[0].compactions
+        return text, hits, timeline(sessions, thread(1)).events, compactions
+
+    before = told()
+    for _ in range(2):
+        done = compacting(sessions).compact(asked("in-place"))
+        assert told() != before
+        Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
+        assert told() == before
+    row, _ = sessions.open(thread(1))
+    assert digests.lost(row, 4000).text == "", "the history holds everything again"
+    assert row.windows == len(Histories(sessions).windows(thread(1))) == 5
+    assert len(losses_of(sessions, thread(1))) == 2, "one a compaction in the file, none an undo"
 
 
 @pytest.mark.parametrize("later", [[], ["user", "assistant"]], ids=["nothing", "a turn"])

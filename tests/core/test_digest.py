@@ -603,6 +603,16 @@ def test_an_older_turn_that_went_on_behind_its_last_words_was_not_answered() -> 
     assert "answered: I dig now." in found[1]
 
 
+def test_an_undo_brings_back_the_summary_before_and_takes_no_answer_away() -> None:
+    undo = r.record("compacted", {"type": "undo", "message": "Mended.", "replacement_history": []})
+    one, two = r.compacted("The login.", []), r.compacted("The logout.", [])
+    steps = FIX, one, r.turn(r.user("go on"), r.assistant("Mended."))
+    undone = digest(*steps, two, undo)
+    assert undone.text == digest(*steps).text
+    assert "The login." in section(undone, "EARLIER_SUMMARY")[0]
+    assert section(digest(*steps, two, undo, undo), "EARLIER_SUMMARY") == []
+
+
 def test_the_summary_of_a_compaction_by_codex_stands() -> None:
     found = digest(FIX, r.compacted("The login was mended.\n\nNext: the logout."), FIX)
     lines = section(found, "EARLIER_SUMMARY")

@@ -92,6 +92,14 @@ def test_a_command_that_only_writes_about_secret_questions_keeps_its_output(tmp_
     assert hits(home, "bedrock_77") == ["bedrock_77"]
 
 
+def test_a_summary_that_an_undo_took_back_is_not_found(tmp_path: Path) -> None:
+    undo = r.record("compacted", {"type": "undo", "message": "A well.", "replacement_history": []})
+    dig = r.turn(r.user("dig"), r.assistant("A well."))
+    home = home_of(tmp_path, dig, r.compacted("One well."), r.compacted("Two well."), undo)
+    assert hits(home, "well") == ["One well.", "A well."]
+    assert [each["line"] for each in home.json("search", "well")] == ["One well.", "A well."]
+
+
 @pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
 def test_each_anchor_of_a_digest_can_be_recalled(tmp_path: Path, form: r.Form) -> None:
     steps = (r.shell("make hay", "no grass", exit_code=1), r.patch(update="a.py"))

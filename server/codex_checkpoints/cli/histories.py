@@ -131,7 +131,7 @@ def _windows(options: argparse.Namespace, services: Terminal) -> int:
 def _losses(options: argparse.Namespace, services: Terminal) -> int:
     from codex_checkpoints.service.history import Histories
 
-    undone = Histories(services.sessions).undone(options.session_id)
+    undone = Histories(services.sessions).undone(options.session_id).values()
     lines = partial(texts.loss_lines, undone=undone)
     return answer(options, services, "histories.losses", lines)
 

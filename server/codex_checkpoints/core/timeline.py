@@ -23,7 +23,7 @@ from codex_checkpoints.values import Factory, define, evolve, frozen
 MOST_ROWS = 400
 """With more turns a row stands for several."""
 
-SAVED = 3
+SAVED = 4
 """The version of what `Timeline.save` returns."""
 
 _CALLS: Final = names(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import orjson
@@ -51,7 +51,7 @@ def _words(item: Mapping[str, object]) -> str:
 
 
 def window_lines(
-    windows: histories.WindowList, screen: Screen, undone: tuple[str, ...]
+    windows: histories.WindowList, screen: Screen, undone: Container[str | None]
 ) -> list[str]:
     """Return one line a window, on a narrow terminal two: when, what opened it, tokens, id.
 
@@ -97,7 +97,7 @@ _MAKERS: dict[str | None, str] = {
 }
 
 
-def _maker(window: histories.Window | histories.Loss, undone: tuple[str, ...]) -> str:
+def _maker(window: histories.Window | histories.Loss, undone: Container[str | None] = ()) -> str:
     """Return who made what a window begins with; an undo has no strategy."""
     return _MAKERS.get(window.strategy, "undo" if window.window_id in undone else "-")
 
@@ -157,8 +157,13 @@ _NAMED = 4
 """How many files that were read again are named."""
 
 
-def loss_lines(losses: histories.LossList, screen: Screen, undone: tuple[str, ...]) -> list[str]:
-    """Return a paragraph a compaction: what it lost, what it kept, and what was read again."""
+def loss_lines(
+    losses: histories.LossList, screen: Screen, undone: Container[str | None]
+) -> list[str]:
+    """Return a paragraph a compaction: what it lost, what it kept, and what was read again.
+
+    `undone` are the ids of the windows of those that were taken back.
+    """
     lines: list[str] = []
     for each in losses.items:
         number = "rolled back" if each.number is None else f"window {each.number}"
@@ -167,7 +172,8 @@ def loss_lines(losses: histories.LossList, screen: Screen, undone: tuple[str, ..
         gone = f"{lost.count(True)} of {len(lost)} lost" if lost else "nothing was there to lose"
         gone += f", {lost.count(None)} unknown" if None in lost else ""
         when = screen.moment(each.opened_at)
-        said = (number, when, _WAYS.get(each.trigger, "-"), _maker(each, undone), gone)
+        state = "undone since" if each.window_id in undone else "-"
+        said = (number, when, _WAYS.get(each.trigger, "-"), _maker(each), state, gone)
         lines += [""] if lines else []
         lines.append(screen.cut(plain("  ".join(part for part in said if part != "-"))))
         for kind, text, why, known in entries:

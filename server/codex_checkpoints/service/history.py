@@ -133,10 +133,14 @@ class Histories:
             windows = timeline_in(known.now()).windows()
         return tuple(_with_record(made.get(each.window_id), each) for each in windows)
 
-    def undone(self, session: str) -> tuple[str, ...]:
-        """Return the ids of the windows opened by undoing a compaction (JUN-25)."""
+    def undone(self, session: str) -> dict[str | None, str | None]:
+        """Return by the window that an undo opened the one that it took back (JUN-25)."""
         made = ours(self._sessions, self._sessions.find(session))
-        return tuple(each for each, opened in made.items() if each and opened.by is None)
+        return {
+            each: opened.undone and opened.undone.windows.after.current
+            for each, opened in made.items()
+            if opened.by is None
+        }
 
     def fragment(self, session: str) -> Fragment:
         """Return the ids of the current window (WIN-4); refuses `missing_context` without any."""

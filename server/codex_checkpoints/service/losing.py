@@ -39,7 +39,7 @@ from codex_checkpoints.storage.contract import (
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import evolve
 
-RULES = 1
+RULES = 2
 """The version of how losses are found; kept ones of another version are found anew."""
 
 LONGEST_WINDOW = 1 << 22

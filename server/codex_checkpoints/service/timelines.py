@@ -13,6 +13,7 @@ from codex_checkpoints.core.checkpoint.text import redact
 from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.digest.recall import Entry, Recall, says_more
 from codex_checkpoints.core.digest.searching import passing_over
+from codex_checkpoints.core.history.rebuild import compacted_in
 from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.markers import marker_set_of
 from codex_checkpoints.core.rollout.items import outcome_in
@@ -40,7 +41,7 @@ EventKind = Literal["compaction", "marker", "branch"]
 class TimelineEvent:
     """Something that happened to a session, with the turn that was the last one then.
 
-    `kind` is `compaction`, which opened a context window, `marker`, or `branch`: another session
+    `kind` is `compaction`, one that was not taken back, `marker`, or `branch`: another session
     was made from this one.  `id` is that of the compaction of ours, or else of the window; of the
     marker; of the other session.  All but `kind` are null where no record tells.
     """
@@ -90,7 +91,7 @@ def _events(sessions: Sessions, row: Row, found: Timeline) -> Iterator[TimelineE
         return TimelineEvent(kind, turn, seq, utc(at), name)
 
     ours = sessions.compactions.by_window(row.session_id)
-    for window in found.windows()[1:]:
+    for window in compacted_in(found.windows()):
         how = ours.get(window.window_id)
         made = None if how is None else how.by
         name = window.window_id if made is None else made.compaction_id

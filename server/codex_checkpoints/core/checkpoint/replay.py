@@ -38,8 +38,9 @@ from codex_checkpoints.core.checkpoint.state import (
 )
 from codex_checkpoints.core.checkpoint.text import find_secret, value
 from codex_checkpoints.core.rollout import items
-from codex_checkpoints.core.rollout.fields import names, texts_of
+from codex_checkpoints.core.rollout.fields import names, text_of, texts_of
 from codex_checkpoints.core.rollout.items import SessionMeta
+from codex_checkpoints.core.rollout.ours import opener_of
 from codex_checkpoints.core.rollout.parsing import (
     EVENTS,
     ITEMS,
@@ -208,8 +209,11 @@ def _answered(state: State, line: Line) -> None:
 
 
 def _compacted(state: State, line: Line) -> None:
-    state.compactions += 1
+    state.windows += 1
     state.compacted_at = line.position
+    opener = opener_of(line.tag, text_of(line.payload.get("message")) or "")
+    change = {"compaction": 1, "undo": -1, "restore": 0}[opener]
+    state.compactions = max(0, state.compactions + change)
     if line.position == 2 and state.naming is None:  # noqa: PLR2004 - the second record
         state.naming = "due"
 
@@ -375,7 +379,7 @@ def _artifact(uri: str, observed: FileObservation, hashes: Hashes, seen: SeenHas
 LONGEST_TAIL = 1 << 23
 """A longer last line is not read before its LF is there, in bytes."""
 
-SAVED = 8
+SAVED = 9
 """The version of what `Replay.save` returns."""
 
 

@@ -540,6 +540,8 @@ class State:
     observations: Observations = Factory(Observations)
     calls: Calls = Factory(Calls)
     compactions: int = 0
+    """Those that were not taken back; `windows` counts all records that replaced the context."""
+    windows: int = 0
     compacted_at: int = 0
     tokens: Tokens | None = None
     tokens_at: int = 0

@@ -16,6 +16,7 @@ from codex_checkpoints.core.history.rebuild import Choice, Rebuild, choose, is_o
 from codex_checkpoints.core.history.survey import Outline, Said, Survey, first_said
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, whole_of
+from codex_checkpoints.core.rollout.ours import UNDO
 from codex_checkpoints.core.rollout.reader import Fold, Line
 from codex_checkpoints.values import evolve, frozen
 
@@ -89,15 +90,20 @@ class SourceSession:
 
 
 def in_place(
-    items: Sequence[Json], chain: Chain, after: int, last_token_count: Json | None
+    items: Sequence[Json],
+    chain: Chain,
+    after: int,
+    last_token_count: Json | None,
+    *,
+    undo: bool = False,
 ) -> tuple[RecordLine, RecordLine]:
     """Return the two lines for a session: the replacement, then its size.
 
     `chain` ends with the new window.  `after` are the tokens in use from now on (rules,
     "Tokens"); `last_token_count` is the payload of the newest `token_count` of the
-    file.
+    file; `undo` marks the record by which a compaction is taken back.
     """
-    return compacted(items, chain), token_count(after, last_token_count)
+    return compacted(items, chain, undo=undo), token_count(after, last_token_count)
 
 
 def in_task(
@@ -112,7 +118,7 @@ def in_task(
     return (started, *lines, complete)
 
 
-def compacted(items: Sequence[Json], chain: Chain) -> RecordLine:
+def compacted(items: Sequence[Json], chain: Chain, *, undo: bool = False) -> RecordLine:
     """Return the line of the replacement; old versions read its `message`.
 
     Unknown ids of windows are left out (WIN-6, WIN-9).
@@ -125,9 +131,9 @@ def compacted(items: Sequence[Json], chain: Chain) -> RecordLine:
     }
     known = {key: value for key, value in windows.items() if value is not None}
     message = "".join(texts_of(items[-1].get("content"))) if items else ""
-    return RecordLine(
-        "compacted", {"message": message, "replacement_history": list(items), **known}
-    )
+    payload: dict[str, object] = {"type": UNDO} if undo else {}
+    payload |= {"message": message, "replacement_history": list(items), **known}
+    return RecordLine("compacted", payload)
 
 
 def token_count(after: int, last: Json | None) -> RecordLine:

@@ -68,14 +68,14 @@ from codex_checkpoints.core.rollout.items import (
     outcome_in,
     outcome_of,
 )
-from codex_checkpoints.core.rollout.ours import DIGEST_LINE, is_ours
+from codex_checkpoints.core.rollout.ours import DIGEST_LINE, UNDO, is_ours
 from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
 from codex_checkpoints.core.rollout.script import BEGIN
 from codex_checkpoints.core.rollout.tools import only_looks, program_of
 from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, asks
 from codex_checkpoints.hashes import sha256
-from codex_checkpoints.values import Factory, define, evolve
+from codex_checkpoints.values import Factory, define, evolve, frozen
 
 TEXTS = 1 << 21
 """Code points of calls, outputs and answers that are kept to be quoted line by line."""
@@ -151,6 +151,19 @@ class _Call(NamedTuple):
     seq: int
 
 
+@frozen
+class _Replaced:
+    """What compactions left: the `seq` of the newest, and what those say that can be read.
+
+    `carried` are the digest lines of the newest of ours, `summaries` those of Codex, the newest
+    first.
+    """
+
+    below: int = 0
+    carried: tuple[Carried, ...] = ()
+    summaries: tuple[Said, ...] = ()
+
+
 class Gathering(Fold):
     """Keeps the texts of a session while a replay reads it."""
 
@@ -172,9 +185,9 @@ class Gathering(Fold):
         self._edits = 0
         self._checks: dict[str, Check] = {}
         self._passed: dict[str, int] = {}
-        self._summaries: deque[Said] = deque(maxlen=_SUMMARIES)
-        self._replaced_below = 0
-        self._carried: tuple[Carried, ...] = ()
+        self._replaced: _Replaced = _Replaced()
+        self._undoable: deque[_Replaced] = deque(maxlen=_SUMMARIES)
+        """What there was before each of the newest compactions."""
         self._quotes: deque[Quote] = deque()
         self._size = 0
         self._calls: dict[str, _Call] = {}
@@ -265,7 +278,7 @@ class Gathering(Fold):
                 # Without task events a turn that went on behind its last words was cut off.
                 cut_off = ended == "answered" and turn.ended is None and found.worked
                 answers.append(_answer(found.last, "open" if cut_off else ended, placed))
-        summaries = (each for each in self._summaries if each.where.turn_id not in gone)
+        summaries = (each for each in self._replaced.summaries if each.where.turn_id not in gone)
         summary = next(summaries, None)
         plans = [number for number, turn in enumerate(counted, 1) if turn.planned is not None]
         return Gathered(
@@ -299,8 +312,8 @@ class Gathering(Fold):
                 for each in self._quotes
                 if each.where.turn_id not in gone and not self._ran_again(each, gone)
             ),
-            self._replaced_below,
-            self._carried,
+            self._replaced.below,
+            self._replaced.carried,
         )
 
     def _ran_again(self, quote: Quote, gone: Container[str | None]) -> bool:
@@ -374,15 +387,18 @@ class Gathering(Fold):
             turn.reported = turn.said(where, text)
 
     def _compacted(self, payload: Json, line: Line) -> None:
-        self._replaced_below = line.seq
+        if line.tag == UNDO:
+            self._replaced = self._undoable.pop() if self._undoable else _Replaced()
+            return
+        self._undoable.append(self._replaced)
+        self._replaced = found = evolve(self._replaced, below=line.seq)
         text = text_of(payload.get("message")) or ""
         if is_ours(text):
-            self._carried = tuple(_carried_in(text))
-        elif text.strip():
-            summary = contextual.without_summary_start(text).strip()
-            if summary:
-                self._summaries.appendleft(Said(self._where(line), ends_of(summary)))
-                self._no_answer(ends_of(summary))
+            self._replaced = evolve(found, carried=tuple(_carried_in(text)))
+        elif summary := contextual.without_summary_start(text).strip():
+            said = Said(self._where(line), ends_of(summary))
+            self._replaced = evolve(found, summaries=(said, *found.summaries[: _SUMMARIES - 1]))
+            self._no_answer(said.text)
 
     def _no_answer(self, summary: str) -> None:
         """Take the newest answer back where it is this summary: Codex records both."""

@@ -38,7 +38,7 @@ from codex_checkpoints.core.rollout.items import (
     UserMessage,
     outcome_in,
 )
-from codex_checkpoints.core.rollout.ours import is_ours
+from codex_checkpoints.core.rollout.ours import UNDO, is_ours
 from codex_checkpoints.core.rollout.parsing import item_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line
 from codex_checkpoints.core.rollout.turns import Turns
@@ -126,6 +126,8 @@ class Recall(Fold):
         self._secrets: dict[str | None, frozenset[str | None]] = {}
         """By call of a dialog the ids of its secret questions."""
         self.entries: deque[Entry] = deque()
+        self._compacted: deque[int] = deque(maxlen=MOST)
+        """The `seq` of the compactions that were not taken back, the newest the last."""
         self._copy: Entry | None = None
         """The history's copy of a message, which may stand in front of the turn it opens."""
         replay.folds.append(self)
@@ -147,6 +149,8 @@ class Recall(Fold):
     def take(self, line: Line) -> None:
         """Keep a line that is accepted."""
         state = self._state
+        if line.kind == "compacted":
+            self._compaction(line)
         if line.passed_over or line.seq < state.own_from or state.naming not in NAMED:
             return
         read = self._read(line)
@@ -175,6 +179,17 @@ class Recall(Fold):
                     if found is not None:
                         self._keep(found)
                         self._copy = found if entry.in_history else None
+
+    def _compaction(self, line: Line) -> None:
+        """Note a compaction, or drop the summary of the one that is taken back."""
+        if line.tag != UNDO:
+            self._compacted.append(line.seq)
+            return
+        gone = self._compacted.pop() if self._compacted else None
+        for each in [*self.entries]:
+            if each.kind == "summary" and each.seq == gone:
+                self.entries.remove(each)
+                self._lines -= each.lines
 
     def _keep(self, entry: Entry) -> None:
         self.entries.append(entry)
@@ -209,7 +224,7 @@ class Recall(Fold):
             yield "output", _shown(output), (call_id,), looks
         elif line.kind == "compacted":
             text = text_of(payload.get("message")) or ""
-            if not is_ours(text):
+            if not (tag == UNDO or is_ours(text)):
                 yield "summary", contextual.without_summary_start(text), (), False
         elif tag == "message" and line.inner == "assistant":
             text = "\n".join(texts_of(payload.get("content")))

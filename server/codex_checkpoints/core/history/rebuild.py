@@ -51,6 +51,7 @@ from codex_checkpoints.core.history.survey import (
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import NOTHING, Json, object_of, text_of, whole_of
 from codex_checkpoints.core.rollout.items import RolledBack, TaskEnded, TaskStarted
+from codex_checkpoints.core.rollout.ours import Opener
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
 from codex_checkpoints.values import Factory, define, frozen
 
@@ -386,6 +387,7 @@ class Window:
     strategy: Strategy | None = None
     tokens_before: int | None = None
     tokens_after: int | None = None
+    opener: Opener | None = None
 
 
 def history_of(outline: Outline, rebuild: Rebuild) -> History:
@@ -425,6 +427,18 @@ def windows_of(outline: Outline, choice: Choice) -> tuple[Window, ...]:
                 strategy=compaction.strategy,
                 tokens_before=opening.before,
                 tokens_after=after,
+                opener=compaction.opener,
             )
         )
     return tuple(windows)
+
+
+def compacted_in(windows: Iterable[Window]) -> list[Window]:
+    """Return those of some windows that a compaction opened which was not taken back."""
+    found: list[Window] = []
+    for each in windows:
+        if each.opener == "compaction":
+            found.append(each)
+        elif each.opener == "undo" and found:
+            found.pop()
+    return found

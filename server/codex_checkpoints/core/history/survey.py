@@ -30,7 +30,7 @@ from codex_checkpoints.core.rollout.fields import (
     window_id_of,
 )
 from codex_checkpoints.core.rollout.items import RolledBack, TaskEnded, TaskStarted, Tokens
-from codex_checkpoints.core.rollout.ours import is_ours
+from codex_checkpoints.core.rollout.ours import Opener, is_ours, opener_of
 from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
 from codex_checkpoints.hashes import sha256
@@ -61,6 +61,7 @@ class Compaction:
     replacement: bool
     size: int | None
     strategy: Strategy | None
+    opener: Opener
 
 
 def read_compaction(line: Line, index: int) -> Compaction | None:
@@ -84,6 +85,7 @@ def read_compaction(line: Line, index: int) -> Compaction | None:
         replacement=replacement is not None,
         size=None if replacement is None else tokens.of_items(replacement),
         strategy=_strategy(replacement, message),
+        opener=opener_of(line.tag, message),
     )
 
 

@@ -240,6 +240,8 @@ class Account(Fold):
         since = (*self._readings[1:], self._watched.readings())
         losses: list[Loss] = []
         for (at, missed), readings in zip(self._missed, since, strict=False):
+            if at.opener != "compaction":
+                continue
             losses.append(
                 Loss(
                     number=numbers.get(at.index) if self._known is None else at.number,

@@ -1,4 +1,6 @@
-"""The first lines of the texts that we put into messages, and how to recognise them."""
+"""How the texts and records that we write into sessions are recognised."""
+
+from typing import Literal
 
 from codex_checkpoints.patterns import pattern
 
@@ -8,6 +10,15 @@ RESTORE_LINE = "[SESSION_RESTORE v1]"
 DIGEST_LINE = "[SESSION_DIGEST v1]"
 
 _LINES = (HOW_TO_LINE, CHECKPOINT_LINE, RESTORE_LINE)
+UNDO = "undo"
+"""The `type` inside a `compacted` record that takes the newest compaction back.
+
+Codex ignores it; it stands in front, where it is seen also of a line that is not read.
+"""
+
+Opener = Literal["compaction", "undo", "restore"]
+"""What a `compacted` record is of, which opens a window in any case."""
+
 _SPACE = pattern(r"\s*+")
 
 
@@ -15,3 +26,10 @@ def is_ours(text: str) -> bool:
     """Return whether this is a handoff, a view or a state pack (JUN-15)."""
     start = _SPACE.match(text)
     return text.startswith(_LINES, start.end() if start else 0)
+
+
+def opener_of(tag: str | None, message: str) -> Opener:
+    """Return what a `compacted` record is of, by the `type` inside it and its message."""
+    if tag == UNDO:
+        return "undo"
+    return "restore" if message.startswith(RESTORE_LINE) else "compaction"

@@ -276,7 +276,7 @@ class Undoing:
         # The number of before, and what was added since.
         added = of_items(source.traced.history.items[len(record.items) :])
         size = record.sizes.before.tokens + added
-        lines = behind(source, items, size, chain, turn_id, moment_of(in_text(at)))
+        lines = behind(source, items, size, chain, turn_id, moment_of(in_text(at)), undo=True)
         undone = _undone_record(record, at, chain)
         self._sessions.pace.commit()
         with self._changing(record, undone, source.last_turn) as held:

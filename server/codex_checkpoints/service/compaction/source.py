@@ -266,14 +266,17 @@ def behind(  # noqa: PLR0913, PLR0917 - the history, its size, its window, and i
     chain: Chain,
     turn_id: str,
     at: Moment,
+    *,
+    undo: bool = False,
 ) -> tuple[Item, ...]:
     """Return the lines to append so that these items become the history of a session.
 
-    `size` are the tokens in use from then on, `turn_id` a new one for lines that need a task.
+    `size` are the tokens in use from then on, `turn_id` a new one for lines that need a task;
+    `undo`: they take a compaction back.
     Refuses `conflict` where no such lines work.
     """
     traced = source.traced
-    lines = in_place(items, chain, size, traced.last_report)
+    lines = in_place(items, chain, size, traced.last_report, undo=undo)
     forms = lines, in_task(lines, turn_id, source.window, at)
     form = effective(traced.outline, forms, items)
     if form is None:

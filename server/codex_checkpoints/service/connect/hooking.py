@@ -120,7 +120,7 @@ class Hooking:
     def _digest(self, row: Row, source: str, shown: View, window: CurrentWindow) -> str:
         """Return the digest to give with a view: on a resume what the history no longer holds."""
         setting, whole = self._sessions.settings.hook_digest_tokens, source == "compact"
-        if not setting or not (whole or row.compactions):
+        if not setting or not (whole or (row.windows or 1) > 1):
             keeps_quotes(self._sessions.catalogue, self._sessions.settings, row)
             return ""
         from codex_checkpoints.core.history.items import texts  # noqa: PLC0415 - few views need it

@@ -72,7 +72,7 @@ def row_of(rollout: Rollout, session: SessionFile) -> Row:
         context_tokens=None if tokens is None else tokens.total,
         context_source=_source(tokens),
         context_window=state.window,
-        windows=state.compactions + 1,
+        windows=state.windows + 1,
         compactions=state.compactions,
         turns=sum(1 for _ in state.turns.counting()),
         turn_open=not is_between_turns(state),

@@ -273,7 +273,7 @@ def reference_to(reader: RolloutReader, row: Row, trace: Trace) -> Reference | F
         return "copied_legacy"
     if row.rollout.compressed:
         return "copied_compressed"
-    if trace.replay.state.compactions:
+    if trace.replay.state.windows:
         return "copied_windows"  # its window would be one of the source (WIN-13)
     # What a session of ours began with moves the `seq`, and no ordinal.
     end = trace.replay.scale.own_seq + 1
