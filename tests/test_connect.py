@@ -32,8 +32,8 @@ from codex_checkpoints.codex.entries import (
 from codex_checkpoints.operations.connecting import folders
 from codex_checkpoints.service.connect import connecting
 from codex_checkpoints.service.connect.connecting import Connector
-from codex_checkpoints.service.connect.doors import HOW_TO_TRUST
 from codex_checkpoints.service.connect.status import (
+    HOW_TO_TRUST,
     Connection,
     Done,
     OtherHome,

@@ -31,7 +31,7 @@ from codex_checkpoints.core.restore.pack import DEFAULT_WINDOW, MAX_WINDOW
 from codex_checkpoints.operations import services
 from codex_checkpoints.protocol import METHODS
 from codex_checkpoints.service import doctor
-from codex_checkpoints.service.connect import doors, status
+from codex_checkpoints.service.connect import status
 from codex_checkpoints.service.digests import MOST_TOKENS
 
 _MODULES = {each.run.__module__: import_module(each.run.__module__) for each in METHODS}
@@ -40,7 +40,7 @@ _FOUND: dict[str, Any] = {
         name: found for each in (services, *_MODULES.values()) for name, found in vars(each).items()
     },
     "ConnectChange": status.Done,
-    "ConnectFailure": doors.Failure,
+    "ConnectFailure": status.Failure,
     "ConnectHome": status.OtherHome,
     "DoctorFinding": doctor.Finding,
     "NoteDependency": anchors.Rest,

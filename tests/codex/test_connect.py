@@ -21,8 +21,7 @@ from codex.scripted_model import Answer, Json, call, say
 from codex_checkpoints.codex.entries import HOOKS, Entries
 from codex_checkpoints.service.connect import connecting
 from codex_checkpoints.service.connect.connecting import Connector
-from codex_checkpoints.service.connect.doors import HOW_TO_TRUST
-from codex_checkpoints.service.connect.status import Connection, Surroundings
+from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection, Surroundings
 
 pytestmark = pytest.mark.codex
 

@@ -12,8 +12,7 @@ from codex_checkpoints.codex.program import has_hooks
 from codex_checkpoints.core.checkpoint.memory import is_older
 from codex_checkpoints.core.checkpoint.records import is_suspect_by_evidence_alone
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.service.connect.doors import HOW_TO_TRUST, Door
-from codex_checkpoints.service.connect.status import Connection, Examined
+from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection, Door, Examined
 from codex_checkpoints.service.reading.catalogue import problems_of, skipped_of
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
