@@ -11,7 +11,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from reprlib import recursive_repr
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
@@ -48,7 +47,6 @@ class _Field(NamedTuple):
     init: bool = True
     kw_only: bool = False
     eq: bool = True
-    repr: bool | Callable[[Any], str] = True
     metadata: Mapping[Any, Any] = {}
     alias: str = ""
     name: str = ""
@@ -95,7 +93,6 @@ def _made(  # the options of attrs that are in use
     *,
     eq: bool = True,
     kw_only: bool = False,
-    repr: bool = True,  # noqa: A002 - the name in attrs
 ) -> type:
     body = {name: each for name, each in vars(kind).items() if name not in _OF_CLASS}
     own = tuple(_declared(body, kw_only=kw_only))
@@ -105,7 +102,7 @@ def _made(  # the options of attrs that are in use
     given = [each.name for each in known if each.init and not each.kw_only]
     weak = [] if any(base.__weakrefoffset__ for base in kind.__bases__) else ["__weakref__"]
     others = {"__eq__": _eq, "__hash__": methods["__hash__"]} if eq else {}
-    others |= {"__repr__": _repr} if repr else {}
+    others["__repr__"] = _repr
     made = type(kind)(
         kind.__name__,
         kind.__bases__,
@@ -128,15 +125,10 @@ def _made(  # the options of attrs that are in use
 
 def _declared(body: Mapping[str, Any], *, kw_only: bool) -> Iterator[_Field]:
     for name, note in body.get("__annotations__", {}).items():
-        if "ClassVar[" in str(note):
-            continue
         given = body.get(name, _NOTHING)
-        alias = name.lstrip("_")
-        if type(given) is not _Field:
-            yield _Field(given, kw_only=kw_only, alias=alias, name=name, type=note)
-            continue
-        more = {"alias": given.alias or alias, "kw_only": kw_only or given.kw_only}
-        yield given._replace(name=name, type=note, **more)
+        each = given if type(given) is _Field else _Field(given)
+        by_name = kw_only or each.kw_only
+        yield each._replace(kw_only=by_name, alias=name.lstrip("_"), name=name, type=note)
 
 
 class _Later:
@@ -286,16 +278,12 @@ def _refuse(_self: object, *_: object) -> NoReturn:
     raise FrozenInstanceError
 
 
-@recursive_repr()
 def _repr(record: object) -> str:
-    shown = (_repr_of(record, each) for each in _fields(type(record)) if each.repr)
+    shown = (
+        f"{each.name}={getattr(record, each.name, _NOTHING)!r}" for each in _fields(type(record))
+    )
     name = type(record).__qualname__.rpartition(">.")[2]
     return f"{name}({', '.join(shown)})"
-
-
-def _repr_of(record: object, each: _Field) -> str:
-    show = each.repr if callable(each.repr) else repr
-    return f"{each.name}={show(getattr(record, each.name, _NOTHING))}"
 
 
 _METHODS = {
