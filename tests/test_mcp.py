@@ -30,7 +30,7 @@ import python
 from codex_checkpoints import __version__, mcp, mcp_calls
 from codex_checkpoints.core.checkpoint import payloads
 from codex_checkpoints.core.codec import camel
-from codex_checkpoints.mcp_messages import MAX_LINE
+from codex_checkpoints.mcp import MAX_LINE
 from fitting import fits, texts
 from homes import WAIT, Home, chat, snapshot, thread
 from rollouts import rollout, session, shell, turn, user

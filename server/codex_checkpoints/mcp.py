@@ -1,7 +1,8 @@
 """The MCP server for Codex, on stdin and stdout, with the tools of the memory.
 
-Codex waits for its first answer, so the loop is our own and the tools are loaded when they are
-called (`mcp_calls`).  Requests are answered one after the other.  Nothing here compacts (JUN-22).
+Messages are JSON-RPC 2.0, one a line, in UTF-8.  Codex waits for the first answer, so the loop is
+our own and the tools are loaded when they are called (`mcp_calls`).  Requests are answered one
+after the other.  Nothing here compacts (JUN-22).
 """
 
 from __future__ import annotations
@@ -13,23 +14,29 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from types import FrameType
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TypeGuard, cast
 
-from codex_checkpoints import __version__, mcp_messages
-from codex_checkpoints.mcp_messages import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    METHOD_NOT_FOUND,
-    Failure,
-    Json,
-    is_list,
-    is_object,
-)
+import orjson
+
+from codex_checkpoints import __version__
+from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.mcp_calls import Calls
 
 logger = logging.getLogger(__name__)
+
+MAX_LINE = 1 << 20
+"""Bytes of a line, without its end; a longer one is refused."""
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+Id = str | int
+Json = Mapping[str, object]
 
 VERSIONS = ("2025-06-18", "2025-03-26", "2024-11-05")
 """The protocol revisions that we speak, the newest first."""
@@ -56,6 +63,87 @@ Codex shows only the first line, and 247 characters of it in its list of servers
 """
 
 
+class Failure(Exception):
+    """A message that is answered with a JSON-RPC error; `id` is known where its sender may wait."""
+
+    def __init__(self, code: int, message: str, number: Id | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.id = number
+
+
+@frozen
+class Request:
+    """A message that needs an answer."""
+
+    id: Id
+    method: str
+    params: Json
+
+
+def next_line(stream: IO[bytes]) -> bytes:
+    """Return the next line that is not blank, at most `MAX_LINE` + 1 bytes; empty at the end.
+
+    The rest of a longer line is skipped; `value_of` refuses its beginning.
+    """
+    line = stream.readline(MAX_LINE + 1)
+    while line.isspace():
+        line = stream.readline(MAX_LINE + 1)
+    rest = line
+    while len(rest) > MAX_LINE and not rest.endswith(b"\n"):
+        rest = stream.readline(MAX_LINE + 1)
+    return line
+
+
+def value_of(line: bytes) -> object:
+    """Return the JSON value of a line; raises `Failure`."""
+    if len(line) > MAX_LINE and not line.endswith(b"\n"):
+        raise Failure(INVALID_REQUEST, f"a message has at most {MAX_LINE} bytes")
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        raise Failure(PARSE_ERROR, "the line is no JSON") from None
+
+
+def request_of(value: object) -> Request | None:
+    """Read a JSON value as a request; raises `Failure`.
+
+    None is a notification, or an answer to a request, of which we send none.
+    """
+    if not is_object(value):
+        raise Failure(INVALID_REQUEST, "a message is a JSON object")
+    if "method" not in value and ("result" in value or "error" in value):
+        return None
+    number, method, params = value.get("id"), value.get("method"), value.get("params", {})
+    known = number if isinstance(number, str) or type(number) is int else None
+    if value.get("jsonrpc") != "2.0" or not isinstance(method, str):
+        raise Failure(INVALID_REQUEST, "a message has jsonrpc 2.0 and a method", known)
+    if "id" not in value:
+        return None
+    if known is None:
+        raise Failure(INVALID_REQUEST, "an id is a text or a whole number")
+    if not is_object(params):
+        raise Failure(INVALID_PARAMS, "params are an object", known)
+    return Request(known, method, params)
+
+
+def _result(number: Id, result: Json) -> bytes:
+    """Return the answer to a request; raises `TypeError` if it is no JSON."""
+    return orjson.dumps({"jsonrpc": "2.0", "id": number, "result": result})
+
+
+def _error(number: Id | None, code: int, message: str) -> bytes:
+    """Return an error as an answer, to the request with this id if it is known."""
+    failed = {"code": code, "message": message}
+    return orjson.dumps({"jsonrpc": "2.0", "id": number, "error": failed})
+
+
+def is_object(value: object) -> TypeGuard[Json]:
+    """Return whether a JSON value is an object; what has another is loaded by no first answer."""
+    return isinstance(value, dict)
+
+
 class Door:
     """The answers to one client."""
 
@@ -73,13 +161,14 @@ class Door:
     def answer(self, line: bytes) -> bytes | None:
         """Return the answer to a line, without a line end; None if it needs no answer."""
         try:
-            value = mcp_messages.value_of(line)
+            value = value_of(line)
         except Failure as failure:
-            return mcp_messages.error(None, failure.code, failure.message)
-        if self._version == _WITH_BATCHES and is_list(value) and value:
-            sent = [each for each in map(self._answer, value) if each is not None]
+            return _error(None, failure.code, failure.message)
+        if self._version == _WITH_BATCHES and isinstance(value, list) and value:
+            batch = cast("list[object]", value)
+            sent = [each for each in map(self._answer, batch) if each is not None]
             return b"[" + b",".join(sent) + b"]" if sent else None
-        return self._answer(value)
+        return self._answer(cast("object", value))
 
     def close(self) -> None:
         """Save what would be slow to read again."""
@@ -89,20 +178,20 @@ class Door:
     def _answer(self, message: object) -> bytes | None:
         number, method = None, ""
         try:
-            request = mcp_messages.request_of(message)
+            request = request_of(message)
             if request is None:
                 return None
             number, method = request.id, request.method
             if method not in self._methods:
                 raise Failure(METHOD_NOT_FOUND, "there is no such method")  # noqa: TRY301
-            return mcp_messages.answer(number, self._methods[method](request.params))
+            return _result(number, self._methods[method](request.params))
         except Failure as failure:
             known = failure.id if number is None else number
-            return mcp_messages.error(known, failure.code, failure.message)
+            return _error(known, failure.code, failure.message)
         except Exception as error:  # noqa: BLE001 - a defect in one call is not the end
             # A traceback could hold the text of a session.
             logger.error("%s: %s", method, type(error).__name__)  # noqa: TRY400
-            return mcp_messages.error(number, INTERNAL_ERROR, type(error).__name__)
+            return _error(number, INTERNAL_ERROR, type(error).__name__)
 
     def _initialize(self, params: Json) -> Json:
         asked = params.get("protocolVersion")
@@ -174,7 +263,7 @@ def converse(door: Door, stdin: IO[bytes], stdout: IO[bytes], ending: Ending) ->
     """Answer line by line until the input ends; raises `Ended`."""
     while True:
         with ending.waiting():
-            line = mcp_messages.next_line(stdin)
+            line = next_line(stdin)
         if not line:
             return
         answer = door.answer(line)

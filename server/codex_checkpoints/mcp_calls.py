@@ -15,7 +15,7 @@ import orjson
 
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Places
-from codex_checkpoints.mcp_messages import Json
+from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.mcp_tools import (
     APPLY,
     FEWEST_ANCHORS,

@@ -5,7 +5,7 @@ Codex lists them while a session begins and does not wait long, so little is loa
 
 from __future__ import annotations
 
-from codex_checkpoints.mcp_messages import Json, is_list, is_object
+from codex_checkpoints.core.rollout.fields import Json, is_list, is_object
 
 APPLY, READ, RECALL = "memory.apply", "memory.read", "memory.recall"
 
