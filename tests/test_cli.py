@@ -1486,3 +1486,25 @@ def test_serve_that_is_interrupted_ends_without_a_traceback(home: Home) -> None:
 
         assert peer.process.wait(WAIT) in {0, 130}
     assert "Traceback" not in "".join(peer.log)
+
+
+def test_a_soft_preview_tells_notes_in_words_and_which_files_are_known_to_be_as_they_were(
+    home: Home, here: Here, tmp_path: Path
+) -> None:
+    for name in ("seen.py", "same.py", "part.py"):
+        (tmp_path / name).write_text("old\n")
+    steps = (
+        user("fix it"),
+        plan(("Find the cause", True), ("Mend it", False)),
+        *(shell(f"cat {name}", "old\n", reads=[name]) for name in ("seen.py", "same.py")),
+        shell("head -n 1 part.py", "old\n", reads=["part.py"]),
+    )
+    home.put(rollout(session(thread=thread(2), cwd=str(tmp_path)), turn(*steps)), 2)
+    marker = json.loads(here("mark", thread(2), "--label", "m", "--json").stdout)["checkpointId"]
+    (tmp_path / "seen.py").write_text("new\n")
+
+    told = here("restore", thread(2), marker, "--mode", "soft", "--dry-run").stdout.decode()
+
+    assert "\nNotes:\n  step: Find the cause (done)\n  step: Mend it\n" in told
+    assert "\nNot as they were at the end of the marker's turn:\n  seen.py  changed since\n" in told
+    assert told.endswith("\nNot known whether they are as they were then:\n  part.py\n")

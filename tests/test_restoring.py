@@ -560,7 +560,8 @@ def test_a_file_that_was_missing_before_the_marker_is_told(home: Home, mode: str
 
     (event,) = told(home, "ArtifactMissing")
     assert (event["uri"], event["then"]) == ("b.py", "unknown:")
-    assert [(each.code, each.count) for each in done.warnings] == [("missing_files", 1)]
+    assert (done.warnings[0].code, done.warnings[0].count) == ("missing_files", 1)
+    assert (done.warnings[1].code, done.not_compared) == ("not_compared", ("a.py",))
 
 
 def test_a_file_that_the_session_deleted_or_moved_is_not_missing(home: Home):
@@ -572,7 +573,8 @@ def test_a_file_that_the_session_deleted_or_moved_is_not_missing(home: Home):
     done = restored(home, turn="4").record
 
     assert {each.uri for each in done.references.files} == {"a.py", "b.py", "old.py"}
-    assert (done.missing, done.warnings) == ((), ())
+    assert (done.missing, done.not_compared) == ((), ("a.py",))
+    assert [each.code for each in done.warnings] == ["not_compared"]
 
 
 def test_of_files_in_a_folder_that_is_not_here_nothing_is_said(home: Home):
@@ -638,7 +640,7 @@ def test_a_marker_whose_turn_was_rolled_back_is_restored_all_the_same(tmp_path: 
 
     done = home.json("restore", thread(1), name, "--mode", "hard")
 
-    assert [each["code"] for each in done["warnings"]] == ["detached_marker"]
+    assert [each["code"] for each in done["warnings"]] == ["detached_marker", "not_compared"]
     assert shown(home, done["sessionId"]) == before
 
 

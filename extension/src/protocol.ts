@@ -641,7 +641,7 @@ export interface TimelineTurn {
 /**
  * Something that happened to a session, with the turn that was the last one then.
  *
- * `kind` is `compaction`, which opened a context window, `marker`, or `branch`: another session
+ * `kind` is `compaction`, one that was not taken back, `marker`, or `branch`: another session
  * was made from this one.  `id` is that of the compaction of ours, or else of the window; of the
  * marker; of the other session.  All but `kind` are null where no record tells.
  */
@@ -948,7 +948,7 @@ export interface PackLine {
  *
  * `pack` is the text that a hard branch begins with; `headline` and `carried` are for a
  * notification.  `lines` of a hard preview are all possible lines in order: the pack of a budget
- * has those whose `tokens` do not exceed it.
+ * has those whose `tokens` do not exceed it.  `notes` are the texts of the notes by their `id`.
  */
 export interface Restored {
   readonly operationId: string | null;
@@ -971,6 +971,7 @@ export interface Restored {
   readonly packTokens: number | null;
   readonly budget: number | null;
   readonly lines: readonly PackLine[];
+  readonly notes: Readonly<Record<string, string>>;
   readonly headline: string;
   readonly carried: string;
   readonly resume: string | null;

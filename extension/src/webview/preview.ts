@@ -348,7 +348,9 @@ function along(would: Restored, turn: number | null): HTMLElement {
     // A file is named once, also where the model read some of its lines alone.
     const items = all.filter(({ id }) => part !== "files" || !id.startsWith("reread:"));
     const rows = items.map((item) =>
-      part === "files" ? fileRow(item.id, notes.get(item.id)) : el("li", itemName(item)),
+      part === "files"
+        ? fileRow(item.id, notes.get(item.id))
+        : el("li", would.notes[item.id] ?? itemName(item)),
     );
     const list = el("ul", { class: part === "notes" ? "items words" : "items" }, ...rows);
     return [el("h3", `${partName(part)} (${items.length})`), list];
@@ -362,12 +364,10 @@ function along(would: Restored, turn: number | null): HTMLElement {
   );
 }
 
-/** The files that are not as they were at the marker, but those that a soft restore lists. */
+/** The files that are not as they were at the marker. */
 function differing(would: Restored): Child {
-  const listed = would.mode === "soft" ? would.included.filter(({ part }) => part === "files") : [];
-  const named = new Set(listed.map(({ id }) => id));
   const rows = [...fileNotes(would)]
-    .filter(([uri]) => !named.has(uri))
+    .filter(([, note]) => note !== UNKNOWN)
     .map(([uri, note]) => fileRow(uri, note));
   const about = el("p", "Not as they were at the end of the marker's turn:");
   return rows.length === 0 ? null : el("div", about, el("ul.items", ...rows));
@@ -381,12 +381,14 @@ function fileRow(uri: string, note: string | undefined): HTMLElement {
 }
 
 const CHANGED = "changed since";
+const UNKNOWN = "not known whether it changed";
 
 /** What is said about files that are not as they were at the marker. */
 function fileNotes({ warnings }: Restored): ReadonlyMap<string, string> {
   const words: Record<string, string> = {
     drift: CHANGED,
     missing_files: "no longer there",
+    not_compared: UNKNOWN,
   };
   const notes = warnings.flatMap(({ code, files }) =>
     files.map((file) => [file, words[code] ?? ""] as const),

@@ -75,7 +75,7 @@ class Restored:
 
     `pack` is the text that a hard branch begins with; `headline` and `carried` are for a
     notification.  `lines` of a hard preview are all possible lines in order: the pack of a budget
-    has those whose `tokens` do not exceed it.
+    has those whose `tokens` do not exceed it.  `notes` are the texts of the notes by their `id`.
     """
 
     operation_id: str | None
@@ -98,6 +98,7 @@ class Restored:
     pack_tokens: int | None
     budget: int | None
     lines: tuple[PackLine, ...]
+    notes: dict[str, str]
     headline: str
     carried: str
     resume: str | None
@@ -298,6 +299,7 @@ def _restored(done: restoring.Restored) -> Restored:
         session_id=record.session_id or None,
         restored_at=record.restored_at or None,
         lines=tuple(map(_pack_line, done.lines)),
+        notes=dict(done.notes),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codex_checkpoints.core.restore.records import counted
@@ -110,12 +110,43 @@ def restored_lines(done: restores.Restored, screen: Screen) -> list[str]:
         f"Context: {_size(done.tokens_before)} → {_size(done.tokens_after)} tokens",
         *(f"! {plain(each.message)}" for each in done.warnings),
     ]
-    if done.dry_run and done.pack is not None:
-        lines += ["", *map(plain, done.pack.splitlines())]
+    if done.dry_run:
+        lines += ["", *map(plain, _kept(done) if done.pack is None else done.pack.splitlines())]
     if done.resume is None or done.operation_id is None:
         return lines
     details = screen.ours(f"restore-details {done.operation_id}")
     return [*lines, f"Details: {plain(details)}", plain(f"→ {screen.codex(done.resume)}")]
+
+
+_NOT_AS_THEY_WERE = {"drift": "changed since", "missing_files": "no longer there"}
+
+
+def _kept(done: restores.Restored) -> Iterator[str]:
+    """Yield the notes and files that a soft branch keeps, and the files that are others now."""
+    kept = {each.id for each in done.included}
+    notes = (
+        f"{name.partition(':')[0]}: {text}" for name, text in done.notes.items() if name in kept
+    )
+    yield from _listed("Notes:", notes)
+    files = dict.fromkeys(
+        each.id.removeprefix("reread:") for each in done.included if each.part == "files"
+    )
+    yield from _listed("Files that it refers to:", files)
+    others = (
+        f"{file}  {_NOT_AS_THEY_WERE[each.code]}"
+        for each in done.warnings
+        if each.code in _NOT_AS_THEY_WERE
+        for file in each.files
+    )
+    yield from _listed("Not as they were at the end of the marker's turn:", others)
+    unknown = (file for each in done.warnings if each.code == "not_compared" for file in each.files)
+    yield from _listed("Not known whether they are as they were then:", unknown)
+
+
+def _listed(heading: str, rows: Iterable[str]) -> list[str]:
+    """Return rows below a heading, nothing where there are none."""
+    found = [f"  {row}" for row in rows]
+    return [heading, *found] if found else []
 
 
 def restore_lines(restores: restores.RestoreList, screen: Screen) -> list[str]:

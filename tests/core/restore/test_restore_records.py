@@ -94,7 +94,8 @@ def test_a_hard_restore_is_written_with_all_its_details_need():
         *("sourceTurn", "label", "markedAt", "mode", "restoredAt", "contextReset", "chain"),
         *("reason", "modes", "references", "pinned", "included", "deferred", "warnings"),
         *("tokens", "caps", "windows", "branchDigest", "sourceDigest", "pack", "seed"),
-        *("drift", "missing", "fallbacks", "placement", "branchBytes", "sourceBytes", "digest"),
+        *("drift", "missing", "fallbacks", "notCompared", "placement"),
+        *("branchBytes", "sourceBytes", "digest"),
     ]
     assert line["placement"] == "seed"
     assert line["semantics"] == SEMANTICS == 1

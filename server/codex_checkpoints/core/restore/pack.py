@@ -178,7 +178,7 @@ class PackContents:
     Only a hard one has more: the whole text of the task, a window, the commands of `gathered` and
     how its last turn ended, the text of a digest, and the `words` of pins that are no files.
     `left_out` is what no pack of them could have; `drift` and `missing` are the files that are not
-    as they were at the marker's turn.
+    as they were at the marker's turn, `not_compared` those of which that is not known.
     """
 
     origin: Origin
@@ -195,6 +195,7 @@ class PackContents:
     left_out: tuple[Deferred, ...] = ()
     drift: tuple[Drift, ...] = ()
     missing: tuple[Missing, ...] = ()
+    not_compared: tuple[str, ...] = ()
 
     @property
     def hashes(self) -> Mapping[str, str | None]:
@@ -297,6 +298,17 @@ def _how_it_ended(ended: Ended | None) -> str:
     if ended == "open":
         return "The marked turn had not ended: go on with the task and the steps marked [ ]."
     return f"{_ENDS[ended or 'answered']}: what the user asks next decides."
+
+
+def note_texts(checkpoint: Checkpoint) -> dict[str, str]:
+    """Return the text of each note by the id of its item; a done step says so."""
+    done = checkpoint.plan.done
+    steps = {
+        f"step:{each.id}": f"{each.text} (done)" if done.get(each.id, False) else each.text
+        for each in checkpoint.plan.steps
+    }
+    decisions = {f"decision:{each.decision_id}": each.decision for each in checkpoint.decisions}
+    return steps | decisions | {f"fact:{key}": each.value for key, each in checkpoint.facts.items()}
 
 
 def filtered(contents: PackContents) -> tuple[Item, ...]:

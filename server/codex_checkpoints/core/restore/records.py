@@ -44,6 +44,7 @@ WarningCode = Literal[
     "pin_unread",
     "suspect_facts",
     "drift",
+    "not_compared",
     "missing_files",
     "weak_hashes",
     "detached_marker",
@@ -135,6 +136,8 @@ class Restore:
     drift: tuple[Drift, ...] = ()
     missing: tuple[Missing, ...] = ()
     fallbacks: tuple[Fallback, ...] = ()
+    not_compared: tuple[str, ...] = ()
+    """Files of which no record tells how they were at the end of the turn."""
     placement: Placement | None = None
     branch_bytes: int | None = None
     """The bytes of the branch in its digest; None in records of earlier versions."""
@@ -195,6 +198,7 @@ def restore_of(  # noqa: PLR0913 - what a service found, each a field of its own
         ("pin_unread", 0 if pack is None else pack.count("no_lines", "unreadable")),
         ("missing_files", len(contents.missing)),
         ("drift", len(contents.drift)),
+        ("not_compared", len(contents.not_compared)),
         ("suspect_facts", statuses.count("SUSPECT")),
         ("weak_hashes", weaker.count("weak_hash")),
         ("earlier_unknown", weaker.count("earlier_unknown")),
@@ -230,6 +234,7 @@ def restore_of(  # noqa: PLR0913 - what a service found, each a field of its own
         drift=contents.drift,
         missing=contents.missing,
         fallbacks=fallbacks,
+        not_compared=contents.not_compared,
         placement="seed" if hard else soft,
         source_bytes=source_bytes,
     )
@@ -275,6 +280,10 @@ _CAUTIONS: Mapping[WarningCode, tuple[str, ...]] = {
         "1 file changed since the marker's turn{which}",
         "{n} files changed since the marker's turn{which}",
     ),
+    "not_compared": (
+        "It is not known whether 1 file changed since the marker's turn{which}",
+        "It is not known whether {n} files changed since the marker's turn{which}",
+    ),
     "suspect_facts": ("1 fact may be out of date", "{n} facts may be out of date"),
     "weak_hashes": (
         "1 file is compared by size and time alone",
@@ -308,7 +317,9 @@ def caution_text(caution: Caution, restore: Restore) -> str:
 
 
 def files_of(caution: Caution, restore: Restore) -> tuple[str, ...]:
-    """Return the files that a warning is about, where it is about changed or missing ones."""
+    """Return the files that a warning is about, where it is about how they are now."""
+    if caution.code == "not_compared":
+        return restore.not_compared
     files = {"drift": restore.drift, "missing_files": restore.missing}.get(caution.code, ())
     return tuple(file.uri for file in files)
 

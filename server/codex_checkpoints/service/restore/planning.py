@@ -399,7 +399,11 @@ class Planner:
         edited -= {uri for uri in seen if seen[uri] == now[uri]}
         edited -= set(workspace.missing(base, edited))
         other = {uri: hashed for uri, hashed in then.items() if hashed != now.get(uri)}
-        return evolve(contents, drift=drift_of(seen | other, now, edited), missing=missing)
+        drift = drift_of(seen | other, now, edited)
+        # A marker may be made long after its turn: that a file is as it was then tells nothing.
+        told = {*seen, *(each.uri for each in (*drift, *missing)), *trace.traces().deleted}
+        unknown = tuple(sorted({file.uri for file in contents.references.files} - told))
+        return evolve(contents, drift=drift, missing=missing, not_compared=unknown)
 
     def _with_the_talk(
         self, contents: PackContents, trace: Trace, pins: tuple[AnyPin, ...]

@@ -7,7 +7,7 @@ AGN-69).  The source is never written.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from codex_checkpoints import logs
@@ -24,7 +24,7 @@ from codex_checkpoints.core.compaction.installed import (
 )
 from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.restore import events, markers
-from codex_checkpoints.core.restore.pack import PackLine, TurnSource, pack_lines
+from codex_checkpoints.core.restore.pack import PackLine, TurnSource, note_texts, pack_lines
 from codex_checkpoints.core.restore.records import Restore, Windows, transferred
 from codex_checkpoints.core.rollout.fields import Json, object_of, whole_of
 from codex_checkpoints.core.rollout.parsing import head_of
@@ -56,12 +56,14 @@ from codex_checkpoints.values import define, evolve, frozen
 class Restored:
     """The result of a restore; a preview has neither ids nor a time.
 
-    `lines` are those for a pack of any budget; only a preview has them.
+    `lines` are those for a pack of any budget; only a preview has them.  `notes` are the texts of
+    its notes by the ids of their items.
     """
 
     record: Restore
     pack: str | None
     dry_run: bool
+    notes: Mapping[str, str]
     lines: tuple[PackLine, ...] = ()
 
     @property
@@ -83,7 +85,8 @@ class Restoring:
         source = find_source(self._sessions, session, checkpoint)
         plan = Planner(self._sessions, source, options).plan()
         lines = () if plan.pack is None else pack_lines(plan.contents)
-        return Restored(plan.record, _pack_of(plan), dry_run=True, lines=lines)
+        notes = note_texts(plan.contents.checkpoint)
+        return Restored(plan.record, _pack_of(plan), dry_run=True, notes=notes, lines=lines)
 
     def restore(self, session: str, checkpoint: str, options: RestoreOptions) -> Restored:
         """Open a branch at a marker; it is durable and ready for Codex on return.
@@ -122,7 +125,8 @@ class Restoring:
         except Refusal as refusal:
             work.end(requested, refusal.code)
             raise
-        return Restored(work.restore, _pack_of(plan), dry_run=False)
+        notes = note_texts(plan.contents.checkpoint)
+        return Restored(work.restore, _pack_of(plan), dry_run=False, notes=notes)
 
     def _operation(
         self, session_id: str | None, checkpoint: str, options: RestoreOptions
