@@ -17,13 +17,18 @@ from hypothesis import strategies as st
 
 import generated
 from codex_checkpoints import cli
+from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction.records import Installed, Into
+from codex_checkpoints.core.digest.gathering import Gathering
+from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.history.survey import Outline, Survey
+from codex_checkpoints.core.rollout.reader import Place, Reader
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Request
-from codex_checkpoints.service.history import FirstPass
-from codex_checkpoints.service.reading.session_file import Fingerprint, open_session
+from codex_checkpoints.service.compaction.source import Sources
+from codex_checkpoints.service.history import ChainPart, read_parts
+from codex_checkpoints.service.reading.session_file import open_session
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.rollout_file import FileReader
 from homes import Home, go_on, thread
@@ -204,7 +209,7 @@ def seen(sessions: Sessions) -> Compacting:
 
 
 @pytest.mark.parametrize("form", [".jsonl", ".jsonl.zst"])
-def test_what_was_heard_on_the_way_gives_the_same_record(home: Home, large: bytes, form: str):
+def test_what_the_index_knew_before_changes_no_record(home: Home, large: bytes, form: str):
     home.put(compressed(large) if form.endswith("zst") else large, form=form)
 
     cold, warm = installed(home, unseen), installed(home, seen)
@@ -213,7 +218,7 @@ def test_what_was_heard_on_the_way_gives_the_same_record(home: Home, large: byte
     assert cold.source.prefix == f"sha256:{hashlib.sha256(large).hexdigest()}"
 
 
-def test_a_session_on_top_of_another_is_heard_with_its_base(home: Home):
+def test_a_session_on_top_of_another_is_read_with_its_base(home: Home):
     base = rollout(session(thread=thread(2)), turn(user("Fix the login."), assistant(WORK)))
     home.put(base, 2)
     start = base.count(b"\n")
@@ -228,7 +233,7 @@ def test_a_session_on_top_of_another_is_heard_with_its_base(home: Home):
 
 
 @pytest.mark.parametrize("another", [False, True])
-def test_what_comes_behind_or_instead_of_what_was_heard_counts(
+def test_what_comes_behind_or_instead_of_what_was_seen_counts(
     home: Home, large: bytes, another: bool
 ):
     path = home.put(large)
@@ -271,14 +276,12 @@ def test_a_history_of_before_is_brought_back_from_one_pass(home: Home, large: by
 # --- for every session ---------------------------------------------------------------------------
 
 SESSIONS = st.one_of(generated.sessions(), generated.damaged())
+BLOB = "QUJD" * (3 << 19)
+"""Base64 of 6 MB, which a fold that wants only words is not given."""
 
 
 def nowhere(_rollout_id: str) -> None:
     return None
-
-
-def found(survey: Survey) -> tuple[Outline, object, object]:
-    return survey.outline(), survey.head, survey.last_report
 
 
 @pytest.fixture(scope="module")
@@ -286,25 +289,48 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("one_reading") / "rollout.jsonl"
 
 
-@given(data=SESSIONS, more_data=st.binary(max_size=20))
-def test_who_listens_comes_to_what_a_reading_of_their_own_would_find(
-    place: Path, data: bytes, more_data: bytes
-):
+def opened_with(path: Path, *folds: Callable[[Replay], object]) -> Replay:
+    """Read a session with a replay and these folds, also a last line without its end."""
+    replay = Replay()
+    for fold in folds:
+        fold(replay)
+    return open_session(FileReader(), str(path), nowhere, replay=replay).now()
+
+
+def quotes(replay: Replay) -> Gathered:
+    return next(fold.gathered() for fold in replay.folds if isinstance(fold, Gathering))
+
+
+def outline(reader: Reader) -> Outline:
+    return next(fold.outline() for fold in reader.folds if isinstance(fold, Survey))
+
+
+def gathering(replay: Replay) -> Gathering:
+    return Gathering(replay, thread(1))
+
+
+@given(data=SESSIONS)
+def test_folds_that_read_together_find_what_each_finds_alone(place: Path, data: bytes):
+    place.write_bytes(data)
+
+    together = opened_with(place, Survey, gathering)
+
+    assert together.alike
+    assert outline(together) == outline(opened_with(place, Survey))
+    assert quotes(together) == quotes(opened_with(place, gathering))
+    together.read_alone()
+    assert together.save() == opened_with(place).save()
+
+
+@given(data=SESSIONS)
+def test_a_survey_beside_a_replay_finds_what_one_of_the_file_finds(place: Path, data: bytes):
     place.write_bytes(data)
     reader, path = FileReader(), str(place)
-    heard = FirstPass(reader, path, nowhere, None, Fingerprint())
-    opened = open_session(reader, path, nowhere, also=heard.feed)
-    place.write_bytes(data + more_data)
-    whole = opened.now() is not opened.replay
-    end = opened.mark.offset + (len(opened.tail) if whole else 0)
+    alone = Survey(Reader())
 
-    own, parts = FirstPass(reader, path, nowhere).read_on(end)
+    read_parts(reader, alone.reader, (ChainPart(path),), Place(0, 0), path)
 
-    assert opened.mark.offset <= heard.at <= len(data)
-    if heard.at <= end:
-        survey, parts_heard = heard.read_on(end)
-        assert (found(survey), parts_heard) == (found(own), parts)
-        assert heard.seal == f"sha256:{hashlib.sha256(data[:end]).hexdigest()}"
+    assert outline(opened_with(place, Survey)) == alone.outline()
 
 
 @given(data=SESSIONS, lines=st.integers(0, 60))
@@ -314,12 +340,28 @@ def test_what_stands_in_front_of_a_cut_is_what_a_shorter_file_tells(
     ends = [0, *(at + 1 for at, byte in enumerate(data) if byte == 0x0A)]
     cut = ends[min(lines, len(ends) - 1)]
     place.write_bytes(data)
+    survey, shorter = (Survey(Reader(), cut=at) for at in (Place(0, cut), None))
     reader, path = FileReader(), str(place)
 
-    survey, _ = FirstPass(reader, path, nowhere, cut=cut).read_on(None)
-    shorter, _ = FirstPass(reader, path, nowhere).read_on(cut)
+    read_parts(reader, survey.reader, (ChainPart(path),), Place(0, 0), path)
+    read_parts(reader, shorter.reader, (ChainPart(path, end=cut),), Place(0, 0), path)
 
     in_front, wanted = survey.in_front, shorter.outline()
     if wanted.opened_at is None:  # nothing tells where the first line would have been
         wanted = attrs.evolve(wanted, opened_seq=in_front.opened_seq)
     assert attrs.evolve(in_front, seq=wanted.seq) == wanted
+
+
+def test_of_a_line_with_large_blobs_each_fold_reads_what_it_would_alone(home: Home):
+    shown = user(f"Look at {BLOB} and fix the login.")
+    path = home.put(rollout(session(thread=thread(1)), turn(shown, assistant(WORK))))
+
+    assert not opened_with(path, Survey, gathering).alike
+    with home.house() as house:
+        read = Sources(house.sessions).read(thread(1), quoted=True)
+
+    alone = opened_with(path, gathering)
+    assert read.gathered is not None
+    assert read.gathered.requests == quotes(alone).requests
+    assert read.replay.save() == opened_with(path).save()
+    assert BLOB in str(read.traced.history.items)

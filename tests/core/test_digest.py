@@ -445,7 +445,7 @@ def test_a_name_of_thousands_of_turns_ago_is_worth_nothing() -> None:
 def test_long_sessions_are_kept_within_bounds() -> None:
     many = [r.turn(r.user("x"), r.shell(f"make {n}", "y"), r.assistant("z")) for n in range(1100)]
     writer, replay = r.Writer(), Replay()
-    gathering = Gathering(replay)
+    gathering = Gathering(replay, r.THREAD)
     for step in (r.session(), *many):
         step(writer)
         replay.feed(writer.data)

@@ -39,9 +39,7 @@ from codex_checkpoints.service.reading.kept_answers import (
     kept_or_made,
 )
 from codex_checkpoints.service.reading.session_file import (
-    NOWHERE,
     SessionFile,
-    begin_reading,
     bytes_between,
     end_of,
     find_turn,
@@ -141,32 +139,6 @@ class Lost:
     place: int | None = None
     files: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
-
-
-class OwnRecords:
-    """Gathers a session's own records from the bytes that another pass reads."""
-
-    def __init__(self, sessions: Sessions, path: str) -> None:
-        """Take a rollout that is about to be read from its beginning."""
-        catalogue = sessions.catalogue
-        self.replay = Replay()
-        self.gathering = Gathering(self.replay)
-        self._locate = catalogue.chains.locate
-        self._session = SessionFile(
-            catalogue.reader, path, self.replay, NOWHERE, (), seeds=catalogue.seeds
-        )
-        self._begun = False
-
-    def feed(self, data: bytes) -> int:
-        """Take the next bytes of the file."""
-        if not self._begun:
-            self._begun = True
-            begin_reading(self._session, data, self._locate)
-        return self.replay.feed(data)
-
-    def close(self, tail: bytes) -> None:
-        """Take the last line, if it is whole."""
-        self.replay.close(tail)
 
 
 class Digests:
@@ -294,7 +266,7 @@ class Digests:
         self,
         row: Row,
         until: int | None = None,
-        own: tuple[Replay, Gathering] | None = None,
+        own: tuple[Replay, Gathered] | None = None,
         now: State | None = None,
     ) -> Gathered:
         """Return what a digest quotes of a session and of those it goes on from.
@@ -309,14 +281,11 @@ class Digests:
         self,
         row: Row,
         until: int | None = None,
-        own: tuple[Replay, Gathering] | None = None,
+        own: tuple[Replay, Gathered] | None = None,
         now: State | None = None,
     ) -> tuple[Replay, Gathered]:
         """Return the same as its records tell it, and the replay of the session itself."""
-        if own is None:
-            replay, gathered = self._read(row, until, None, now)
-        else:
-            replay, gathered = own[0], own[1].gathered(row.session_id)
+        replay, gathered = self._read(row, until, None, now) if own is None else own
         at_its_end = replay
         parts = [gathered]
         read = {row.session_id}

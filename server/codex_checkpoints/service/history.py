@@ -2,17 +2,12 @@
 
 The core reads a session twice (`core.history`); this brings the bytes.  The session may grow in
 between, so the second pass stops where the first did.  Nothing is written.
-
-The first pass also takes the digest of the bytes, and the history before a cut.  Where an index or
-a checkpoint reads the session anyway, it takes those bytes, and later reads on behind them; it is
-dropped when the file has changed.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Sequence
 
 from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Checkpoint
@@ -33,14 +28,11 @@ from codex_checkpoints.core.history.survey import Outline, Survey
 from codex_checkpoints.core.history.windows import Fragment
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.parsing import head_of
-from codex_checkpoints.core.rollout.reader import Place, Reader
+from codex_checkpoints.core.rollout.reader import Place, Reader, Scale
 from codex_checkpoints.core.timeline import Timeline
 from codex_checkpoints.service.kept import Opened
 from codex_checkpoints.service.reading.session_file import (
-    ByteSink,
-    Fingerprint,
     Followed,
-    Locate,
     bases_below,
     find_turn,
 )
@@ -48,13 +40,11 @@ from codex_checkpoints.service.refusal import Refusal, reading_file, unreadable
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import (
     OURS,
-    Look,
-    Rollout,
     RolloutReader,
     Row,
     UnreadableSource,
 )
-from codex_checkpoints.values import Factory, define, evolve, frozen
+from codex_checkpoints.values import evolve, frozen
 
 _TRIES = 3
 
@@ -78,15 +68,14 @@ class Surveyed:
 class Traced:
     """A history with the place of each item, and what else its compaction needs.
 
-    The lines are those from `from_seq` to `to_seq`, of which `shift` is the lead of the seed;
-    `instructions` are the tokens of the base instructions, `head` is the payload of the session's
-    own head, `last_report` that of the newest `token_count`, `last_settings` that of the newest
-    `turn_context`.  `surveyed` is the first pass, `in_front` that of what lies in front of its cut.
+    The lines are those from `from_seq` to `to_seq`; `instructions` are the tokens of the base
+    instructions, `head` is the payload of the session's own head, `last_report` that of the newest
+    `token_count`, `last_settings` that of the newest `turn_context`.  `surveyed` is the first pass,
+    `in_front` that of what lies in front of its cut.
     """
 
     history: History
     past: tuple[Past, ...]
-    shift: int
     from_seq: int
     to_seq: int
     surveyed: Surveyed
@@ -113,7 +102,7 @@ class Histories:
         """Return what Codex would send on resume, without what the next turn adds (JUN-2)."""
         row = self._sessions.find(session)
         for _ in range(_TRIES):
-            surveyed = self._survey(row)
+            surveyed = self._surveyed(row)
             rebuild = Rebuild(surveyed.choice, surveyed.outline.start)
             if self._is_found(row, rebuild, surveyed):
                 return history_of(surveyed.outline, rebuild)
@@ -125,7 +114,7 @@ class Histories:
         catalogue, made = self._sessions.catalogue, ours(self._sessions, row)
         known = catalogue.known(row, TIMELINE) if row.path in catalogue.rows() else None
         if known is None:
-            surveyed = self._survey(row)
+            surveyed = self._surveyed(row)
             shift = self._shift(row, surveyed.parts[0])
             found = windows_of(surveyed.outline, surveyed.choice)
             windows = tuple(evolve(each, opened_seq=each.opened_seq + shift) for each in found)
@@ -145,33 +134,36 @@ class Histories:
     def fragment(self, session: str) -> Fragment:
         """Return the ids of the current window (WIN-4); refuses `missing_context` without any."""
         row = self._sessions.find(session)
-        chain = self._survey(row).choice.chain
+        chain = self._surveyed(row).choice.chain
         if chain.first is None or chain.current is None:
             message = f"the session file of {row.session_id} does not tell the ids of its windows"
             raise Refusal("missing_context", message, {"sessionId": row.session_id})
         return Fragment(row.session_id, chain.first, chain.current, chain.previous)
 
     def traced(
-        self, row: Row, end: int | None = None, shift: int = 0, first: FirstPass | None = None
+        self, row: Row, end: int | None = None, cut: int | None = None, seed: int | None = None
     ) -> Traced:
         """Return a history for its compaction, up to byte `end` of its own file.
 
-        `shift` is the lead of the session's `seq` over its lines; `first` is a pass to continue.
-        Raises `unreadable_source`.
+        What lies in front of the byte `cut` is found, too; `seed` is the `seq` of the checkpoint
+        that the session begins with.  Raises `unreadable_source`.
         """
-        first = self.first_pass(row.path) if first is None else first
-        with reading_file(row):
-            survey, parts = first.read_on(end)
+        survey, parts = self._survey(row, end, cut, seed)
+        return self.trace(row, survey, parts, cut)
+
+    def trace(
+        self, row: Row, survey: Survey, parts: tuple[ChainPart, ...], cut: int | None
+    ) -> Traced:
+        """Return the same by a survey that has read these parts of a chain."""
         surveyed = Surveyed.of(survey.outline(), parts)
         outline, choice = surveyed.outline, surveyed.choice
-        retracing = self._retraced(row, surveyed, shift)
-        above = None if first.cut is None else (*parts[:-1], ChainPart(row.path, None, first.cut))
+        retracing = self._retraced(row, surveyed)
+        above = None if cut is None else (*parts[:-1], ChainPart(row.path, None, cut))
         return Traced(
             history_of(outline, retracing.rebuild),
             retracing.past(),
-            shift=shift,
-            from_seq=shift + (outline.opened_seq if choice.base is None else choice.base.seq),
-            to_seq=shift + outline.seq,
+            from_seq=outline.opened_seq if choice.base is None else choice.base.seq,
+            to_seq=outline.seq,
             surveyed=surveyed,
             instructions=outline.instructions,
             head=survey.head,
@@ -186,20 +178,9 @@ class Histories:
         self._rebuild(row, rebuild, surveyed)
         return rebuild.result()
 
-    def past(self, row: Row, surveyed: Surveyed, shift: int) -> tuple[Past, ...]:
+    def past(self, row: Row, surveyed: Surveyed) -> tuple[Past, ...]:
         """Return the items with their places, numbered as in `traced`; raises as `items`."""
-        return self._retraced(row, surveyed, shift).past()
-
-    def first_pass(
-        self,
-        path: str,
-        cut: int | None = None,
-        digest: Fingerprint | None = None,
-        follower: Beside | None = None,
-    ) -> FirstPass:
-        """Return a new pass over the rollout at a path, for `traced`."""
-        locate = self._sessions.catalogue.chains.locator(path)
-        return FirstPass(self._reader, path, locate, cut, digest, follower)
+        return self._retraced(row, surveyed).past()
 
     def _shift(self, row: Row, root: ChainPart) -> int:
         """Return the lead of a session's `seq` over its lines, which a seed causes."""
@@ -209,13 +190,35 @@ class Histories:
             return 0  # only sessions of ours have a seed
         return self._sessions.open(row.path)[1].replay.scale.shift
 
-    def _survey(self, row: Row) -> Surveyed:
-        with reading_file(row):
-            survey, parts = self.first_pass(row.path).read_on(None)
+    def _surveyed(self, row: Row) -> Surveyed:
+        survey, parts = self._survey(row)
         return Surveyed.of(survey.outline(), parts)
 
-    def _retraced(self, row: Row, surveyed: Surveyed, shift: int) -> Retracing:
-        retracing = Retracing(surveyed.choice, surveyed.outline, shift)
+    def _survey(
+        self, row: Row, end: int | None = None, cut: int | None = None, seed: int | None = None
+    ) -> tuple[Survey, tuple[ChainPart, ...]]:
+        """Read the first pass; return the chain cut where it ended."""
+        path = row.path
+        with reading_file(row):
+            below = self.parts_below(path)
+            survey = survey_of(Reader(scale=Scale(seed=seed)), below, cut)
+            parts = (*below, ChainPart(path, None, end))
+            return survey, read_parts(self._reader, survey.reader, parts, Place(0, 0), path)
+
+    def parts_below(self, path: str) -> tuple[ChainPart, ...]:
+        """Return the rollouts that one builds on, the oldest first; raises `UnreadableSource`."""
+        below, _ = bases_below(self._reader, path, self._sessions.catalogue.chains.locator(path))
+        parts: list[ChainPart] = []
+        for base, cut in reversed(below):
+            head = head_of(self._reader.first_line(base))
+            # A base without ordinals is cut at a byte.
+            numbered = head is not None and head.paginated and cut.end_ordinal is not None
+            end = None if numbered else cut.end_offset
+            parts.append(ChainPart(base, cut.end_ordinal if numbered else None, end))
+        return tuple(parts)
+
+    def _retraced(self, row: Row, surveyed: Surveyed) -> Retracing:
+        retracing = Retracing(surveyed.choice, surveyed.outline)
         self._rebuild(row, retracing.rebuild, surveyed)
         return retracing
 
@@ -307,29 +310,9 @@ class ChainPart:
     end: int | None = None
 
 
-class Beside(Protocol):
-    """Takes the same bytes as a pass; `close` is given what stands behind the last LF."""
-
-    def feed(self, data: bytes, /) -> int:
-        """Take the next bytes; return how many were consumed."""
-        ...
-
-    def close(self, tail: bytes, /) -> None:
-        """Take the last line, if it is whole."""
-        ...
-
-
-def parts_below(reader: RolloutReader, path: str, locate: Locate) -> tuple[ChainPart, ...]:
-    """Return the rollouts that one builds on, the oldest first; raises `UnreadableSource`."""
-    below, _ = bases_below(reader, path, locate)
-    parts: list[ChainPart] = []
-    for base, cut in reversed(below):
-        head = head_of(reader.first_line(base))
-        # A base without ordinals is cut at a byte.
-        numbered = head is not None and head.paginated and cut.end_ordinal is not None
-        end = None if numbered else cut.end_offset
-        parts.append(ChainPart(base, cut.end_ordinal if numbered else None, end))
-    return tuple(parts)
+def survey_of(reader: Reader, below: Sequence[ChainPart], cut: int | None) -> Survey:
+    """Return a survey of what a reader reads, a file above some bases; `cut` is a byte of it."""
+    return Survey(reader, None if cut is None else Place(len(below), cut))
 
 
 def read_parts(
@@ -357,87 +340,3 @@ def read_parts(
             lines.close(rest)
         read.append(ChainPart(part.path, part.ordinal, reached + len(rest)))
     return tuple(read)
-
-
-@define
-class FirstPass:
-    """A pass over one session, as far as its bytes have come.
-
-    `cut` is an offset in the session's own file: what was found in front of it is kept. `digest` is
-    given the bytes of that file, and so is `follower`; `at` is how many of them have come.
-    """
-
-    _reader: RolloutReader
-    _path: str
-    _locate: Locate
-    cut: int | None = None
-    _digest: Fingerprint | None = None
-    follower: Beside | None = None
-    at: int = 0
-    _begun: tuple[Survey, tuple[ChainPart, ...]] | None = None
-
-    @property
-    def seal(self) -> str | None:
-        """Return the digest of the bytes that have come, if any is kept."""
-        return None if self._digest is None else self._digest.digest
-
-    def feed(self, data: bytes) -> int:
-        """Take the next bytes of the file; return how many a checkpoint's reader consumes, too."""
-        survey, _ = self.begin()
-        consumed = survey.reader.feed(data)
-        if self._digest is not None:
-            self._digest.add(data if consumed == len(data) else data[:consumed])
-        if self.follower is not None:
-            self.follower.feed(data)
-        self.at += consumed
-        return consumed
-
-    def read_on(self, end: int | None) -> tuple[Survey, tuple[ChainPart, ...]]:
-        """Read the rest, up to an offset; return the survey and the chain, cut where it ended."""
-        survey, below = self.begin()
-        reached, rest = self._reader.read(self._path, self.at, self.feed, end)
-        if self._digest is not None:
-            self._digest.add(rest)
-        if self.follower is not None:
-            self.follower.close(rest)
-        survey.reader.close(rest)
-        return survey, (*below, ChainPart(self._path, None, reached + len(rest)))
-
-    def begin(self) -> tuple[Survey, tuple[ChainPart, ...]]:
-        """Return the survey and the bases, read before the file; raises `UnreadableSource`."""
-        if self._begun is None:
-            below = parts_below(self._reader, self._path, self._locate)
-            survey = Survey(cut=None if self.cut is None else Place(len(below), self.cut))
-            below = read_parts(self._reader, survey.reader, below, Place(0, 0), self._path)
-            if below:
-                survey.reader.next_file()
-            self._begun = survey, below
-        return self._begun
-
-
-@frozen
-class Listening:
-    """First passes over `wanted` rollouts, fed by other readers; `begin` makes one."""
-
-    _wanted: Callable[[Rollout], bool]
-    _begin: Callable[[str], FirstPass]
-    _passes: dict[str, tuple[Look, FirstPass]] = Factory(dict[str, "tuple[Look, FirstPass]"])
-
-    def __call__(self, rollout: Rollout) -> ByteSink | None:
-        """Return who takes the bytes of a rollout that is about to be read from its beginning."""
-        if not self._wanted(rollout):
-            return None
-        begun = self._begin(rollout.path)
-        try:
-            begun.begin()
-        except UnreadableSource:
-            return None  # its own reader reports that
-        self._passes[rollout.path] = rollout.look, begun
-        return begun.feed
-
-    def pass_over(self, row: Row, end: int) -> FirstPass:
-        """Return the pass over a rollout up to `end` at most, or a new one."""
-        look, begun = self._passes.pop(row.path, (None, None))
-        if begun is None or look != row.rollout.look or begun.at > end:
-            return self._begin(row.path)
-        return begun

@@ -153,7 +153,7 @@ class Search:
         places = {each.rollout_id: each.path for each in below}
         # The base of all comes first.
         others = {
-            place for place, each in enumerate(reversed(below), 1) if not self._is_own(each, row)
+            place for place, each in enumerate(reversed(below)) if not self._is_own(each, row)
         }
         ours = {each.session_id for each in (row, *below) if each.originator == OURS}
         seeds = {each: catalogue.seeds(each) for each in ours}

@@ -27,7 +27,7 @@ from codex_checkpoints.service.reading.projections import Projection, Projection
 from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
 from codex_checkpoints.service.refusal import SHORTEST_PREFIX, Cancelled, Refusal, misfit
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, Settings
-from codex_checkpoints.storage.contract import Rollout, Row
+from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.records import Records
 from codex_checkpoints.storage.workspace import Workspace
 
@@ -61,14 +61,6 @@ def find_session(catalogue: Catalogue, session: str) -> Row:
             raise broken[each]
     message = f"no session {session[:80]!r} under {catalogue.store.place}"
     raise Refusal("unknown_session", message, {"session": session[:200]})
-
-
-def may_mean(session: str, rollout: Rollout) -> bool:
-    """Return whether `find_session` may find this rollout, judged by its file name alone."""
-    if _is_path(session):
-        return rollout.path == os.path.abspath(session)
-    long_enough = len(session) >= SHORTEST_PREFIX
-    return long_enough and rollout.thread_id.lower().startswith(session.lower())
 
 
 def session_of(catalogue: Catalogue, thread: object) -> str:

@@ -400,6 +400,11 @@ class Replay(Reader):
         self.reducer = Reducer(self.state, self.scale)
         self.folds.append(self.reducer)
 
+    def read_alone(self) -> None:
+        """Let go of the folds that read along."""
+        self.folds[:] = [self.reducer]
+        self.state.observers.clear()
+
     @property
     def seq(self) -> int:
         """Return `seq` after the last whole line."""

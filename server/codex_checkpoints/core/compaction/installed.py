@@ -288,15 +288,15 @@ def _written(line: RecordLine) -> bytes:
 class Retracing(Fold):
     """The second pass; it also keeps the line and time of each item (JUN-43)."""
 
-    def __init__(self, choice: Choice, outline: Outline, shift: int) -> None:
-        """Start as `Rebuild` does; `shift` is added to the `seq` of lines."""
+    def __init__(self, choice: Choice, outline: Outline) -> None:
+        """Start as `Rebuild` does."""
         self.rebuild = Rebuild(choice, outline.start)
         self.reader = self.rebuild.reader
         self.reader.folds.append(self)
         if choice.base is not None:
             # Without ordinals all lines count, also those in front that are not read again.
-            self.reader.scale.lines = max(0, choice.base.seq - 1)
-        self._shift = shift
+            self.reader.scale.lines = max(0, choice.base.seq - outline.shift - 1)
+        self._shift = outline.shift
         self._said = outline.said
         self._before = self.rebuild.items
         self._seen: list[tuple[Item, str | None, int]] = []
@@ -315,10 +315,10 @@ class Retracing(Fold):
         if line.kind == "compacted" and len(items) > same:
             said = first_said(items[same:], payloads_of(line.payload), self._said, line.place)
         for number, item in enumerate(items[same:]):
-            stamp, seq = line.stamp, line.seq
+            stamp, seq = line.stamp, line.seq + self._shift
             if (first := said.get(number)) is not None:
                 stamp, seq = first.stamp, first.seq
-            self._seen.append((item, stamp, seq + self._shift))
+            self._seen.append((item, stamp, seq))
 
     def past(self) -> tuple[Past, ...]:
         """Return the items of the history with their time and line.

@@ -167,9 +167,7 @@ class _Replaced:
 class Gathering(Fold):
     """Keeps the texts of a session while a replay reads it."""
 
-    def __init__(
-        self, replay: Replay, session_id: str | None = None, whole: State | None = None
-    ) -> None:
+    def __init__(self, replay: Replay, session_id: str, whole: State | None = None) -> None:
         """Follow a replay; `whole` is the state of the session where only a part of it is read.
 
         It tells which turns were rolled back, and how they ended.
@@ -204,7 +202,7 @@ class Gathering(Fold):
         self._said_with: dict[tuple[str | None, str], None] = {}
         """Arguments beside a command, by turn: they stand with its first command that has them."""
         self._observed: list[Observation] = []
-        self._state.observers.append(self._observed.append)
+        self._state.observers.append(self._note)
         replay.folds.append(self)
 
     @classmethod
@@ -251,12 +249,8 @@ class Gathering(Fold):
         for each in observed:
             self._observe(each, line)
 
-    def gathered(self, session_id: str | None = None) -> Gathered:
-        """Return what was kept, without the turns that were rolled back.
-
-        `session_id` is that of the session, where it was not known at the beginning.
-        """
-        session_id = session_id or self._session
+    def gathered(self) -> Gathered:
+        """Return what was kept, without the turns that were rolled back."""
         turns, end = self._whole.turns, self._position
         counted = [turn for turn in turns.counting() if turn.opened <= end]
         numbers = {turn.turn_id: number for number, turn in enumerate(counted, 1)}
@@ -264,7 +258,7 @@ class Gathering(Fold):
 
         def placed(where: Where) -> Where:
             turn = numbers.get(where.turn_id or "")
-            return evolve(where, session_id=session_id, turn=turn, age=len(counted) - (turn or 0))
+            return evolve(where, turn=turn, age=len(counted) - (turn or 0))
 
         ends = dict(self._whole.ends())
         answers: list[Answer] = []
@@ -322,6 +316,9 @@ class Gathering(Fold):
         return quote.kind == "output" and quote.where.seq < seq and turn_id not in gone
 
     # --- what lines tell ---------------------------------------------------------------------
+
+    def _note(self, observed: Observation) -> None:
+        self._observed.append(observed)  # a method: a copy of the replay keeps a list of its own
 
     def _where(self, line: Line, turn_id: str | None = None) -> Where:
         turn = self._state.turns.at(turn_id)

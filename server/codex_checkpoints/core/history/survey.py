@@ -276,7 +276,8 @@ class Outline:
 
     `window_id`, `opened_seq` and `opened_at` are those of the first window; `usage` is the newest
     report, `stale` when a window was opened after it; `instructions` counts base ones in tokens;
-    `said` are the messages of the user, also those before `start`.
+    `said` are the messages of the user, also those before `start`.  `seed` and `shift` are those of
+    the `Scale`.
     """
 
     marks: tuple[Mark, ...]
@@ -290,6 +291,8 @@ class Outline:
     stale: bool
     seq: int
     said: tuple[Said, ...] = ()
+    seed: int | None = None
+    shift: int = 0
 
 
 @define
@@ -358,6 +361,8 @@ class Survey:
             stale=self.state.stale,
             seq=self.reader.scale.seq,
             said=tuple(self.state.said),
+            seed=self.reader.scale.seed,
+            shift=self.reader.scale.shift,
         )
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:

@@ -190,6 +190,8 @@ class Reader:
         """If set, only lines with these bytes are read, and lines are not counted."""
         self.passes_over: Callable[[bytes, str, str | None, str | None], bool] | None = None
         """If set, it sees the bytes, kind, tag and inner of a line; true: only its place counts."""
+        self.alike = True
+        """Whether each fold was given every line as it would be if it read alone."""
         self._limit = _NO_LIMIT
         self._long: _LongLine | None = None
 
@@ -311,10 +313,9 @@ class Reader:
         if prefix is not None and not self._is_in_order(prefix):
             prefix = None
         tags = (None, None, None) if prefix is None else _tags(prefix)
-        wanted = max((fold.wants(*tags) for fold in self.folds), default=NOTED)
-        if prefix is None or self.needle:
-            wanted = max(wanted, WORDS)
-        return _LongLine(self.scale.offset, prefix, wanted)
+        least = WORDS if prefix is None or self.needle else NOTED
+        wanted = [max(least, fold.wants(*tags)) for fold in self.folds] or [least]
+        return _LongLine(self.scale.offset, prefix, max(wanted), shared=WORDS in wanted)
 
     def _is_in_order(self, prefix: re.Match[bytes]) -> bool:
         """Return whether the beginning of the line is enough to number it."""
@@ -329,6 +330,7 @@ class Reader:
         if j < 0:
             return -1
         self._long = None
+        self.alike = self.alike and not long.differs
         if long.given_up:
             self.scale.lines += 1
             self.scale.count("too_long")
@@ -361,21 +363,32 @@ class Reader:
 
 
 class _LongLine:
-    """A line that comes in several pieces: its length, its end, and its bytes if needed."""
+    """A line that comes in several pieces: its length, its end, and its bytes if needed.
 
-    def __init__(self, offset: int, prefix: re.Match[bytes] | None, wanted: int) -> None:
+    `shared`: some fold wants no more than its words.
+    """
+
+    def __init__(
+        self, offset: int, prefix: re.Match[bytes] | None, wanted: int, *, shared: bool
+    ) -> None:
         self.offset = offset
         self.prefix = prefix
         self.size = 0
         self.last = b""
         self.shortened = self.given_up = self.passed_over = False
         self._wanted = wanted
+        self._shared = shared
         self._parts: list[bytes] = []
         self._kept = 0
 
     @property
     def raw(self) -> bytes:
         return b"".join(self._parts)
+
+    @property
+    def differs(self) -> bool:
+        """Whether who wants its words is given blobs, as another one wants it whole."""
+        return self._shared and self._wanted == WHOLE and self.size > BLOBS_FROM
 
     def add(self, data: bytes) -> None:
         self.size += len(data)

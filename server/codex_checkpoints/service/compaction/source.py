@@ -6,7 +6,6 @@ The checkpoint, the history, the state of the last turn and the digests are of t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
@@ -25,13 +24,20 @@ from codex_checkpoints.core.compaction.records import (
     recalled,
     remembered,
 )
+from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.records import Gathered
-from codex_checkpoints.core.history.survey import Compaction
+from codex_checkpoints.core.history.survey import Compaction, Survey
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.service.digests import Digests, OwnRecords
-from codex_checkpoints.service.history import FirstPass, Histories, Listening, Surveyed, Traced
+from codex_checkpoints.service.digests import Digests
+from codex_checkpoints.service.history import (
+    ChainPart,
+    Histories,
+    Surveyed,
+    Traced,
+    survey_of,
+)
 from codex_checkpoints.service.kept import Opened
 from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
@@ -40,7 +46,7 @@ from codex_checkpoints.service.reading.session_file import (
     is_between_turns,
 )
 from codex_checkpoints.service.refusal import Refusal, reading_file
-from codex_checkpoints.service.sessions import Sessions, may_mean
+from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import Item, Look, Row
 from codex_checkpoints.values import evolve, frozen
 
@@ -60,11 +66,11 @@ class CompactionSource:
     row: Row
     opened: SessionFile
     replay: Replay
-    live: bool
     end: int
     traced: Traced
     prefix: str | None = None
     gathered: Gathered | None = None
+    live: bool = False
     known: frozenset[str] = frozenset()
 
     @property
@@ -109,40 +115,62 @@ class Sources:
         In the same pass come the digest of its bytes with `seal` (CKP-33), the history in front of
         the byte `cut`, and with `quoted` what a digest quotes.
         """
-
-        def begin(path: str) -> FirstPass:
-            own = OwnRecords(self._sessions, path) if quoted else None
-            return self._histories.first_pass(path, cut, Fingerprint() if seal else None, own)
-
         catalogue = self._sessions.catalogue
-        listening = Listening(partial(may_mean, session), begin)
-        with catalogue.shared_with(listening):
-            self._look_around()
-            row = self._sessions.own(session)
-            records = self._sessions.compactions.of(row.session_id)
-            catalogue.look([row.path])
-            row = catalogue.current().get(row.session_id, row)
-            opened = catalogue.open(row)
-            row = catalogue.now(row)
-        broken = [each for each in opened.problems if each.code != "base_short"]
-        if broken:
-            message = f"session {row.session_id} builds on a rollout that is not there"
-            facts = {"path": row.path, "reason": broken[0].code}
-            raise Refusal("unreadable_source", message, facts)
-        replay = opened.now()
-        whole = replay is not opened.replay
-        end = opened.mark.offset + (len(opened.tail) if whole else 0)
-        first = listening.pass_over(row, end)
-        self._sessions.pace.expect(2 * catalogue.chains.weight(row) - first.at)
-        traced = self._histories.traced(row, end, replay.scale.shift, first)
-        live = self._is_live(row.session_id)
-        gathered = None
-        if isinstance(first.follower, OwnRecords):
-            own = first.follower.replay, first.follower.gathering
-            gathered = Digests(self._sessions).gathered(row, own=own)
+        self._look_around()
+        row = self._sessions.own(session)
+        records = self._sessions.compactions.of(row.session_id)
+        catalogue.look([row.path])
+        row = catalogue.current().get(row.session_id, row)
+        self._sessions.pace.expect(2 * catalogue.chains.weight(row))
+        found = self._together(row, seal=seal, cut=cut, quoted=quoted)
+        if found is None:
+            found = self._apart(row, cut, quoted=quoted)
         known = frozenset(each.compaction_id for each in records if isinstance(each, Installed))
-        about = row, opened, replay, live, end, traced
-        return CompactionSource(*about, first.seal, gathered, known)
+        return evolve(found, live=self._is_live(row.session_id), known=known)
+
+    def _together(
+        self, row: Row, *, seal: bool, cut: int | None, quoted: bool
+    ) -> CompactionSource | None:
+        """Read a session in one pass, which the catalogue takes over.
+
+        None for one with lines so long that a fold alone would be given less of them.
+        """
+        catalogue, histories = self._sessions.catalogue, self._histories
+        with reading_file(row):
+            below = histories.parts_below(row.path)
+        replay, prefix = Replay(), Fingerprint() if seal else None
+        survey_of(replay, below, cut)
+        if quoted:
+            Gathering(replay, row.session_id)
+        opened = catalogue.read(row, replay=replay, also=None if prefix is None else prefix.add)
+        _check_whole(row, opened)
+        if not replay.alike:
+            return None
+        now, end = _state_of(opened)
+        (survey,) = (fold for fold in now.folds if isinstance(fold, Survey))
+        quotes = [fold.gathered() for fold in now.folds if isinstance(fold, Gathering)]
+        replay.read_alone()
+        now.read_alone()
+        catalogue.keep(row, opened)
+        row = catalogue.now(row)
+        traced = histories.trace(row, survey, (*below, ChainPart(row.path, None, end)), cut)
+        gathered = None
+        if quoted:
+            gathered = Digests(self._sessions).gathered(row, own=(now, quotes[0]))
+        sealed = None if prefix is None else _sealed(prefix, opened, end)
+        return CompactionSource(row, opened, now, end, traced, sealed, gathered)
+
+    def _apart(self, row: Row, cut: int | None, *, quoted: bool) -> CompactionSource:
+        """Read a session once for each fold."""
+        catalogue = self._sessions.catalogue
+        opened = catalogue.open(row)
+        _check_whole(row, opened)
+        row = catalogue.now(row)
+        now, end = _state_of(opened)
+        traced = self._histories.traced(row, end, cut, now.scale.seed)
+        digests = Digests(self._sessions)
+        gathered = digests.gathered(row, now.scale.lines) if quoted else None
+        return CompactionSource(row, opened, now, end, traced, gathered=gathered)
 
     def look_at(self, session: str) -> CompactionSource:
         """Read a session for a preview; refuses as `read`.
@@ -190,13 +218,12 @@ class Sources:
         for each in (*self._sessions.catalogue.chains.below(source.row), source.row):
             opened.update(self._sessions.compactions.by_window(each.session_id))
         traced = source.traced
-        return self._first(traced.surveyed, traced.past, traced.shift, opened)
+        return self._first(traced.surveyed, traced.past, opened)
 
     def _first(
         self,
         surveyed: Surveyed,
         past: tuple[Past, ...],
-        shift: int,
         opened: Mapping[str | None, Opened],
     ) -> tuple[Past, ...]:
         base = surveyed.choice.base
@@ -208,7 +235,7 @@ class Sources:
             case Opened(undone=Installed() as record):
                 # No window is opened twice: so this ends, whatever records say.
                 others = {key: each for key, each in opened.items() if key != base.window_id}
-                return recalled(past, self._before(surveyed, base, record, shift, others))
+                return recalled(past, self._before(surveyed, base, record, others))
             case _:
                 return past
 
@@ -217,7 +244,6 @@ class Sources:
         surveyed: Surveyed,
         base: Compaction,
         record: Installed,
-        shift: int,
         opened: Mapping[str | None, Opened],
     ) -> tuple[Past, ...]:
         """Return the history that the line `base` reopened, with the items added before it."""
@@ -226,12 +252,12 @@ class Sources:
         if row is None:
             return ()
         self._sessions.pace.expect(catalogue.chains.weight(row))
-        first = self._histories.first_pass(row.path, cut=record.source.bytes_before)
-        then = self._histories.traced(row, base.place.offset, shift, first)
+        cut, seed = record.source.bytes_before, surveyed.outline.seed
+        then = self._histories.traced(row, base.place.offset, cut, seed)
         if then.in_front is None:
             return ()
-        past = self._histories.past(row, then.in_front, shift)
-        before = self._first(then.in_front, past, shift, opened)
+        past = self._histories.past(row, then.in_front)
+        before = self._first(then.in_front, past, opened)
         return (*before, *then.past[len(record.items) :])
 
     def range_of(self, source: CompactionSource) -> Range:
@@ -247,6 +273,28 @@ class Sources:
             source.end,
             prefix,
         )
+
+
+def _check_whole(row: Row, opened: SessionFile) -> None:
+    """Check that what a session builds on is there; refuses `unreadable_source`."""
+    broken = [each for each in opened.problems if each.code != "base_short"]
+    if broken:
+        message = f"session {row.session_id} builds on a rollout that is not there"
+        facts = {"path": row.path, "reason": broken[0].code}
+        raise Refusal("unreadable_source", message, facts)
+
+
+def _sealed(prefix: Fingerprint, opened: SessionFile, end: int) -> str | None:
+    """Return the digest of a file up to `end`, None where more of it was read."""
+    if prefix.size < end:
+        prefix.add(opened.tail[prefix.size - opened.mark.offset :])  # the last line has no end
+    return prefix.digest if prefix.size == end else None
+
+
+def _state_of(opened: SessionFile) -> tuple[Replay, int]:
+    """Return the state of a session, and how many bytes of its file tell it."""
+    now = opened.now()
+    return now, opened.mark.offset + (0 if now is opened.replay else len(opened.tail))
 
 
 def opened_after(chain: Chain, window_id: str) -> Chain:

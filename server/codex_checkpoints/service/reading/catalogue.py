@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
@@ -260,9 +260,6 @@ class Readers:
             self._store.remember(session.path, self._by.fold, state)
 
 
-Listen = Callable[[Rollout], ByteSink | None]
-"""Return who gets the bytes of a rollout that is about to be read from its beginning."""
-
 _SMALL = 1 << 15
 """A file of no more bytes is read whole at once, which takes no longer than a look at its ends."""
 _FROM_A_BASE = 1 << 18
@@ -293,7 +290,6 @@ class Catalogue:
         self._others: dict[str, Readers] = {}
         """The readers of other folds, by the name of the fold."""
         self.chains = Chains(store)
-        self._listener_of: Listen = lambda _file: None
         self._completed: deque[str] = deque()
 
     def rows(self) -> Mapping[str, Row]:
@@ -352,15 +348,6 @@ class Catalogue:
         self._put(batch)
         yield Progress(done, len(new), size, of_bytes, frozenset(changed))
 
-    @contextlib.contextmanager
-    def shared_with(self, listen: Listen) -> Generator[None]:
-        """Give the bytes that a block reads from their beginning to a listener as well."""
-        before, self._listener_of = self._listener_of, listen
-        try:
-            yield
-        finally:
-            self._listener_of = before
-
     def look(self, paths: Iterable[str]) -> set[str]:
         """Look again at some rollouts; return the sessions whose rows changed."""
         seen = self.store.look(paths)
@@ -402,20 +389,21 @@ class Catalogue:
         session = self._readers.take(row.path)
         with reading_file(row.path):
             if session is None or not session.moves_on():
-                session = self._opened(row.path, self._listener_of(row.rollout))
-        known = self.rows().get(row.path)
-        if known is not None and known.is_glance:
-            whole = row_of(known.rollout, session)
-            self._put([whole])
-            self._completed += {known.session_id, whole.session_id}
+                session = self._opened(row.path)
+        self._complete(row, session)
         return session
+
+    def keep(self, row: Row, session: SessionFile) -> None:
+        """Keep a session that was read whole by `read`, for others."""
+        self._readers.keep(session)
+        self._complete(row, session)
 
     def follow(self, row: Row, by: Followed) -> SessionFile:
         """Return the session as it is now, read by another fold, which only reads on; as `open`."""
         session = self.known(row, by)
         if session is None:
             with reading_file(row.path):
-                session = self._opened(row.path, None, by)
+                session = self._opened(row.path, by)
             self._others[by.fold].keep(session)
         return session
 
@@ -467,13 +455,24 @@ class Catalogue:
         replay.last = replay.last if last is None else last
         replay.close(self.read(row, until, replay).tail)
 
-    def read(self, row: Row, until: int | None = None, replay: Replay | None = None) -> SessionFile:
-        """Read a session afresh, to its end or up to the line at position `until`."""
+    def read(
+        self,
+        row: Row,
+        until: int | None = None,
+        replay: Replay | None = None,
+        also: ByteSink | None = None,
+    ) -> SessionFile:
+        """Read a session afresh, to its end or up to the line at position `until`.
+
+        `also` is given the bytes of its own file.
+        """
         replay = replay or Replay()
         replay.until = replay.until if until is None else until
+        locate = self.chains.locator(row.path)
         with reading_file(row.path):
-            locate = self.chains.locator(row.path)
-            return open_session(self.reader, row.path, locate, replay=replay, seeds=self.seeds)
+            return open_session(
+                self.reader, row.path, locate, replay=replay, seeds=self.seeds, also=also
+            )
 
     def close(self) -> None:
         """Save large sessions, and close the store."""
@@ -506,6 +505,14 @@ class Catalogue:
                 new[row.path] = file
         return list(new.values()), changed
 
+    def _complete(self, row: Row, session: SessionFile) -> None:
+        """Store the whole row of a session of which only the ends were read."""
+        known = self.rows().get(row.path)
+        if known is not None and known.is_glance:
+            whole = row_of(known.rollout, session)
+            self._put([whole])
+            self._completed += {known.session_id, whole.session_id}
+
     def _put(self, rows: list[Row]) -> None:
         self._update([(row.session_id, Patch(row=row)) for row in rows])
 
@@ -533,7 +540,7 @@ class Catalogue:
             readers.let_go(path)
 
     def _read(self, file: Rollout) -> Row:
-        old, also = self.rows().get(file.path), None
+        old = self.rows().get(file.path)
         reader = self._readers.take(file.path, saved=old is not None)
         try:
             if reader is None and (old is None or old.seq is None):
@@ -541,8 +548,7 @@ class Catalogue:
                 if row is not None:
                     return row
             if reader is None or not reader.moves_on():
-                also = self._listener_of(file)
-                reader = self._opened(file.path, also)
+                reader = self._opened(file.path)
             row = row_of(file, reader)
         except UnreadableSource as error:
             return unreadable_row(file, str(error))
@@ -551,7 +557,7 @@ class Catalogue:
         except Exception as error:  # noqa: BLE001 - a defect about one file, not the end for all
             logs.error(__name__, "%s: %s", file.path, type(error).__name__)
             return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
-        if old is not None or also is not None:
+        if old is not None:
             self._readers.keep(reader)
         else:
             self._readers.pass_by(reader)
@@ -582,9 +588,8 @@ class Catalogue:
         except UnreadableSource:
             return b"", None
 
-    def _opened(self, path: str, also: ByteSink | None, by: Followed = CHECKPOINT) -> SessionFile:
-        locate = self.chains.locate
-        return open_session(self.reader, path, locate, seeds=self.seeds, by=by, also=also)
+    def _opened(self, path: str, by: Followed = CHECKPOINT) -> SessionFile:
+        return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, by=by)
 
 
 def title_of(row: Row, name: str | None) -> str | None:

@@ -278,8 +278,8 @@ def _read_bases(
     reader: RolloutReader, replay: Replay, chain: list[tuple[str, HistoryBase]]
 ) -> list[Problem]:
     problems: list[Problem] = []
-    for path, cut in reversed(chain):
-        replay.next_file(cut.end_ordinal)
+    for number, (path, cut) in enumerate(reversed(chain)):
+        (replay.next_file if number else replay.begin_file)(cut.end_ordinal)
         # Ordinals say where a base is cut; a base without ordinals is cut by its bytes.
         limit = None if replay.scale.ordinals else cut.end_offset
         try:
@@ -290,7 +290,8 @@ def _read_bases(
         replay.close(rest)
         if not replay.stopped and _is_short(replay, cut, reached + len(rest)):
             problems.append(Problem("base_short", cut.rollout_id))
-    replay.next_file()
+    if chain:
+        replay.next_file()
     return problems
 
 

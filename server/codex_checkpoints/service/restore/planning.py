@@ -328,7 +328,7 @@ class Planner:
         """Read up to the turn; raises `UnreadableSource` where it is no longer there."""
         trace = Trace()
         if self.options.mode == "hard":
-            self.gathering = Gathering(trace.replay)
+            self.gathering = Gathering(trace.replay, self.source.row.session_id)
         trace.replay.until = self.source.until
         self.sessions.catalogue.read_with(trace.replay, self.source.row)
         if not ends_with_turn(trace.replay, self.source):
@@ -410,7 +410,8 @@ class Planner:
     ) -> PackContents:
         """Return the contents of a hard restore, which has no conversation, with what is quoted."""
         digests, options, task = Digests(self.sessions), self.options, contents.checkpoint.task
-        gathered = digests.gathered(self.source.row, own=(trace.replay, self.gathering))
+        own = trace.replay, self.gathering.gathered()
+        gathered = digests.gathered(self.source.row, own=own)
         # That the turn has ended was found before: nothing of older files tells how.
         ended = "answered" if gathered.ended == "open" else gathered.ended
         window = window_of(gathered, min(max(options.window, 0), MAX_WINDOW))
