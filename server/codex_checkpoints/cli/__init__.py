@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from codex_checkpoints import __version__
-from codex_checkpoints.cli import histories, output, restores, running, sessions
+from codex_checkpoints.cli import histories, output, running, sessions
 from codex_checkpoints.cli.commands import DONE, INTERRUPTED, REFUSED, Commands, Parser, screen
 
 TYPE_CHECKING = False  # `typing` takes long to load
@@ -29,9 +29,9 @@ COMMANDS: tuple[Callable[[Commands], None], ...] = (
     histories.add,
     histories.add_compactions,
     histories.add_diff,
-    restores.add_marking,
-    restores.add_restoring,
-    restores.add_portable,
+    histories.add_marking,
+    histories.add_restoring,
+    histories.add_portable,
     sessions.add_changing,
     running.add_watch,
     running.add_connecting,

@@ -139,14 +139,14 @@ def _wrong_recall(options: argparse.Namespace) -> str | None:
 
 
 def _digest(options: argparse.Namespace, services: Terminal) -> int:
-    record = ask(options, services, "digests.digest")
+    record = ask(options, services, "histories.digest")
     if not (record.text or options.json):
         output.say(texts.no_digest(record.budget))
     return report(options, record, record.text.splitlines())
 
 
 def _recall(options: argparse.Namespace, services: Terminal) -> int:
-    found = ask(options, services, "digests.recall")
+    found = ask(options, services, "histories.recall")
     if options.ref:
         return report(options, found.record, texts.recalled_lines(found.record))
     if options.json:

@@ -1,10 +1,13 @@
-"""What Codex sends, its windows, what compactions lost, and what changed between two turns."""
+"""What Codex sends, its windows, what compactions lost, what changed; digests and records."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from codex_checkpoints.core.compaction.offering import Outline
+from codex_checkpoints.core.digest.composing import Digest as SessionDigest
+from codex_checkpoints.core.digest.composing import DigestLine
+from codex_checkpoints.core.digest.recall import MOST_HITS
 from codex_checkpoints.core.history.windows import Chain as WindowChain
 from codex_checkpoints.core.losses import watched as losing
 from codex_checkpoints.core.losses.watched import LostCommand, LostFile, LostText, Reread
@@ -14,9 +17,11 @@ from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.changes import ChangesParams, FileChange, FileChanges, FilePatch
 from codex_checkpoints.service.changes import changes as changes_of
 from codex_checkpoints.service.connect.receipts import by_window, received
+from codex_checkpoints.service.digests import Digests, Hit, Recalled
 from codex_checkpoints.service.history import Histories, state_at
 from codex_checkpoints.service.history import outline as outlined
 from codex_checkpoints.service.losing import losses_of
+from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.service.summaries import Receipt
 from codex_checkpoints.service.timelines import (
     SessionTimeline,
@@ -31,10 +36,13 @@ from codex_checkpoints.wire import filled
 
 __all__ = [
     "ChangesParams",
+    "DigestLine",
     "FileChange",
     "FileChanges",
     "FilePatch",
+    "Hit",
     "Outline",
+    "Recalled",
     "Reread",
     "SessionTimeline",
     "TimelineEvent",
@@ -253,3 +261,52 @@ def diff(services: Services, params: DiffParams) -> Difference:
     to_session_id, to_turn_id, after = state_at(sessions, other, params.to_turn_id)
     found = difference(before, after)
     return Difference(session_id, from_turn_id, to_session_id, to_turn_id, **found)
+
+
+@frozen
+class DigestParams:
+    """A session, a turn for the digest at its end, and the budget, null for the usual one."""
+
+    session_id: str
+    turn_id: str | None = None
+    tokens: int | None = None
+
+
+@frozen
+class RecallParams:
+    """A session, and the anchor of a record of it, or a text that lines contain.
+
+    `ref` is `#12`, `12`, `t3`, or the id of a message or a call; the text is given from `offset`
+    on.  `limit` is the most lines for a `query`.
+    """
+
+    session_id: str
+    ref: str | None = None
+    query: str | None = None
+    offset: int = 0
+    limit: int = 50
+
+
+@frozen
+class RecallAnswer:
+    """The record behind an anchor, or the lines that contain a text, the newest first."""
+
+    record: Recalled | None
+    items: tuple[Hit, ...]
+
+
+def digest(services: Services, params: DigestParams) -> SessionDigest:
+    """Return the digest of a session."""
+    return Digests(services.sessions).digest(params.session_id, params.turn_id, params.tokens)
+
+
+def recall(services: Services, params: RecallParams) -> RecallAnswer:
+    """Return the record behind an anchor, or the lines that contain a text."""
+    digests = Digests(services.sessions)
+    if (params.ref is None) == (params.query is None):
+        raise misfit("params: needs ref or query, one of them")
+    if params.offset < 0 or not 1 <= params.limit <= MOST_HITS:
+        raise misfit("params: offset must be 0 or more, limit 1 to 1000")
+    if params.ref is not None:
+        return RecallAnswer(digests.recall(params.session_id, params.ref, params.offset), ())
+    return RecallAnswer(None, digests.search(params.session_id, params.query or "", params.limit))

@@ -20,7 +20,7 @@ from codex_checkpoints.presentation.terminal import (
 )
 
 if TYPE_CHECKING:
-    from codex_checkpoints.operations import connecting, digests, memory, searching, sessions
+    from codex_checkpoints.operations import connecting, histories, memory, searching, sessions
 
 
 def session_lines(page: sessions.SessionList, screen: Screen, now: float) -> list[str]:
@@ -56,7 +56,7 @@ def no_digest(budget: int) -> str:
     return f"A digest needs a budget of 50 tokens or more; this one is {budget}."
 
 
-def recalled_lines(found: digests.Recalled) -> list[str]:
+def recalled_lines(found: histories.Recalled) -> list[str]:
     """Return where a record stands, and its text."""
     turn = "" if found.turn is None else f"t{found.turn}"
     names = dict.fromkeys(each for each in (found.session_id, turn, found.ref) if each)
@@ -64,7 +64,7 @@ def recalled_lines(found: digests.Recalled) -> list[str]:
     return [plain(head), "", *map(plain, found.text.split("\n"))]
 
 
-def hit_lines(hits: Sequence[digests.Hit], screen: Screen) -> list[str]:
+def hit_lines(hits: Sequence[histories.Hit], screen: Screen) -> list[str]:
     """Return one line a hit: its anchor, what it is, and the line."""
     lines: list[str] = []
     for hit in hits:

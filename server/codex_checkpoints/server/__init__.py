@@ -28,8 +28,7 @@ from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCRe
 from codex_checkpoints import __version__, protocol, wire
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.presentation.log import LogLine
-from codex_checkpoints.server import memory
-from codex_checkpoints.server.app import App
+from codex_checkpoints.server.app import App, save_memory
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 
 logger = logging.getLogger(__name__)
@@ -125,7 +124,7 @@ def serve(where: Places, *, tcp: int | None = None) -> None:
         # At INFO pygls logs whole messages, and those may hold prompts.
         logging.getLogger(chatty).setLevel(logging.CRITICAL)
     server, app = make_server(where)
-    memory.save()
+    save_memory()
     try:
         if tcp is not None:
             server.start_tcp("127.0.0.1", tcp)

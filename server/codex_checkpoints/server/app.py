@@ -20,7 +20,6 @@ from pygls.lsp.server import LanguageServer
 from codex_checkpoints import assembly, protocol, wire
 from codex_checkpoints.assembly import Assembly, Places
 from codex_checkpoints.operations.services import InitializationOptions, Services, Steps
-from codex_checkpoints.server import memory
 from codex_checkpoints.server.long_work import LongWork, Worker, reporting
 from codex_checkpoints.service import following
 from codex_checkpoints.service.following import Follower
@@ -305,7 +304,7 @@ class App:
         slices = sessions.catalogue.refresh()
         while True:
             done: Progress | None = await self._work(next, slices, None)
-            memory.give_back()
+            give_back_memory()
             if done is None:
                 break
             self._begun.set()
@@ -423,3 +422,31 @@ async def _in_steps(
             step = partial(steps[0].throw, error)
         has_ended, outcome = await do(partial(advance, step))
     return outcome
+
+
+# --- memory, which glibc holds for each thread and past its use ---------------------------------
+
+_ARENA_MAX = -8
+"""`M_ARENA_MAX` of glibc's `malloc.h`."""
+
+
+def save_memory() -> None:
+    """Let threads share one heap, and give back what was needed to load the code.
+
+    Done once, before there are threads.
+    """
+    _call_glibc("mallopt", _ARENA_MAX, 1)
+    give_back_memory()
+
+
+def give_back_memory() -> None:
+    """Return to the system what glibc holds and nobody uses."""
+    _call_glibc("malloc_trim", 0)
+
+
+def _call_glibc(name: str, *arguments: int) -> None:
+    """Call a function of glibc; nothing happens where there is none."""
+    with contextlib.suppress(ImportError, AttributeError, OSError, TypeError):
+        import ctypes  # noqa: PLC0415 - a Python may lack it
+
+        getattr(ctypes.CDLL(None), name)(*arguments)

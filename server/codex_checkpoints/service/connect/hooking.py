@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.compaction.handoff import bundle, is_due
 from codex_checkpoints.core.digest.status import status_of, with_status
-from codex_checkpoints.hashes import sha256
 from codex_checkpoints.service.reading.kept_answers import (
     DIGEST_RULES,
     DIGESTS,
@@ -213,11 +213,11 @@ class Hooking:
             "sessionId": row.session_id,
             "windowId": window_id,
             "seq": seq,
-            "digest": None if text is None else _hash(data),
+            "digest": None if text is None else digest_of(data),
             "size": len(data),
         }
         if text is not None:
-            receipt["view"] = _hash(view.encode())
+            receipt["view"] = digest_of(view.encode())
         return Given(row.session_id, text, receipt)
 
 
@@ -237,10 +237,6 @@ def _counts(missed: Missed) -> dict[str, object]:
         "failingCommands": commands,
         "sealed": missed.sealed,
     }
-
-
-def _hash(data: bytes) -> str:
-    return f"sha256:{sha256(data)}"
 
 
 def _settled(path: str) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from codex_checkpoints import logs
+from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.handoff import bundle
 from codex_checkpoints.core.history.rebuild import Window
 from codex_checkpoints.core.rollout.fields import object_of, text_of, whole_of
-from codex_checkpoints.hashes import sha256
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.refusal import reading
 from codex_checkpoints.service.sessions import Sessions
@@ -35,7 +35,7 @@ def received(sessions: Sessions, session: str) -> tuple[Receipt, ...]:
     checkpoint = sessions.projections.current(opened)
     view = view_v1(checkpoint, sessions.settings.caps_for(replay.state.model))
     # A hook hands over the bundle, a tool the view alone; newer receipts have the view apart.
-    current = {digest_of(bundle(view)), digest_of(view)}
+    current = {digest_of(each.encode()) for each in (bundle(view), view)}
     return tuple(_receipt(each, digest, current) for each, digest in given)
 
 
@@ -51,11 +51,6 @@ def by_window(receipts: Iterable[Receipt], windows: Iterable[Window]) -> Mapping
         if number is not None:
             found[number] = receipt
     return found
-
-
-def digest_of(text: str) -> str:
-    """Return the digest of a text in a receipt."""
-    return f"sha256:{sha256(text.encode())}"
 
 
 def _given(records: Records, session_id: str) -> Iterator[tuple[Mapping[str, object], str]]:
@@ -91,14 +86,15 @@ def hand_over(sessions: Sessions, session: str, door: str, window: str | None, a
     A hook hands over in its own way.
     """
     view = sessions.view(session)
+    data = view.text.encode()
     receipt = {
         "at": at,
         "door": door,
         "sessionId": session,
         "windowId": window,
         "seq": view.of.checkpoint.seq,
-        "digest": digest_of(view.text),
-        "size": len(view.text.encode()),
+        "digest": digest_of(data),
+        "size": len(data),
     }
     try:
         sessions.records.add_receipt(session, receipt)
