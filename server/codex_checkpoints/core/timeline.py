@@ -116,8 +116,6 @@ class Timeline(Fold):
         self.replay = replay
         self._survey = Survey(replay, state=survey)
         self._tallies = {} if tallies is None else tallies
-        self._observed: list[Observation] = []
-        replay.state.observers.append(self._note)
         replay.folds.append(self)
 
     def save(self) -> object | None:
@@ -140,8 +138,6 @@ class Timeline(Fold):
     def take(self, line: Line) -> None:
         """Count what a line tells of its turn."""
         state = self.replay.state
-        observed = self._observed[:]
-        self._observed.clear()
         if line.seq < state.own_from or state.naming not in NAMED:
             return
         turn = state.turns.at(turn_id_of(line.payload))
@@ -153,7 +149,7 @@ class Timeline(Fold):
             used = self.replay.reducer.item
             if isinstance(used, Tokens) and not used.is_impossible:
                 tally.tokens, tally.most = used.total, max(tally.most or 0, used.total)
-        for each in observed:
+        for each in state.observed:
             self._observe(each, turn_named_by(line.payload))
 
     def turns(self) -> tuple[TimelineTurn, ...]:
@@ -189,9 +185,6 @@ class Timeline(Fold):
         """Return the context windows that count, the first one first."""
         outline = self._survey.outline()
         return windows_of(outline, choose(outline))
-
-    def _note(self, observed: Observation) -> None:
-        self._observed.append(observed)  # a method: a copy of the replay keeps a list of its own
 
     def _of(self, turn: Turn) -> _Tally:
         return self._tallies.setdefault(turn.turn_id, _Tally())

@@ -27,7 +27,7 @@ from codex_checkpoints.core.checkpoint.records import (
     status_of,
 )
 from codex_checkpoints.core.checkpoint.replay import Replay, ref_of, words_of
-from codex_checkpoints.core.checkpoint.state import Observation, name_of
+from codex_checkpoints.core.checkpoint.state import name_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import contextual, items, tools
 from codex_checkpoints.core.rollout.fields import is_list, is_object, object_of
@@ -81,22 +81,24 @@ def _outcome_of(item: items.Item) -> str | None:
     return item.call_id if ended else None
 
 
-class FilesOfCall:
+class FilesOfCall(Fold):
     """Collects the files that a call read, by uri: whether it did, or only may have done so."""
 
     def __init__(self, call_id: str) -> None:
         self.replay = Replay()
-        self.replay.state.observers.append(self._take)
+        self.replay.folds.append(self)
         self.uris: dict[str, bool] = {}
         self._call_id = call_id
 
-    def _take(self, observed: Observation) -> None:
-        if observed.item.call_id != self._call_id:
-            return
-        for each in observed.seen():
-            uri = name_of(each, observed.place)[0] if each.action == "read" else None
-            if uri is not None:
-                self.uris[uri] = each.only_if is None
+    def take(self, line: Line) -> None:  # noqa: ARG002 - the state has what it gave
+        """Take what was observed with a line."""
+        for observed in self.replay.state.observed:
+            if observed.item.call_id != self._call_id:
+                continue
+            for each in observed.seen():
+                uri = name_of(each, observed.place)[0] if each.action == "read" else None
+                if uri is not None:
+                    self.uris[uri] = each.only_if is None
 
 
 class Newest(Fold):

@@ -119,6 +119,7 @@ class Reducer:
     def take(self, line: Line) -> None:  # noqa: C901, PLR0912 - a case for each kind of item
         """Take the next line."""
         state = self._state
+        state.observed.clear()
         state.paginated = self._scale.paginated
         wanted = self.wants(line.kind, line.tag, line.inner) != NOTED
         if state.paginated and line.tag == "function_call":
@@ -403,7 +404,6 @@ class Replay(Reader):
     def read_alone(self) -> None:
         """Let go of the folds that read along."""
         self.folds[:] = [self.reducer]
-        self.state.observers.clear()
 
     @property
     def seq(self) -> int:

@@ -554,8 +554,8 @@ class State:
     unread_calls: int = 0
     answered_at: int = 0
     worked_at: int = 0
-    observers: list[Callable[[Observation], None]] = field(init=False, factory=list)
-    """Called with each observation at once."""
+    observed: list[Observation] = field(init=False, factory=list)
+    """What the newest line gave."""
 
     @property
     def tokens_stale(self) -> bool:
@@ -593,8 +593,7 @@ class State:
 
     def observe(self, observation: Observation) -> None:
         """Add an observation."""
-        for observer in self.observers:
-            observer(observation)
+        self.observed.append(observation)
         self.observations.observe(observation)
 
     def next_order(self) -> int:

@@ -65,18 +65,14 @@ class Edits(Fold):
         """Follow a replay that has read nothing yet."""
         self.replay = replay
         self.files: dict[str, list[Touch]] = {}
-        self._observed: list[Observation] = []
-        replay.state.observers.append(self._observed.append)
         replay.folds.append(self)
 
     def take(self, line: Line) -> None:
         """Take what was observed with a line."""
-        observed, state = self._observed[:], self.replay.state
-        self._observed.clear()
-        if line.seq < state.own_from or state.naming not in NAMED:
-            return
-        for each in observed:
-            self._observe(each, line)
+        state = self.replay.state
+        if line.seq >= state.own_from and state.naming in NAMED:
+            for each in state.observed:
+                self._observe(each, line)
 
     def _observe(self, observed: Observation, line: Line) -> None:
         item, seen = observed.item, observed.seen()

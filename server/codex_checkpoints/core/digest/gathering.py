@@ -201,8 +201,6 @@ class Gathering(Fold):
         self._callers: dict[str, str | None] = {}
         self._said_with: dict[tuple[str | None, str], None] = {}
         """Arguments beside a command, by turn: they stand with its first command that has them."""
-        self._observed: list[Observation] = []
-        self._state.observers.append(self._note)
         replay.folds.append(self)
 
     @classmethod
@@ -222,8 +220,7 @@ class Gathering(Fold):
 
     def take(self, line: Line) -> None:
         """Keep what a line tells."""
-        observed, state = self._observed[:], self._state
-        self._observed.clear()
+        state = self._state
         self._position = line.position
         if line.passed_over or line.seq < state.own_from or state.naming not in NAMED:
             return
@@ -246,7 +243,7 @@ class Gathering(Fold):
             item = self._reducer.item
             if isinstance(item, UserMessage):
                 self._asked(item, line)
-        for each in observed:
+        for each in state.observed:
             self._observe(each, line)
 
     def gathered(self) -> Gathered:
@@ -316,9 +313,6 @@ class Gathering(Fold):
         return quote.kind == "output" and quote.where.seq < seq and turn_id not in gone
 
     # --- what lines tell ---------------------------------------------------------------------
-
-    def _note(self, observed: Observation) -> None:
-        self._observed.append(observed)  # a method: a copy of the replay keeps a list of its own
 
     def _where(self, line: Line, turn_id: str | None = None) -> Where:
         turn = self._state.turns.at(turn_id)

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.state import Observation, name_of
+from codex_checkpoints.core.checkpoint.state import name_of
 from codex_checkpoints.core.digest.calls import CALLS
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.recall import MOST_HITS, Entry, Kind, shown
@@ -79,18 +79,13 @@ class FileUses(Fold):
     def __init__(self, replay: Replay, needle: Needle, wanted: Callable[[Line], bool]) -> None:
         """Follow a replay that has read nothing yet."""
         self._state, self._needle, self._wanted = replay.state, needle, wanted
-        self._observed: list[Observation] = []
         self.entries: dict[tuple[str | None, str], Entry] = {}
-        replay.state.observers.append(self._observed.append)
         replay.folds.append(self)
 
     def take(self, line: Line) -> None:
         """Take what was observed with a line."""
-        if not self._observed:
-            return
-        observed = tuple(self._observed)
-        self._observed.clear()
-        if not self._wanted(line):
+        observed = self._state.observed
+        if not observed or not self._wanted(line):
             return
         turn = self._state.turns.at(turn_named_by(line.payload))
         turn_id = None if turn is None else turn.turn_id

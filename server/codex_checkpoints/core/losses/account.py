@@ -179,12 +179,12 @@ class Account(Fold):
         self.replay = Replay()
         self._survey = Survey(self.replay)
         self.replay.folds.append(self)
-        # The fold of the replay comes last: the state before the line is compared.
-        self.replay.folds.append(self.replay.folds.pop(0))
         self._updates = tuple(updates)
         self._known = known
         self._watched = Watched() if source is None else source._watched  # noqa: SLF001 - of the same class
-        self._watched.observe(self.replay.state)
+        self._watched.follow(self.replay.state)
+        # The replay's own fold comes behind this one: the state before the line is compared.
+        self.replay.folds += [self.replay.folds.pop(0), self._watched]
         self._missed: list[tuple[Compaction, Missed]] = []
         self._readings: list[Readings] = []
         self._prompts: list[Item] = []

@@ -44,6 +44,7 @@ from codex_checkpoints.core.rollout.items import (
     Outcome,
     ToolCall,
 )
+from codex_checkpoints.core.rollout.reader import Fold, Line
 from codex_checkpoints.values import Factory, define, evolve, frozen
 
 MAX_LISTED = 64
@@ -240,7 +241,7 @@ class Command:
 
 
 @define(eq=False)
-class Watched:
+class Watched(Fold):
     """The files and commands that the calls of a session touched, and those of this window.
 
     `changes` counts the changes that the session has recorded, `forgotten` the changed files of
@@ -261,10 +262,14 @@ class Watched:
     _commands: dict[bytes, Command] = Factory(dict[bytes, Command])
     _state: State = Factory(State)
 
-    def observe(self, state: State) -> None:
+    def follow(self, state: State) -> None:
         """Follow a state; one followed before belongs to a session that this one goes on from."""
         self._state = state
-        state.observers.append(self._observe)
+
+    def take(self, line: Line) -> None:  # noqa: ARG002 - the state has what it gave
+        """Take what was observed with a line."""
+        for each in self._state.observed:
+            self._observe(each)
 
     def open_window(self) -> None:
         """Begin the next window."""

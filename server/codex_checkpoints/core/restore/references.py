@@ -112,7 +112,6 @@ class Trace(Fold):
         self.replay.folds.append(self)
         if last is not None:
             self.replay.last = last
-        self.replay.state.observers.append(self._observe)
         self.settings: Json | None = None
         """The payload of the newest `turn_context`: model, effort, approvals."""
         # The newest of each kind stand last.
@@ -157,9 +156,11 @@ class Trace(Fold):
         return None if turn.ended is None else self._ends.get(turn.ended)
 
     def take(self, line: Line) -> None:
-        """Note modes, messages and ends of turns."""
+        """Note what was observed, modes, messages and ends of turns."""
         if line.seq < self.replay.state.own_from:
             return
+        for each in self.replay.state.observed:
+            self._observe(each)
         match self.replay.reducer.item:
             case TaskStarted(turn_id=turn_id):
                 # The first task of a file of ours only names the session: it is no turn.
