@@ -1273,6 +1273,18 @@ def test_a_window_that_an_undo_opened_says_so(here: Here) -> None:
     assert re.search(r"  asked for  checkpoint  undone since  \d of \d lost$", lost)
 
 
+def test_windows_name_a_compaction_that_went_on_in_a_new_session(here: Here) -> None:
+    done = json.loads(here("compact", thread(1), "--force", "--json").stdout)
+    name, went_on = done["compactionId"], f"     went on in session {done['sessionId']}"
+
+    def told() -> list[str]:
+        return here("windows", thread(1)).stdout.decode().splitlines()[-2:]
+
+    assert told() == [f"     compaction {name}", went_on]
+    assert here("uncompact", name).returncode == 0
+    assert told() == [f"     compaction {name}, undone since", went_on]
+
+
 def test_a_compaction_says_the_size_that_windows_say_and_what_of_it_stays(
     home: Home, here: Here
 ) -> None:

@@ -84,6 +84,8 @@ def hostile(kind: Any, *, whole: bool) -> Any:  # noqa: ANN401 - a value of any 
         if kind is Fault:  # ours, and looked up in a table
             fields["code"] = "changed_line"
         return kind(**fields)
+    if get_origin(kind) is tuple and Ellipsis not in inside:
+        return tuple(hostile(each, whole=whole) for each in inside)
     if inside[:1] == (str,):
         return Told() if inside[1] is Any else {NASTY: hostile(inside[1], whole=whole)}
     if inside:

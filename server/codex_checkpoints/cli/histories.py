@@ -207,7 +207,12 @@ def _windows(options: argparse.Namespace, services: Terminal) -> int:
         fragment = render(histories.fragment(options.session_id))
         output.write_lines(plain(line) for line in fragment.split("\n"))
         return DONE
-    lines = partial(texts.window_lines, undone=histories.undone(options.session_id))
+    row = services.sessions.find(options.session_id)
+    lines = partial(
+        texts.window_lines,
+        undone=histories.undone(options.session_id),
+        elsewhere=services.sessions.compactions.into_new(row.session_id),
+    )
     return answer(options, services, "histories.windows", lines)
 
 

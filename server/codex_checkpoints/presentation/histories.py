@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import orjson
@@ -51,12 +51,16 @@ def _words(item: Mapping[str, object]) -> str:
 
 
 def window_lines(
-    windows: histories.WindowList, screen: Screen, undone: Container[str | None]
+    windows: histories.WindowList,
+    screen: Screen,
+    undone: Container[str | None],
+    elsewhere: Iterable[tuple[str, str, bool]],
 ) -> list[str]:
     """Return one line a window, on a narrow terminal two: when, what opened it, tokens, id.
 
     Below it stand the compaction of ours that opened it, and what Codex was given in it, if any.
-    `undone` are the ids of windows that were opened by taking a compaction back.
+    `undone` are the ids of windows that were opened by taking a compaction back; `elsewhere` are
+    the compactions that went on in a new session, which have no window here, and which were undone.
     """
     room = 24 if screen.width is None else 20
     names = (
@@ -73,16 +77,19 @@ def window_lines(
         else:
             lines.append(screen.cut(f"{head}  {how} {sizes}  {plain(each.window_id or '-')}"))
         if each.compaction_id is not None:
-            undone_since = ", undone since" if each.undone else ""
-            lines.append(f"     compaction {plain(each.compaction_id)}{undone_since}")
+            lines.append(f"     compaction {plain(each.compaction_id)}{_UNDONE[each.undone]}")
         if each.received is not None:
             given = each.received
             state = "as it is now" if given.is_current else "changed since"
             text = f"Codex was given {given.size:,} bytes, {state}, {given.digest[:15]}"
             lines.append(screen.cut(f"     {screen.moment(given.at)}  {plain(text)}"))
+    for compaction_id, session_id, was_undone in elsewhere:
+        lines.append(f"     compaction {plain(compaction_id)}{_UNDONE[was_undone]}")
+        lines.append(f"     went on in session {plain(session_id)}")
     return lines
 
 
+_UNDONE = {False: "", True: ", undone since"}
 _WAYS: dict[str | None, str] = {
     "manual": "asked for",
     "pre_turn": "before a turn",

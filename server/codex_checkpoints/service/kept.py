@@ -134,6 +134,19 @@ class CompactionRecords:
             return None
         return newest.session_id if newest is not None and newest.into == "new" else None
 
+    def into_new(self, session_id: str) -> list[tuple[str, str, bool]]:
+        """Return each compaction into a new session, that session, and whether it was undone.
+
+        Refuses `storage_error`.
+        """
+        records = self.of(session_id)
+        made = (each for each in records if isinstance(each, Installed) and each.into == "new")
+        own = (each for each in made if each.source.session_id == session_id)
+        return [
+            (each.compaction_id, each.session_id, is_undone(records, each.compaction_id))
+            for each in own
+        ]
+
     def points_at(self, session_id: str) -> bool:
         """Return whether another session is continued in this one; refuses `storage_error`."""
         made = [each for each in self.of(session_id) if isinstance(each, Installed)]
