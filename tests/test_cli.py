@@ -1141,6 +1141,19 @@ def worked_with(home: Home, here: Here) -> Home:
 
 @posix_only
 @pytest.mark.usefixtures("worked_with")
+def test_a_time_has_one_form_in_all_texts(here: Here, on_terminal: OnTerminal) -> None:
+    whole = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+    for command in (
+        *(["windows", thread(1)], ["losses", thread(1)], ["timeline", thread(1)]),
+        *(["marks", thread(1)], ["restores"], ["audit"], ["search", "login"]),
+    ):
+        lines = [*on_terminal(*command, columns=200), here(*command).stdout.decode()]
+        assert all(whole.search(each) for each in ("\n".join(lines[:-1]), lines[-1])), command
+        assert not re.search(r"\d\d:\d\d|\d{4}-\d\d-", whole.sub("", "\n".join(lines))), command
+
+
+@posix_only
+@pytest.mark.usefixtures("worked_with")
 def test_a_line_of_a_list_fits_the_terminal_unless_an_id_is_there_to_be_copied(
     on_terminal: OnTerminal,
 ) -> None:

@@ -55,7 +55,10 @@ def test_the_most_in_use_counts_what_was_in_use_before_a_compaction_in_the_same_
         (100_000, 100_000),
         (9_000, 200_000),
     ]
-    assert lines[:2] == ["▃▆", "context, at most 200,000 of 258,400 tokens"]
+    assert lines[:2] == [
+        "▃▆",
+        "bars: the most context in use in a turn, up to 200,000 of 258,400 tokens",
+    ]
 
 
 def test_a_bar_of_another_size_than_the_window_says_so(home: Home):
@@ -63,7 +66,8 @@ def test_a_bar_of_another_size_than_the_window_says_so(home: Home):
 
     lines = home.run("timeline", thread(1)).stdout.decode().split("\n")
 
-    assert lines[1] == "context, at most 9,000 of 258,400 tokens; a full bar is 25,840"
+    told = "bars: the most context in use in a turn, up to 9,000 of 258,400 tokens"
+    assert lines[1] == f"{told}; a full bar is 25,840"
 
 
 def test_the_picture_reaches_the_most_that_was_in_use(home: Home, tmp_path: Path):
@@ -136,7 +140,7 @@ def test_the_lines_have_a_bar_for_each_turn_and_name_what_happened_between(home:
     lines = home.run("timeline", thread(1)).stdout.decode().split("\n")
 
     assert lines[0] == "▃·▁"
-    assert lines[1] == "context, at most 100,000 of 258,400 tokens"
+    assert lines[1] == "bars: the most context in use in a turn, up to 100,000 of 258,400 tokens"
     where = [
         next(at for at, line in enumerate(lines) if word in line) for word in ("  2  ", "comp")
     ]

@@ -10,7 +10,16 @@ import orjson
 
 from codex_checkpoints.core.checkpoint.text import redact
 from codex_checkpoints.core.rollout.fields import texts_of
-from codex_checkpoints.presentation.terminal import AMBER, DIM, RED, Screen, fit, plain
+from codex_checkpoints.presentation.terminal import (
+    AMBER,
+    DIM,
+    MOMENT,
+    RED,
+    Screen,
+    fit,
+    moment,
+    plain,
+)
 
 if TYPE_CHECKING:
     from codex_checkpoints.operations import compactions, histories
@@ -62,13 +71,12 @@ def window_lines(
     `undone` are the ids of windows that were opened by taking a compaction back; `elsewhere` are
     the compactions that went on in a new session, which have no window here, and which were undone.
     """
-    room = 24 if screen.width is None else 20
     names = (
-        f"  #  {'opened':<{room}}  {'how':<13}  {'made by':<10} {'before':>9} → {'after':>9}  id"
+        f"  #  {'opened':<{MOMENT}}  {'how':<13}  {'made by':<10} {'before':>9} → {'after':>9}  id"
     )
     lines = [] if screen.is_narrow else [screen.tinted(DIM, screen.cut(names))]
     for each in windows.items:
-        head = f"{each.number:>3}  {screen.moment(each.opened_at):<{room}}"
+        head = f"{each.number:>3}  {moment(each.opened_at):<{MOMENT}}"
         how = plain(f"{_WAYS.get(each.trigger, '-'):<13}  {_maker(each, undone):<10}")
         sizes = f"{_number(each.tokens_before):>9} → {_number(each.tokens_after):>9}"
         if screen.is_narrow:
@@ -82,7 +90,7 @@ def window_lines(
             given = each.received
             state = "as it is now" if given.is_current else "changed since"
             text = f"Codex was given {given.size:,} bytes, {state}, {given.digest[:15]}"
-            lines.append(screen.cut(f"     {screen.moment(given.at)}  {plain(text)}"))
+            lines.append(screen.cut(f"     {moment(given.at)}  {plain(text)}"))
     for compaction_id, session_id, was_undone in elsewhere:
         lines.append(f"     compaction {plain(compaction_id)}{_UNDONE[was_undone]}")
         lines.append(f"     went on in session {plain(session_id)}")
@@ -178,7 +186,7 @@ def loss_lines(
         lost = [known for *_, known in entries]
         gone = f"{lost.count(True)} of {len(lost)} lost" if lost else "nothing was there to lose"
         gone += f", {lost.count(None)} unknown" if None in lost else ""
-        when = screen.moment(each.opened_at)
+        when = moment(each.opened_at)
         state = "undone since" if each.window_id in undone else "-"
         said = (number, when, _WAYS.get(each.trigger, "-"), _maker(each), state, gone)
         lines += [""] if lines else []

@@ -7,7 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codex_checkpoints.core.restore.records import counted
-from codex_checkpoints.presentation.terminal import AMBER, GREEN, RED, Screen, columns, fit, plain
+from codex_checkpoints.presentation.terminal import (
+    AMBER,
+    GREEN,
+    RED,
+    Screen,
+    columns,
+    fit,
+    moment,
+    moment_here,
+    plain,
+)
 
 if TYPE_CHECKING:
     from codex_checkpoints.operations import histories, marking, portable, restores
@@ -79,7 +89,7 @@ def markers_lines(markers: marking.MarkerList, screen: Screen) -> list[str]:
 def marker_lines(marker: marking.Marker, screen: Screen) -> list[str]:
     """Return one line; where the terminal is narrow the label stands below."""
     turn = "detached" if marker.detached else f"turn {marker.turn_number}"
-    head = f"{plain(marker.checkpoint_id)}  {screen.moment(marker.created_at)}  {turn}"
+    head = f"{plain(marker.checkpoint_id)}  {moment(marker.created_at)}  {turn}"
     return screen.folded(head, plain(marker.label))
 
 
@@ -153,7 +163,7 @@ def restore_lines(restores: restores.RestoreList, screen: Screen) -> list[str]:
     """Return a line for each restore; where the terminal is narrow, two."""
     lines: list[str] = []
     for each in restores.items:
-        head = plain(f"{each.operation_id}  {screen.moment(each.restored_at)}  {each.mode}")
+        head = plain(f"{each.operation_id}  {moment(each.restored_at)}  {each.mode}")
         source = _name(_short(each.source_session_id, screen), there=each.source_available)
         branch = _name(_short(each.session_id, screen), there=each.branch_available)
         lines += screen.folded(head, plain(f"{source} → {branch}  {each.label}"))
@@ -203,9 +213,9 @@ def detail_lines(details: restores.RestoreDetails, screen: Screen) -> list[str]:
         *(f"! {each.message}" for each in details.warnings),
         f"operation   {details.operation_id}",
         f"mode        {details.mode}",
-        f"restored    {screen.moment_here(details.restored_at)}",
+        f"restored    {moment_here(details.restored_at)}",
         f"marker      {details.checkpoint_id}",
-        f"marked      {screen.moment_here(details.marked_at)}",
+        f"marked      {moment_here(details.marked_at)}",
         f"source      {source}, turn {details.source_turn.turn_id}",
         f"branch      {_name(details.session_id, there=details.branch_available)}",
         *(f"above       {each.get('sessionId')}" for each in details.chain),
@@ -270,7 +280,7 @@ def event_lines(events: restores.EventList, screen: Screen) -> list[str]:
     for each in events.items:
         at = each.get("at")
         operation, kind = (plain(str(each.get(key) or "-")) for key in ("operationId", "type"))
-        head = f"{screen.moment(at if isinstance(at, str) else None)}  {operation:<36}  {kind}"
+        head = f"{moment(at if isinstance(at, str) else None)}  {operation:<36}  {kind}"
         ends = dict.fromkeys(each[key] for key in ("sourceSessionId", "sessionId") if each.get(key))
         about = [" → ".join(_short(str(end), screen) for end in ends)] if ends else []
         about += [str(each["code"])] if each.get("code") else []

@@ -16,6 +16,7 @@ from codex_checkpoints.presentation.terminal import (
     Screen,
     columns,
     fit,
+    moment,
     plain,
 )
 
@@ -90,7 +91,7 @@ def found_lines(hits: Sequence[searching.SearchHit], screen: Screen) -> list[str
     lines: list[str] = []
     for hit in hits[:1]:
         folder = os.path.basename((hit.cwd or "").rstrip("/\\")) or "-"
-        head = f"{(hit.updated_at or '')[:10]}  {folder}  {hit.session_id[:13]}  "
+        head = f"{moment(hit.updated_at)}  {folder}  {hit.session_id[:13]}  "
         title = hit.title or "(no message yet)"
         lines.append(screen.tinted(DIM, plain(head)) + screen.behind(plain(head), plain(title)))
     for hit in hits:
@@ -309,7 +310,9 @@ def _connected(door: connecting.ConnectDoor) -> str:
 
 def _ran(what: connecting.ConnectDoor | connecting.ConnectHook) -> str:
     return (
-        f"last ran {what.last_ran_at} for {what.last_session}" if what.last_ran_at else "never ran"
+        f"last ran {moment(what.last_ran_at)} for {what.last_session}"
+        if what.last_ran_at
+        else "never ran"
     )
 
 
@@ -319,7 +322,7 @@ def _hook_line(hook: connecting.ConnectHook) -> str:
         hook.trust,
         "switched off" if hook.enabled is False else None,
         _ran(hook) if hook.configured else None,
-        None if hook.failure is None else f"failed {hook.failure.at}: {hook.failure.code}",
+        None if hook.failure is None else f"failed {moment(hook.failure.at)}: {hook.failure.code}",
     ]
     return plain(f"  {hook.event:<18}{', '.join(word for word in words if word)}")
 

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from codex_checkpoints.service.reading.catalogue import Progress
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
-_FRACTION = re.compile(r"\.[0-9]+(?=Z$)")
 DIM, AMBER, RED, GREEN, PLAIN = "\x1b[2m", "\x1b[33m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
 NARROW = 60
 """Below so many columns a list leaves out what can be spared."""
@@ -37,6 +36,27 @@ def fit(text: str, room: int) -> str:
             break
         kept += character
     return f"{kept}…" + " " * (room - 1 - columns(kept))
+
+
+MOMENT = 24
+"""The columns of a time."""
+
+
+def moment(stamp: str | None) -> str:
+    """Return a time: in UTC, with milliseconds and `Z`, as everywhere."""
+    return "-" if stamp is None else plain(stamp)
+
+
+def moment_here(stamp: str) -> str:
+    """Return a time, and beside it as the clock here shows it where that differs (AGN-68)."""
+    from datetime import datetime  # noqa: PLC0415 - few answers show it
+
+    try:
+        here = datetime.fromisoformat(stamp).astimezone()
+    except (ValueError, OverflowError):
+        return moment(stamp)
+    beside = f" (here {here:%Y-%m-%d %H:%M:%S})" if here.utcoffset() else ""
+    return moment(stamp) + beside
 
 
 @frozen
@@ -80,23 +100,6 @@ class Screen:
         if self.width is None or columns(line) < self.width:
             return [line]
         return [head, self.cut(f"    {rest}")]
-
-    def moment(self, stamp: str | None) -> str:
-        """Return a time in UTC: to the second on a terminal, else whole."""
-        if stamp is None:
-            return "-"
-        return plain(stamp if self.width is None else _FRACTION.sub("", stamp))
-
-    def moment_here(self, stamp: str) -> str:
-        """Return a time in UTC, and beside it as the clock here shows it where that differs."""
-        from datetime import datetime  # noqa: PLC0415 - few answers show it
-
-        try:
-            here = datetime.fromisoformat(stamp).astimezone()
-        except (ValueError, OverflowError):
-            return self.moment(stamp)
-        beside = f" (here {here:%Y-%m-%d %H:%M:%S})" if here.utcoffset() else ""
-        return self.moment(stamp) + beside
 
     def ours(self, command: str) -> str:
         """Return a command of ours with the same folders."""

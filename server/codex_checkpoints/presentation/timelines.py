@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
-from codex_checkpoints.presentation.terminal import AMBER, DIM, RED, Screen, plain
+from codex_checkpoints.presentation.terminal import AMBER, DIM, MOMENT, RED, Screen, moment, plain
 
 if TYPE_CHECKING:
     from codex_checkpoints.operations import histories
@@ -35,14 +35,16 @@ def timeline_lines(
     most, full = _scale(timeline, window)
     room = f" of {window:,}" if window else ""
     scale = "" if full == window else f"; a full bar is {full:,}"
-    about = f"context, at most {most:,}{room} tokens{scale}"
+    about = [f"bars: the most context in use in a turn, up to {most:,}{room} tokens{scale}"]
+    if any(row.most_tokens != row.context_tokens for row in rows):
+        about += ["column: in use at its end, or after the compaction that follows"]
     values: Sequence[int | None] = [row.most_tokens for row in rows]
     if not most:
         full = max(1, *(row.calls for row in rows))
-        about = f"calls of tools, at most {full:,} a row; the file reports no tokens"
+        about = [f"bars: calls of tools, up to {full:,} a row; the file reports no tokens"]
         values = [row.calls for row in rows]
     bars = _bars(values, full, (screen.width or _COLUMNS) - 1)
-    lines = [bars, screen.tinted(DIM, screen.cut(about)), ""]
+    lines = [bars, *(screen.tinted(DIM, screen.cut(each)) for each in about), ""]
     if timeline.merged > 1:
         lines += [f"One row stands for {timeline.merged} turns.", ""]
     head = _line(screen, ("turn", "began", "context", "calls", "files", "failed", "request"))
@@ -88,7 +90,7 @@ def _row(
     counts = (str(row.calls), str(row.files_changed), str(row.checks_failed or "-"))
     ended = "" if row.outcome == "answered" else f"{row.outcome}: "
     request = f"{ended}{names.get(row.turn_id, '')}"
-    line = _line(screen, (turns, _minute(row.started_at, screen), used, *counts, request))
+    line = _line(screen, (turns, moment(row.started_at), used, *counts, request))
     tint = _TINTS.get(row.outcome)
     return line if tint is None else screen.tinted(tint, line)
 
@@ -96,14 +98,7 @@ def _row(
 def _event(event: histories.TimelineEvent, screen: Screen, names: Mapping[str, str]) -> str:
     # As wide as its column at least, so that it begins where the others do.
     name = names.get(event.id or "") or ((event.id or "") if event.kind == "branch" else "")
-    return _line(screen, ("", _minute(event.at, screen), f"{event.kind}  {name}".ljust(9)))
-
-
-def _minute(stamp: str | None, screen: Screen) -> str:
-    """Return a time, on a terminal to the minute and without its year."""
-    if stamp is None or screen.width is None:
-        return screen.moment(stamp)
-    return stamp[5:16].replace("T", " ")
+    return _line(screen, ("", moment(event.at), f"{event.kind}  {name}".ljust(9)))
 
 
 _SPARED: Final = frozenset({1, 3, 4, 5})
@@ -112,8 +107,7 @@ _SPARED: Final = frozenset({1, 3, 4, 5})
 
 def _line(screen: Screen, cells: Sequence[str]) -> str:
     """Return the cells of a row in their columns, cut to the terminal."""
-    wide = 24 if screen.width is None else 11
-    widths = (7, -wide, 9, 5, 5, 6, 0)
+    widths = (7, -MOMENT, 9, 5, 5, 6, 0)
     texts = (
         plain(cell).rjust(size) if size > 0 else plain(cell).ljust(-size)
         for at, (cell, size) in enumerate(zip(cells, widths, strict=False))
