@@ -20,9 +20,7 @@ from typing import Any, TypeVar
 import python
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Assembly, Places
-from codex_checkpoints.service.deleting import Deleting
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.threads import ThreadManager
 from codex_checkpoints.storage import file_lock
 from codex_checkpoints.storage.contract import Row
@@ -264,11 +262,6 @@ def refusal(call: Callable[[], object]) -> Refusal:
     except Refusal as refused:
         return refused
     raise AssertionError(f"not refused: {got!r}")
-
-
-def deleting(sessions: Sessions) -> Deleting:
-    """Return what deletes sessions."""
-    return Deleting(sessions)
 
 
 def moved(threads: ThreadManager, session: str, *, archive: bool) -> Row:

@@ -26,6 +26,7 @@ from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import HookRunner, Request
+from codex_checkpoints.service.deleting import delete
 from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import losses_of
@@ -34,7 +35,7 @@ from codex_checkpoints.service.recovery import recover_prepared
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.timelines import timeline
 from codex_checkpoints.storage import records as stamps
-from homes import Home, deleting, go_on, more, refusal, snapshot, thread
+from homes import Home, go_on, more, refusal, snapshot, thread
 from peer import Peer
 
 WORK = "I looked at every file of it. " * 400
@@ -752,9 +753,9 @@ def test_what_codex_forks_from_a_made_session_begins_with_the_same(home: Home) -
 def test_a_made_session_that_a_compaction_points_at_is_not_deleted(sessions: Sessions) -> None:
     done = compacting(sessions).compact(asked())
 
-    refused = refusal(lambda: deleting(sessions).delete(str(done.session_id)))
+    refused = refusal(lambda: delete(sessions, str(done.session_id)))
     Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
-    deleting(sessions).delete(str(done.session_id))
+    delete(sessions, str(done.session_id))
 
     assert (refused.code, refused.facts["reason"]) == ("conflict", "standing")
     assert f"`codex-checkpoints uncompact {done.session_id}`" in str(refused.facts["hint"])
@@ -770,7 +771,7 @@ def test_a_made_session_whose_records_cannot_be_read_is_not_deleted(
     path.unlink()
     path.mkdir()
 
-    assert refusal(lambda: deleting(sessions).delete(made)).code == "storage_error"
+    assert refusal(lambda: delete(sessions, made)).code == "storage_error"
     assert Path(sessions.find(made).path).exists()
 
 

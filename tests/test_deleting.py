@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from homes import Home, deleting, go_on, on_a_terminal, refusal, thread
+from codex_checkpoints.service.deleting import delete
+from homes import Home, go_on, on_a_terminal, refusal, thread
 from peer import Peer
 from restores import put
 from rollouts import Form, Step, assistant, compacted, rollback, rollout, session, turn, user
@@ -128,13 +129,13 @@ def test_of_two_that_delete_at_once_one_tells_of_it(
 
         def second(session_id: str) -> None:
             if has_told:
-                deleting(other.sessions).delete(session_id)
+                delete(other.sessions, session_id)
             else:
                 file_of(home, made).unlink()
             late(session_id)
 
         monkeypatch.setattr(house.sessions.threads, "delete", second)
-        refused = refusal(lambda: deleting(house.sessions).delete(made))
+        refused = refusal(lambda: delete(house.sessions, made))
 
     assert refused.code == "unknown_session"
     assert told(home) == [(made, False, 0)] * has_told

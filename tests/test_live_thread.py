@@ -10,6 +10,7 @@ import orjson
 import pytest
 from attrs import asdict
 
+from codex_checkpoints.service.deleting import delete
 from codex_checkpoints.service.kept import Held
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
@@ -30,7 +31,7 @@ from codex_checkpoints.storage.contract import (
 from codex_checkpoints.storage.memory import InMemoryThreadStore
 from codex_checkpoints.storage.records import Records
 from codex_checkpoints.storage.store import ThreadStore
-from homes import Home, chat, deleting, moved, refusal
+from homes import Home, chat, moved, refusal
 from homes import thread as thread_of
 from rollouts import based_on, rollout, session, turn, user
 from stores import AT, STORES, Shop, new, said, thread
@@ -380,10 +381,10 @@ def test_a_session_is_named_put_away_taken_back_and_removed(shop: Shop, tmp_path
         assert refusal(lambda: moved(sessions.threads, thread(1), archive=True)).code == "conflict"
         assert not moved(sessions.threads, thread(1), archive=False).archived
 
-        assert refusal(lambda: deleting(sessions).delete(thread_of(3))).code == "conflict"
-        assert deleting(sessions).delete(thread(1)).session_id == thread(1)
+        assert refusal(lambda: delete(sessions, thread_of(3))).code == "conflict"
+        assert delete(sessions, thread(1)).session_id == thread(1)
         assert listed() == [thread_of(3)]
-        assert refusal(lambda: deleting(sessions).delete(thread(1))).code == "unknown_session"
+        assert refusal(lambda: delete(sessions, thread(1))).code == "unknown_session"
 
 
 @pytest.mark.parametrize("how", ["alone", "referred to", "gone on", "open in Codex"])
@@ -398,7 +399,7 @@ def test_a_session_that_we_did_not_make_stays_for_that_very_reason(
     before = shop.store.rollouts()
 
     with shop.live(thread_of(3)) if how == "open in Codex" else nullcontext():
-        refused = refusal(lambda: deleting(sessions).delete(thread_of(3)))
+        refused = refusal(lambda: delete(sessions, thread_of(3)))
 
     assert (refused.code, refused.facts["reason"]) == ("conflict", "not_ours")
     assert refused.message == f"session {thread_of(3)} was not made by codex-checkpoints"

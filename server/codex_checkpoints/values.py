@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
 __all__ = [
-    "NOTHING", "Factory", "Record", "asdict", "define", "evolve", "field", "fields", "frozen", "has"
+    "NOTHING", "Factory", "Record", "asdict", "define", "evolve", "field", "fields",
+    "filled", "frozen", "has"
 ]  # fmt: skip
 
 _T = TypeVar("_T")
@@ -284,6 +285,27 @@ def _repr(record: object) -> str:
     )
     name = type(record).__qualname__.rpartition(">.")[2]
     return f"{name}({', '.join(shown)})"
+
+
+def filled(kind: type[_T], *sources: object, **others: object) -> _T:
+    """Make a record of `others`, and the rest from records with fields of the same names.
+
+    Of several sources that have a name the first one counts.
+    """
+    for source in sources:
+        names, values_of = _shared(kind, type(source), frozenset(others))
+        others |= zip(names, values_of(source), strict=True)
+    return kind(**others)
+
+
+@cache
+def _shared(
+    kind: type, source: type, known: frozenset[str]
+) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
+    """Return the fields that a class lacks and a source has, and what reads them from one."""
+    lacking = (field.name for field in _fields(kind) if field.name not in known)
+    names = tuple(name for name in lacking if hasattr(source, name))
+    return names, taking(names)
 
 
 _METHODS = {

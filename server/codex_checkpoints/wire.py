@@ -5,13 +5,11 @@ All doors use these functions, so an answer has the same keys on the command lin
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from codex_checkpoints.core.codec import Codec, Misfit
 from codex_checkpoints.core.rollout.fields import is_object
-from codex_checkpoints.values import Record, fields, has, taking
+from codex_checkpoints.values import Record, has
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -70,24 +68,3 @@ def as_bytes(value: object) -> bytes:
     except RecursionError:
         return b""
     return text.encode(errors="surrogatepass")
-
-
-def filled(cls: type[T], *sources: object, **others: object) -> T:
-    """Make a wire record of `others`, and the rest from records with fields of the same names.
-
-    Of several sources that have a name the first one counts.
-    """
-    for source in sources:
-        names, values_of = _shared(cls, type(source), frozenset(others))
-        others |= zip(names, values_of(source), strict=True)
-    return cls(**others)
-
-
-@functools.cache
-def _shared(
-    cls: type[Record], source: type, known: frozenset[str]
-) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
-    """Return the fields that a class lacks and a source has, and what reads them from one."""
-    lacking = (field.name for field in fields(cls) if field.name not in known)
-    names = tuple(name for name in lacking if hasattr(source, name))
-    return names, taking(names)

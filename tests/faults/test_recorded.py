@@ -46,7 +46,7 @@ from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.status import Surroundings
-from codex_checkpoints.service.deleting import Deleting
+from codex_checkpoints.service.deleting import delete
 from codex_checkpoints.service.portable import export, import_pack
 from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restoring
@@ -66,7 +66,7 @@ def work(sessions, root, what, *given):
             file = os.path.join(root, "user", "a.pack")
             export(sessions, [], given[0], file, *given[1:])
         case "delete":
-            Deleting(sessions).delete(given[0])
+            delete(sessions, given[0])
         case _:
             codex = os.path.join(root, "codex")
             # The entries name no folder, so that they are the same in each copy of the home.

@@ -24,8 +24,8 @@ from codex_checkpoints.service.compaction.request import HookRunner, Request
 from codex_checkpoints.service.compaction.resuming import Ready
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage import records
-from codex_checkpoints.values import frozen
-from codex_checkpoints.wire import BadParams, filled
+from codex_checkpoints.values import filled, frozen
+from codex_checkpoints.wire import BadParams
 
 
 @frozen

@@ -31,8 +31,7 @@ from codex_checkpoints.service.timelines import (
 )
 from codex_checkpoints.service.timelines import timeline as timeline_of
 from codex_checkpoints.service.timelines import transcript as transcript_of
-from codex_checkpoints.values import frozen
-from codex_checkpoints.wire import filled
+from codex_checkpoints.values import filled, frozen
 
 __all__ = [
     "ChangesParams",

@@ -9,8 +9,7 @@ from codex_checkpoints.core.restore.markers import AnyPin, Hint
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.marking import Markers, PinKind, Placed, give_hints, hints_of
 from codex_checkpoints.service.refusal import misfit
-from codex_checkpoints.values import frozen
-from codex_checkpoints.wire import filled
+from codex_checkpoints.values import filled, frozen
 
 T = TypeVar("T")
 

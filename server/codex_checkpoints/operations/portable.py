@@ -11,8 +11,7 @@ from codex_checkpoints.core.portable.pack import Pack
 from codex_checkpoints.core.portable.reading import Arrived, arrived, files_of
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service import portable
-from codex_checkpoints.values import asdict, frozen
-from codex_checkpoints.wire import filled
+from codex_checkpoints.values import asdict, filled, frozen
 
 
 @frozen

@@ -21,8 +21,7 @@ from codex_checkpoints.service.restore import restoring, verifying
 from codex_checkpoints.service.restore.planning import RestoreOptions, restore_options
 from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.restore.verifying import Verified as VerifyReport
-from codex_checkpoints.values import frozen
-from codex_checkpoints.wire import filled
+from codex_checkpoints.values import filled, frozen
 
 __all__ = ["VerifyReport"]  # what presentation uses from here
 

@@ -8,8 +8,7 @@ from codex_checkpoints.operations.services import Services, SessionParams, Steps
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.summaries import SessionDetail, SessionList, SessionSummary
 from codex_checkpoints.storage.contract import ThreadQuery
-from codex_checkpoints.values import evolve, frozen
-from codex_checkpoints.wire import filled
+from codex_checkpoints.values import evolve, filled, frozen
 
 __all__ = ["SessionList", "SessionSummary"]  # what presentation uses from here
 
@@ -124,10 +123,9 @@ def removed(
     agreed: Callable[[SessionSummary], bool] = lambda _: True,
 ) -> SessionSummary:
     """Remove a session that we made, where `agreed` about it; return its summary."""
-    from codex_checkpoints.service.deleting import Deleting
+    from codex_checkpoints.service.deleting import delete
 
-    deleting = Deleting(services.sessions)
-    gone = deleting.delete(params.session_id, force=params.force, agreed=agreed)
+    gone = delete(services.sessions, params.session_id, force=params.force, agreed=agreed)
     return _changed(services, gone)
 
 

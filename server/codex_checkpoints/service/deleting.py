@@ -17,62 +17,52 @@ from codex_checkpoints.service.summaries import SessionSummary
 from codex_checkpoints.service.undertaking import OneStep, operation_of, undertaking
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row
-from codex_checkpoints.values import frozen
 
 DELETED = "SessionDeleted"
 """The event of a session that was deleted."""
 
 
-@frozen
-class Deleting:
-    """Deletes sessions of ours."""
+def delete(
+    sessions: Sessions,
+    session: str,
+    *,
+    force: bool = False,
+    agreed: Callable[[SessionSummary], bool] = lambda _: True,
+) -> SessionSummary:
+    """Delete a session of ours that nothing refers to; return what it was.
 
-    _sessions: Sessions
-    _now: Callable[[], str] = stamps.now
-    _new_id: Callable[[], str] = stamps.new_id
-
-    def delete(
-        self,
-        session: str,
-        *,
-        force: bool = False,
-        agreed: Callable[[SessionSummary], bool] = lambda _: True,
-    ) -> SessionSummary:
-        """Delete a session of ours that nothing refers to; return what it was.
-
-        Refuses as `ThreadManager.delete`, `has_own_turns` without `force`, and `cancelled` where
-        `agreed`, which is asked last, says no.
-        """
-        sessions, row = self._sessions, self._sessions.own(session)
-        was = sessions.summaries.of(row)
-        sessions.threads.check_delete(row.session_id)
-        own = own_turns(sessions, row)
-        if own and not force:
-            message = f"session {row.session_id} has turns of your own: {own}"
-            hint = f"`codex-checkpoints archive {row.session_id}` puts it away with them."
-            facts = {"sessionId": row.session_id, "ownTurns": own, "hint": hint, "canForce": True}
-            raise Refusal("has_own_turns", message, facts)
-        if not agreed(was):
-            raise Refusal("cancelled", "nothing was deleted")
-        operation = operation_of(sessions.settings, self._new_id(), row.session_id, None)
-        more = {"forced": force, "ownTurns": own}
-        event = event_of(DELETED, self._now(), operation, more)
-        work = _work(sessions, event)
-        name = operation.operation_id
-        with (
-            keeping("record of its deletion", row.session_id),
-            undertaking(sessions.records, name, work) as prepare,
-        ):
-            prepare({"delete": event})
-            try:
-                sessions.threads.delete(row.session_id)
-            except Refusal as refusal:
-                # Another process, which tells of it, was faster.
-                if refusal.code == "unknown_session":
-                    work.published = False
-                raise
-            work.published = True
-        return was
+    Refuses as `ThreadManager.delete`, `has_own_turns` without `force`, and `cancelled` where
+    `agreed`, which is asked last, says no.
+    """
+    row = sessions.own(session)
+    was = sessions.summaries.of(row)
+    sessions.threads.check_delete(row.session_id)
+    own = own_turns(sessions, row)
+    if own and not force:
+        message = f"session {row.session_id} has turns of your own: {own}"
+        hint = f"`codex-checkpoints archive {row.session_id}` puts it away with them."
+        facts = {"sessionId": row.session_id, "ownTurns": own, "hint": hint, "canForce": True}
+        raise Refusal("has_own_turns", message, facts)
+    if not agreed(was):
+        raise Refusal("cancelled", "nothing was deleted")
+    name = stamps.new_id()
+    operation = operation_of(sessions.settings, name, row.session_id, None)
+    event = event_of(DELETED, stamps.now(), operation, {"forced": force, "ownTurns": own})
+    work = _work(sessions, event)
+    with (
+        keeping("record of its deletion", row.session_id),
+        undertaking(sessions.records, name, work) as prepare,
+    ):
+        prepare({"delete": event})
+        try:
+            sessions.threads.delete(row.session_id)
+        except Refusal as refusal:
+            # Another process, which tells of it, was faster.
+            if refusal.code == "unknown_session":
+                work.published = False
+            raise
+        work.published = True
+    return was
 
 
 def own_turns(sessions: Sessions, row: Row) -> int:

@@ -35,7 +35,7 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.summaries import source_of
 from codex_checkpoints.storage.contract import Row, UnreadableSource
-from codex_checkpoints.values import evolve, frozen
+from codex_checkpoints.values import evolve, filled, frozen
 
 _BEGINNING = 1 << 20
 """Bytes of a subagent's file that are searched for its first task."""
@@ -311,20 +311,12 @@ def around(sessions: Sessions, session: str) -> Branches:
 
 
 def _made(sessions: Sessions, session_id: str) -> dict[str, Branch]:
-    made: dict[str, Branch] = {}
-    for record in sessions.compactions.of(session_id):
-        if isinstance(record, Installed) and record.into == "new":
-            made[record.session_id] = Branch(
-                record.session_id, "compaction", at=record.at, operation_id=record.compaction_id
-            )
-    for restore in RestoreRecords(sessions.records).of(session_id):
-        made[restore.session_id] = Branch(
-            restore.session_id,
-            "restore",
-            restore.mode,
-            restore.restored_at,
-            restore.source_turn.turn_id,
-            restore.checkpoint_id,
-            restore.operation_id,
+    restores = RestoreRecords(sessions.records).of(session_id)
+    modes = {each.session_id: each.mode for each in restores}
+    links = (*_compactions_with(sessions, session_id), *map(link_of, restores))
+    return {
+        link.child: filled(
+            Branch, link, link.cut, session_id=link.child, mode=modes.get(link.child)
         )
-    return made
+        for link in links
+    }

@@ -31,7 +31,7 @@ from codex_checkpoints.storage.records import (
     Look,
     Records,
 )
-from codex_checkpoints.values import Factory, define, frozen
+from codex_checkpoints.values import Factory, define, filled, frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.service.kept import CompactionRecords
@@ -229,28 +229,15 @@ class Summaries:
             offer = offering.offer(self._settings.compaction_offer, state, named)
         below = (base.session_id for base in self._catalogue.chains.below(row))
         is_noted = bool(ours.noted) and not ours.noted.isdisjoint((session_id, *below))
-        return SessionSummary(
-            session_id=session_id,
-            path=row.path,
-            cwd=row.cwd,
+        return filled(
+            SessionSummary,
+            row,
             title=title_of(row, name),
-            task=row.task,
-            updated_at=row.updated_at,
-            cli_version=row.cli_version,
-            model=row.model,
-            context_tokens=row.context_tokens,
             context_tokens_source=row.context_source,
             context_window=offering.window(row.context_window, named),
-            windows=row.windows,
-            compactions=row.compactions,
             suspect_facts=self._suspect(row) if is_noted else 0,
             live=live,
-            archived=row.archived,
-            forked_from=row.forked_from,
-            parent_session=row.parent_session,
             continued_by=continued_by,
-            turns=row.turns,
-            seq=row.seq,
             named=bool(name),
             markers=self._marker_count(session_id) if session_id in ours.kept else 0,
             branches=branches.get(session_id, 0),

@@ -282,7 +282,7 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         except ValueError as error:
             raise UnreadableSource("no file can have this name") from error
 
-    def beside(self, path: str) -> Mapping[str, str]:
+    def beside(self, path: str, /) -> Mapping[str, str]:
         return tree.beside(path)
 
     def live_threads(self) -> frozenset[str]:

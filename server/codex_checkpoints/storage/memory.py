@@ -23,7 +23,6 @@ from codex_checkpoints.storage.contract import (
     Row,
     ThreadIsLive,
     UnreadableSource,
-    by_rollout_id,
 )
 from codex_checkpoints.storage.index import Index
 from codex_checkpoints.storage.rollout_file import (
@@ -106,29 +105,6 @@ class InMemoryThreadStore(RolloutStore[None]):
 
     def rollouts(self) -> Mapping[str, Rollout]:
         return {path: rollout for path, (rollout, _) in self._held.items()}
-
-    def has_moved(self) -> bool:
-        return True
-
-    def places(self) -> Mapping[str, str]:
-        return by_rollout_id(self.rollouts().values())
-
-    def look(self, paths: Iterable[str]) -> Mapping[str, Rollout | None]:
-        now = self.rollouts()
-        return {path: now.get(path) for path in paths}
-
-    def is_as_it_was(self, rollout: Rollout) -> bool:
-        return self.rollouts().get(rollout.path) == rollout
-
-    def rollout_at(self, path: str) -> Rollout:
-        rollout = self.rollouts().get(path)
-        if rollout is None:
-            raise UnreadableSource("there is no such rollout")
-        return rollout
-
-    def beside(self, path: str) -> Mapping[str, str]:
-        del path
-        return {}
 
     def live_threads(self) -> frozenset[str]:
         return frozenset(self.live)

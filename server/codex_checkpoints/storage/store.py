@@ -41,6 +41,7 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
     Unset,
     Unsupported,
+    by_rollout_id,
     is_windows_path,
 )
 from codex_checkpoints.storage.index import Index, shared
@@ -233,32 +234,36 @@ class RolloutStore(ABC, Generic[Lock]):
     def rollouts(self) -> Mapping[str, Rollout]:
         """Look for rollouts; return them by path."""
 
-    @abstractmethod
     def has_moved(self) -> bool:
         """Return whether rollouts may have come or gone since the last call.
 
         One that only grew or was written anew is for `look`.
         """
+        return True
 
-    @abstractmethod
     def places(self) -> Mapping[str, str]:
         """Return the paths of rollouts by their ids, without a look at any file."""
+        return by_rollout_id(self.rollouts().values())
 
-    @abstractmethod
     def look(self, paths: Iterable[str]) -> Mapping[str, Rollout | None]:
         """Look at some rollouts again, in both forms; None for what is none, or is gone."""
+        now = self.rollouts()
+        return {path: now.get(path) for path in paths}
 
-    @abstractmethod
     def is_as_it_was(self, rollout: Rollout) -> bool:
         """Return whether a rollout is unchanged, where none came or went."""
+        return self.rollouts().get(rollout.path) == rollout
 
-    @abstractmethod
     def rollout_at(self, path: str) -> Rollout:
         """Look at a rollout anywhere; raises `UnreadableSource`."""
+        rollout = self.rollouts().get(path)
+        if rollout is None:
+            raise UnreadableSource("there is no such rollout")
+        return rollout
 
-    @abstractmethod
-    def beside(self, path: str) -> Mapping[str, str]:
+    def beside(self, _path: str, /) -> Mapping[str, str]:
         """Return by id the paths of the rollouts in the folder of this one."""
+        return {}
 
     def rows(self) -> dict[str, Row]:
         """Return all rows by path."""
