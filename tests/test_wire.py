@@ -22,6 +22,7 @@ from codex_checkpoints.server.on_demand import (
 )
 from codex_checkpoints.service.doctor import Diagnosis, Finding
 from codex_checkpoints.typescript import RECORDS
+from codex_checkpoints.values import filled
 from codex_checkpoints.wire import BadParams
 
 
@@ -121,10 +122,10 @@ def test_records_inside_records_are_sent_as_objects():
 def test_a_record_is_filled_with_what_is_given_and_for_the_rest_from_another():
     source = TurnSource("s", "t")
 
-    assert wire.filled(TurnSource, source) == source
-    assert wire.filled(TurnSource, source, turn_id="u") == TurnSource("s", "u")
+    assert filled(TurnSource, source) == source
+    assert filled(TurnSource, source, turn_id="u") == TurnSource("s", "u")
     with pytest.raises(TypeError):
-        wire.filled(TurnSource, source, turn="u")
+        filled(TurnSource, source, turn="u")
 
 
 def test_the_caps_on_the_wire_are_those_of_the_view():
