@@ -1317,6 +1317,28 @@ def test_a_compaction_says_the_size_that_windows_say_and_what_of_it_stays(
     assert 2000 < beside < size
 
 
+def test_the_figures_of_a_compaction_add_up(home: Home, here: Here) -> None:
+    head = session(thread=thread(1), base_instructions={"text": "be kind " * 1000})
+    long = ("fix it " * 9000, "and that " * 9000, "thanks")
+    home.put(rollout(head, *(turn(user(each), shell("make", "noise " * 900)) for each in long)))
+
+    command = ("compact", thread(1), "--dry-run")
+    done, words = json.loads(here(*command, "--json").stdout), here(*command).stdout.decode()
+
+    def told(name: str) -> int:
+        (found,) = re.findall(rf"^{name}: .*?([0-9,]+) tokens", words, re.MULTILINE)
+        return int(found.replace(",", ""))
+
+    new = told("kept") + told("cut in the middle") + told("added")
+    assert abs(done["tokensAfter"] - done["tokensBeside"] - new) <= 50, "a note stands in each cut"
+    old = told("kept") + told("left out") + sum(each["tokens"] for each in done["truncated"])
+    assert done["tokensBefore"] - done["tokensBeside"] == old
+    contents = done["contents"]
+    parts = contents["stateTokens"] + contents["digest"]["tokens"]
+    parts += sum(each["tokens"] for each in contents["messages"])
+    assert parts == done["tokensAfter"] - done["tokensBeside"]
+
+
 def test_a_compaction_that_saves_nothing_says_so_before_and_after(home: Home, here: Here) -> None:
     home.put(rollout(session(thread=thread(1)), turn(user("fix it"), shell("make", "noise " * 90))))
 

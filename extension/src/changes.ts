@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
 import { artifactAt, changesOf, earlierState, type Then } from "./files.ts";
 import { inform } from "./messages.ts";
-import { excerpts } from "./model/changes.ts";
+import { excerpts, tells } from "./model/changes.ts";
 import { fileName, plain, subject } from "./model/text.ts";
 import type { SessionSummary } from "./protocol.ts";
 
@@ -30,7 +30,7 @@ export async function showWhatChanged(
     return;
   }
   const patches = found?.patches ?? [];
-  if (patches.length === 0) {
+  if (!patches.some(tells)) {
     const sentence = "Neither the session nor Git has the earlier text; this is the file now.";
     vscode.window.setStatusBarMessage(sentence, 5000);
     await vscode.commands.executeCommand("vscode.open", file, { preview: true });

@@ -1274,8 +1274,10 @@ export interface CompactionContents {
  *
  * `sessionId` is the one to resume, `replacement` what Codex sends in place of the history.
  * `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
- * of each is beside the history: instructions, tools and standing context.  `digestTokens` is
- * the size of the digest; `remark` a sentence where not even a tenth is saved.
+ * of each is beside the history: instructions, tools and standing context.  `tokensAdded`
+ * is the size of what is new, the handoff or summary, and `digestTokens` that of the digest in
+ * it.  So `tokensAfter` is what is beside, kept and added.  `remark` is a sentence where not even
+ * a tenth is saved.
  */
 export interface Compacted {
   readonly compactionId: string | null;
@@ -1292,6 +1294,7 @@ export interface Compacted {
   readonly tokensAfter: number;
   readonly tokensAfterSource: string;
   readonly tokensBeside: number;
+  readonly tokensAdded: number;
   readonly remark: string | null;
   readonly bound: number;
   readonly digestTokens: number;

@@ -33,3 +33,12 @@ test("a change without a patch is named, and no text of a patch rules the editor
   assert.match(before, /^#9\n\(Changed by a command\. The session does not tell how\.\)\n/);
   assert.match(after, /turn 3\na b \[2J\n$/);
 });
+
+test("of a file that only commands changed the sides are no equal texts", () => {
+  const patches = [{ ref: "#9", turn: 2, text: null }];
+  const { before, after, folder } = sidesOf({ ...FILE, before: null, patches });
+
+  assert.equal(before, "");
+  assert.match(after, /^\(Changed by a command\. The session does not tell how\.\)$/);
+  assert.equal(folder, "texts not known");
+});

@@ -30,6 +30,7 @@ function compacted(some: Partial<Compacted> = {}): Compacted {
     tokensAfter: 2140,
     tokensAfterSource: "estimated",
     bound: 21_000,
+    tokensAdded: 900,
     digestTokens: 0,
     contextWindow: 258_400,
     kindsBefore: {},

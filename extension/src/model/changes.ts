@@ -12,9 +12,19 @@ export interface Sides {
 
 /** The whole texts if both are known, else what the patches tell of them. */
 export function sidesOf({ before, after, patches }: FileChange): Sides {
-  return before === null || after === null
+  if (before !== null && after !== null) {
+    return { before, after, folder: "" };
+  }
+  return patches.some(tells)
     ? { ...excerpts(patches), folder: "patches only" }
-    : { before, after, folder: "" };
+    : { before: "", after: NOT_TOLD, folder: "texts not known" };
+}
+
+const NOT_TOLD = "(Changed by a command. The session does not tell how.)";
+
+/** Whether a patch tells what it changed; a command mostly does not. */
+export function tells({ text }: FilePatch): boolean {
+  return text !== null;
 }
 
 /** The lines that patches took away and left, and those that they brought and left. */
@@ -23,9 +33,7 @@ export function excerpts(patches: readonly FilePatch[]): Omit<Sides, "folder"> {
     patches
       .flatMap(({ turn, ref, text }) => [
         turn === null ? ref : `──── turn ${turn}`,
-        ...(text === null
-          ? ["(Changed by a command. The session does not tell how.)"]
-          : text.split("\n").flatMap((row) => lineOf(row, sign))),
+        ...(text === null ? [NOT_TOLD] : text.split("\n").flatMap((row) => lineOf(row, sign))),
         "",
       ])
       .join("\n");

@@ -51,10 +51,11 @@ export function reportText(done: Compacted): string {
     ["How", dotted(wordsFor(done.strategy), wordsFor(done.placement))],
     ["Tokens before", tokens(done.tokensBefore, done.tokensBeforeSource)],
     ["Tokens after", after(done)],
-    ["Digest", done.digestTokens === 0 ? "none" : tokenCount(done.digestTokens)],
+    ["Summary added", tokenCount(done.tokensAdded)],
+    ["Digest in it", done.digestTokens === 0 ? "none" : tokenCount(done.digestTokens)],
     ["Size limit", `${tokenCount(done.bound)}, however long the session is`],
-    ["Window before", done.windows.before.current ?? "not known"],
-    ["Window after", done.windows.after.current ?? "not known"],
+    ["Window ID before", done.windows.before.current ?? "not in the session file"],
+    ["Window ID after", done.windows.after.current ?? "not made yet"],
   ];
   const width = Math.max(...rows.map(([name]) => name.length));
   const head = rows.map(([name, value]) => `${name.padEnd(width)}  ${plain(value)}`).join("\n");

@@ -52,8 +52,10 @@ class Compacted:
 
     `sessionId` is the one to resume, `replacement` what Codex sends in place of the history.
     `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
-    of each is beside the history: instructions, tools and standing context.  `digestTokens` is
-    the size of the digest; `remark` a sentence where not even a tenth is saved.
+    of each is beside the history: instructions, tools and standing context.  `tokensAdded`
+    is the size of what is new, the handoff or summary, and `digestTokens` that of the digest in
+    it.  So `tokensAfter` is what is beside, kept and added.  `remark` is a sentence where not even
+    a tenth is saved.
     """
 
     compaction_id: str | None
@@ -70,6 +72,7 @@ class Compacted:
     tokens_after: int
     tokens_after_source: str
     tokens_beside: int
+    tokens_added: int
     remark: str | None
     bound: int
     digest_tokens: int
@@ -231,6 +234,7 @@ def _compacted(done: request.Compacted) -> Compacted:
         tokens_after=report.after,
         tokens_after_source="estimated",
         tokens_beside=report.beside,
+        tokens_added=done.built.added,
         digest_tokens=done.built.digest.tokens,
         context_window=done.window,
         resume=None if done.session_id is None else resume_command(done.session_id),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import orjson
 
 from codex_checkpoints.core.checkpoint.text import redact
+from codex_checkpoints.core.restore.records import counted
 from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.presentation.terminal import (
     AMBER,
@@ -22,6 +23,7 @@ from codex_checkpoints.presentation.terminal import (
 )
 
 if TYPE_CHECKING:
+    from codex_checkpoints.core.compaction.building import Piece
     from codex_checkpoints.operations import compactions, histories
 
 _WORDS = 100
@@ -250,20 +252,37 @@ _BY_CODEX = {
 }
 
 
+_SENT_AGAIN = {"instructions", "context"}
+"""Kinds of items that Codex writes anew in the next turn: its instructions, and where it runs."""
+
+
+def _sized(pieces: Sequence[Piece]) -> str:
+    """Return how many items there are, and how many tokens; of those that were cut what stays."""
+    size = sum(piece.tokens - piece.cut_tokens for piece in pieces)
+    return f"{counted(len(pieces), 'item')}, {size:,} tokens" if pieces else "nothing"
+
+
 def compaction_lines(done: compactions.Compacted, screen: Screen) -> list[str]:
     """Return what a compaction did, or would do: sizes, what stays and goes, where it goes on."""
     kinds = Counter(piece.kind for piece in done.dropped)
     counts = (f"{kind.replace('_', ' ')}: {count}" for kind, count in sorted(kinds.items()))
-    dropped = ", ".join(counts)
+    left_out = ", ".join(counts)
+    again = sum(piece.tokens for piece in done.dropped if piece.kind in _SENT_AGAIN)
     before = f"{done.tokens_before:,} tokens in use ({done.tokens_before_source})"
     after = f"{done.tokens_after:,} ({done.tokens_after_source})"
     lines = [
         f"{before} → {after}; instructions and tools stay: {done.tokens_beside:,}",
         *(() if done.remark is None else (f"! {done.remark}",)),
         f"size limit: {done.bound:,} tokens, however long the session is",
-        f"kept {len(done.kept)}, cut {len(done.truncated)}, dropped {len(done.dropped)}"
-        + (f" ({dropped})" if dropped else ""),
-        f"standing context: {done.standing_context}",
+        f"kept: {_sized(done.kept)}",
+        *([f"cut in the middle: {_sized(done.truncated)}"] if done.truncated else []),
+        f"left out: {_sized(done.dropped)}" + (f" ({left_out})" if left_out else ""),
+        f"added: a summary of {done.tokens_added:,} tokens",
+        *(
+            [f"of what is left out, the next turn sends about {again:,} tokens again"]
+            if again
+            else []
+        ),
         *_BY_CODEX.get(done.determinism, ()),
         *(f"hook {each.number}: {each.outcome}" for each in done.hooks),
         *(() if done.contents is None else (each.message for each in done.contents.warnings)),

@@ -383,6 +383,12 @@ class Replacement:
     digest: Digest = Digest()
     digest_refused: bool = False
 
+    @property
+    def added(self) -> int:
+        """Return the tokens of what the old history had not: the handoff or summary."""
+        both = zip(self.items, self.origins, strict=True)
+        return sum(of_item(item) for item, origin in both if origin is None)
+
 
 def build(
     history: Sequence[Past], checkpoint: Checkpoint, caps: Caps, terms: Terms

@@ -14,7 +14,6 @@ import orjson
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint, kept
 from codex_checkpoints.core.compaction.building import Fate, Placement, Replacement, Report, counted
-from codex_checkpoints.core.compaction.handoff import handoff
 from codex_checkpoints.core.compaction.kinds import AUTHORS, Author, Kind, Past, kind_of
 from codex_checkpoints.core.digest.composing import LEAST_TOKENS, Digest
 from codex_checkpoints.core.history.items import texts
@@ -305,7 +304,7 @@ def contents_of(
         ref = piece.ref and piece.ref.replace("seq:", "#")
         text = "\n".join(texts(item))
         messages.append(KeptMessage(ref, piece.at, text, of_item(item), piece.cut_tokens))
-    state, warnings = of_item(handoff(built.view)), (*_warnings(built, live=live), *more)
+    state, warnings = built.added - built.digest.tokens, (*_warnings(built, live=live), *more)
     return Contents(tuple(messages), built.view, state, built.digest, warnings)
 
 
