@@ -58,6 +58,7 @@ def test_a_long_turn_comes_in_parts(home: Home):
     rest = read(home, "1", MOST_ITEMS)
 
     assert first.next_offset == MOST_ITEMS
+    assert first.total == rest.total == MOST_ITEMS + 6
     assert (len(first.items), len(rest.items), rest.next_offset) == (MOST_ITEMS, 6, None)
     assert rest.items[-1].text == f"Step {MOST_ITEMS + 4}"
 

@@ -688,12 +688,17 @@ export interface TranscriptItem {
   readonly at: string | null;
 }
 
-/** A turn with its items from `offset` on; `nextOffset` is null where no more follow. */
+/**
+ * A turn with its items from `offset` on; `nextOffset` is null where no more follow.
+ *
+ * `total` counts the items of all of the turn.
+ */
 export interface TurnTranscript {
   readonly turnId: string;
   readonly turn: number | null;
   readonly items: readonly TranscriptItem[];
   readonly nextOffset: number | null;
+  readonly total: number;
 }
 
 /**

@@ -10,6 +10,9 @@ import {
   type PageRow,
   pageEvent,
   pageRows,
+  partAtEnd,
+  partBefore,
+  partBehind,
   patchLines,
   sessionPageState,
   spoken,
@@ -140,6 +143,25 @@ test("a compaction says what it lost, as soon as that is known", () => {
   assert.deepEqual(pageEvent(event, "", null).lost, []);
   assert.deepEqual(pageEvent({ ...event, kind: "marker" }, "a", [lost]).lost, []);
   assert.match(pageEvent(event, "", [loss({ openedAtSeq: 10 })]).name, /nothing known to be lost/);
+});
+
+test("the conversation goes on from part to part and from turn to turn, both ways", () => {
+  const turns = [1, 2].map((number) => ({ turn: number, turnId: `t${number}`, task: "" }));
+  const first = { turnId: "t1", offset: 0, next: 200 };
+  const end = partAtEnd("t1", 201);
+  const other = { turnId: "t2", offset: 0, next: null };
+
+  assert.deepEqual(end, { turnId: "t1", offset: 200, next: null });
+  assert.deepEqual(partBehind(first, turns), end);
+  assert.deepEqual(partBehind(end, turns), other);
+  assert.equal(partBehind(other, turns), null);
+  assert.deepEqual(partBefore(other, turns), { ...first, next: null });
+  assert.deepEqual(partBefore(end, turns), first);
+  assert.equal(partBefore(first, turns), null);
+  assert.deepEqual(
+    [200, 0].map((total) => partAtEnd("t1", total).offset),
+    [0, 0],
+  );
 });
 
 test("a record is found in its step, a call in the step of its output", () => {

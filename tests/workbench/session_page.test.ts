@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { Lab } from "./lab.ts";
 import { barriers, inFront, isForEverybody } from "./pages.ts";
 import { type Exchange, fileOf, writeSession } from "./rollouts.ts";
+import { becomes } from "./waiting.ts";
 import { step, Workbench } from "./workbench.ts";
 
 const WIDE = { width: 1400, height: 1000 };
@@ -51,6 +52,16 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
   const front = inFront(page);
   const slider = front.getByRole("slider", { name: "Context by turn" });
   const turn = front.getByRole("region", { name: "The chosen turn" });
+  const append = (message: string) => {
+    const payload = { type: "user_message", message, images: [] };
+    const line = { timestamp: new Date().toISOString(), type: "event_msg", payload };
+    appendFileSync(fileOf(lab.codexHome, session), `${JSON.stringify(line)}\n`);
+  };
+  const pane = front.getByRole("region", { name: "Conversation" });
+  const read = (number: number) =>
+    pane
+      .getByRole("article")
+      .filter({ has: front.getByRole("heading", { name: `Turn ${number} ` }) });
   const chooseTurn = async (number: number) => {
     await slider.focus();
     await page.keyboard.press("Home");
@@ -115,11 +126,13 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
 
   await step(t, "the conversation of the chosen turn stands below, with exit codes", async () => {
     await chooseTurn(6);
-    const steps = front.locator(".steps > li");
+    const steps = read(6).getByRole("listitem");
     await steps.filter({ hasText: "Step 6: make the price list faster" }).waitFor();
     await steps.filter({ hasText: "make check" }).getByText("exit code 1").waitFor();
     await steps.filter({ hasText: "Done." }).waitFor();
+    await turn.getByRole("button", { name: "Read" }).click();
     await isForEverybody(workbench, "conversation");
+    await slider.focus();
     await page.keyboard.press("End");
   });
 
@@ -144,7 +157,7 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
       .waitFor();
     await page.keyboard.press("Enter");
     await turn.getByRole("heading", { name: "Turn 17" }).waitFor();
-    const found = front.locator(".steps > li").filter({ hasText: "s/15/x" });
+    const found = pane.getByRole("listitem").filter({ hasText: "s/15/x" });
     await found.waitFor();
     assert.equal(await found.evaluate((each) => each.contains(document.activeElement)), true);
     await workbench.command("Codex Checkpoints: Search in This Session…");
@@ -153,16 +166,44 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
     await page.keyboard.press("Escape");
   });
 
-  await step(t, "the transcript is the newest turn, with its conversation in view", async () => {
-    await chooseTurn(3);
-    await workbench.command("Codex Checkpoints: Open Transcript");
-    await turn.getByRole("heading", { name: "Turn 40" }).waitFor();
-    const summary = front.locator("#conversation > summary");
-    await front.locator("#conversation > summary:focus").waitFor();
-    const top = await summary.evaluate((each) => each.getBoundingClientRect().top);
-    const height = await front.locator("body").evaluate(() => window.innerHeight);
-    assert.ok(top >= 0 && top < height / 2, `${top} of ${height}`);
-  });
+  await step(
+    t,
+    "the transcript opens at the newest turn, and what was before stands above",
+    async () => {
+      await chooseTurn(3);
+      await workbench.command("Codex Checkpoints: Open Transcript");
+      await turn.getByRole("heading", { name: "Turn 40" }).waitFor();
+      await front.locator(".pane:focus").waitFor();
+      await read(40).getByText("Step 40: make the price list faster").waitFor();
+      await read(36).waitFor();
+      await workbench.screenshot("transcript");
+    },
+  );
+
+  await step(
+    t,
+    "by the keyboard alone it is read to its beginning and back, a part at a time",
+    async () => {
+      const seen = new Set<string>();
+      const most = { turns: 0 };
+      const readOn = async (key: string, last: string) => {
+        await becomes(async () => {
+          await page.keyboard.press(key);
+          const names = await pane.getByRole("heading").allInnerTexts();
+          for (const name of names) {
+            seen.add(/^Turn \d+/.exec(name)?.[0] ?? name);
+          }
+          most.turns = Math.max(most.turns, names.length);
+          return /^Turn \d+/.exec(await turn.getByRole("heading").first().innerText())?.[0];
+        }, last);
+      };
+      await readOn("PageUp", "Turn 1");
+      await readOn("PageDown", "Turn 40");
+      assert.equal(seen.size, 40);
+      assert.ok(most.turns < 40, `${most.turns} turns at once`);
+      assert.equal(await pane.evaluate((each) => each === document.activeElement), true);
+    },
+  );
 
   await step(t, "who wants no movement gets none", async () => {
     const moving = await front.locator("body").evaluate(
@@ -189,14 +230,30 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
   await step(t, "it follows the session, and a turn that was chosen stays", async () => {
     await slider.focus();
     await page.keyboard.press("Home");
-    const payload = { type: "user_message", message: "One more thing", images: [] };
-    const line = { timestamp: new Date().toISOString(), type: "event_msg", payload };
-    appendFileSync(fileOf(lab.codexHome, session), `${JSON.stringify(line)}\n`);
+    append("One more thing");
     await front.locator("main[data-ready='41']").waitFor();
     await turn.getByRole("heading", { name: /^Turn 1\b/ }).waitFor();
     assert.equal(await slider.evaluate((each) => each === document.activeElement), true);
     await page.keyboard.press("End");
     await turn.getByText("One more thing").waitFor();
+  });
+
+  await step(t, "what is read stays where it is while the session goes on below", async () => {
+    await workbench.command("Codex Checkpoints: Open Transcript");
+    await read(41).getByText("One more thing").waitFor();
+    await read(37).waitFor();
+    const place = () => read(39).evaluate((each) => each.getBoundingClientRect().top);
+    await page.keyboard.press("PageUp");
+    let before = 0;
+    await becomes(async () => {
+      const last = before;
+      before = await place();
+      return last === before; // the key scrolls for a while
+    }, true);
+    append("And the last one");
+    await read(42).getByText("And the last one").waitFor();
+    assert.ok(Math.abs((await place()) - before) < 1, `${before}, ${await place()}`);
+    assert.equal(await pane.evaluate((each) => each === document.activeElement), true);
   });
 
   await step(t, "its lineage is a picture, and each session in it opens", async () => {

@@ -76,6 +76,41 @@ export interface Conversation {
   readonly part: TurnTranscript;
 }
 
+/** Where a part of a turn begins, and the next one; null at the end, and where that is not known. */
+export interface PartPlace {
+  readonly turnId: string;
+  readonly offset: number;
+  readonly next: number | null;
+}
+
+/** How many records a part has, as the server counts them. */
+const PART = 200;
+
+/** The part behind one: of its turn, else the first of the next turn; null behind the last. */
+export function partBehind(part: PartPlace, turns: readonly PageTurn[]): PartPlace | null {
+  const { turnId, next } = part;
+  const at = turns.findIndex((each) => each.turnId === turnId);
+  const behind = at === -1 ? undefined : turns[at + 1];
+  if (next !== null) {
+    return { turnId, offset: next, next: null };
+  }
+  return behind === undefined ? null : { turnId: behind.turnId, offset: 0, next: null };
+}
+
+/** The part before one; that of the turn before is the first until it is known how long that is. */
+export function partBefore(part: PartPlace, turns: readonly PageTurn[]): PartPlace | null {
+  const { turnId, offset } = part;
+  if (offset > 0) {
+    return { turnId, offset: Math.max(0, offset - PART), next: offset };
+  }
+  const before = turns[turns.findIndex((each) => each.turnId === turnId) - 1];
+  return before === undefined ? null : { turnId: before.turnId, offset: 0, next: null };
+}
+
+export function partAtEnd(turnId: string, total: number): PartPlace {
+  return { turnId, offset: Math.max(0, Math.ceil(total / PART) - 1) * PART, next: null };
+}
+
 /** One step of a conversation; a command stands with its output. */
 export interface Spoken {
   readonly ref: string;

@@ -1,28 +1,21 @@
-/** The page of a session: its picture, the chosen turn, and below it what is known of it. */
+/** The page of a session: its picture, the chosen turn, what is known of it, and its conversation. */
 
 import type { ToPage, Trouble } from "../model/pages.ts";
 import {
-  type Conversation,
   chosenIn,
   eventsOf,
   heightOf,
-  type PagePlace,
   type PageRow,
   type PageTurn,
-  patchLines,
   type SessionPageState,
   type SessionView,
-  type Spoken,
   sessionPageState,
-  spoken,
   spokenTurn,
-  stepOf,
   type TurnAction,
   turnName,
   turnText,
 } from "../model/sessionPage.ts";
 import { cut } from "../model/text.ts";
-import type { TranscriptItem } from "../protocol.ts";
 import {
   button,
   type Child,
@@ -32,7 +25,6 @@ import {
   keep,
   keepingFocus,
   kept,
-  linesOf,
   page,
   type Shown,
   send,
@@ -41,7 +33,7 @@ import {
 } from "./draw.ts";
 import { drawLineage, eventRows, listSection, showDigest, showLineage, tableOf } from "./lists.ts";
 import { drawPicture, keyOf, legend, rowAt } from "./picture.ts";
-import { link } from "./quotes.ts";
+import { Transcript } from "./transcript.ts";
 
 /** The pause in moving after which the conversation of a turn is asked for. */
 const REST_MS = 150;
@@ -55,16 +47,8 @@ class SessionPage implements Shown<SessionView> {
   readonly #slider = el("input", { id: "turn", type: "range", min: "1", step: "1" });
   readonly #pointed = el("p.quiet.pointed", { aria: { hidden: "true" } });
   readonly #turn = el("section.turn", { aria: { label: "The chosen turn" } });
-  readonly #steps = el("ol.steps");
-  readonly #more = button("Show More", "second", () => this.#ask(this.#next ?? 0));
   readonly #key = el("p.key.quiet", { aria: { hidden: "true" } });
-  readonly #conversation = el(
-    "details",
-    { id: "conversation" },
-    el("summary", el("h2", "Conversation")),
-    this.#steps,
-    this.#more,
-  );
+  readonly #transcript = new Transcript((turn) => this.#read(turn));
   readonly #kept = el("div");
   readonly #lineage = el("section.block.lineage");
   readonly #lines = el("div.lines", { aria: { hidden: "true" } });
@@ -75,17 +59,6 @@ class SessionPage implements Shown<SessionView> {
   #state: SessionPageState;
   /** What parts of the page were drawn from. */
   readonly #drawn = new Map<string, string>();
-  /** The turn whose conversation is shown, as it was then, and where more of it begins. */
-  #told = "";
-  #next: number | null = null;
-  /** Its items, by where each part of them begins. */
-  #parts = new Map<number, readonly TranscriptItem[]>();
-  #partsOf = "";
-  /** The steps that stand there, each by what it was drawn from. */
-  #drawnSteps = new Map<string, HTMLElement>();
-  /** The record that is to be shown as soon as it is there. */
-  #sought: number | "beginning" | null = null;
-  #asking: number | undefined;
 
   constructor(view: SessionView) {
     this.#view = view;
@@ -100,9 +73,6 @@ class SessionPage implements Shown<SessionView> {
     });
     this.#chart.addEventListener("mousemove", (event) => this.#point(at(event)));
     this.#chart.addEventListener("mouseleave", () => this.#point(null));
-    this.#conversation.open = true;
-    this.#more.hidden = true;
-    this.#conversation.addEventListener("toggle", () => this.#converse(0));
     this.#table.addEventListener("toggle", () => this.#showTable());
     new ResizeObserver(() => drawPicture(this.#chart, this.#view, this.#chosen)).observe(
       this.#chart,
@@ -129,36 +99,58 @@ class SessionPage implements Shown<SessionView> {
         this.#key,
       ),
       this.#turn,
-      this.#conversation,
       this.#kept,
       this.#done,
       this.#lineage,
       el("details", { id: "digest" }, el("summary", el("h2", "Digest")), this.#digest),
       this.#table,
+      this.#transcript.element,
     );
   }
 
   /** Show the session as it is now; what has the focus keeps it. */
   show(view: SessionView): void {
     this.#view = view;
-    const { rows, events, merged, kept: lists, digest } = view;
     this.#trouble.clear();
+    this.#keepingPlace(() => this.#showAll(view));
+    const { rows } = view;
+    const turns = rows.flatMap((row) =>
+      row.turns.map((turn) => [turn, JSON.stringify(row)] as const),
+    );
+    this.#transcript.show(
+      turns.map(([turn]) => turn),
+      new Map(turns.map(([{ turnId }, standing]) => [turnId, standing])),
+      this.#turnChosen?.turnId ?? null,
+    );
+    page().setAttribute("data-ready", String(rows.length));
+  }
+
+  #showAll({ rows, events, merged, kept: lists, digest, ...view }: SessionView): void {
     fill(this.#title, view.name);
     fill(this.#about, view.about);
     this.#losses.hidden = !events.some(({ kind }) => kind === "compaction");
     this.#slider.max = String(Math.max(1, rows.length));
     this.#slider.disabled = rows.length === 0;
-    this.#showChosen(0);
+    this.#showChosen();
     this.#drawnOnce("kept", [lists], () => fill(this.#kept, ...lists.map(listSection)));
     this.#drawnOnce("digest", [digest], () => showDigest(this.#done, this.#digest, digest));
     this.#drawnOnce("lineage", [view.lineage], () =>
       showLineage(this.#lineage, this.#lines, view.lineage),
     );
     this.#drawnOnce("key", [events, merged, heightOf(rows, view.window)], () =>
-      fill(this.#key, ...keyOf(view)),
+      fill(this.#key, ...keyOf(this.#view)),
     );
     this.#showTable();
-    page().setAttribute("data-ready", String(rows.length));
+  }
+
+  /** Draw, and keep in its place what is read: what is at the top of the window, or below that. */
+  #keepingPlace(draw: () => void, read?: HTMLElement): void {
+    const topOf = (each: Element) => each.getBoundingClientRect().top;
+    const first = [...page().children].find((each) => each.getBoundingClientRect().bottom > 0);
+    const kept = read ?? first ?? page();
+    const before = topOf(kept);
+    draw();
+    window.scrollBy(0, topOf(kept) - before);
   }
 
   /** Draw a part of the page where what it is drawn from has changed; the focus stays. */
@@ -172,13 +164,15 @@ class SessionPage implements Shown<SessionView> {
 
   complain(trouble: Trouble): void {
     this.#trouble.show(trouble);
+    this.#transcript.fail();
   }
 
   take(message: ToPage): void {
     if (message.kind === "conversation") {
-      this.#tell(message);
+      this.#transcript.take(message);
     } else if (message.kind === "place") {
-      this.#goTo(message);
+      this.#chooseOnly(message.turn);
+      this.#open(message.seq);
     }
   }
 
@@ -199,25 +193,38 @@ class SessionPage implements Shown<SessionView> {
     this.#choose(this.#view.rows[at]?.last ?? null);
   }
 
-  /** Choose a turn; the newest one, or null, goes along with the session. */
+  /** Choose a turn, and show its conversation when the choice has rested. */
   #choose(turn: number | null): void {
-    this.#sought = null;
+    this.#chooseOnly(turn);
+    const chosen = this.#turnChosen;
+    if (chosen !== null) {
+      this.#transcript.goTo(chosen.turnId, REST_MS);
+    }
+  }
+
+  /** Bring the conversation of the chosen turn into sight, or a record of it. */
+  #open(seq: number | null): void {
+    const chosen = this.#turnChosen;
+    if (chosen !== null) {
+      this.#transcript.open(chosen.turnId, seq);
+    }
+  }
+
+  /** The turn that is read is the chosen one. */
+  #read(turn: number): void {
+    if (turn !== this.#turnChosen?.turn) {
+      this.#keepingPlace(() => this.#chooseOnly(turn), this.#transcript.element);
+    }
+  }
+
+  /** Choose a turn; the newest one, or null, goes along with the session. */
+  #chooseOnly(turn: number | null): void {
     const isNewest = turn === this.#view.rows.at(-1)?.last;
     this.#state = { ...this.#state, turn: isNewest ? null : turn };
-    this.#showChosen(REST_MS);
+    this.#showChosen();
   }
 
-  /** Show a turn, and a record in its conversation or its beginning. */
-  #goTo({ turn, seq }: PagePlace): void {
-    this.#choose(turn);
-    this.#sought = seq ?? "beginning";
-    this.#conversation.open = true;
-    this.#told = "";
-    this.#converse(0);
-  }
-
-  /** Show the chosen turn, and its conversation when the choice has rested for so long. */
-  #showChosen(rest: number): void {
+  #showChosen(): void {
     const { rows, events } = this.#view;
     const row = rows[this.#chosen];
     keep(this.#state);
@@ -233,74 +240,6 @@ class SessionPage implements Shown<SessionView> {
     this.#drawnOnce("turn", [row, this.#state.turn, row && eventsOf(row, events)], () =>
       fill(this.#turn, ...this.#turnParts(row)),
     );
-    this.#converse(rest);
-  }
-
-  /** Ask for the conversation of the chosen turn, or for how it goes on. */
-  #converse(rest: number): void {
-    const chosen = this.#turnChosen;
-    const wanted = JSON.stringify([chosen, this.#view.rows[this.#chosen]]);
-    if (chosen === null || wanted === this.#told || !this.#conversation.open) {
-      return;
-    }
-    this.#told = wanted;
-    const isSame = chosen.turnId === this.#partsOf;
-    const from = isSame ? Math.max(0, ...this.#parts.keys()) : 0;
-    window.clearTimeout(this.#asking);
-    this.#asking = window.setTimeout(() => this.#ask(from), rest);
-  }
-
-  #ask(offset: number): void {
-    const chosen = this.#turnChosen;
-    if (chosen !== null) {
-      send({ kind: "conversation", turnId: chosen.turnId, offset });
-    }
-  }
-
-  /** Show a part of a conversation, unless another turn was chosen meanwhile. */
-  #tell({ offset, part }: Conversation): void {
-    const { turnId, items, nextOffset } = part;
-    if (turnId !== this.#turnChosen?.turnId) {
-      return;
-    }
-    const before = turnId === this.#partsOf ? [...this.#parts] : [];
-    this.#partsOf = turnId;
-    this.#parts = new Map([...before.filter(([from]) => from < offset), [offset, items]]);
-    this.#next = nextOffset;
-    this.#more.hidden = nextOffset === null;
-    const steps = spoken([...this.#parts.values()].flat());
-    keepingFocus(() => this.#showSteps(steps));
-    if (this.#sought === "beginning") {
-      this.#sought = null;
-      this.#conversation.scrollIntoView();
-      this.#conversation.querySelector("summary")?.focus({ preventScroll: true });
-    }
-    const at = this.#sought === null ? -1 : stepOf(steps, this.#sought);
-    if (at !== -1) {
-      this.#sought = null;
-      showStep(this.#steps.children[at]);
-    } else if (this.#sought !== null && nextOffset !== null) {
-      this.#ask(nextOffset);
-    }
-  }
-
-  /** A step that stood there stays as it is: unfolded, focused, and in its place. */
-  #showSteps(steps: readonly Spoken[]): void {
-    const before = this.#drawnSteps;
-    this.#drawnSteps = new Map(
-      steps.map((step) => {
-        const from = JSON.stringify(step);
-        return [from, before.get(from) ?? stepRow(step)];
-      }),
-    );
-    const now = [...this.#drawnSteps.values()];
-    const isSame = (each: HTMLElement, at: number) => each === this.#steps.children[at];
-    const kept = now.findIndex((each, at) => !isSame(each, at));
-    const stays = kept === -1 ? now.length : kept;
-    while (this.#steps.children.length > stays) {
-      this.#steps.lastElementChild?.remove();
-    }
-    this.#steps.append(...now.slice(stays));
   }
 
   #turnParts(row: PageRow | undefined): readonly Child[] {
@@ -324,6 +263,7 @@ class SessionPage implements Shown<SessionView> {
       ...eventsOf(row, this.#view.events).flatMap(eventRows),
       el(
         "div.buttons",
+        button("Read", "second", () => this.#open(null)),
         turn === row.turn
           ? button("Show Request", "second", () => send({ kind: "record", ref: `#${row.seq}` }))
           : null,
@@ -367,47 +307,5 @@ class SessionPage implements Shown<SessionView> {
     }
   }
 }
-
-/** Bring a step into sight, unfolded, with the focus on its record. */
-function showStep(step: Element | undefined): void {
-  const folded = step?.querySelector("details");
-  if (folded) {
-    folded.open = true;
-  }
-  step?.scrollIntoView({ block: "center" });
-  step?.querySelector("button")?.focus({ preventScroll: true });
-}
-
-/** A step of a conversation: what was said, or a command with its output folded. */
-function stepRow({ ref, kind, text, printed, about, hasFailed }: Spoken): HTMLElement {
-  const head = el(
-    "div.who",
-    el("span", WHO[kind]),
-    link(ref, ref),
-    el("span", { class: hasFailed ? "failed" : "about" }, about),
-  );
-  if (kind === "patch") {
-    const lines = patchLines(text).map((line) =>
-      el("div", { class: `piece ${line.kind}` }, line.text === "" ? " " : line.text),
-    );
-    return el("li", { class: `step ${kind}` }, head, el("div.text", ...lines));
-  }
-  if (kind !== "command") {
-    return el("li", { class: `step ${kind}` }, head, el("div.words", ...linesOf(text)));
-  }
-  const command = el("code", text);
-  const folded = el("summary", command);
-  const body =
-    printed.trim() === "" ? command : el("details", folded, el("div.text", ...linesOf(printed)));
-  return el("li", { class: `step ${kind}` }, head, body);
-}
-
-const WHO: Readonly<Record<Spoken["kind"], string>> = {
-  user: "You",
-  assistant: "Codex",
-  summary: "Summary of a compaction",
-  command: "Ran",
-  patch: "Changed",
-};
 
 host("session", "Session", SessionPage);

@@ -163,12 +163,16 @@ class TranscriptItem:
 
 @frozen
 class TurnTranscript:
-    """A turn with its items from `offset` on; `nextOffset` is null where no more follow."""
+    """A turn with its items from `offset` on; `nextOffset` is null where no more follow.
+
+    `total` counts the items of all of the turn.
+    """
 
     turn_id: str
     turn: int | None
     items: tuple[TranscriptItem, ...]
     next_offset: int | None
+    total: int
 
 
 def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -> TurnTranscript:
@@ -208,7 +212,7 @@ def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -
     shown = tuple(map(_item, told[offset : offset + MOST_ITEMS]))
     behind = offset + MOST_ITEMS
     rest = behind if behind < len(told) else None
-    return TurnTranscript(meant.turn_id, numbers.get(meant.turn_id), shown, rest)
+    return TurnTranscript(meant.turn_id, numbers.get(meant.turn_id), shown, rest, len(told))
 
 
 def _item(entry: Entry) -> TranscriptItem:

@@ -1,0 +1,350 @@
+/** The conversation of a session as one document, of which only what is near is in the page. */
+
+import {
+  type Conversation,
+  type PageTurn,
+  type PartPlace,
+  partAtEnd,
+  partBefore,
+  partBehind,
+  patchLines,
+  type Spoken,
+  spoken,
+  stepOf,
+} from "../model/sessionPage.ts";
+import { el, fill, keepingFocus, linesOf, send, time } from "./draw.ts";
+import { link } from "./quotes.ts";
+
+/** What is nearer is read before it is scrolled to, and what is farther is taken out: windows. */
+const [NEAR, FAR] = [1.5, 4];
+
+/** A part of a turn that is in the page. */
+interface Part extends PartPlace {
+  readonly element: HTMLElement;
+  readonly steps: HTMLElement;
+  /** Each step by what it was drawn from. */
+  drawn: ReadonlyMap<string, HTMLElement>;
+  said: readonly Spoken[];
+  /** How the turn stood when this was asked for. */
+  standing: string;
+}
+
+interface Asked extends PartPlace {
+  readonly place: "alone" | "above" | "below" | "again";
+  readonly standing: string;
+}
+
+/** What is kept at the top while more is read around it: a turn, or a record of it. */
+interface Sought {
+  readonly turnId: string;
+  readonly seq: number | null;
+}
+
+export class Transcript {
+  readonly element = el("details", { id: "conversation" }, el("summary", el("h2", "Conversation")));
+  readonly #pane = el("div.pane", { role: "region", aria: { label: "Conversation" } });
+  readonly #reads: (turn: number) => void;
+  #turns: readonly PageTurn[] = [];
+  /** How each turn stands, by its id: a part that was read before is read again. */
+  #standing: ReadonlyMap<string, string> = new Map();
+  #parts: readonly Part[] = [];
+  #asked: Asked | null = null;
+  #asking: number | undefined;
+  #sought: Sought | null = null;
+  /** Whether it was brought into sight, and what is read around it still makes it higher. */
+  #isOpening = false;
+  #takesFocus = false;
+  /** Where this scrolled to; from anywhere else a person has scrolled. */
+  #top = 0;
+
+  /** `reads` is told the turn that a person has scrolled to. */
+  constructor(reads: (turn: number) => void) {
+    this.#reads = reads;
+    this.#pane.tabIndex = 0;
+    this.element.open = true;
+    this.element.append(this.#pane);
+    this.#pane.addEventListener("scroll", () => this.#scrolled());
+    window.addEventListener("scroll", () => this.#readOn());
+    this.element.addEventListener("toggle", () => {
+      if (this.element.open && this.#sought !== null) {
+        this.goTo(this.#sought.turnId, 0, this.#sought.seq);
+      }
+      this.#readOn();
+    });
+  }
+
+  /** The turns as they are now; what is read stays where it is. The first time `chosen` is shown. */
+  show(
+    turns: readonly PageTurn[],
+    standing: ReadonlyMap<string, string>,
+    chosen: string | null,
+  ): void {
+    this.#turns = turns;
+    this.#standing = standing;
+    this.element.hidden = turns.length === 0;
+    const gone = this.#parts.filter(({ turnId }) => !standing.has(turnId));
+    if (gone.length > 0) {
+      this.#keepingPlace(() => this.#takeOut(gone));
+    }
+    if (this.#parts.length === 0 && chosen !== null && !standing.has(this.#sought?.turnId ?? "")) {
+      this.goTo(chosen, 0);
+    }
+    this.#readOn();
+  }
+
+  /** Go to a turn, or to a record of it, once the choice has rested for so long. */
+  goTo(turnId: string, rest: number, seq: number | null = null): void {
+    window.clearTimeout(this.#asking);
+    this.#sought = { turnId, seq };
+    this.#asked = null;
+    if (this.#parts.some((part) => part.turnId === turnId && part.offset === 0)) {
+      this.#keepingPlace(() => {});
+      this.#seek();
+    } else {
+      const first = { turnId, offset: 0, next: null };
+      this.#asking = window.setTimeout(() => this.element.open && this.#ask(first, "alone"), rest);
+    }
+  }
+
+  /** Bring it into sight with the focus, at a turn or a record. */
+  open(turnId: string, seq: number | null): void {
+    this.element.open = true;
+    this.#takesFocus = true;
+    this.#isOpening = true;
+    this.goTo(turnId, 0, seq);
+  }
+
+  /** Nothing was answered: it is asked for again when somebody scrolls. */
+  fail(): void {
+    this.#asked = null;
+  }
+
+  take({ offset, part: { turnId, items, nextOffset, total } }: Conversation): void {
+    const asked = this.#asked;
+    if (asked === null || asked.turnId !== turnId || asked.offset !== offset) {
+      return;
+    }
+    this.#asked = null;
+    const end = partAtEnd(turnId, total);
+    if (asked.place === "above" && asked.next === null && offset < end.offset) {
+      this.#ask(end, "above"); // only now it is known how long the turn above is
+      return;
+    }
+    const there = this.#parts.find((part) => part.turnId === turnId && part.offset === offset);
+    const part = there ?? this.#partOf(turnId, offset, items[0]?.at ?? null);
+    this.#keepingPlace(() => {
+      keepingFocus(() => showSteps(part, spoken(items)));
+      Object.assign(part, { next: nextOffset, standing: asked.standing });
+      if (asked.place === "alone") {
+        this.#takeOut(this.#parts);
+      }
+      if (asked.place === "above") {
+        this.#pane.prepend(part.element);
+        this.#parts = [part, ...this.#parts];
+      } else if (asked.place !== "again") {
+        this.#pane.append(part.element);
+        this.#parts = [...this.#parts, part];
+      }
+    });
+    this.#seek();
+    this.#readOn();
+  }
+
+  #partOf(turnId: string, offset: number, at: string | null): Part {
+    const turn = this.#turns.find((each) => each.turnId === turnId)?.turn;
+    const name = `Turn ${turn}${offset === 0 ? "" : ", continued"}`;
+    const steps = el("ol.steps");
+    const when = el("span.about", at === null ? null : time(at));
+    const element = el("article", el("h3", name, " ", when), steps);
+    const none = { drawn: new Map(), said: [], next: null, standing: "" };
+    return { turnId, offset, element, steps, ...none };
+  }
+
+  #ask(part: PartPlace, place: Asked["place"]): void {
+    this.#asked = { ...part, place, standing: this.#standing.get(part.turnId) ?? "" };
+    send({ kind: "conversation", turnId: part.turnId, offset: part.offset });
+  }
+
+  /** Look on for the record that is sought; give it the focus where that was asked for. */
+  #seek(): void {
+    const { turnId, seq } = this.#sought ?? { turnId: "", seq: null };
+    const found = this.#elementOf(this.#sought);
+    const last = this.#parts.findLast((part) => part.turnId === turnId);
+    if (last !== undefined && found === null && last.next !== null) {
+      this.#ask({ turnId, offset: last.next, next: null }, "below");
+    } else if (last !== undefined && this.#takesFocus) {
+      this.#takesFocus = false;
+      const folded = seq === null ? null : found?.querySelector("details");
+      if (folded) {
+        folded.open = true;
+      }
+      const own = seq === null ? null : found?.querySelector("button");
+      (own ?? this.#pane).focus({ preventScroll: true });
+    }
+    if (this.#isOpening) {
+      this.element.scrollIntoView();
+    }
+  }
+
+  #elementOf(sought: Sought | null): Element | null {
+    const parts = this.#parts.filter(({ turnId }) => turnId === sought?.turnId);
+    const seq = sought?.seq ?? null;
+    if (seq === null) {
+      return parts[0]?.element ?? null;
+    }
+    for (const { said, steps } of parts) {
+      const at = stepOf(said, seq);
+      if (at !== -1) {
+        return steps.children[at] ?? null;
+      }
+    }
+    return null;
+  }
+
+  /** Change what is there; what is sought stays at the top, else what is read where it is. */
+  #keepingPlace(change: () => void): void {
+    const pane = this.#pane;
+    const edge = pane.getBoundingClientRect().top;
+    const isBelow = (each: Element) => each.getBoundingClientRect().bottom > edge;
+    const first = this.#parts.find(({ element }) => isBelow(element));
+    const read = [...(first?.steps.children ?? [])].find(isBelow) ?? first?.element;
+    const before = read?.getBoundingClientRect().top ?? 0;
+    change();
+    const sought = this.#elementOf(this.#sought);
+    const moved =
+      sought !== null
+        ? sought.getBoundingClientRect().top - edge
+        : read?.isConnected
+          ? read.getBoundingClientRect().top - before
+          : 0;
+    if (moved !== 0) {
+      pane.scrollTop += moved;
+    }
+    this.#top = pane.scrollTop;
+  }
+
+  #takeOut(parts: readonly Part[]): void {
+    const isFocused = parts.some(({ element }) => element.contains(document.activeElement));
+    for (const { element } of parts) {
+      element.remove();
+    }
+    this.#parts = this.#parts.filter((each) => !parts.includes(each));
+    if (isFocused) {
+      this.#pane.focus({ preventScroll: true });
+    }
+  }
+
+  #scrolled(): void {
+    if (Math.abs(this.#pane.scrollTop - this.#top) < 1) {
+      return;
+    }
+    this.#top = this.#pane.scrollTop;
+    this.#sought = null;
+    const { scrollTop, clientHeight, scrollHeight } = this.#pane;
+    const isAtEnd = scrollTop + clientHeight > scrollHeight - 1;
+    const { top, bottom } = this.#pane.getBoundingClientRect();
+    const edge = isAtEnd ? bottom : top + 1;
+    const read = this.#parts.findLast(({ element }) => element.getBoundingClientRect().top <= edge);
+    const turn = this.#turns.find(({ turnId }) => turnId === read?.turnId);
+    if (turn !== undefined) {
+      this.#reads(turn.turn);
+    }
+    this.#readOn();
+  }
+
+  /** Read what has changed and what is near; take out what is far away. */
+  #readOn(): void {
+    const [first, last] = [this.#parts[0], this.#parts.at(-1)];
+    if (this.#asked !== null || !this.element.open || first === undefined || last === undefined) {
+      return;
+    }
+    const changed = this.#parts.find(
+      ({ turnId, next, standing }) => next === null && standing !== this.#standing.get(turnId),
+    );
+    if (changed !== undefined) {
+      this.#ask(changed, "again");
+      return;
+    }
+    const { top, bottom } = this.#pane.getBoundingClientRect();
+    const [near, far] = [NEAR * window.innerHeight, FAR * window.innerHeight];
+    const gone = this.#parts.filter(({ element }) => {
+      const place = element.getBoundingClientRect();
+      return place.top > bottom + far || place.bottom < top - far;
+    });
+    if (gone.length > 0) {
+      this.#keepingPlace(() => this.#takeOut(gone));
+      this.#readOn();
+      return;
+    }
+    const { scrollTop, clientHeight, scrollHeight } = this.#pane;
+    const below = scrollHeight - scrollTop - clientHeight < near && partBehind(last, this.#turns);
+    const above = scrollTop < near && partBefore(first, this.#turns);
+    if (top >= window.innerHeight || bottom <= 0) {
+      return; // nobody reads it now
+    }
+    if (below) {
+      this.#ask(below, "below");
+    } else if (above) {
+      this.#ask(above, "above");
+    } else {
+      this.#isOpening = false;
+    }
+  }
+}
+
+/** A step that stood there stays as it is: unfolded, focused, and in its place. */
+function showSteps(part: Part, said: readonly Spoken[]): void {
+  const { steps, drawn } = part;
+  part.said = said;
+  part.drawn = new Map(
+    said.map((step) => {
+      const from = JSON.stringify(step);
+      return [from, drawn.get(from) ?? stepRow(step)];
+    }),
+  );
+  const now = [...part.drawn.values()];
+  const kept = now.findIndex((each, at) => each !== steps.children[at]);
+  const stays = kept === -1 ? now.length : kept;
+  while (steps.children.length > stays) {
+    steps.lastElementChild?.remove();
+  }
+  steps.append(...now.slice(stays));
+}
+
+/** A step of a conversation: what was said, or a command with its output folded. */
+function stepRow({ ref, kind, text, printed, about, hasFailed }: Spoken): HTMLElement {
+  const head = el(
+    "div.who",
+    el("span", WHO[kind]),
+    link(ref, ref),
+    el("span", { class: hasFailed ? "failed" : "about" }, about),
+  );
+  const body = kind === "patch" || kind === "command" ? null : el("div.words", ...linesOf(text));
+  return el("li", { class: `step ${kind}` }, head, body ?? workRow(kind, text, printed));
+}
+
+function workRow(kind: Spoken["kind"], text: string, printed: string): HTMLElement {
+  if (kind === "patch") {
+    const lines = patchLines(text).map((line) =>
+      el("div", { class: `piece ${line.kind}` }, line.text === "" ? " " : line.text),
+    );
+    return el("div.text", ...lines);
+  }
+  const command = el("code", text);
+  if (printed.trim() === "") {
+    return command;
+  }
+  const output = el("div.text");
+  const made = el("details", el("summary", command), output);
+  // Most outputs are never looked at.
+  made.addEventListener("toggle", () => fill(output, ...linesOf(printed)), { once: true });
+  return made;
+}
+
+const WHO: Readonly<Record<Spoken["kind"], string>> = {
+  user: "You",
+  assistant: "Codex",
+  summary: "Summary of a compaction",
+  command: "Ran",
+  patch: "Changed",
+};
