@@ -4,6 +4,7 @@ import type { Server } from "./client.ts";
 import type { Documents } from "./documents.ts";
 import type { ChangeFeed, Following } from "./following.ts";
 import { inform } from "./messages.ts";
+import type { PagePlace } from "./model/sessionPage.ts";
 import type { Marker, SessionSummary } from "./protocol.ts";
 import { attempt } from "./requests.ts";
 import type { SessionNode, SessionTree } from "./sessionTree.ts";
@@ -16,6 +17,11 @@ export interface App {
   /** The tree of the checkpoint, which can show one of its rows. */
   readonly checkpoint: { show(id: string): void };
   readonly documents: Documents;
+  /** The session pages: one comes to the front, or takes the place of another's. */
+  readonly pages: {
+    show(session: SessionSummary): { sendBehind(place: PagePlace): void };
+    replace(sessionId: string, by: SessionSummary): void;
+  };
 }
 
 /** Commands by name, without the prefix that package.json gives them. */
@@ -46,10 +52,14 @@ export async function askToChoose(): Promise<void> {
   await inform("Choose a session in the Sessions view first.");
 }
 
-/** Bring a session that was just made into view, and select its row. */
-export async function showNew({ server, following, tree }: App, sessionId: string): Promise<void> {
-  following.choose((await server.request("session", { sessionId })).summary);
-  await tree.reveal(sessionId, false);
+/** Bring a session that was just made into view, its page in the place of another's; select its row. */
+export async function showNew(app: App, sessionId: string, insteadOf?: string): Promise<void> {
+  const { summary } = await app.server.request("session", { sessionId });
+  app.following.choose(summary);
+  if (insteadOf !== undefined) {
+    app.pages.replace(insteadOf, summary);
+  }
+  await app.tree.reveal(sessionId, false);
 }
 
 async function sessionOf(app: App, target?: Target): Promise<SessionSummary | null> {

@@ -19,7 +19,7 @@ export function compactionCommands(
     compactSession: onSession(app, preview),
     undoCompaction: (target?: Target) =>
       target?.kind === "window" && target.window.compactionId !== null
-        ? undo(app, target.window.compactionId)
+        ? undo(app, target.window.compactionId, target.session.sessionId)
         : onSession(app, (session) => undoNewest(app, session))(target),
     resumeSession: onSession(app, (session) => resume(app, session)),
     showLosses: onSession(app, (session) => app.documents.open("losses", session)),
@@ -63,26 +63,30 @@ export async function compact(
 }
 
 async function showDone(app: App, session: SessionSummary, done: Compacted): Promise<void> {
-  if (done.into === "new" && done.sessionId !== null) {
-    void attempt(() => showNew(app, done.sessionId ?? ""));
-  }
   const { sessionId, compactionId } = done;
-  await inform(notice(done), {
-    "Resume in Terminal": () => sessionId && openCodex(sessionId, session.cwd),
-    "Open Report": () => app.documents.openText("Compaction report", reportText(done)),
-    Undo: () => compactionId && undo(app, compactionId),
-  });
+  if (done.into === "new" && sessionId !== null) {
+    void attempt(() => showNew(app, sessionId, session.sessionId));
+  }
+  const resuming = { "Resume in Terminal": () => sessionId && openCodex(sessionId, session.cwd) };
+  const undoing = { Undo: () => compactionId && undo(app, compactionId, sessionId) };
+  const report = async () => {
+    await app.documents.openText("Compaction report", reportText(done));
+    // A button closes its notification, and who has read the report may want to undo.
+    await inform(notice(done), { ...resuming, ...undoing });
+  };
+  await inform(notice(done), { ...resuming, "Open Report": report, ...undoing });
 }
 
 /** Sessions of which a compaction was undone in this window: nobody wants one offered next. */
 const undone = new Set<string>();
 
-function undo(app: App, compactionId: string): Promise<void> {
+/** Undo a compaction; `made` is the session that it made, or in which it is. */
+function undo(app: App, compactionId: string, made: string | null): Promise<void> {
   return attempt(async () => {
     const { into, sourceSessionId } = await app.server.request("uncompact", { compactionId });
     undone.add(sourceSessionId);
     if (into === "new") {
-      void attempt(() => showNew(app, sourceSessionId));
+      void attempt(() => showNew(app, sourceSessionId, made ?? undefined));
     }
     const sentence =
       into === "new"
@@ -96,7 +100,7 @@ async function undoNewest(app: App, { sessionId }: SessionSummary): Promise<void
   const { items } = await app.server.request("windows", { sessionId });
   const newest = items.findLast(({ compactionId, undone }) => compactionId !== null && !undone);
   if (newest?.compactionId) {
-    await undo(app, newest.compactionId);
+    await undo(app, newest.compactionId, sessionId);
   } else {
     await inform("There is no compaction to undo in this session.");
   }

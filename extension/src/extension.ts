@@ -12,12 +12,13 @@ import { Documents } from "./documents.ts";
 import { warnOfDrift } from "./drift.ts";
 import { ChangeFeed, Following } from "./following.ts";
 import { markerCommands } from "./markers.ts";
+import { inform } from "./messages.ts";
 import { noteCommands } from "./notes.ts";
 import { pinCommands } from "./pins.ts";
 import { packCommands } from "./portable.ts";
 import { restoreCommands, restoreTabs } from "./restoring.ts";
 import { searchCommands } from "./searching.ts";
-import { openAtHit, sessionPageCommands, sessionPages } from "./sessionPage.ts";
+import { SessionPages, sessionPageCommands } from "./sessionPage.ts";
 import { sessionCommands } from "./sessions.ts";
 import { SessionTree } from "./sessionTree.ts";
 import { openSettings, SECTION, setContext } from "./settings.ts";
@@ -37,12 +38,18 @@ export function activate(context: vscode.ExtensionContext): void {
   const tree = new SessionTree(server, feed);
   const documents = new Documents(server, feed);
   const checkpoint = new CheckpointTree(server, following);
-  const app: App = { server, feed, following, tree, checkpoint, documents };
+  const views = { server, feed, following, tree, checkpoint, documents };
+  const app: App = {
+    ...views,
+    get pages() {
+      return pages;
+    },
+  };
+  const pages = new SessionPages(app, context.extensionUri);
   const connections = new ConnectionTree(server);
   const tellOfUpgrade = upgradeNotices(server, context.globalState);
   const restores = restoreTabs(app, context.extensionUri);
   const previews = compactionPreviews(app, context.extensionUri);
-  const pages = sessionPages(app, context.extensionUri);
   context.subscriptions.push(
     connections,
     feed,
@@ -55,11 +62,11 @@ export function activate(context: vscode.ExtensionContext): void {
     pages,
     checkpoint,
     new StatusBar(server, following),
-    ...registered({
+    ...registered(context, {
       ...serverCommands(app),
       ...sessionCommands(app),
-      ...sessionPageCommands(app, pages),
-      ...searchCommands(app, openAtHit(pages)),
+      ...sessionPageCommands(app),
+      ...searchCommands(app),
       ...checkpointCommands(app),
       ...changeCommands(app),
       ...noteCommands(app),
@@ -115,10 +122,19 @@ export function activate(context: vscode.ExtensionContext): void {
   void server.restart();
 }
 
-function registered(commands: Commands): vscode.Disposable[] {
-  return Object.entries(commands).map(([name, run]) =>
-    vscode.commands.registerCommand(`codexCheckpoints.${name}`, run),
-  );
+function registered({ extension }: vscode.ExtensionContext, commands: Commands) {
+  const titles: { command: string }[] = extension.packageJSON.contributes.menus["view/title"];
+  return Object.entries(commands).map(([name, run]) => {
+    const command = `codexCheckpoints.${name}`;
+    const mayLackRow = titles.some((each) => each.command === command);
+    return vscode.commands.registerCommand(command, (...given: never[]) =>
+      // A menu names its row, which the editor does not know while it asks for the rows anew:
+      // the session in view would be another one.
+      given.length > 1 && given[0] === undefined && !mayLackRow
+        ? inform("This row has just changed. Choose the command once more.")
+        : run(...given),
+    );
+  });
 }
 
 function serverCommands({ server, feed, documents }: App): Commands {

@@ -133,6 +133,10 @@ export abstract class Page {
     this.panel.reveal();
   }
 
+  close(): void {
+    this.panel.dispose();
+  }
+
   async #receive(message: FromPage | null): Promise<void> {
     try {
       if (message?.kind === "ready") {
@@ -233,11 +237,15 @@ export class Tabs<S extends State, P extends Page> implements vscode.Disposable 
 
   /** Show a tab; open one if there is none. */
   open(title: string, state: S): P {
-    const open = this.#open.get(keyOf(state));
+    const open = this.find(state);
     open?.reveal();
     const column = vscode.ViewColumn.Active;
     const made = () => vscode.window.createWebviewPanel(this.#type, harmless(title), column, {});
     return open ?? this.#openIn(made(), state);
+  }
+
+  find(state: S): P | undefined {
+    return this.#open.get(keyOf(state));
   }
 
   dispose(): void {

@@ -32,11 +32,10 @@ interface Asked {
 }
 type Open = (session: SessionSummary, hit: SearchHit) => Promise<void>;
 
-/** `openPage` shows a hit in the page of its session. */
-export function searchCommands(app: App, openPage: Open): Commands {
+export function searchCommands(app: App): Commands {
   return {
     searchInSessions: () => search(app),
-    searchInSession: onSession(app, async (session) => searchIn(app, session, openPage)),
+    searchInSession: onSession(app, async (session) => searchIn(app, session)),
     sessionsOfFile: async (file?: vscode.Uri) => {
       const meant = file ?? vscode.window.activeTextEditor?.document.uri;
       if (meant?.scheme === "file") {
@@ -58,8 +57,11 @@ function search(app: App): void {
 }
 
 /** Search in one session; its page shows the hit, or its record where the hit is in no turn. */
-function searchIn(app: App, session: SessionSummary, openPage: Open): void {
-  const open: Open = (each, hit) => (hit.turn === null ? recordOf(app) : openPage)(each, hit);
+function searchIn(app: App, session: SessionSummary): void {
+  const open: Open = async (each, hit) =>
+    hit.turn === null
+      ? recordOf(app)(each, hit)
+      : app.pages.show(each).sendBehind({ kind: "place", turn: hit.turn, seq: hit.seq });
   const title = `Search in “${harmless(cut(subject(session), 40))}”`;
   new HitPicker(app, title, WHAT, open).askFor(selected(), session.sessionId);
 }

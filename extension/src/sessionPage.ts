@@ -22,29 +22,43 @@ import {
 } from "./model/sessionPage.ts";
 import { cut, dotted, folderName, plain, subject } from "./model/text.ts";
 import { Page, type Tab, Tabs } from "./panel.ts";
-import type { Loss, SearchHit, SessionSummary } from "./protocol.ts";
+import type { Loss, SessionSummary } from "./protocol.ts";
 
 /** A session that Codex writes is asked for at most so often. */
 const PAUSE_MS = 150;
 
 /** The session pages of this window, one for a session. */
-export type SessionPages = Tabs<SessionPageState, SessionPage>;
+export class SessionPages extends Tabs<SessionPageState, SessionPage> {
+  constructor(app: App, extension: vscode.Uri) {
+    super(app, extension, "session", sessionPageState, SessionPage);
+  }
 
-export function sessionPages(app: App, extension: vscode.Uri): SessionPages {
-  return new Tabs(app, extension, "session", sessionPageState, SessionPage);
+  show(session: SessionSummary): SessionPage {
+    return this.open(cut(subject(session), 40), { sessionId: session.sessionId, turn: null });
+  }
+
+  /** Put the page of a session where that of another one is, if that is open. */
+  replace(sessionId: string, by: SessionSummary): void {
+    const before = this.find({ sessionId, turn: null });
+    if (before !== undefined) {
+      before.reveal(); // a new tab comes beside the one in front
+      this.show(by);
+      before.close();
+    }
+  }
 }
 
 /** A second click on a row within this time makes both a double click. */
 const DOUBLE_MS = 500;
 
-export function sessionPageCommands(app: App, pages: SessionPages): Commands {
+export function sessionPageCommands(app: App): Commands {
   let clicked = { id: "", at: 0 };
   return {
     openSessionPage: onSession(app, async (session) => {
-      openPage(pages, session);
+      app.pages.show(session);
     }),
     openTranscript: onSession(app, async (session) => {
-      openPage(pages, session).sendBehind({ kind: "place", turn: null, seq: null });
+      app.pages.show(session).sendBehind({ kind: "place", turn: null, seq: null });
     }),
     // A click brings a session into view; a double click opens it.
     clickSession: (session: SessionSummary) => {
@@ -53,24 +67,9 @@ export function sessionPageCommands(app: App, pages: SessionPages): Commands {
       const isSecond = clicked.id === id && at - clicked.at < DOUBLE_MS;
       clicked = { id: isSecond ? "" : id, at };
       if (isSecond) {
-        openPage(pages, session);
+        app.pages.show(session);
       }
     },
-  };
-}
-
-function openPage(pages: SessionPages, session: SessionSummary): Page {
-  const { sessionId } = session;
-  return pages.open(cut(subject(session), 40), { sessionId, turn: null });
-}
-
-/** Show what a search found in the page of its session. */
-export function openAtHit(pages: SessionPages) {
-  return async (session: SessionSummary, { turn, seq }: SearchHit): Promise<void> => {
-    const page = openPage(pages, session);
-    if (turn !== null) {
-      page.sendBehind({ kind: "place", turn, seq });
-    }
   };
 }
 

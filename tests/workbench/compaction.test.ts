@@ -192,6 +192,11 @@ test("a session is compacted after a look at what Codex would be sent", async (t
   });
 
   await step(t, "it goes on in a new session, and the old one stays as it is", async () => {
+    await page.keyboard.press("Escape");
+    await row("Make the shop faster").dblclick();
+    await page.getByRole("tab", { name: "Make the shop faster", exact: true }).waitFor();
+    await tab.click();
+    await button("Compact…").click();
     await picker.getByText("Into a New Session", { exact: true }).click();
     await notice.waitFor();
     await tab.waitFor({ state: "detached" });
@@ -208,12 +213,30 @@ test("a session is compacted after a look at what Codex would be sent", async (t
     await shows(workbench.checkpoint.getByRole("treeitem", { name: "Plan, 0 of 2 done" }));
   });
 
-  await step(t, "the report tells what was kept and what was left out", async () => {
-    await notice.getByRole("button", { name: "Open Report" }).click();
-    const report = workbench.editor("codex-checkpoints://text");
-    await report.getByText("Kept (42)").waitFor();
-    await workbench.screenshot("compaction report");
+  await step(t, "its row is selected, and its page stands where the old one stood", async () => {
+    await row(/^Compacted: /)
+      .and(page.locator('[aria-selected="true"]'))
+      .waitFor();
+    await page.getByRole("tab", { name: /^Compacted: Make the shop/, selected: true }).waitFor();
+    await page
+      .getByRole("tab", { name: "Make the shop faster", exact: true })
+      .waitFor({ state: "detached" });
+    assert.equal(await row("Other Folders").count(), 0);
+    await workbench.screenshot("compacted into a new session");
   });
+
+  await step(
+    t,
+    "the report tells what was kept and what was left out, and Undo stays",
+    async () => {
+      await notice.getByRole("button", { name: "Open Report" }).click();
+      const report = workbench.editor("codex-checkpoints://text");
+      await report.getByText("Kept (42)").waitFor();
+      await notice.getByRole("button", { name: "Undo" }).waitFor();
+      assert.equal(await notice.getByRole("button", { name: "Open Report" }).count(), 0);
+      await workbench.screenshot("compaction report");
+    },
+  );
 
   await step(t, "the windows of the new session stand below it", async () => {
     const made = row(/^Compacted: Make the shop faster/);
