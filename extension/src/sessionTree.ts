@@ -7,6 +7,7 @@ import { branchRow, type End } from "./model/branches.ts";
 import { KnownLosses, windowRow } from "./model/compaction.ts";
 import { isDetached, markerRow } from "./model/markers.ts";
 import {
+  alike,
   byDay,
   byFolder,
   collect,
@@ -206,36 +207,40 @@ export class SessionTree extends Tree<SessionNode> {
     const [first, ...rest] = paths;
     if (rest.length > 0) {
       const groups = paths.map((path) => this.#group(path, folderName(path), path));
-      return { roots: [...groups, others], hasFolder: true };
+      return { roots: (await this.#isAny(others)) ? [...groups, others] : groups, hasFolder: true };
     }
     const below = await this.#below(this.#group("here", "", first ?? null));
-    if (first !== undefined && (below.length > 0 || (await this.#hasOthers(others)))) {
+    const mayHaveOthers = below.length > 0 || this.#showOthers || isFiltered;
+    if (first !== undefined && mayHaveOthers && (await this.#isAny(others))) {
       below.push(others);
     }
     return { roots: below, hasFolder: first !== undefined };
   }
 
-  async #hasOthers(others: Group): Promise<boolean> {
-    const isFiltered = isFilteredBy(this.#filter);
-    return this.#showOthers || (isFiltered && (await this.#below(others)).length > 0);
+  async #isAny(group: Group): Promise<boolean> {
+    return (await this.#listed({ ...group, limit: 1 })).sessions.length > 0;
   }
 
   async #below(group: Group): Promise<SessionNode[]> {
+    const listing = await this.#listed(group);
+    const shown = `${listing.sessions.length}${listing.more ? "+" : ""}`;
+    this.server.log.info(`sessions ${group.id === "others" ? "others" : "here"}: ${shown}`);
+    const nodes = foldsOf(group, listing.sessions);
+    return listing.more ? [...nodes, { kind: "more", group }] : nodes;
+  }
+
+  #listed(group: Group) {
     const { search, archived } = this.#filter;
     const some = { archived, search: search === "" ? null : search };
     const asked = { cwd: group.cwd, outside: group.without, ...some };
     const early = this.#isEarly;
     const isPicky = this.#filter.running || this.#filter.suspect;
-    const listing = await collect(
+    return collect(
       (cursor, limit) =>
         this.server.request("sessions", sessionsParams({ ...asked, cursor, limit, early })),
       group.limit,
       isPicky ? (each) => isWanted(each, this.#filter) : null,
     );
-    const shown = `${listing.sessions.length}${listing.more ? "+" : ""}`;
-    this.server.log.info(`sessions ${group.id === "others" ? "others" : "here"}: ${shown}`);
-    const nodes = foldsOf(group, listing.sessions);
-    return listing.more ? [...nodes, { kind: "more", group }] : nodes;
   }
 
   /** Source, markers, branches, subagents and windows of a session. */
@@ -327,6 +332,7 @@ export interface SessionRow {
   readonly kind: "session";
   readonly group: string;
   readonly session: SessionSummary;
+  readonly isAlike: boolean;
   readonly children: readonly SessionNode[];
 }
 
@@ -363,10 +369,11 @@ export type SessionNode =
 function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode[] {
   const { roots, children } = family(sessions);
   const { shown, behind } = folded(roots);
+  const same = alike(sessions);
   const rowOf = (session: SessionSummary): SessionNode => {
     const below = (children.get(session.sessionId) ?? []).map(rowOf);
     const older = behind.get(session.sessionId) ?? [];
-    const alike: Fold = {
+    const runs: Fold = {
       kind: "fold",
       id: `alike/${group.id}/${session.sessionId}`,
       label: counted(older.length, "1 older run", `${older.length} older runs`),
@@ -375,8 +382,8 @@ function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode
       isOpen: false,
       children: older.map(rowOf),
     };
-    const all = older.length === 0 ? below : [...below, alike];
-    return { kind: "session", group: group.id, session, children: all };
+    const all = older.length === 0 ? below : [...below, runs];
+    return { kind: "session", group: group.id, session, isAlike: same.has(session), children: all };
   };
   const isDay = group.cwd !== null;
   const parts = isDay ? byDay(shown, Date.now()) : byFolder(shown);
@@ -404,7 +411,7 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
     case "fold":
       return plainItem(node.id, node, node.isOpen);
     case "session": {
-      const row = sessionRow(node.session, Date.now());
+      const row = sessionRow(node.session, Date.now(), node.isAlike);
       const id = `${node.group}/${node.session.sessionId}`;
       const hasMore = node.children.length > 0 || hasBelow(node.session);
       const item = treeItem(id, row, hasMore ? Collapsed : None);

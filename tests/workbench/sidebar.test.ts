@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { test } from "node:test";
+import type { Locator } from "playwright-core";
 import { Lab } from "./lab.ts";
 import { inEachTheme } from "./pages.ts";
 import { fileOf, writeSession } from "./rollouts.ts";
@@ -20,7 +21,9 @@ test("rows show age and meter; sessions are named and put away, and what is done
   writeSession(home, { task: "Tidy the docs", cwd, age: 9, tokens: 300_000 });
   writeSession(home, { task: "Name the parts", cwd, age: 3 * DAY, tokens: 20_000 });
   for (const age of [1, 2, 3, 4]) {
-    writeSession(home, { task: "Review the change", cwd, age: 10 * DAY + age, tokens: 9_000 });
+    const further = age === 2 ? [{ task: "And now the docs, all of them" }] : [];
+    const review = { task: "Review the change", tokens: 9_000, further };
+    writeSession(home, { ...review, cwd, age: 10 * DAY + age });
   }
   writeSession(home, { task: "Something else", cwd: "/elsewhere/shop", age: 5 });
   const workbench = await Workbench.open(t, lab);
@@ -28,6 +31,14 @@ test("rows show age and meter; sessions are named and put away, and what is done
   const row = (name: string | RegExp) => workbench.sessions.getByRole("treeitem", { name });
   const toast = (text: string | RegExp) =>
     page.locator(".notification-toast").filter({ hasText: text });
+  const isWhole = async (shown: Locator) => {
+    await shown.waitFor();
+    const isCut = await shown.evaluate((element) => {
+      const line = element.closest(".monaco-icon-label-container");
+      return line === null || line.scrollWidth > line.clientWidth;
+    });
+    assert(!isCut, await shown.innerText());
+  };
   const picker = page.locator(".quick-input-widget:visible");
   const input = picker.locator("input[type=text]").first();
   await workbench.showCheckpoints();
@@ -39,13 +50,7 @@ test("rows show age and meter; sessions are named and put away, and what is done
       // The workbench may take minutes to start.
       await shows(row(/^Find out why .*, [2-6]m, context 45 percent/));
       for (const words of [/^[2-6]m · 45%$/, /^(9|1[0-3])m · over$/, /^3d · 7%$/]) {
-        const shown = workbench.sessions.getByText(words).first();
-        await shown.waitFor();
-        const isCut = await shown.evaluate((element) => {
-          const line = element.closest(".monaco-icon-label-container");
-          return line === null || line.scrollWidth > line.clientWidth;
-        });
-        assert(!isCut, words.source);
+        await isWhole(workbench.sessions.getByText(words).first());
       }
       assert.equal(await workbench.sessions.getByText("Now the very last").count(), 0);
       await workbench.screenshot("side bar");
@@ -68,6 +73,8 @@ test("rows show age and meter; sessions are named and put away, and what is done
       await row("shop").locator(".monaco-tl-twistie").click();
       await shows(row("Something else"));
       assert.equal(await row(/^Review the change/).count(), 4);
+      await shows(row(/^Review the change, And now the docs, all of them, 10d/));
+      await isWhole(workbench.sessions.getByText(/^And now t… · 10d · 3%$/));
       await workbench.screenshot("side bar folds");
     },
   );
