@@ -21,8 +21,8 @@ import { pick, showUntilHidden } from "./picking.ts";
 import type { Anchor, Note, SessionSummary } from "./protocol.ts";
 import { pathForSessions } from "./settings.ts";
 
-/** How many messages and calls are offered as evidence. */
-const OFFERED = 60;
+/** How many messages and calls are offered as evidence, and how many before “More…”. */
+const [OFFERED, FIRST] = [60, 5];
 
 export function noteCommands(app: App): Commands {
   return {
@@ -259,21 +259,23 @@ async function askEvidence(
   text: string,
   anchors: readonly Anchor[],
 ): Promise<Anchor | undefined> {
-  const kinds: Record<string, string> = {
-    user: "your message",
-    tool_output: "a tool’s output",
-    file: "file",
+  const kinds: Record<string, readonly [words: string, icon: string]> = {
+    user: ["you said it", "comment"],
+    tool_output: ["Codex saw this output", "terminal"],
+    file: ["it stands in the file", "file"],
   };
-  const items = anchors.map((anchor) => ({
-    label: iconless(cut(plain(anchor.text || anchor.ref), 120)),
-    description: kinds[anchor.source] ?? "",
-    anchor,
-  }));
-  const best = fitting(text, anchors);
-  const first = items.find(({ anchor }) => anchor === best);
-  const placeholder = "What is the evidence?";
-  const chosen = await pick(items, first, { title, placeholder, refuses: () => null });
-  return chosen?.anchor;
+  const all = fitting(text, anchors).map((anchor) => {
+    const [description = "", icon = "record"] = kinds[anchor.source] ?? [];
+    const label = iconless(cut(plain(anchor.text || anchor.ref), 120));
+    return { label, description, iconPath: new vscode.ThemeIcon(icon), anchor };
+  });
+  const more = { label: "More…", description: `${all.length - FIRST} more`, anchor: null };
+  const ask = (items: readonly (vscode.QuickPickItem & { readonly anchor: Anchor | null })[]) =>
+    pick(items, items[0], { title, placeholder: "What is the evidence?", refuses: () => null });
+  const isLong = all.length > FIRST + 1;
+  const few = [...all.slice(0, FIRST), { ...more, alwaysShow: true }];
+  const chosen = await ask(isLong ? few : all);
+  return (chosen?.anchor === null ? await ask(all) : chosen)?.anchor ?? undefined;
 }
 
 /** Ask for the files that a fact depends on. */

@@ -199,10 +199,20 @@ const ANCHORS = [
 ];
 
 test("the newest evidence that shares a word is offered first, else the newest message", () => {
-  assert.equal(fitting("The timeout is 900", ANCHORS)?.ref, "m1");
-  assert.equal(fitting("conf.py holds it", ANCHORS)?.ref, "c1");
-  assert.equal(fitting("Nothing alike", ANCHORS)?.ref, "m2");
-  assert.equal(fitting("Anything", []), undefined);
+  assert.equal(fitting("The timeout is 900", ANCHORS)[0]?.ref, "m1");
+  assert.equal(fitting("conf.py holds it", ANCHORS)[0]?.ref, "c1");
+  assert.equal(fitting("Nothing alike", ANCHORS)[0]?.ref, "m2");
+  assert.deepEqual(fitting("Anything", []), []);
+});
+
+test("behind it stands the newest evidence, once where several read alike", () => {
+  const ran = (ref: string, seq: number) => ({ source: "tool_output", ref, text: "make", seq });
+  const all = [ran("c1", 1), ran("c2", 5), { source: "user", ref: "m", text: "Build it", seq: 2 }];
+
+  assert.deepEqual(
+    fitting("Nothing alike", all).map(({ ref }) => ref),
+    ["m", "c2"],
+  );
 });
 
 test("a fact depends on its file, and on those that it or its evidence names", () => {

@@ -70,16 +70,20 @@ export function decisionIn(text: string) {
   return decision === "" ? { decision: text, rationale: null } : { decision, rationale };
 }
 
-/** The newest evidence that fits a text: it shares a word with it; else the newest message. */
-export function fitting(text: string, anchors: readonly Anchor[]): Anchor | undefined {
+/**
+ * The evidence for a text: first the newest that shares a word with it, else the newest message, and
+ * then the newest of all. Of what reads alike only the first is there.
+ */
+export function fitting(text: string, anchors: readonly Anchor[]): readonly Anchor[] {
   const wordsOf = (some: string) => some.toLowerCase().match(/[\p{L}\p{N}_]{4,}/gu) ?? [];
   const words = new Set(wordsOf(text));
   const newest = anchors.toSorted((one, other) => other.seq - one.seq);
-  return (
+  const best =
     newest.find((anchor) => wordsOf(anchor.text || anchor.ref).some((word) => words.has(word))) ??
-    newest.find(({ source }) => source === "user") ??
-    newest[0]
-  );
+    newest.find(({ source }) => source === "user");
+  const ordered = best === undefined ? newest : [best, ...newest];
+  const named = ordered.map(({ source, text: said, ref }) => `${source} ${said || ref}`);
+  return ordered.filter((_, at) => named.indexOf(named[at] ?? "") === at);
 }
 
 /** The files that a fact rests on: the one that is its evidence, and those that it names. */
