@@ -17,10 +17,13 @@ const ASKED_MS = 500;
  * A tree view that loads its rows on demand; an older answer never replaces a newer one.
  *
  * To draw it again the rows are loaded first, with those below unfolded ones: while the editor waits
- * for rows it knows none, and what is clicked then would come without its row.
+ * for rows it knows none, and what is clicked then would come without its row. It is told only of
+ * rows that changed; what it has for a row stays the same object, with what is known now.
  */
-export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.Disposable {
-  readonly #emitter = new vscode.EventEmitter<undefined>();
+export abstract class Tree<Row extends object>
+  implements vscode.TreeDataProvider<Row>, vscode.Disposable
+{
+  readonly #emitter = new vscode.EventEmitter<Row[] | undefined>();
   readonly onDidChangeTreeData = this.#emitter.event;
   readonly view: vscode.TreeView<Row>;
   protected readonly server: Server;
@@ -30,6 +33,10 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
   readonly #unfolded = new Set<string>();
   /** Rows that were loaded to draw the tree again, by the id of the row above. */
   #loaded = new Map<string, readonly Row[]>();
+  /** What the editor has for each row, by its id. */
+  #given = new Map<string, Row>();
+  /** What it has drawn: each row, and the ids of those below one. */
+  readonly #drawn = { rows: new Map<string, string>(), below: new Map<string, string>() };
   #isStale = false;
   #drawnAt = Number.NEGATIVE_INFINITY;
   /** Unfolded rows that the editor was given, and has not asked for the rows below yet. */
@@ -93,7 +100,7 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
     const loaded = new Map<string, readonly Row[]>();
     await this.#loadBelow(undefined, loaded);
     if (isNewest()) {
-      this.#loaded = loaded;
+      this.#loaded = new Map([...loaded].map(([id, rows]) => [id, this.#filled(rows)]));
       this.#telling ??= this.#tell().finally(() => {
         this.#telling = null;
       });
@@ -109,10 +116,56 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
     for (let wait = this.#untilDrawn(); wait > 0; wait = this.#untilDrawn()) {
       await sleep(Math.min(wait, APART_MS));
     }
-    this.#due.clear();
-    this.#drawnAt = performance.now();
-    this.#emitter.fire(undefined);
+    const changed = this.#changed();
+    if (changed?.length !== 0) {
+      this.#due.clear();
+      this.#drawnAt = performance.now();
+      this.#emitter.fire(changed);
+    }
     this.told();
+  }
+
+  /** The rows that the editor has to draw anew; undefined for all of them. */
+  #changed(): Row[] | undefined {
+    const { rows, below } = this.#drawn;
+    const changed: Row[] = [];
+    for (const [id, loaded] of this.#loaded) {
+      if (below.get(id) !== this.#idsOf(loaded)) {
+        const above = this.#given.get(id);
+        if (above === undefined) {
+          this.#given = new Map(
+            [...this.#loaded.values()].flat().map((row) => [this.#idOf(row), row]),
+          );
+          rows.clear();
+          below.clear();
+          return undefined;
+        }
+        changed.push(above);
+      }
+      changed.push(...loaded.filter((row) => rows.get(this.#idOf(row)) !== this.#lookOf(row)));
+    }
+    for (const row of changed) {
+      rows.set(this.#idOf(row), this.#lookOf(row));
+    }
+    return changed;
+  }
+
+  #lookOf(row: Row): string {
+    return JSON.stringify(this.itemOf(row));
+  }
+
+  #idsOf(rows: readonly Row[]): string {
+    return JSON.stringify(rows.map((row) => this.#idOf(row)));
+  }
+
+  /** What the editor has for these rows, filled with what they are now. */
+  #filled(rows: readonly Row[]): readonly Row[] {
+    return rows.map((row) => {
+      const id = this.#idOf(row);
+      const given = Object.assign(this.#given.get(id) ?? row, row);
+      this.#given.set(id, given);
+      return given;
+    });
   }
 
   /** The editor was told: it has the rows as soon as it asks. */
@@ -149,15 +202,17 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
     this.#loaded.delete(id);
     this.#unfolded.add(id);
     this.#due.delete(id);
-    const rows = loaded === undefined ? await this.load(row) : [...loaded];
+    const rows = loaded === undefined ? this.#filled(await this.load(row)) : loaded;
+    this.#drawn.below.set(id, this.#idsOf(rows));
     for (const each of rows) {
       const { id, collapsibleState } = this.getTreeItem(each);
+      this.#drawn.rows.set(id ?? "", this.#lookOf(each));
       if (collapsibleState === vscode.TreeItemCollapsibleState.Expanded) {
         this.#due.add(id ?? "");
       }
     }
     this.#drawnAt = performance.now();
-    return rows;
+    return [...rows];
   }
 
   protected async load(row?: Row): Promise<Row[]> {
