@@ -50,6 +50,22 @@ def test_an_output_has_its_command_and_how_it_ended_and_no_secret(home: Home):
     assert SECRET not in repr(read(home, "1"))
 
 
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_a_plan_is_told_by_its_steps_and_their_state(home: Home, form: r.Form):
+    steps = [("Find it", "completed"), ("Mend it", "in_progress"), ("Test it", "pending")]
+    told = [{"step": step, "status": status} for step, status in steps]
+    call = r.call("update_plan", {"explanation": "So far:", "plan": told}, "c1")
+    turn = r.turn(r.user("Go"), call, r.output("c1", "Plan updated"), r.plan(("Ship it", True)))
+    home.put(r.rollout(r.session(form), turn))
+
+    items = read(home, "1").items
+
+    assert [(each.kind, each.text) for each in items[1:]] == [
+        ("plan", "So far:\n[x] Find it\n[>] Mend it\n[ ] Test it"),
+        ("plan", "[x] Ship it"),
+    ]
+
+
 def test_a_long_turn_comes_in_parts(home: Home):
     said = (r.assistant(f"Step {number}") for number in range(MOST_ITEMS + 5))
     home.put(r.rollout(r.session(), r.turn(r.user("Go"), *said)))

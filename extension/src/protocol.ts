@@ -675,8 +675,10 @@ export interface TranscriptParams {
 /**
  * A record of a turn: the beginning of its text, redacted, and how long all of it is.
  *
- * `kind` is `user`, `assistant`, `call`, `output`, `patch` or `summary`; `about` is the command
- * that an output is of; `exitCode` is how it ended, null where the output does not tell.
+ * `kind` is `user`, `assistant`, `plan`, `call`, `output`, `patch` or `summary`.  A plan has a
+ * line a step, with `[x]` in front where it is done, `[>]` where it is in progress, else `[ ]`.
+ * `about` is the command that an output is of; `exitCode` is how it ended, null where the output
+ * does not tell.
  */
 export interface TranscriptItem {
   readonly ref: string;

@@ -114,7 +114,7 @@ export function partAtEnd(turnId: string, total: number): PartPlace {
 /** One step of a conversation; a command stands with its output. */
 export interface Spoken {
   readonly ref: string;
-  readonly kind: "user" | "assistant" | "summary" | "command" | "patch";
+  readonly kind: "user" | "assistant" | "summary" | "plan" | "command" | "patch";
   /** What was said, or the command. */
   readonly text: string;
   /** What a command printed; empty for anything else. */
@@ -136,6 +136,7 @@ export function spoken(items: readonly TranscriptItem[]): readonly Spoken[] {
       case "user":
       case "assistant":
       case "summary":
+      case "plan":
       case "patch":
         return [{ ...step, kind }];
       case "call":

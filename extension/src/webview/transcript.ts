@@ -345,6 +345,7 @@ const WHO: Readonly<Record<Spoken["kind"], string>> = {
   user: "You",
   assistant: "Codex",
   summary: "Summary of a compaction",
+  plan: "Plan",
   command: "Ran",
   patch: "Changed",
 };

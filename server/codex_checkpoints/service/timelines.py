@@ -10,12 +10,14 @@ from typing import Literal
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import redact
+from codex_checkpoints.core.digest.calls import json_in
 from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.digest.recall import Entry, Recall, says_more
 from codex_checkpoints.core.digest.searching import passing_over
 from codex_checkpoints.core.history.rebuild import compacted_in
 from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.markers import marker_set_of
+from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of
 from codex_checkpoints.core.rollout.items import outcome_in
 from codex_checkpoints.core.timeline import Timeline, TimelineTurn, merged
 from codex_checkpoints.service.history import TIMELINE, timeline_in
@@ -148,8 +150,10 @@ MOST_TEXT = 4_000
 class TranscriptItem:
     """A record of a turn: the beginning of its text, redacted, and how long all of it is.
 
-    `kind` is `user`, `assistant`, `call`, `output`, `patch` or `summary`; `about` is the command
-    that an output is of; `exitCode` is how it ended, null where the output does not tell.
+    `kind` is `user`, `assistant`, `plan`, `call`, `output`, `patch` or `summary`.  A plan has a
+    line a step, with `[x]` in front where it is done, `[>]` where it is in progress, else `[ ]`.
+    `about` is the command that an output is of; `exitCode` is how it ended, null where the output
+    does not tell.
     """
 
     ref: str
@@ -208,7 +212,9 @@ def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -
         if not replay.stopped:
             replay.close(opened.tail)
     numbers = {each.turn_id: number for number, each in enumerate(state.turns.counting(), 1)}
-    told = [each for each in recall.entries if not (recall.typed and each.in_history)]
+    entries = (each for each in recall.entries if not (recall.typed and each.in_history))
+    # The output of a plan's call says nothing.
+    told = [each for each in entries if each.kind != "output" or _plan_in(each.about) is None]
     shown = tuple(map(_item, told[offset : offset + MOST_ITEMS]))
     behind = offset + MOST_ITEMS
     rest = behind if behind < len(told) else None
@@ -219,12 +225,31 @@ def _item(entry: Entry) -> TranscriptItem:
     outcome = outcome_in((entry.text,)) if entry.kind == "output" else None
     printed = None if outcome is None else outcome.printed
     text = entry.text if printed is None else printed
+    plan = _plan_in(text) if entry.kind == "call" else None
+    text = text if plan is None else plan
     return TranscriptItem(
         f"#{entry.seq}",
-        entry.kind,
+        entry.kind if plan is None else "plan",
         text[:MOST_TEXT],
         len(text),
         redact(plain(entry.about))[:MOST_TEXT] if entry.kind == "output" else "",
         None if outcome is None else outcome.exit_code,
         utc(entry.stamp),
     )
+
+
+_MARKS = {"completed": "x", "in_progress": ">"}
+
+
+def _plan_in(arguments: str) -> str | None:
+    """Return the steps of the plan that a call sets, a line each; None for any other call."""
+    if not arguments.startswith('{"'):
+        return None
+    value = json_in(arguments)
+    if "plan" not in value or not value.keys() <= {"plan", "explanation"}:
+        return None
+    lines = [text_of(value.get("explanation")) or ""]
+    for each in map(object_of, list_of(value.get("plan"))):
+        mark = _MARKS.get(text_of(each.get("status")) or "", " ")
+        lines.append(f"[{mark}] {text_of(each.get('step')) or ''}")
+    return "\n".join(lines).strip("\n") or "[ ]"
