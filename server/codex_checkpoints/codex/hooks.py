@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from codex_checkpoints.codex import entries
-from codex_checkpoints.codex.entries import CannotEdit, Entries, Hook, Hooks, Unreadable
+from codex_checkpoints.codex.entries import CannotEdit, Entries, Handler, Hook, Hooks, Unreadable
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.values import frozen
 
@@ -33,8 +33,8 @@ def with_hooks(text: str, wanted: Entries) -> str:
     result = text
     for hook in wanted.hooks:
         result = _with_hook(result, wanted, hook)
-    while (at := _superfluous(result, wanted)) is not None:
-        result = _without(result, at)
+    while (handler := _superfluous(result, wanted)) is not None:
+        result = _without(result, handler)
     _check(text, result)
     if not wanted.stand_in(found_in(result).ours):
         raise CannotEdit("the new hooks would not be read as they are meant")
@@ -44,32 +44,12 @@ def with_hooks(text: str, wanted: Entries) -> str:
 def without_hooks(text: str) -> str:
     """Return the text without our hooks.  Raises `CannotEdit`."""
     result = text
-    while (at := next(_ours(result), None)) is not None:
-        result = _without(result, at)
+    while (handler := next(_ours(result), None)) is not None:
+        result = _without(result, handler)
     _check(text, result)
     if found_in(result).ours:
         raise CannotEdit("our hooks were rewritten by hand and cannot be told from the rest")
     return result
-
-
-@frozen
-class _At:
-    """The place of a handler: its event, its group, and the values beside each."""
-
-    events: list[Part]
-    event: int
-    groups: list[Part]
-    group: int
-    handlers: list[Part]
-    handler: int
-
-    @property
-    def parts(self) -> tuple[Part, Part, Part]:
-        return self.events[self.event], self.groups[self.group], self.handlers[self.handler]
-
-    @property
-    def place(self) -> tuple[str | None, str]:
-        return self.events[self.event].name, f"{self.group}:{self.handler}"
 
 
 def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
@@ -85,17 +65,21 @@ def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
         raise CannotEdit("a number in our hooks is too large to be written again") from error
     if there is None or not entries.is_our_group(there.group):
         return _with_group(text, hook.event, new)
-    at = next(at for at in _ours(text) if at.place == (hook.event, there.place))
-    _, group, _ = at.parts
+    groups_there, number = _found(text, "hooks", hook.event, there.group_number)
+    group = groups_there[number]
     return text[: group.value] + new + text[group.end :]
 
 
-def _superfluous(text: str, wanted: Entries) -> _At | None:
+def _ours(text: str) -> Iterator[Handler]:
+    return (each for there in found_in(text).ours.values() for each in there)
+
+
+def _superfluous(text: str, wanted: Entries) -> Handler | None:
     """Return a handler of ours that is not the one for its hook."""
     events = _events(text)
     due = (entries.to_replace(hook.event, events.get(hook.event, ())) for hook in wanted.hooks)
     kept = {(each.event, each.place) for each in due if each is not None}
-    return next((at for at in _ours(text) if at.place not in kept), None)
+    return next((each for each in _ours(text) if (each.event, each.place) not in kept), None)
 
 
 def _with_group(text: str, event: str, group: str) -> str:
@@ -103,12 +87,12 @@ def _with_group(text: str, event: str, group: str) -> str:
 
     A blank before the group marks an array that was empty before.
     """
-    hooks = member(text, first(text), "hooks")
-    if hooks is None:
+    if _found(text, "hooks")[1] < 0:
         raise CannotEdit("it has no hooks")
-    there = member(text, hooks.value, event)
-    if there is None:
-        return _appended(text, list(parts(text, hooks.value)), f'"{event}": [{group}]')
+    events, at = _found(text, "hooks", event)
+    if at < 0:
+        return _appended(text, events, f'"{event}": [{group}]')
+    there = events[at]
     groups = list(parts(text, there.value))
     if groups:
         return _appended(text, groups, group)
@@ -126,35 +110,18 @@ def _appended(text: str, siblings: list[Part], new: str) -> str:
     return text[: last.end] + "," + space + new + text[last.end :]
 
 
-def _without(text: str, at: _At) -> str:
+def _without(text: str, handler: Handler) -> str:
     """Remove a handler, with its group and its event where it was alone."""
-    event, group, _ = at.parts
-    if len(at.handlers) > 1:
-        return _left(text, at.handlers, at.handler)
-    if len(at.groups) > 1:
-        return _left(text, at.groups, at.group)
-    if text[event.value + 1 : group.start] == " ":
+    event, number = handler.event, handler.group_number
+    if len(entries.handlers_of(handler.group)) > 1:
+        return _left(text, *_found(text, "hooks", event, number, "hooks", handler.number))
+    groups, _ = _found(text, "hooks", event, number)
+    if len(groups) > 1:
+        return _left(text, groups, number)
+    (group,), (events, at) = groups, _found(text, "hooks", event)
+    if text[events[at].value + 1 : group.start] == " ":
         return text[: group.start - 1] + text[group.end :]
-    return _left(text, at.events, at.event)
-
-
-def _ours(text: str) -> Iterator[_At]:
-    """Yield our handlers; of an event that is named twice a parser reads only the last."""
-    hooks = member(text, first(text), "hooks")
-    events = [] if hooks is None else list(parts(text, hooks.value))
-    last = {event.name: at for at, event in enumerate(events)}
-    for at, event in enumerate(events):
-        groups = _listed(text, event) if last[event.name] == at else []
-        for number, group in enumerate(groups):
-            inner = member(text, group.value, "hooks")
-            handlers = [] if inner is None else _listed(text, inner)
-            for which, handler in enumerate(handlers):
-                if entries.is_our_handler(json.loads(text[handler.value : handler.end])):
-                    yield _At(events, at, groups, number, handlers, which)
-
-
-def _listed(text: str, part: Part) -> list[Part]:
-    return list(parts(text, part.value)) if text[part.value] == "[" else []
+    return _left(text, events, at)
 
 
 def _check(before: str, after: str) -> None:
@@ -213,17 +180,18 @@ def parts(text: str, position: int) -> Iterator[Part]:
             position = _space(text, position + 1)
 
 
-def first(text: str) -> int:
-    """Return where the value of a text begins."""
-    return _space(text, 0)
+def _found(text: str, *path: str | int) -> tuple[list[Part], int]:
+    """Return the values beside one, and its place among them, -1 for a name that is not there.
 
-
-def member(text: str, position: int, name: str) -> Part | None:
-    """Return the member of an object by its name, the last of several."""
-    if text[position : position + 1] != "{":
-        return None
-    found = [part for part in parts(text, position) if part.name == name]
-    return found[-1] if found else None
+    A path has the names of members, of which the last of several counts, and places in arrays.
+    """
+    siblings, at, position = list[Part](), 0, _space(text, 0)
+    for key in path:
+        siblings = list(parts(text, position))
+        named = [-1, *(number for number, part in enumerate(siblings) if part.name == key)]
+        at = key if isinstance(key, int) else named[-1]
+        position = siblings[at].value if at >= 0 else position
+    return siblings, at
 
 
 def _left(text: str, siblings: list[Part], gone: int) -> str:
