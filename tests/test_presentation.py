@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import attrs
 import pytest
 
-from codex_checkpoints import operations, presentation
+from codex_checkpoints import presentation
 from codex_checkpoints.codex import resume
 from codex_checkpoints.core.restore.events import Fault
 from codex_checkpoints.presentation.log import LogLine
@@ -50,10 +50,10 @@ def texts() -> dict[str, Texts]:
 
 def hints(function: Texts) -> dict[str, Any]:
     """Return the types of a function; its module imports the records for type checks alone."""
-    names = [each.name for each in pkgutil.iter_modules(operations.__path__)]
-    records = {name: importlib.import_module(f"{operations.__name__}.{name}") for name in names}
-    records |= {"Fault": Fault}
-    return get_type_hints(function, {**vars(inspect.getmodule(function)), **records})
+    module = sys.modules[function.__module__]
+    scope = {**vars(module)}
+    exec("\n".join(re.findall(r"(?m)^    (from .* import .*)$", inspect.getsource(module))), scope)
+    return get_type_hints(function, scope)
 
 
 class Told(dict[str, Any]):

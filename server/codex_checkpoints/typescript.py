@@ -40,8 +40,10 @@ _FOUND: dict[str, Any] = {
         name: found for each in (services, *_MODULES.values()) for name, found in vars(each).items()
     },
     "ConnectChange": status.Done,
+    "ConnectDoor": status.Door,
     "ConnectFailure": status.Failure,
     "ConnectHome": status.OtherHome,
+    "ConnectHook": status.HookState,
     "DoctorFinding": doctor.Finding,
     "NoteDependency": anchors.Rest,
     "NoteEvidence": Evidence,

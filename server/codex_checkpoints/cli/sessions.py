@@ -39,9 +39,9 @@ TYPE_CHECKING = False  # `typing` takes long to load
 if TYPE_CHECKING:
     from codex_checkpoints.assembly import Places
     from codex_checkpoints.cli.opening import Terminal
-    from codex_checkpoints.operations.searching import SearchHit
-    from codex_checkpoints.operations.sessions import SessionSummary
     from codex_checkpoints.presentation import sessions as texts
+    from codex_checkpoints.service.searching import SearchHit
+    from codex_checkpoints.service.summaries import SessionSummary
 else:
     texts = Later("presentation.sessions")
 

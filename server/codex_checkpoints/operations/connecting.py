@@ -11,16 +11,11 @@ from codex_checkpoints.codex.entries import HOOKS, ON_PROMPT, Entries
 from codex_checkpoints.operations.services import Services, Steps, elsewhere
 from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.status import Connection as ConnectReport
-from codex_checkpoints.service.connect.status import Door as ConnectDoor
-from codex_checkpoints.service.connect.status import HookState as ConnectHook
 from codex_checkpoints.service.connect.status import Surroundings
 from codex_checkpoints.service.doctor import Diagnosis as DoctorReport
 from codex_checkpoints.service.doctor import diagnose
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import BadParams
-
-# what presentation uses from here
-__all__ = ["ConnectDoor", "ConnectHook", "ConnectReport", "DoctorReport"]
 
 
 @frozen

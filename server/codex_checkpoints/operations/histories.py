@@ -6,15 +6,13 @@ from typing import Any
 
 from codex_checkpoints.core.compaction.offering import Outline
 from codex_checkpoints.core.digest.composing import Digest as SessionDigest
-from codex_checkpoints.core.digest.composing import DigestLine
 from codex_checkpoints.core.digest.recall import MOST_HITS
 from codex_checkpoints.core.history.windows import Chain as WindowChain
 from codex_checkpoints.core.losses import watched as losing
 from codex_checkpoints.core.losses.watched import LostCommand, LostFile, LostText, Reread
 from codex_checkpoints.core.restore.records import difference
-from codex_checkpoints.core.timeline import TimelineTurn
 from codex_checkpoints.operations.services import Services, SessionParams
-from codex_checkpoints.service.changes import ChangesParams, FileChange, FileChanges, FilePatch
+from codex_checkpoints.service.changes import ChangesParams, FileChanges
 from codex_checkpoints.service.changes import changes as changes_of
 from codex_checkpoints.service.connect.receipts import by_window, received
 from codex_checkpoints.service.digests import Digests, Hit, Recalled
@@ -25,29 +23,11 @@ from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.service.summaries import Receipt
 from codex_checkpoints.service.timelines import (
     SessionTimeline,
-    TimelineEvent,
-    TranscriptItem,
     TurnTranscript,
 )
 from codex_checkpoints.service.timelines import timeline as timeline_of
 from codex_checkpoints.service.timelines import transcript as transcript_of
 from codex_checkpoints.values import filled, frozen
-
-__all__ = [
-    "ChangesParams",
-    "DigestLine",
-    "FileChange",
-    "FileChanges",
-    "FilePatch",
-    "Hit",
-    "Outline",
-    "Recalled",
-    "Reread",
-    "SessionTimeline",
-    "TimelineEvent",
-    "TimelineTurn",
-    "TranscriptItem",
-]  # for doors
 
 
 @frozen

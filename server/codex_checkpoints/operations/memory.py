@@ -6,10 +6,8 @@ from typing import Any
 
 from codex_checkpoints.core.checkpoint.anchors import Anchor, Note
 from codex_checkpoints.operations.services import Services, SessionParams, Text
-from codex_checkpoints.service.notes import Applied, Evicted, Notes, Revoked
+from codex_checkpoints.service.notes import Applied, Notes, Revoked
 from codex_checkpoints.values import frozen
-
-__all__ = ["Applied", "Evicted", "Note", "Revoked"]  # what presentation uses from here
 
 
 @frozen

@@ -23,8 +23,6 @@ from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.restore.verifying import Verified as VerifyReport
 from codex_checkpoints.values import filled, frozen
 
-__all__ = ["VerifyReport"]  # what presentation uses from here
-
 
 @frozen
 class RestoreParams:

@@ -10,8 +10,6 @@ from codex_checkpoints.service.searching import Search, SearchHit
 from codex_checkpoints.storage.contract import UnreadableSource
 from codex_checkpoints.values import frozen
 
-__all__ = ["SearchHit"]  # what presentation uses from here
-
 
 @frozen
 class SearchParams:

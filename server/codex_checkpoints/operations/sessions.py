@@ -10,8 +10,6 @@ from codex_checkpoints.service.summaries import SessionDetail, SessionList, Sess
 from codex_checkpoints.storage.contract import ThreadQuery
 from codex_checkpoints.values import evolve, filled, frozen
 
-__all__ = ["SessionList", "SessionSummary"]  # what presentation uses from here
-
 
 @frozen
 class SessionsParams:

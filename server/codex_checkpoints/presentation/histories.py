@@ -24,7 +24,9 @@ from codex_checkpoints.presentation.terminal import (
 
 if TYPE_CHECKING:
     from codex_checkpoints.core.compaction.building import Piece
+    from codex_checkpoints.core.compaction.offering import Outline
     from codex_checkpoints.operations import compactions, histories
+    from codex_checkpoints.service.changes import FileChanges
 
 _WORDS = 100
 """Columns of a text where there is no terminal."""
@@ -119,7 +121,7 @@ def _maker(window: histories.Window | histories.Loss, undone: Container[str | No
     return _MAKERS.get(window.strategy, "undo" if window.window_id in undone else "-")
 
 
-def outline_lines(outline: histories.Outline, screen: Screen) -> list[str]:
+def outline_lines(outline: Outline, screen: Screen) -> list[str]:
     """Return one line a stretch of older turns, then one a turn: which, in which window, words."""
     heads = [
         (f"{each.first}-{each.last}", f"{each.first_window}-{each.last_window}", each.text)
@@ -137,9 +139,7 @@ def outline_lines(outline: histories.Outline, screen: Screen) -> list[str]:
 _STANDING = {"same": "as the session left it", "gone": "no longer there", "unknown": ""}
 
 
-def change_lines(
-    changes: histories.FileChanges, screen: Screen, uri: str | None = None
-) -> list[str]:
+def change_lines(changes: FileChanges, screen: Screen, uri: str | None = None) -> list[str]:
     """Return one line a file: what was done to it, in which turns, and whether it changed since.
 
     Below it stand its patches, where one file, `uri`, was asked for.

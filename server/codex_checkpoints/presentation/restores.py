@@ -21,6 +21,7 @@ from codex_checkpoints.presentation.terminal import (
 
 if TYPE_CHECKING:
     from codex_checkpoints.operations import histories, marking, portable, restores
+    from codex_checkpoints.service.restore.verifying import Verified
 
 _CHANGES = {"added": ("+", GREEN), "removed": ("-", RED), "changed": ("~", AMBER)}
 _KINDS = {"command": "command", "file": "file", "tool_output": "output"}
@@ -288,7 +289,7 @@ def event_lines(events: restores.EventList, screen: Screen) -> list[str]:
     return lines or ["No events."]
 
 
-def verify_lines(report: restores.VerifyReport) -> list[str]:
+def verify_lines(report: Verified) -> list[str]:
     """Return what was checked, and what is wrong with it."""
     checked = ", ".join(
         counted(many, what)

@@ -21,10 +21,13 @@ from codex_checkpoints.presentation.terminal import (
 )
 
 if TYPE_CHECKING:
-    from codex_checkpoints.operations import connecting, histories, memory, searching, sessions
+    from codex_checkpoints.core.checkpoint.anchors import Note
+    from codex_checkpoints.operations import memory
+    from codex_checkpoints.service import digests, doctor, notes, searching, summaries
+    from codex_checkpoints.service.connect import status
 
 
-def session_lines(page: sessions.SessionList, screen: Screen, now: float) -> list[str]:
+def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> list[str]:
     """Return one line a session: when, how full, in which folder, what about."""
     lines: list[str] = []
     for item in page.items:
@@ -42,7 +45,7 @@ def session_lines(page: sessions.SessionList, screen: Screen, now: float) -> lis
     return lines
 
 
-def _origin(item: sessions.SessionSummary) -> str:
+def _origin(item: summaries.SessionSummary) -> str:
     """Return that a session is a copy, since it has the first request of its source."""
     if item.undone:
         return " (compaction undone)"
@@ -57,7 +60,7 @@ def no_digest(budget: int) -> str:
     return f"A digest needs a budget of 50 tokens or more; this one is {budget}."
 
 
-def recalled_lines(found: histories.Recalled) -> list[str]:
+def recalled_lines(found: digests.Recalled) -> list[str]:
     """Return where a record stands, and its text."""
     turn = "" if found.turn is None else f"t{found.turn}"
     names = dict.fromkeys(each for each in (found.session_id, turn, found.ref) if each)
@@ -65,7 +68,7 @@ def recalled_lines(found: histories.Recalled) -> list[str]:
     return [plain(head), "", *map(plain, found.text.split("\n"))]
 
 
-def hit_lines(hits: Sequence[histories.Hit], screen: Screen) -> list[str]:
+def hit_lines(hits: Sequence[digests.Hit], screen: Screen) -> list[str]:
     """Return one line a hit: its anchor, what it is, and the line."""
     lines: list[str] = []
     for hit in hits:
@@ -115,19 +118,19 @@ def no_sessions(codex_home: str, *, filtered: bool, archived: int) -> str:
     )
 
 
-def asks_to_delete(summary: sessions.SessionSummary) -> str:
+def asks_to_delete(summary: summaries.SessionSummary) -> str:
     """Return the question before a session is deleted."""
     title = fit(plain(summary.title or "(no name)"), 60).rstrip()
     return plain(f"delete “{title}” ({summary.session_id})? This cannot be undone.")
 
 
-def moved_line(command: str, summary: sessions.SessionSummary) -> str:
+def moved_line(command: str, summary: summaries.SessionSummary) -> str:
     """Return what was done to a session."""
     done = {"delete": "deleted"}.get(command, f"{command}d")
     return plain(f"{done}: {summary.session_id}  {summary.title or '(no name)'}")
 
 
-def renamed_lines(summary: sessions.SessionSummary, _screen: Screen) -> list[str]:
+def renamed_lines(summary: summaries.SessionSummary, _screen: Screen) -> list[str]:
     """Return the name of a session; without one, what stands in its place in a list."""
     if summary.named:
         return [plain(f"renamed: {summary.session_id}  {summary.title}")]
@@ -154,7 +157,7 @@ def _age(stamp: str | None, now: float) -> str:
     return "now"
 
 
-def _meter(item: sessions.SessionSummary) -> str:
+def _meter(item: summaries.SessionSummary) -> str:
     if item.context_tokens is None or not item.context_window:
         return "-"
     if item.context_tokens > item.context_window:
@@ -167,7 +170,7 @@ _NAMES = 32
 _REFS = 40
 
 
-def applied_lines(applied: memory.Applied, _screen: Screen) -> list[str]:
+def applied_lines(applied: notes.Applied, _screen: Screen) -> list[str]:
     """Return what came of an accepted payload, what of it is cut, and what had to make room."""
     name = "" if applied.id is None else f" {applied.id}"
     what = "would be accepted" if applied.dry_run else "accepted"
@@ -177,7 +180,7 @@ def applied_lines(applied: memory.Applied, _screen: Screen) -> list[str]:
     return [*map(plain, lines)]
 
 
-def revoked_lines(revoked: memory.Revoked, _screen: Screen) -> list[str]:
+def revoked_lines(revoked: notes.Revoked, _screen: Screen) -> list[str]:
     """Return which note was taken back."""
     return [plain(f"revoked: {revoked.kind} {revoked.id} (seq {revoked.seq})")]
 
@@ -205,7 +208,7 @@ def note_lines(notes: memory.NoteList, screen: Screen) -> list[str]:
     return lines or ["No facts and no decisions yet."]
 
 
-def _note(note: memory.Note, names: int, screen: Screen) -> list[str]:
+def _note(note: Note, names: int, screen: Screen) -> list[str]:
     """Return a note and what there is to know about it, each on a line of its own."""
     text = note.value if note.kind == "fact" else f"{note.decision} — {note.rationale}"
     head = f"  {fit(plain(note.id), names)}  {plain(text or '')}"
@@ -253,7 +256,7 @@ _DOOR_PROBLEMS = {
 }
 
 
-def change_lines(report: connecting.ConnectReport, screen: Screen) -> list[str]:
+def change_lines(report: status.Connection, screen: Screen) -> list[str]:
     """Return what is put into files of Codex's, or taken out."""
     lines: list[str] = []
     for change in report.changes:
@@ -264,14 +267,14 @@ def change_lines(report: connecting.ConnectReport, screen: Screen) -> list[str]:
     return [*(lines or ["Nothing to change."]), ""]
 
 
-def next_step(report: connecting.ConnectReport) -> str | None:
+def next_step(report: status.Connection) -> str | None:
     """Return what helps whoever asks how things stand."""
     # Where the last call failed, the report itself says all there is to say.
     steps = (door.way_out for door in report.doors if door.problem != "failed")
     return next((step for step in steps if step is not None), None)
 
 
-def connect_lines(report: connecting.ConnectReport, way_out: str | None) -> list[str]:
+def connect_lines(report: status.Connection, way_out: str | None) -> list[str]:
     """Return whether something was written, how things stand, and what to do next."""
     kept = [plain(change.backup) for change in report.changes if change.backup is not None]
     lines = [f"What was there is kept as {backup}." for backup in kept]
@@ -300,7 +303,7 @@ def connect_lines(report: connecting.ConnectReport, way_out: str | None) -> list
     return lines
 
 
-def _connected(door: connecting.ConnectDoor) -> str:
+def _connected(door: status.Door) -> str:
     if door.by_hand:
         return "connected by hand"
     if door.problem == "unreadable":
@@ -308,7 +311,7 @@ def _connected(door: connecting.ConnectDoor) -> str:
     return "connected" if door.configured else "not connected"
 
 
-def _ran(what: connecting.ConnectDoor | connecting.ConnectHook) -> str:
+def _ran(what: status.Door | status.HookState) -> str:
     return (
         f"last ran {moment(what.last_ran_at)} for {what.last_session}"
         if what.last_ran_at
@@ -316,7 +319,7 @@ def _ran(what: connecting.ConnectDoor | connecting.ConnectHook) -> str:
     )
 
 
-def _hook_line(hook: connecting.ConnectHook) -> str:
+def _hook_line(hook: status.HookState) -> str:
     words = [
         None if hook.configured else "not connected",
         hook.trust,
@@ -327,7 +330,7 @@ def _hook_line(hook: connecting.ConnectHook) -> str:
     return plain(f"  {hook.event:<18}{', '.join(word for word in words if word)}")
 
 
-def doctor_lines(report: connecting.DoctorReport, screen: Screen) -> list[str]:
+def doctor_lines(report: doctor.Diagnosis, screen: Screen) -> list[str]:
     """Return a diagnosis: where we look, how much is there, each finding with its way out."""
     tints = {"error": RED, "warning": AMBER}
     lines = [

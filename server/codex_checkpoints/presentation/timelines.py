@@ -9,7 +9,8 @@ from xml.sax.saxutils import escape
 from codex_checkpoints.presentation.terminal import AMBER, DIM, MOMENT, RED, Screen, moment, plain
 
 if TYPE_CHECKING:
-    from codex_checkpoints.operations import histories
+    from codex_checkpoints.core.timeline import TimelineTurn
+    from codex_checkpoints.service.timelines import SessionTimeline, TimelineEvent
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _COLUMNS = 100
@@ -19,7 +20,7 @@ _TINTS: Final = {"failed": RED, "aborted": AMBER, "open": AMBER}
 
 
 def timeline_lines(
-    timeline: histories.SessionTimeline,
+    timeline: SessionTimeline,
     screen: Screen,
     window: int | None,
     names: Mapping[str, str],
@@ -58,7 +59,7 @@ def timeline_lines(
     return lines
 
 
-def _scale(timeline: histories.SessionTimeline, window: int | None) -> tuple[int, int]:
+def _scale(timeline: SessionTimeline, window: int | None) -> tuple[int, int]:
     """Return the most tokens in use, and what a bar of full height stands for.
 
     That is the window, or a tenth of it while no more was ever in use.
@@ -78,7 +79,7 @@ def _bars(values: Sequence[int | None], full: int, columns: int) -> str:
 
 
 def _row(
-    row: histories.TimelineTurn,
+    row: TimelineTurn,
     merged: int,
     following: int | None,
     screen: Screen,
@@ -95,7 +96,7 @@ def _row(
     return line if tint is None else screen.tinted(tint, line)
 
 
-def _event(event: histories.TimelineEvent, screen: Screen, names: Mapping[str, str]) -> str:
+def _event(event: TimelineEvent, screen: Screen, names: Mapping[str, str]) -> str:
     # As wide as its column at least, so that it begins where the others do.
     name = names.get(event.id or "") or ((event.id or "") if event.kind == "branch" else "")
     return _line(screen, ("", moment(event.at), f"{event.kind}  {name}".ljust(9)))
@@ -132,7 +133,7 @@ _STYLE: Final = """
 """
 
 
-def timeline_svg(timeline: histories.SessionTimeline, title: str, window: int | None) -> str:
+def timeline_svg(timeline: SessionTimeline, title: str, window: int | None) -> str:
     """Return the picture: the context in use over the turns, and what happened on the way.
 
     Compactions are lines from top to bottom, markers flags, branches lines that leave downwards;
@@ -141,7 +142,7 @@ def timeline_svg(timeline: histories.SessionTimeline, title: str, window: int | 
     return "\n".join([*_drawn(timeline, title, window), "</svg>", ""])
 
 
-def _drawn(timeline: histories.SessionTimeline, title: str, window: int | None) -> Iterator[str]:
+def _drawn(timeline: SessionTimeline, title: str, window: int | None) -> Iterator[str]:
     rows = timeline.turns
     full = _scale(timeline, window)[1]
     step = (_WIDE - _LEFT - 16) / max(len(rows), 1)
@@ -182,7 +183,7 @@ def _drawn(timeline: histories.SessionTimeline, title: str, window: int | None) 
     yield "checks failed (red)</text>"
 
 
-def _mark(event: histories.TimelineEvent, at: str) -> str:
+def _mark(event: TimelineEvent, at: str) -> str:
     if event.kind == "marker":
         return f'<path class="marker" d="M{at},{_TOP} l8,4 l-8,4 Z"/>'
     if event.kind == "branch":
