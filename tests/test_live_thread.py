@@ -10,6 +10,7 @@ import orjson
 import pytest
 from attrs import asdict
 
+from codex_checkpoints.service import kept
 from codex_checkpoints.service.deleting import delete
 from codex_checkpoints.service.kept import Held
 from codex_checkpoints.service.reading.catalogue import Catalogue
@@ -389,13 +390,18 @@ def test_a_session_is_named_put_away_taken_back_and_removed(shop: Shop, tmp_path
 
 @pytest.mark.parametrize("how", ["alone", "referred to", "gone on", "open in Codex"])
 def test_a_session_that_we_did_not_make_stays_for_that_very_reason(
-    shop: Shop, tmp_path: Path, how: str
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ):
     shop.put(thread_of(3), chat("of codex", 3))
     if how == "gone on":
         shop.put(thread_of(3), chat("and more", 3), thread_of(4))
     held: Held | None = "referred_to" if how == "referred to" else None
-    sessions = Sessions(Catalogue(shop.store), Records(str(tmp_path)), Settings(), lambda _: held)
+
+    def told(*_: object) -> Held | None:
+        return held
+
+    sessions = Sessions(Catalogue(shop.store), Records(str(tmp_path)), Settings())
+    monkeypatch.setattr(kept, "held", told)
     before = shop.store.rollouts()
 
     with shop.live(thread_of(3)) if how == "open in Codex" else nullcontext():

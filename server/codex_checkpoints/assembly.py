@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.rollout.fields import object_of
@@ -16,7 +16,6 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import (
     UNREAD,
     UNREADABLE,
-    WINDOW_VARIABLES,
     Settings,
     read_settings,
     with_editor,
@@ -28,10 +27,6 @@ from codex_checkpoints.storage.index import is_storable
 from codex_checkpoints.storage.local import LocalThreadStore
 from codex_checkpoints.storage.records import Records
 from codex_checkpoints.values import frozen
-
-if TYPE_CHECKING:
-    from codex_checkpoints.codex.program import CodexArchive
-    from codex_checkpoints.service.kept import Held
 
 
 @frozen
@@ -74,11 +69,7 @@ def assemble(
     overrides: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Assembly:
-    """Read the settings and open the index; `overrides` are an editor's own settings.
-
-    With an `environment`, the Codex CLI on its PATH archives threads, and its variables set the
-    windows of models.
-    """
+    """Read the settings and open the index; `overrides` are an editor's own settings."""
     settings, problems = settings_of(where.state_dir)
     if overrides:
         settings, more = with_editor(settings, overrides)
@@ -93,20 +84,7 @@ def assemble(
 
         return beginning_of(records, session_id)
 
-    def held_by(session_id: str) -> Held | None:
-        from codex_checkpoints.service.kept import held  # noqa: PLC0415 - rarely needed
-
-        return held(records, store, session_id)
-
-    def archive() -> CodexArchive | None:
-        from codex_checkpoints.codex.program import CodexArchive  # noqa: PLC0415 - rarely needed
-
-        return None if environment is None else CodexArchive(where.codex_home, environment)
-
-    sessions = Sessions(Catalogue(store, seed), records, settings, held_by, archive)
-    if environment is not None:
-        window, fast_window = (environment.get(name) for name in WINDOW_VARIABLES)
-        sessions.window_variables = (window, fast_window)
+    sessions = Sessions(Catalogue(store, seed), records, settings, environment)
     if records.left_undertakings():
         # Rare, and what it loads would slow down every command.
         from codex_checkpoints.service.recovery import recover  # noqa: PLC0415

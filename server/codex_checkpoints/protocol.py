@@ -10,7 +10,6 @@ Times are UTC, ISO 8601 with milliseconds and `Z`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -59,17 +58,12 @@ class Method:
     @property
     def params(self) -> type:
         """Return the record of its params."""
-        return _records_of(self.operation, self.run)[0]
+        return records_of(self.run)[0]
 
     @property
     def result(self) -> type:
         """Return the record of its result."""
-        return _records_of(self.operation, self.run)[1]
-
-
-@cache
-def _records_of(_operation: str, run: Callable[..., Any]) -> tuple[type, type]:
-    return records_of(run)
+        return records_of(self.run)[1]
 
 
 @frozen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from functools import cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from codex_checkpoints.assembly import Assembly, Places
@@ -77,6 +78,7 @@ class Services:
         """Make the operation uncancellable; raises `Cancelled` if it is cancelled already."""
 
 
+@cache
 def records_of(operation: Callable[..., Any]) -> tuple[type, type]:
     """Return the records of params and result that an operation declares."""
     hints = get_type_hints(operation)

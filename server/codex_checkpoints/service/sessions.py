@@ -32,11 +32,10 @@ from codex_checkpoints.storage.records import Records
 from codex_checkpoints.storage.workspace import Workspace
 
 if TYPE_CHECKING:
-    from codex_checkpoints.codex.program import CodexArchive
     from codex_checkpoints.core.compaction.offering import Named
     from codex_checkpoints.service.kept import CompactionRecords
     from codex_checkpoints.service.summaries import SessionDetail, SessionSummary, Summaries
-    from codex_checkpoints.service.threads import HeldBy, ThreadManager
+    from codex_checkpoints.service.threads import ThreadManager
 
 
 def find_session(catalogue: Catalogue, session: str) -> Row:
@@ -114,8 +113,8 @@ Report = Callable[[Progress], bool]
 class Sessions:
     """The use cases around sessions and their checkpoints.
 
-    `held_by` returns why a session is not deleted, if anything forbids it; `archive` what moves
-    the session files, if anything does.
+    With an `environment`, the Codex CLI on its PATH archives threads, and its variables set the
+    windows of models.
     """
 
     def __init__(
@@ -123,20 +122,19 @@ class Sessions:
         catalogue: Catalogue,
         records: Records,
         settings: Settings,
-        held_by: HeldBy | None = None,
-        archive: Callable[[], CodexArchive | None] = lambda: None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.catalogue = catalogue
         self.records = records
         self.settings = settings
         self.workspace = Workspace(settings.hash_limit_bytes, settings.hash_outside_folder)
-        self.window_variables: tuple[str | None, str | None] = (None, None)
+        window, fast_window = ((environment or {}).get(name) for name in WINDOW_VARIABLES)
+        self.window_variables = window, fast_window
         """What the environment says of the windows of the model and of the smaller one."""
         self.projections = Projections(catalogue, records, self.workspace)
         self.previewed: object = None
         """What the last preview of a compaction read, for the next one of the same session."""
-        self._held_by = held_by
-        self._archive = archive
+        self._environment = environment
         self._unreported: set[str] = set()
 
     @cached_property
@@ -156,9 +154,12 @@ class Sessions:
     @cached_property
     def threads(self) -> ThreadManager:
         """Return what changes threads."""
+        from codex_checkpoints.codex.program import CodexArchive  # noqa: PLC0415 - rarely needed
         from codex_checkpoints.service.threads import ThreadManager  # noqa: PLC0415
 
-        return ThreadManager(self.catalogue, self._held_by, self._archive())
+        place, environment = self.catalogue.store.place, self._environment
+        archive = None if environment is None else CodexArchive(place, environment)
+        return ThreadManager(self.catalogue, self.records, archive)
 
     @cached_property
     def compactions(self) -> CompactionRecords:

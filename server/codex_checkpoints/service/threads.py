@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from codex_checkpoints.codex.app_server import AskingFailed
     from codex_checkpoints.codex.program import CodexArchive
     from codex_checkpoints.service.kept import Held
+    from codex_checkpoints.storage.records import Records
 
 KEPT = frozenset(
     {
@@ -169,9 +170,6 @@ class Move:
         return self
 
 
-HeldBy = Callable[[str], "Held | None"]
-"""Why a thread is not deleted, by its id, as our records have it; None where nothing forbids it."""
-
 _HELD: dict[Held, tuple[str, str]] = {
     "standing": (
         "the compaction that made it is in force",
@@ -223,12 +221,12 @@ class ThreadManager:
     def __init__(
         self,
         catalogue: Catalogue,
-        held_by: HeldBy | None = None,
+        records: Records | None = None,
         codex: CodexArchive | None = None,
     ) -> None:
         self._catalogue = catalogue
         self._store = catalogue.store
-        self._held_by = held_by
+        self._records = records
         self._codex = codex
         self._live: dict[str, LiveThread] = {}
         self._changed: set[str] = set()
@@ -314,7 +312,9 @@ class ThreadManager:
         row = self._catalogue.current().get(thread_id)
         if row is not None and row.originator != OURS:
             raise _not_ours(row)
-        reason = None if self._held_by is None else self._held_by(thread_id)
+        from codex_checkpoints.service import kept  # noqa: PLC0415 - rarely needed
+
+        reason = self._records and kept.held(self._records, self._store, thread_id)
         if reason is not None:
             words, hint = _HELD[reason]
             facts = {"sessionId": thread_id, "reason": reason, "hint": hint.format(thread_id)}
