@@ -7,7 +7,7 @@ from typing import Any
 from codex_checkpoints.core.checkpoint.records import to_json
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.restore.planning import RestoreOptions
+from codex_checkpoints.service.restore.planning import RestoreParams
 from codex_checkpoints.service.restore.restoring import Restored, Restoring
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records
@@ -69,10 +69,10 @@ def restore(
     *,
     now: Callable[[], str] = records.now,
     new_id: Callable[[], str] = records.new_id,
-    **wish: Any,  # noqa: ANN401 - as `RestoreOptions`
+    **wish: Any,  # noqa: ANN401 - as `RestoreParams`
 ) -> Restored:
     restoring = Restoring(sessions, now, new_id)
-    return restoring.restore(session_id, marker, RestoreOptions(mode, **wish))
+    return restoring.restore(RestoreParams(session_id, marker, mode, **wish))
 
 
 def restored(

@@ -18,7 +18,7 @@ from codex_checkpoints.service.history import Histories, outline
 from codex_checkpoints.service.lineages import lineage
 from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.restore.planning import RestoreOptions
+from codex_checkpoints.service.restore.planning import RestoreParams
 from codex_checkpoints.service.restore.restoring import Restored, Restoring
 from codex_checkpoints.service.sessions import Sessions
 from homes import Home, more, thread
@@ -56,7 +56,7 @@ def restored(
     sessions: Sessions, session_id: str, mode: RestoreMode = "hard", turn: str | None = None
 ) -> Restored:
     marker = Markers(sessions).mark(session_id, "here", turn).marker
-    return Restoring(sessions).restore(session_id, marker.checkpoint_id, RestoreOptions(mode))
+    return Restoring(sessions).restore(RestoreParams(session_id, marker.checkpoint_id, mode))
 
 
 def into_new(sessions: Sessions, session_id: str) -> str:

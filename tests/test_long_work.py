@@ -25,7 +25,7 @@ from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.portable import export, import_pack, plan_import
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
-from codex_checkpoints.service.restore.planning import restore_options
+from codex_checkpoints.service.restore.planning import RestoreParams
 from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.restore.verifying import restores, verify
 from codex_checkpoints.service.sessions import Sessions
@@ -113,9 +113,9 @@ Begun = Callable[[Sessions], Callable[[], object]]
 def restore(mode: str, what: str = "restore") -> Begun:
     def begun(sessions: Sessions) -> Callable[[], object]:
         markers = Markers(sessions)
-        marker, wish = markers.mark(thread(1), "here"), restore_options(mode, None, 0, None)
+        name = markers.mark(thread(1), "here").marker.checkpoint_id
         work = getattr(Restoring(sessions), what)
-        return lambda: work(thread(1), marker.marker.checkpoint_id, wish)
+        return lambda: work(RestoreParams(thread(1), name, mode, window=0))
 
     return begun
 

@@ -11,7 +11,7 @@ from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.records import SEMANTICS
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.notes import Notes
-from codex_checkpoints.service.restore.planning import RestoreOptions
+from codex_checkpoints.service.restore.planning import RestoreParams
 from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.sessions import Sessions
 from homes import Home, go_on, snapshot, thread
@@ -166,12 +166,12 @@ def test_without_a_cache_a_restore_is_the_same(home: Home):
     with home.house() as house:
         markers = Markers(house.sessions)
         name = markers.mark(thread(1), "here").marker.checkpoint_id
-        wish = (thread(1), name, RestoreOptions("hard"))
-        first = Restoring(house.sessions).preview(*wish)
+        wish = RestoreParams(thread(1), name, "hard")
+        first = Restoring(house.sessions).preview(wish)
     for cache in (*home.state.glob("index.sqlite*"), home.checkpoint()):
         cache.unlink(missing_ok=True)
     with home.house() as house:
-        again = Restoring(house.sessions).preview(*wish)
+        again = Restoring(house.sessions).preview(wish)
 
     assert again == first
 

@@ -12,7 +12,7 @@ from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.copying import WindowNames
-from codex_checkpoints.service.restore.planning import Planner, RestoreOptions, find_source
+from codex_checkpoints.service.restore.planning import Planner, RestoreParams, find_source
 from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.service.sessions import Sessions
 from homes import Home, more, refusal, thread
@@ -238,7 +238,7 @@ def test_what_is_said_after_a_restore_was_asked_for_stays_out_where_no_line_ends
         said = rollout(session("legacy", events=False), user("Now the till"))
         with path.open("ab") as file:
             file.write((b"\n" if last else b"") + said.split(b"\n", 1)[1])
-        plan = Planner(sessions, source, RestoreOptions("hard", window=3)).plan()
+        plan = Planner(sessions, source, RestoreParams("", "", "hard", window=3)).plan()
 
         assert before != sessions.show(thread(2)).checkpoint
         assert plan.contents.checkpoint == before

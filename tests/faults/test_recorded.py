@@ -48,7 +48,7 @@ from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.status import Surroundings
 from codex_checkpoints.service.deleting import delete
 from codex_checkpoints.service.portable import export, import_pack
-from codex_checkpoints.service.restore.planning import RestoreOptions
+from codex_checkpoints.service.restore.planning import RestoreParams
 from codex_checkpoints.service.restore.restoring import Restoring
 
 def work(sessions, root, what, *given):
@@ -59,7 +59,7 @@ def work(sessions, root, what, *given):
         case "uncompact":
             Undoing(sessions, outside).uncompact(given[0])
         case "restore":
-            Restoring(sessions).restore(*given[:2], RestoreOptions(given[2]))
+            Restoring(sessions).restore(RestoreParams(*given))
         case "import":
             import_pack(sessions, given[0], os.path.join(root, "user"))
         case "export":

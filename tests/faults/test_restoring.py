@@ -18,7 +18,7 @@ from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.recovery import recover
-from codex_checkpoints.service.restore.planning import RestoreOptions
+from codex_checkpoints.service.restore.planning import RestoreParams
 from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.storage import records as stamps
@@ -64,7 +64,7 @@ def marked(home: Home) -> str:
 def restore(
     house: Assembly, marker: str, mode: RestoreMode = "soft", now: Callable[[], str] = stamps.now
 ) -> None:
-    Restoring(house.sessions, now, stamps.new_id).restore(thread(1), marker, RestoreOptions(mode))
+    Restoring(house.sessions, now, stamps.new_id).restore(RestoreParams(thread(1), marker, mode))
 
 
 def sessions_of(home: Home) -> dict[str, str]:
@@ -103,7 +103,7 @@ def test_a_restore_that_was_killed_before_its_branch_was_begun_gets_its_end(home
     with home.house() as house:
         restoring = Restoring(house.sessions, _interrupted(told), stamps.new_id)
         with pytest.raises(KeyboardInterrupt):
-            restoring.restore(thread(1), name, RestoreOptions("soft"))
+            restoring.restore(RestoreParams(thread(1), name, "soft"))
         left += (home.state / "restoring").iterdir()
         begun = [event["type"] for event in events(home)]
         assert recover(house.sessions) == 1

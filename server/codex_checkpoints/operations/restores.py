@@ -18,29 +18,10 @@ from codex_checkpoints.service import lineages
 from codex_checkpoints.service.kept import CompactionRecords
 from codex_checkpoints.service.lineages import Branches
 from codex_checkpoints.service.restore import restoring, verifying
-from codex_checkpoints.service.restore.planning import RestoreOptions, restore_options
+from codex_checkpoints.service.restore.planning import RestoreParams
 from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.restore.verifying import Verified as VerifyReport
 from codex_checkpoints.values import filled, frozen
-
-
-@frozen
-class RestoreParams:
-    """A marker to go on from; `mode` is `soft` or `hard`.
-
-    `budget` is the tokens of a state pack, null for the setting; `window` the number of the user's
-    last messages in it, 0 to 5; `reason` stands in it; `digestTokens` is how much of a digest up to
-    the marker it may have.
-    """
-
-    session_id: str
-    checkpoint_id: str
-    mode: str
-    budget: int | None = None
-    window: int = pack.DEFAULT_WINDOW
-    reason: str | None = None
-    digest_tokens: int = 0
-    work_done_token: int | str | None = None
 
 
 @frozen
@@ -266,22 +247,14 @@ class VerifyParams:
 
 def restore_preview(services: Services, params: RestoreParams) -> Restored:
     """Return what a restore would do."""
-    restoring = Restoring(services.sessions)
-    return _restored(restoring.preview(params.session_id, params.checkpoint_id, _options(params)))
+    return _restored(Restoring(services.sessions).preview(params))
 
 
 def restore(services: Services, params: RestoreParams) -> Restored:
     """Open a branch at a marker."""
-    restoring = Restoring(services.sessions)
-    done = restoring.restore(params.session_id, params.checkpoint_id, _options(params))
+    done = Restoring(services.sessions).restore(params)
     services.changed((done.record.session_id, done.record.source_session_id), "rollout")
     return _restored(done)
-
-
-def _options(params: RestoreParams) -> RestoreOptions:
-    return restore_options(
-        params.mode, params.budget, params.window, params.reason, params.digest_tokens
-    )
 
 
 def _restored(done: restoring.Restored) -> Restored:

@@ -20,7 +20,6 @@ from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.history import tokens
 from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.markers import (
     AnyPin,
     Marker,
@@ -186,32 +185,38 @@ _BROKEN = frozenset({"base_missing", "base_cycle"})
 
 
 @frozen
-class RestoreOptions:
-    """How to restore a marker; `budget` None takes that of the settings."""
+class RestoreParams:
+    """A marker to go on from; `mode` is `soft` or `hard`.
 
-    mode: RestoreMode
+    `budget` is the tokens of a state pack, null for the setting; `window` the number of the user's
+    last messages in it, 0 to 5; `reason` stands in it; `digestTokens` is how much of a digest up to
+    the marker it may have.
+    """
+
+    session_id: str
+    checkpoint_id: str
+    mode: str
     budget: int | None = None
     window: int = DEFAULT_WINDOW
     reason: str | None = None
     digest_tokens: int = 0
+    work_done_token: int | str | None = None
 
 
-def restore_options(
-    mode: str, budget: int | None, window: int, reason: str | None, digest_tokens: int = 0
-) -> RestoreOptions:
-    """Return validated options; refuses `invalid_payload`, `limit_exceeded` for a digest.
+def checked(params: RestoreParams) -> RestoreParams:
+    """Return params as a restore takes them; refuses `invalid_payload`, `limit_exceeded`.
 
     A budget of any size is accepted (AGN-73); it is cut to `_MOST_TOKENS`.
     """
-    if mode not in {"soft", "hard"}:
+    if params.mode not in {"soft", "hard"}:
         raise misfit("mode: must be soft or hard")
-    if budget is not None and budget < 0:
+    if params.budget is not None and params.budget < 0:
         raise misfit("budget: must not be negative")
-    if not 0 <= window <= MAX_WINDOW:
+    if not 0 <= params.window <= MAX_WINDOW:
         raise misfit(f"window: must be 0 to {MAX_WINDOW}")
-    bounded = None if budget is None else min(budget, _MOST_TOKENS)
-    known = "hard" if mode == "hard" else "soft"
-    return RestoreOptions(known, bounded, window, reason, checked_budget(digest_tokens, 0))
+    checked_budget(params.digest_tokens, 0)
+    budget = None if params.budget is None else min(params.budget, _MOST_TOKENS)
+    return evolve(params, budget=budget)
 
 
 @frozen
@@ -243,7 +248,7 @@ class Planner:
 
     sessions: Sessions
     source: RestoreSource
-    options: RestoreOptions
+    options: RestoreParams
     gathering: Gathering = field(init=False)
 
     def plan(self) -> RestorePlan:
@@ -414,7 +419,7 @@ class Planner:
         gathered = digests.gathered(self.source.row, own=own)
         # That the turn has ended was found before: nothing of older files tells how.
         ended = "answered" if gathered.ended == "open" else gathered.ended
-        window = window_of(gathered, min(max(options.window, 0), MAX_WINDOW))
+        window = window_of(gathered, options.window)
         last = "".join(message.text for message in window_of(gathered, 1))
         is_task = task is not None and value(last, MAX_VALUE_CHARS) == task.text
         whole = last if is_task else None

@@ -37,10 +37,11 @@ from codex_checkpoints.service.refusal import Refusal, reading_file
 from codex_checkpoints.service.restore.copying import WindowNames, copied_history, unchanged
 from codex_checkpoints.service.restore.planning import (
     Planner,
-    RestoreOptions,
+    RestoreParams,
     RestorePlan,
     RestoreSource,
     asked_of,
+    checked,
     find_source,
 )
 from codex_checkpoints.service.sessions import Sessions
@@ -80,26 +81,27 @@ class Restoring:
     _now: Callable[[], str] = stamps.now
     _new_id: Callable[[], str] = stamps.new_id
 
-    def preview(self, session: str, checkpoint: str, options: RestoreOptions) -> Restored:
+    def preview(self, params: RestoreParams) -> Restored:
         """Return the result of a restore; write nothing, not even an event."""
-        source = find_source(self._sessions, session, checkpoint)
-        plan = Planner(self._sessions, source, options).plan()
+        params = checked(params)
+        source = find_source(self._sessions, params.session_id, params.checkpoint_id)
+        plan = Planner(self._sessions, source, params).plan()
         lines = () if plan.pack is None else pack_lines(plan.contents)
         notes = note_texts(plan.contents.checkpoint)
         return Restored(plan.record, _pack_of(plan), dry_run=True, notes=notes, lines=lines)
 
-    def restore(self, session: str, checkpoint: str, options: RestoreOptions) -> Restored:
+    def restore(self, params: RestoreParams) -> Restored:
         """Open a branch at a marker; it is durable and ready for Codex on return.
 
         Refuses what the planner refuses, `conflict`, `storage_error`. A refused or cancelled
         restore leaves no branch, and the audit ends in `RestoreFailed`. Nothing is stored of a file
         outside the home. It never fails for lack of tokens (AGN-73).
         """
-        sessions = self._sessions
-        operation = self._operation(asked_of(sessions, session), checkpoint, options)
+        sessions, params = self._sessions, checked(params)
+        operation = self._operation(params)
         work = RestoreWork(sessions, self._new_id(), operation, self._now)
         branch_id = work.branch_id
-        requested = "RestoreRequested", None, options.budget, options.window
+        requested = "RestoreRequested", None, params.budget, params.window
         try:
             # The operation is written before its first event, so that the event never lacks an end.
             with (
@@ -107,16 +109,16 @@ class Restoring:
                 undertaking(sessions.records, branch_id, work) as prepare,
             ):
                 try:
-                    source = find_source(sessions, session, checkpoint)
+                    source = find_source(sessions, params.session_id, params.checkpoint_id)
                 except Refusal:
                     prepare({"operation": kept.write(work.operation)})
                     work.add(requested)
                     raise
                 work.found(source)
                 prepare({"operation": kept.write(work.operation)})
-                work.add(("RestoreRequested", source.marker.label, options.budget, options.window))
+                work.add(("RestoreRequested", source.marker.label, params.budget, params.window))
                 # Nothing of the branch is written before it is validated (AGN-84).
-                plan = Planner(sessions, source, options).plan()
+                plan = Planner(sessions, source, params).plan()
                 self._refuse_taken(branch_id, plan)
                 record = plan.record
                 source_bytes, turns = record.source_bytes or 0, len(plan.turns)
@@ -128,16 +130,15 @@ class Restoring:
         notes = note_texts(plan.contents.checkpoint)
         return Restored(work.restore, _pack_of(plan), dry_run=False, notes=notes)
 
-    def _operation(
-        self, session_id: str | None, checkpoint: str, options: RestoreOptions
-    ) -> events.Operation:
+    def _operation(self, params: RestoreParams) -> events.Operation:
         """Return the known ids of a restore before its source is read."""
-        checkpoint_id = None
+        session_id, checkpoint_id = asked_of(self._sessions, params.session_id), None
         if session_id is not None:
             with contextlib.suppress(Refusal):  # `find_source` meets it again, and is heard
-                checkpoint_id = Markers(self._sessions).find(session_id, checkpoint).checkpoint_id
+                found = Markers(self._sessions).find(session_id, params.checkpoint_id)
+                checkpoint_id = found.checkpoint_id
         begun = operation_of(self._sessions.settings, self._new_id(), None, session_id)
-        return evolve(begun, checkpoint_id=checkpoint_id, restore_mode=options.mode)
+        return evolve(begun, checkpoint_id=checkpoint_id, restore_mode=params.mode)
 
     def _refuse_taken(self, branch_id: str, plan: RestorePlan) -> None:
         """Refuse `conflict` where the id of the branch is taken (AGN-84, AGN-86)."""
