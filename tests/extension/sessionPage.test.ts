@@ -104,7 +104,7 @@ test("the picture is as high as the window, or a tenth of it while no more was i
   assert.equal(heightOf([], null), 1);
   const compacted = single({ contextTokens: 9, mostTokens: 3000 });
   assert.equal(heightOf([compacted], 1000), 3000, "what was in use before a compaction counts");
-  assert.match(turnText(compacted), /context 9 tokens, 3,000 tokens at its peak/);
+  assert.match(turnText(compacted), /context 9 tokens at its end, 3,000 tokens at its peak/);
 });
 
 test("round numbers of turns stand below the picture, with room between them", () => {

@@ -129,6 +129,9 @@ export function legend({ rows, window, trigger, merged }: SessionView): string {
     window === null
       ? ""
       : `Window: ${tokenCount(window)}${trigger === null ? "" : `, compaction offered from ${trigger.toLocaleString("en-US")}`}.`,
+    rows.some(({ mostTokens, contextTokens }) => mostTokens !== contextTokens)
+      ? "Of each turn the picture shows the peak."
+      : "",
     isInside(window, heightOf(rows, window)) ? "" : "The picture shows the lowest tenth of it.",
     counted(rows.length, "", "The arrow keys go from turn to turn."),
   ];
