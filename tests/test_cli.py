@@ -713,7 +713,7 @@ def test_a_home_whose_sessions_are_all_archived_says_so(here: Here) -> None:
     words = said(here("sessions"))
 
     assert words == "The only session here is archived; `sessions --archived` lists it.\n"
-    assert said(here("sessions", "--search", "x")).startswith("No session fits;")
+    assert said(here("sessions", "--search", "x")).startswith("No session matches;")
 
 
 def test_of_many_sessions_that_an_id_may_mean_few_are_named(home: Home, here: Here) -> None:
@@ -846,20 +846,20 @@ def test_what_is_suggested_names_the_folders_that_were_named(
 
     done = here("compact", thread(1), "--force", *named)
     told = commands_in(done)
-    program, *words = told["take back"]
+    program, *words = told["undo"]
     undone = commands_in(here(*words))
 
-    assert told["go on"][:-1] == [f"CODEX_HOME={root}", "codex", "resume"]
+    assert told["continue"][:-1] == [f"CODEX_HOME={root}", "codex", "resume"]
     assert program == "codex-checkpoints"
     assert words[2:] == ["--codex-home", root, "--state-dir", state]
-    assert undone["go on"] == [f"CODEX_HOME={root}", "codex", "resume", thread(1)]
+    assert undone["continue"] == [f"CODEX_HOME={root}", "codex", "resume", thread(1)]
 
 
 def test_what_is_suggested_names_no_folder_where_none_was_named(home: Home) -> None:
     told = commands_in(home.run("compact", thread(1), "--force"))
 
-    assert told["go on"][:-1] == ["codex", "resume"]
-    assert told["take back"][:-1] == ["codex-checkpoints", "uncompact"]
+    assert told["continue"][:-1] == ["codex", "resume"]
+    assert told["undo"][:-1] == ["codex-checkpoints", "uncompact"]
     done = home.json("compact", thread(1), "--force", "--codex-home", str(home.root))
     assert done["resume"] == f"codex resume {done['sessionId']}"
 
@@ -1231,7 +1231,7 @@ def test_audit_says_between_which_sessions_and_a_dash_for_what_is_not_there(home
 
 
 def test_verify_says_in_words_what_is_wrong_and_where(worked_with: Home, here: Here) -> None:
-    assert here("verify").stdout.decode().splitlines()[1:] == ["All is as it was written."]
+    assert here("verify").stdout.decode().splitlines()[1:] == ["Everything is as it was written."]
     audit = worked_with.state / "audit.jsonl"
     lines = audit.read_bytes().splitlines(keepends=True)
     audit.write_bytes(b"".join([lines[0].replace(b'"soft"', b'"hard"'), *lines[1:]]))

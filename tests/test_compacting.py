@@ -639,7 +639,7 @@ def test_only_the_command_line_names_the_flag_that_does_it_all_the_same(
     refused = home.refused("compact", thread(1))
 
     code = refused["code"]
-    assert said.rstrip().endswith(f"With --force it is done all the same. [{code}]")
+    assert said.rstrip().endswith(f"--force does it anyway. [{code}]")
     assert refused["facts"]["canForce"] is True
     assert "--" not in json.dumps(refused)
 

@@ -1167,7 +1167,10 @@ def test_the_command_line_connects_shows_and_takes_back(own: Home) -> None:
     elsewhere = ("--state-dir", str(own.state / "elsewhere"))
     shown = own.run("connect", "--dry-run", *elsewhere).stdout.decode()
     assert configuration(own) == "a = 1  # mine\n"
-    assert "Nothing was written; without --dry-run it is." in shown.splitlines()
+    assert (
+        "Nothing was written: this is what a run without --dry-run would write."
+        in shown.splitlines()
+    )
 
     done = own.json("connect", *elsewhere)
 
@@ -1413,7 +1416,7 @@ def test_the_status_says_what_to_do_next(own: Home) -> None:
     assert last.startswith("→ Correct `config.toml` first")
     words = "\n".join(shown)
     assert "Codex may read a newer form of it" in words
-    assert words.count("whether it is connected is not known") == 2
+    assert words.count("not known whether it is connected") == 2
     assert "not connected" not in words
     by_hand(own.root)
     words = "\n".join(lines("--status"))

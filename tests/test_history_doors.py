@@ -107,7 +107,7 @@ def test_for_people_items_are_cut_escaped_and_without_secrets(home: Home):
     assert lines[-3:] == [
         "tokens  70 of 258,400",
         "window  1",
-        "part of it was made of user messages",
+        "part of it was rebuilt from the user's messages",
     ]
     assert home.json("history", thread(1))["items"][0]["content"][0]["text"] == told
 

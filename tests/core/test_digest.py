@@ -262,7 +262,7 @@ def test_the_age_of_the_plan_counts_requests() -> None:
     plan = r.turn(r.user("plan it"), r.plan(("look", False)), r.assistant("Planned."))
     more = r.turn(r.user("go on"), r.assistant("Did."))
     assert "- plan: last changed 2 requests ago" in section(digest(plan, more, more), "STATUS")
-    assert "- plan: last changed 0 requests ago" in section(digest(plan), "STATUS")
+    assert "- plan: last changed in the last turn" in section(digest(plan), "STATUS")
 
 
 def test_the_plan_of_an_earlier_request_is_told_by_its_age_and_not_as_what_to_do_first() -> None:
@@ -325,7 +325,7 @@ def test_counts_and_names_of_changes_come_from_the_patch() -> None:
     )
     found = digest(r.turn(r.user("add it"), *steps, r.assistant("Done.")), form="legacy")
     line = section(found, "CHANGES")[0]
-    assert line.endswith("shop/cart.py +2 -1 turns 1: class Cart, total")
+    assert line.endswith("shop/cart.py +2 -1 turn 1: class Cart, total")
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
@@ -337,7 +337,7 @@ def test_a_patch_among_other_commands_tells_its_file_and_how_they_ended(form: r.
     found = digest(r.turn(r.user("x"), step, r.assistant("Done.")), form=form)
 
     (line,) = section(found, "CHANGES")
-    assert line.endswith("a.py +2 -1 turns 1: def total")
+    assert line.endswith("a.py +2 -1 turn 1: def total")
     assert "exit 1: apply_patch" in section(found, "CHECKS")[0]
 
 
@@ -349,11 +349,11 @@ def test_files_that_a_command_plainly_wrote_are_changed_and_it_is_no_check(form:
 
     lines = [line.split(" ", 3)[3] for line in section(found, "CHANGES")]
     assert lines == [
-        "d.py turns 1",
-        "e.py turns 1 moved from d.py",
-        "c.py turns 1 deleted",
-        "b.py turns 1",
-        "a.py turns 1",
+        "d.py turn 1",
+        "e.py turn 1 moved from d.py",
+        "c.py turn 1 deleted",
+        "b.py turn 1",
+        "a.py turn 1",
     ]
     assert section(found, "CHECKS") == []
 
@@ -398,7 +398,7 @@ def test_each_moved_file_names_where_it_was() -> None:
     }
     found = digest(r.turn(r.user("move them"), changed(**moves), r.assistant("Done.")))
     lines = [line.split(" ", 3)[3] for line in section(found, "CHANGES")]
-    assert lines == ["a turns 1", "b turns 1 moved from a", "c turns 1", "d turns 1 moved from c"]
+    assert lines == ["a turn 1", "b turn 1 moved from a", "c turn 1", "d turn 1 moved from c"]
 
 
 def test_changed_lines_that_look_like_the_heading_of_a_patch_are_counted() -> None:

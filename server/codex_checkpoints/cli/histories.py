@@ -54,18 +54,18 @@ def add(commands: Commands) -> None:
     add = partial(commands.add, before=refresh_for_session)
     about = "print what Codex would send when the session is resumed"
     add("history", about, _history, ANY_SESSION, JSON)
-    fragment = flag("--fragment", "print the ids in the form that a model gets")
+    fragment = flag("--fragment", "print the ids as a model gets them")
     about = "list the context windows of a session"
     add("windows", about, _windows, fragment, ANY_SESSION, JSON, check=_one_form)
-    about = "print an outline of a session, short however long the session is"
+    about = "print an outline of a session, however long the session is"
     add("outline", about, _outline, ANY_SESSION, JSON)
     picture = value("--svg", "FILE", "write a picture of it to this file", type=os.path.abspath)
     about = "show how a session went, turn by turn: context, calls, files, failed checks"
     add("timeline", about, _timeline, picture, ANY_SESSION, JSON)
     path = value("uri", "PATH", "show the patches of this file", nargs="?")
     only = value("--turn", "TURN", f"only this turn: {A_TURN}", dest="turn_id")
-    behind = value("--after", "TURN", "only the turns behind this one", dest="after_turn_id")
-    about = "list the files that a session changed, and which changed since"
+    behind = value("--after", "TURN", "only the turns after this one", dest="after_turn_id")
+    about = "list the files that a session changed, and which have changed since"
     add("changes", about, _changes, ANY_SESSION, path, only, behind, JSON)
     add("losses", "list what each compaction of a session lost", _losses, ANY_SESSION, JSON)
 
@@ -84,11 +84,11 @@ def add_diff(commands: Commands) -> None:
 
 def add_compactions(commands: Commands) -> None:
     """Add `compact`, `uncompact` and `resume`."""
-    into = "where the work goes on: in a new session, or in the same one"
+    into = "where the work continues: in a new session, or in the same one"
     who = "who compacts: this program, or Codex itself, which asks its model over the network"
     commands.add(
         "compact",
-        "go on from a checkpoint instead of the whole history",
+        "continue from a checkpoint instead of the whole history",
         _compact,
         SESSION,
         value("--into", None, into, choices=("new", "in-place"), default="new"),
@@ -97,17 +97,17 @@ def add_compactions(commands: Commands) -> None:
         value("--placement", "MODE", "manual, or pre_turn; only recorded", default="manual"),
         DIGEST_TOKENS,
         flag("--dry-run", "only show what it would do"),
-        flag("--force", "compact even if it gets no smaller, or the last turn was cut off"),
+        flag("--force", "compact even if nothing is saved, or the last turn was cut off"),
         JSON,
         check=_wrong_compact,
         before=None,
     )
     about = "its id, that of the session it made, or the beginning of one"
     compaction = value("compaction_id", "COMPACTION", about)
-    commands.add("uncompact", "take a compaction back", _uncompact, compaction, JSON)
+    commands.add("uncompact", "undo a compaction", _uncompact, compaction, JSON)
     only_print = flag("--print", "only print the command; change nothing")
-    json = flag("--json", "only print how to go on, as JSON; change nothing")
-    about = "go on with a session in Codex; compact it first if the settings ask for it"
+    json = flag("--json", "only print how to continue, as JSON; change nothing")
+    about = "continue a session in Codex; compact it first if the settings ask for it"
     commands.add_alone("resume", about, _resume, SESSION, only_print, json)
 
 
@@ -127,12 +127,12 @@ def add_marking(commands: Commands) -> None:
     turn = value("--turn", "TURN", f"{A_TURN}; by default the last one that ended", dest="turn_id")
     add("mark", "put a marker on a turn, to come back to", _mark, SESSION, JSON, label, turn)
     add("marks", "list the markers of a session", _marks, SESSION, JSON)
-    add("unmark", "take a marker away", _unmark, SESSION, JSON, MARKER)
+    add("unmark", "remove a marker", _unmark, SESSION, JSON, MARKER)
     label = value("label", "LABEL", "what to call it from now on")
     add("relabel", "give a marker another label", _relabel, SESSION, JSON, MARKER, label)
     about = "pin something for digests and state packs, or list what is pinned"
     add("pin", about, _pin, SESSION, JSON, one_of(*_TO_PIN))
-    add("unpin", "take a pin away", _unpin, SESSION, JSON, one_of(*_TO_PIN, required=True))
+    add("unpin", "remove a pin", _unpin, SESSION, JSON, one_of(*_TO_PIN, required=True))
     about = "store or list an agent's verdicts on the artifacts it was given"
     items = value("items", "JSON", '[{"uri": …, "verdict": …}, …]', nargs="?")
     add("hints", about, _hints, SESSION, items, JSON)
@@ -145,7 +145,7 @@ def add_restoring(commands: Commands) -> None:
     mode = value("--mode", None, about, choices=("soft", "hard"), required=True)
     about = "how large the state pack of a hard restore may be"
     budget = value("--budget", "TOKENS", about, type=count)
-    about = "include your last N messages in a hard restore, 0 to 5; 3 unless you say"
+    about = "include your last N messages in a hard restore, 0 to 5 (default 3)"
     window = value("--window", "N", about, type=whole, default=3)
     about = "add a digest of so many tokens to a hard restore"
     digest = value("--digest-tokens", "N", about, type=whole, default=0)

@@ -100,7 +100,7 @@ def refused(refusal: Refusal, screen: Screen, *, as_json: bool) -> None:
     else:
         hints = [refusal.facts.get("hint") or _way_out(refusal)]
         if refusal.facts.get("canForce"):
-            hints.append("With --force it is done all the same.")
+            hints.append("--force does it anyway.")
         hint = screen.within(" ".join(str(each) for each in hints if each))
         say(f"{refusal.message}{f'. {hint}' if hint else ''} [{refusal.code}]")
 
@@ -130,12 +130,12 @@ _WAYS_OUT = {
     "turn_not_complete": "Wait until it has ended, or name an earlier one.",
 }
 _WAYS_OUT_BY_REASON = {
-    "compacted": "`codex-checkpoints resume {into}` goes on there.",
+    "compacted": "`codex-checkpoints resume {into}` continues there.",
     "exists": "Try again.",
-    "gone": "`unmark` takes such a marker away.",
+    "gone": "`unmark` removes such a marker.",
     "gone_on": "Try again.",
-    "imported": "`codex-checkpoints resume {sessionId}` goes on in it.",
-    "later_compaction": "`windows` lists the compactions; take the latest one back first.",
+    "imported": "`codex-checkpoints resume {sessionId}` continues it.",
+    "later_compaction": "`windows` lists the compactions; undo the latest one first.",
     "later_window": "To go back to an earlier turn, `mark` it and `restore` it.",
     "no_id": "`codex-checkpoints doctor` says what cannot be read.",
     "other_bytes": "To go back to an earlier turn, `mark` it and `restore` it.",

@@ -42,7 +42,7 @@ else:
 
 def add_watch(commands: Commands) -> None:
     """Add `watch`."""
-    once = flag("--once", "bring all up to date, then end")
+    once = flag("--once", "bring everything up to date, then stop")
     json = flag("--json", "one JSON object a change")
     about = "follow the sessions and keep their checkpoints current"
     commands.add("watch", about, _watch, once, json, before=None)
@@ -59,7 +59,12 @@ def add_connecting(commands: Commands) -> None:
     )
     about = "connect Codex with this program: hooks, and an MCP server"
     commands.add_alone("connect", about, _connect, *flags, check=_wrong)
-    commands.add("doctor", "report what was found, what was skipped and why", _doctor, JSON)
+    commands.add(
+        "doctor",
+        "report what was found, what was skipped and why; exit code 0 also with findings",
+        _doctor,
+        JSON,
+    )
 
 
 def add_doors(commands: Commands) -> None:

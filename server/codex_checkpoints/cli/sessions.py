@@ -99,7 +99,7 @@ def add_memory(commands: Commands) -> None:
     )
     commands.add(
         "notes",
-        "list the facts and decisions of a session, or take one back",
+        "list the facts and decisions of a session, or revoke one",
         _notes,
         value("words", "SESSION", OF_ANY, nargs="+"),
         value("--kind", None, "which one, where both have this ID", choices=("fact", "decision")),
@@ -119,8 +119,8 @@ def add_changing(commands: Commands) -> None:
     add = commands.add
     name = value("name", "NAME", "what to call it; an empty one clears it")
     add("rename", "give a session a name", _rename, SESSION, name, JSON)
-    add("archive", "put a session among the archived ones", _move, SESSION, JSON)
-    add("unarchive", "put an archived session back", _move, SESSION, JSON)
+    add("archive", "move a session to the archive", _move, SESSION, JSON)
+    add("unarchive", "move a session out of the archive", _move, SESSION, JSON)
     about = "remove a session that we made and that nothing refers to"
     force = flag("--force", "also where it has turns of your own")
     add("delete", about, _delete, SESSION, force, flag("--yes", "delete without asking"), JSON)

@@ -51,7 +51,11 @@ def history_lines(history: histories.History, screen: Screen) -> list[str]:
     current = "" if windows.current is None else f" ({plain(windows.current)})"
     number = "-" if windows.number is None else str(windows.number)
     lines += [f"tokens  {full}{room}{flag}", f"window  {number}{current}"]
-    return [*lines, "part of it was made of user messages"] if history.reconstructed else lines
+    return (
+        [*lines, "part of it was rebuilt from the user's messages"]
+        if history.reconstructed
+        else lines
+    )
 
 
 def _words(item: Mapping[str, object]) -> str:
@@ -93,7 +97,7 @@ def window_lines(
         if each.received is not None:
             given = each.received
             state = "as it is now" if given.is_current else "changed since"
-            text = f"Codex was given {given.size:,} bytes, {state}, {given.digest[:15]}"
+            text = f"Codex was given {given.size:,} bytes ({state}), {given.digest[:15]}"
             lines.append(screen.cut(f"     {moment(given.at)}  {plain(text)}"))
     for compaction_id, session_id, was_undone in elsewhere:
         lines.append(f"     compaction {plain(compaction_id)}{_UNDONE[was_undone]}")
@@ -157,7 +161,11 @@ def change_lines(changes: FileChanges, screen: Screen, uri: str | None = None) -
         for patch in each.patches:
             turn = "" if patch.turn is None else f"turn {patch.turn}  "
             lines += ["", screen.tinted(DIM, plain(f"{turn}{patch.ref}"))]
-            rows = ["(changed without a patch)"] if patch.text is None else patch.text.split("\n")
+            rows = (
+                ["(changed by a command; the session does not tell how)"]
+                if patch.text is None
+                else patch.text.split("\n")
+            )
             lines += map(plain, rows)
     lines += [f"and {changes.left} more"] if changes.left else []
     if lines or uri is None:
@@ -186,7 +194,7 @@ def loss_lines(
         number = "rolled back" if each.number is None else f"window {each.number}"
         entries = [*_entries(each)]
         lost = [known for *_, known in entries]
-        gone = f"{lost.count(True)} of {len(lost)} lost" if lost else "nothing was there to lose"
+        gone = f"{lost.count(True)} of {len(lost)} lost" if lost else "there was nothing to lose"
         gone += f", {lost.count(None)} unknown" if None in lost else ""
         when = moment(each.opened_at)
         state = "undone since" if each.window_id in undone else "-"
@@ -200,7 +208,9 @@ def loss_lines(
             lines.append(screen.tinted(tint, f"{head}{shown}{tail}"))
         lines += map(screen.cut, _remarks(each))
         if each.loop:
-            warning = f"  ! the same files again and again: {plain(', '.join(each.loop_over))}"
+            warning = (
+                f"  ! it reads or runs the same again and again: {plain(', '.join(each.loop_over))}"
+            )
             lines.append(screen.tinted(AMBER, warning))
     return lines or ["No compactions yet."]
 
@@ -247,8 +257,8 @@ def _readings(loss: histories.Loss) -> str:
 
 
 _BY_CODEX = {
-    "model": ("summary: Codex's own, by its model; it is not the same twice",),
-    "provider": ("summary: by the service of Codex's provider; nobody else can read it",),
+    "model": ("summary: written by Codex's model; it would not write the same twice",),
+    "provider": ("summary: made by the service of the model's provider, which alone can read it",),
 }
 
 
@@ -289,13 +299,13 @@ def compaction_lines(done: compactions.Compacted, screen: Screen) -> list[str]:
     ]
     if done.compaction_id is None:
         where = "a new session" if done.into == "new" else "the same session"
-        lines = [f"It would go on in {where}; nothing was written.", *lines]
+        lines = [f"Nothing was written. Work would continue in {where}.", *lines]
     else:
         lines = [
             f"Compaction {done.compaction_id} is installed.",
             *lines,
-            f"go on:     {screen.codex(done.resume or '')}",
-            f"take back: {screen.ours(f'uncompact {done.compaction_id}')}",
+            f"continue:  {screen.codex(done.resume or '')}",
+            f"undo:      {screen.ours(f'uncompact {done.compaction_id}')}",
         ]
     return [*map(plain, lines)]
 
@@ -322,5 +332,5 @@ def uncompacted_lines(done: compactions.Uncompacted, screen: Screen) -> list[str
     """Return where the work goes on again."""
     return [
         f"Compaction {plain(done.compaction_id)} was undone.",
-        f"go on: {plain(screen.codex(done.resume))}",
+        f"continue: {plain(screen.codex(done.resume))}",
     ]

@@ -172,12 +172,12 @@ def restore_lines(restores: restores.RestoreList, screen: Screen) -> list[str]:
 
 
 _WHY = {
-    "budget": "no tokens were left",
+    "budget": "no room in the budget",
     "filtered": "done, superseded, or never quoted",
     "evicted": "newer ones took its place",
     "missing": "not there",
     "no_lines": "the file has no such lines",
-    "unreadable": "not to be read",
+    "unreadable": "cannot be read",
     "bound": "shortened",
 }
 
@@ -219,7 +219,7 @@ def detail_lines(details: restores.RestoreDetails, screen: Screen) -> list[str]:
         f"marked      {moment_here(details.marked_at)}",
         f"source      {source}, turn {details.source_turn.turn_id}",
         f"branch      {_name(details.session_id, there=details.branch_available)}",
-        *(f"above       {each.get('sessionId')}" for each in details.chain),
+        *(f"came from   {each.get('sessionId')}" for each in details.chain),
         cut(f"reason      {details.reason}"),
         *(f"changed     {each.get('uri')}" for each in details.drift),
         *(f"missing     {each.get('uri')}" for each in details.missing),
@@ -310,7 +310,7 @@ def verify_lines(report: Verified) -> list[str]:
         )
         lines.append(f"! {fault.code}: {_FAULTS[fault.code]}")
         lines.append(f"    {plain(', '.join(filter(None, places)))}")
-    return lines if report.findings else [*lines, "All is as it was written."]
+    return lines if report.findings else [*lines, "Everything is as it was written."]
 
 
 def _line(code: str, line: int | None) -> str | None:

@@ -111,7 +111,7 @@ def no_sessions(codex_home: str, *, filtered: bool, archived: int) -> str:
         what = "The only session here is" if one else f"All {archived} sessions here are"
         return f"{what} archived; `sessions --archived` lists {'it' if one else 'them'}."
     if filtered:
-        return "No session fits; leave out --search, --cwd or --archived to see more."
+        return "No session matches; leave out --search, --cwd or --archived to see more."
     return plain(
         f"No session under {codex_home}. Start one with Codex, or name another folder with "
         "--codex-home; `codex-checkpoints doctor` says what was found."
@@ -121,7 +121,7 @@ def no_sessions(codex_home: str, *, filtered: bool, archived: int) -> str:
 def asks_to_delete(summary: summaries.SessionSummary) -> str:
     """Return the question before a session is deleted."""
     title = fit(plain(summary.title or "(no name)"), 60).rstrip()
-    return plain(f"delete “{title}” ({summary.session_id})? This cannot be undone.")
+    return plain(f"Delete “{title}” ({summary.session_id})? This cannot be undone.")
 
 
 def moved_line(command: str, summary: summaries.SessionSummary) -> str:
@@ -242,12 +242,12 @@ _CODEX_PROBLEMS = {
     "codex_not_found": "not found on the PATH",
     "timed_out": "gave no answer in time",
     "codex_failed": "gave no answer",
-    "hooks_unknown": "knows no hooks; update it",
+    "hooks_unknown": "has no hooks yet; update it",
 }
 _DOOR_PROBLEMS = {
     "incomplete": "some hooks are missing or were changed",
     "program_missing": "what it would call is gone",
-    "failed": "failed when it was called last",
+    "failed": "failed the last time it was called",
     "other_program": "calls another installation of this program",
     "other_folders": "calls this program for another home",
     "no_hooks": "this version of Codex has no hooks that fit; update it",
@@ -277,11 +277,11 @@ def next_step(report: status.Connection) -> str | None:
 def connect_lines(report: status.Connection, way_out: str | None) -> list[str]:
     """Return whether something was written, how things stand, and what to do next."""
     kept = [plain(change.backup) for change in report.changes if change.backup is not None]
-    lines = [f"What was there is kept as {backup}." for backup in kept]
+    lines = [f"The file as it was is kept as {backup}." for backup in kept]
     if report.written:
         lines += ["Written.", ""]
     elif report.changes:
-        lines += ["Nothing was written; without --dry-run it is.", ""]
+        lines += ["Nothing was written: this is what a run without --dry-run would write.", ""]
     version = report.codex_version or _CODEX_PROBLEMS.get(report.codex_problem or "")
     lines.append(f"Codex home  {plain(report.codex_home)}")
     lines.append(f"Codex       {plain(version or report.codex_path or '-')}")
@@ -307,7 +307,7 @@ def _connected(door: status.Door) -> str:
     if door.by_hand:
         return "connected by hand"
     if door.problem == "unreadable":
-        return "whether it is connected is not known"
+        return "not known whether it is connected"
     return "connected" if door.configured else "not connected"
 
 
@@ -345,5 +345,5 @@ def doctor_lines(report: doctor.Diagnosis, screen: Screen) -> list[str]:
         lines += [] if each.path is None else [f"    {plain(each.path)}"]
         lines.append(f"    → {plain(screen.within(each.way_out))}")
     if not report.findings:
-        lines.append("\nNothing to report: everything that is there can be read.")
+        lines.append("\nNothing to report: everything can be read.")
     return lines

@@ -174,7 +174,7 @@ def _spoilt(records: Records, rows: Iterable[Row]) -> Iterator[Finding]:
     """Report stored checkpoints that are none; the next look at a session mends its own (TRU-4)."""
     found = [*records.damaged_checkpoints({row.session_id: row.path for row in rows})]
     if found:
-        message = "What is stored as a checkpoint is none."
+        message = "A stored checkpoint is damaged."
         way_out = "Nothing is lost: `codex-checkpoints watch --once` makes all of them again."
         yield Finding("damaged_checkpoint", "warning", message, found[0], len(found), way_out)
 
@@ -287,7 +287,7 @@ def _over_window(rows: Iterable[Row]) -> Iterator[Finding]:
         and (row.context_tokens or 0) > (row.context_window or math.inf)
     ]
     if over:
-        message = "More tokens are reported than the window holds; nothing goes by that figure."
+        message = "More tokens are reported than the window holds; that figure is not used."
         way_out = "If the model's window is larger than Codex says, set contextWindowTokens."
         yield Finding("over_window", "warning", message, max(over), len(over), way_out)
 
@@ -376,7 +376,7 @@ def _scratches(sessions: Sessions) -> Iterator[Finding]:
     live = catalogue.store.live_threads()
     for row in catalogue.current().values():
         if row.scratch and not row.archived and row.session_id not in live:
-            message = "A scratch fork is left of a compaction by Codex that was cut off."
+            message = "A compaction by Codex was cut off and left a scratch fork behind."
             way_out = (
                 f"`codex-checkpoints archive {row.session_id}` puts it away; nothing needs it."
             )
@@ -386,7 +386,7 @@ def _scratches(sessions: Sessions) -> Iterator[Finding]:
 _PROBLEMS = {
     "base_missing": (
         "The earlier part of this session lies in a file that is not there.",
-        "Bring the file of rollout {} back; until then the session is shown without it.",
+        "Bring back the file of rollout {}; until then the session is shown without it.",
     ),
     "base_short": (
         "The file with the earlier part of this session is shorter than it was.",
@@ -414,7 +414,9 @@ def _rows(sessions: Sessions) -> Iterator[Finding]:
             )
             yield Finding("unreadable_source", "error", message, row.path, 1, way_out)
         elif row.path not in reached:
-            message = "A file of a session that its newest file does not build on, after a revert."
+            message = (
+                "After a revert, the newest file of this session no longer builds on this one."
+            )
             way_out = "Nothing to do; it is read when you name its path."
             yield Finding("unreached_segment", "info", message, row.path, 1, way_out)
         for problem in problems_of(row):
@@ -427,20 +429,20 @@ _SKIPPED = {
     "torn_tail": (
         "Unfinished last line",
         "info",
-        "Nothing to do: a session that is being written, or was cut off.",
+        "Nothing to do: the session is being written, or was cut off.",
     ),
     "not_json": (
-        "Lines that are no JSON",
+        "Lines that are not JSON",
         "warning",
         "Codex skips such a line too; the rest of the session is read.",
     ),
     "not_object": (
-        "Lines that are no JSON object",
+        "Lines that are not a JSON object",
         "warning",
         "Codex skips such a line too; the rest of the session is read.",
     ),
     "not_utf8": (
-        "Lines that are no UTF-8",
+        "Lines that are not UTF-8",
         "warning",
         "Codex refuses to resume such a file; the rest is read here.",
     ),
@@ -452,7 +454,7 @@ _SKIPPED = {
     "unknown_type": (
         "Lines of an unknown type",
         "info",
-        "Lines of a newer Codex; an update of this tool may know them.",
+        "They come from a newer Codex; an update of this tool may read them.",
     ),
     "no_ordinal": (
         "Lines without a number",
@@ -462,7 +464,7 @@ _SKIPPED = {
     "repeated_ordinal": (
         "Lines with a number twice",
         "info",
-        "Several writers numbered alike; the order of the file counts.",
+        "Several writers used the same number; the order in the file counts.",
     ),
     "unread_call": (
         "Tool calls that cannot be read",
@@ -472,7 +474,7 @@ _SKIPPED = {
     "path_left_out": (
         "Paths left out",
         "info",
-        "Names that are too long, or no file at all, are not recorded.",
+        "Names that are too long, or name no file, are not recorded.",
     ),
 }
 

@@ -315,14 +315,14 @@ def _warnings(built: Replacement, *, live: bool) -> Iterator[CompactionWarning]:
         yield CompactionWarning(
             "digest_left_out",
             1,
-            "The digest is left out: with it the replacement would be too large.",
+            "The digest is left out: with it the summary would be too large.",
         )
     elif not digest.text and 0 < digest.budget < LEAST_TOKENS:
         message = f"With fewer than {LEAST_TOKENS} tokens there is no digest."
         yield CompactionWarning("digest_too_small", 1, message)
     left: tuple[Fate, ...] = ("over_budget", "over_target")
     if gone := sum(fate in left for fate in fates):
-        yield CompactionWarning("messages_left_out", gone, _said(gone, "left out: no room"))
+        yield CompactionWarning("messages_left_out", gone, _said(gone, "left out for lack of room"))
     if cut := fates.count("truncated"):
         yield CompactionWarning("messages_cut", cut, _said(cut, "cut in the middle"))
     if live:

@@ -377,7 +377,8 @@ class _Composing:
         if trail.added or trail.removed:
             words.append(f"+{trail.added} -{trail.removed}")
         if trail.turns:
-            words.append("turns " + ",".join(map(str, trail.turns[-6:])))
+            turns = ",".join(map(str, trail.turns[-6:]))
+            words.append(f"turn{'s' if len(trail.turns) > 1 else ''} {turns}")
         if trail.created:
             words.append("created")
         if trail.deleted:

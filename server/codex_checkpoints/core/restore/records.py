@@ -264,11 +264,11 @@ _CAUTIONS: Mapping[WarningCode, tuple[str, ...]] = {
         "1 file of the source could not be read",
         "{n} files of the source could not be read",
     ),
-    "rests_on_source": ("The branch cannot be opened without the file of its source",),
-    "copied_instead": ("The history was copied, since it could not be referred to",),
+    "rests_on_source": ("The branch needs the session file of its source",),
+    "copied_instead": ("The history was copied, not referred to",),
     "earlier_unknown": ("What was read and changed before the source began is not known",),
-    "detached_marker": ("The turn of the marker was rolled back since",),
-    "pack_empty": ("The budget holds no line of the pack",),
+    "detached_marker": ("The marker's turn has been rolled back since",),
+    "pack_empty": ("No line of the pack fits the budget",),
     "pack_truncated": (
         "1 item was left out to stay within the budget",
         "{n} items were left out to stay within the budget",
@@ -286,8 +286,8 @@ _CAUTIONS: Mapping[WarningCode, tuple[str, ...]] = {
     ),
     "suspect_facts": ("1 fact may be out of date", "{n} facts may be out of date"),
     "weak_hashes": (
-        "1 file is compared by size and time alone",
-        "{n} files are compared by size and time alone",
+        "1 file is compared only by size and time",
+        "{n} files are compared only by size and time",
     ),
 }
 """For one, and for several where that differs."""

@@ -516,7 +516,7 @@ def _check_target(request: Request, source: CompactionSource) -> None:
     if source.live:
         raise session_live(source.session_id)
     if source.row.archived:
-        message = f"session {source.session_id} is archived: it is not continued as it is"
+        message = f"session {source.session_id} is archived: it has to leave the archive first"
         hint = "Unarchive it first, or compact into a new session."
         facts = {"sessionId": source.session_id, "reason": "archived", "hint": hint}
         raise Refusal("conflict", message, facts)
@@ -543,7 +543,7 @@ def _blocked(asked: Asked, stopped: HookResult) -> Refusal:
         hint = "`codex-checkpoints doctor` says what is wrong with config.toml."
         unread = {**_UNREAD, "hook": None, "hint": hint}
         return Refusal("blocked_by_hook", message, facts | unread)
-    message = f"hook {stopped.number} of preCompact stopped it: {stopped.outcome}"
+    message = f"preCompact hook {stopped.number} stopped it: {stopped.outcome}"
     message += f", {stopped.reason}" if stopped.reason else ""
     return Refusal("blocked_by_hook", message, facts)
 

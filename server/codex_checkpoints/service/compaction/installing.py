@@ -303,7 +303,7 @@ class Undoing:
         if is_undone(records, record.compaction_id):
             raise _conflict(record, "undone", "it was undone already")
         if standing(records, source.session_id) != record:
-            raise _conflict(record, "later_compaction", "a later one comes first")
+            raise _conflict(record, "later_compaction", "a later compaction has to be undone first")
         if source.traced.history.chain.current not in _windows_of(record, records):
             raise _conflict(record, "later_window", "the session is in another window by now")
 

@@ -229,7 +229,7 @@ def material(sessions: Sessions, source: CompactionSource, scratch_id: str) -> t
         items = Histories(sessions).traced(row).history.items
         if digest_of(items) != digest_of(source.traced.history.items):
             return tuple(items)
-    message = "Codex made no summary: its scratch fork holds none"
+    message = "Codex made no summary"
     facts = {"sessionId": source.session_id, "reason": "no summary in the scratch fork"}
     raise Refusal("codex_failed", message, facts)
 
@@ -302,7 +302,7 @@ class Compacted:
 
 def session_live(session_id: str) -> Refusal:
     """Return the refusal to write to a session that another process has loaded."""
-    message = f"session {session_id} is loaded by another process, which would not notice"
+    message = f"session {session_id} is open in another process, which would not notice"
     hint = "Close it in Codex, or compact into a new session."
     return Refusal("session_live", message, {"sessionId": session_id, "hint": hint})
 

@@ -91,7 +91,7 @@ def check(sessions: Sessions, session: str) -> Ready:
         logs.warn(__name__, "%s", left_aside(name))
     if sessions.records.session_dir(source.session_id) is None:
         # The command that resumes it names it, and must hold no option and no other command.
-        message = "the session's file names it by what is no id: Codex does not resume it"
+        message = "the session file has no valid id: Codex cannot resume it"
         raise Refusal("conflict", message, {"path": source.path, "reason": "no_id"})
     if source.archived:
         message = f"session {source.session_id} is archived: Codex does not resume it"
