@@ -143,14 +143,19 @@ class SessionPage implements Shown<SessionView> {
     this.#showTable();
   }
 
-  /** Draw, and keep in its place what is read: what is at the top of the window, or below that. */
+  /** Draw, and keep in its place what is read: what has the focus, if in sight, or is at the top. */
   #keepingPlace(draw: () => void, read?: HTMLElement): void {
-    const topOf = (each: Element) => each.getBoundingClientRect().top;
-    const first = [...page().children].find((each) => each.getBoundingClientRect().bottom > 0);
-    const kept = read ?? first ?? page();
-    const before = topOf(kept);
+    const isInSight = (each: Element) => {
+      const { top, bottom } = each.getBoundingClientRect();
+      return bottom > 0 && top < window.innerHeight;
+    };
+    const all = [document.activeElement ?? page(), ...page().children];
+    const kept = read ?? all.find((each) => each !== document.body && isInSight(each)) ?? page();
+    const before = kept.getBoundingClientRect().top;
     draw();
-    window.scrollBy(0, topOf(kept) - before);
+    if (kept.isConnected) {
+      window.scrollBy(0, kept.getBoundingClientRect().top - before);
+    }
   }
 
   /** Draw a part of the page where what it is drawn from has changed; the focus stays. */
