@@ -705,12 +705,12 @@ def test_a_diff_shows_what_comes_and_nothing_of_what_stays(home: Path, path: Pat
 
     (change,) = connecting.plan(str(home), WANTED)
 
-    assert "+[mcp_servers.codex-checkpoints]" in change.diff.splitlines()
-    assert "secret" not in change.diff
+    assert "+[mcp_servers.codex-checkpoints]" in change.done().diff.splitlines()
+    assert "secret" not in change.done().diff
     connecting.put_in((change,))
     (back,) = connecting.removal(str(home))
-    assert "-[mcp_servers.codex-checkpoints]" in back.diff.splitlines()
-    assert "secret" not in back.diff
+    assert "-[mcp_servers.codex-checkpoints]" in back.done().diff.splitlines()
+    assert "secret" not in back.done().diff
 
 
 # --- how things stand ----------------------------------------------------------------------------

@@ -544,7 +544,9 @@ def test_a_thread_is_live_while_another_process_has_it_loaded(shop: Shop):
     stock(shop, a={}, b={})
     with shop.live(thread(2)):
         assert shop.store.live_threads() == {thread(2)}
-        live = {each.thread_id: each.live for each in shop.store.list_threads(ThreadQuery()).items}
+        live = {
+            each.row.session_id: each.live for each in shop.store.list_threads(ThreadQuery()).items
+        }
         assert live == {thread(1): False, thread(2): True}
         assert shop.store.read_thread(thread(2)).live
     assert shop.store.live_threads() == frozenset()
@@ -593,7 +595,7 @@ def test_pages_hold_each_thread_once_while_others_come_and_go(
         pending = iter(changes)
         for _ in range(40):
             page = store.list_threads(ThreadQuery(limit=size, cursor=cursor))
-            seen += [each.thread_id for each in page.items]
+            seen += [each.row.session_id for each in page.items]
             cursor = page.next_cursor
             if cursor is None:
                 break

@@ -268,11 +268,6 @@ class StoredThread:
     name: str | None
     live: bool
 
-    @property
-    def thread_id(self) -> str:
-        """Return the id of the thread."""
-        return self.row.session_id
-
 
 @frozen
 class ThreadQuery:

@@ -53,22 +53,6 @@ class Change:
         return self.before.path
 
     @property
-    def action(self) -> str:
-        """Return `create`, `edit` or `delete`."""
-        if self.before.data is None:
-            return "create"
-        return "delete" if self.after is None else "edit"
-
-    @property
-    def diff(self) -> str:
-        """Return added and removed lines, but no others: they may hold keys."""
-        old, new = (
-            (data or b"").decode(errors="replace").removeprefix("\ufeff").splitlines()
-            for data in (self.before.data, self.after)
-        )
-        return "\n".join(difflib.unified_diff(old, new, self.path, self.path, lineterm="", n=0))
-
-    @property
     def line(self) -> dict[str, object]:
         """Return what tells later whether the file was written."""
         digest = None if self.after is None else digest_of(self.after)
@@ -86,8 +70,15 @@ class Change:
         return Change(Snapshot(self.path, self.after), self.before.data)
 
     def done(self, backup: str | None = None) -> Done:
-        """Return what is reported of it."""
-        return Done(self.path, self.action, self.diff, backup)
+        """Return what is reported of it; of the text no lines that stay, which may hold keys."""
+        before, after = self.before.data, self.after
+        old, new = (
+            (data or b"").decode(errors="replace").removeprefix("\ufeff").splitlines()
+            for data in (before, after)
+        )
+        diff = difflib.unified_diff(old, new, self.path, self.path, lineterm="", n=0)
+        action = "create" if before is None else "delete" if after is None else "edit"
+        return Done(self.path, action, "\n".join(diff), backup)
 
 
 @frozen
