@@ -137,7 +137,7 @@ def test_for_people_it_says_what_nobody_can_tell_and_what_goes_in_circles(home: 
     named = "auth.py (2 times), b.py"
     assert lines[-2:] == [
         f"  since then: 3 file reads; 3 of unchanged files again (37 bytes): {named}",
-        "  ! the same files again and again: auth.py, b.py",
+        "  ! it reads or runs the same again and again: auth.py, b.py",
     ]
 
 
@@ -148,7 +148,7 @@ def test_for_people_there_may_be_nothing_to_say(home: Home):
     assert home.run("losses", thread(1)).stdout == b"No compactions yet.\n"
     assert home.json("losses", thread(1)) == []
     assert home.run("losses", thread(2)).stdout.decode().splitlines() == [
-        "window 1  2026-11-20T10:00:01.000Z  nothing was there to lose",
+        "window 1  2026-11-20T10:00:01.000Z  there was nothing to lose",
         "  since then: no file was read",
     ]
 

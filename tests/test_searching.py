@@ -404,7 +404,7 @@ def test_a_person_reads_the_hits_below_their_session(home: Home) -> None:
     home.put(r.rollout(r.session(), WORK, NEXT))
     done = home.run("search", "sesame", "--limit", "2").stdout.decode().splitlines()
 
-    assert done[0].startswith("2026-11-20  shop  ")
+    assert done[0].startswith("2026-11-20T10:00:21.000Z  shop  ")
     assert done[0].endswith("  Mend the sesame door.")
     assert done[1].startswith("  t2 #")
     assert done[1].endswith("  command  python cave.py sesame")

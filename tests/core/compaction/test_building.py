@@ -235,7 +235,7 @@ def contents(items: list[Item], terms: Terms, *, live: bool = False) -> Contents
     found = contents_of(built, live=live)
     parts = sum(each.tokens for each in found.messages) + of_item(handoff(VIEW, found.digest.text))
     assert parts == built.report.after
-    assert found.state_tokens == of_item(handoff(VIEW))
+    assert found.state_tokens + found.digest.tokens == of_item(handoff(VIEW, found.digest.text))
     return found
 
 
