@@ -235,7 +235,7 @@ def test_a_soft_branch_may_name_the_lines_of_its_source(scripted: MakeHome) -> N
     done = restore(home, thread, "soft")
 
     branch = done["sessionId"]
-    assert [each["code"] for each in done["warnings"]] == ["rests_on_source"]
+    assert [each["code"] for each in done["warnings"]] == ["rests_on_source", "not_compared"]
     (own,) = [each for each in home.rollouts() if branch in each.name]
     assert own.read_bytes().count(b"\n") == 1
     history = ask(home, "history", branch)["items"]

@@ -521,7 +521,7 @@ def test_the_command_says_what_came_of_it(scripted: MakeHome) -> None:
     )
 
     said = done.stdout.decode()
-    assert "summary: Codex's own, by its model; it is not the same twice" in said.splitlines()
+    assert "summary: written by Codex's model; it would not write the same twice" in said
     assert "codex resume" in said
     assert SUMMARY not in said
     assert done.stderr.decode().startswith("Codex is asked for a summary")
