@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from codex_checkpoints import logs
-from codex_checkpoints.core.rollout.fields import Json
-from codex_checkpoints.service import undertaking
+from codex_checkpoints.core.rollout.fields import Json, object_of
 from codex_checkpoints.service.compaction.installing import reopened as compaction
 from codex_checkpoints.service.compaction.installing import settle_prepared
 from codex_checkpoints.service.connect.connecting import reopened as connection
@@ -14,27 +13,40 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore.restoring import reopened as restore
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.threads import Move
-from codex_checkpoints.service.undertaking import Work
+from codex_checkpoints.service.undertaking import INTERRUPTED, Work, settled
 from codex_checkpoints.storage.durable import StorageError
 
 
 def recover(sessions: Sessions) -> int:
     """Settle what was left and can be written now; return how many operations."""
+    records, count = sessions.records, 0
+    for name in records.left_undertakings():
+        try:
+            with records.undertaking(name, patience=0.0) as journal:
+                written: dict[str, object] = {}
+                for line in records.undertaken(name):
+                    written |= object_of(line)
+                work = _reopened(sessions, name, written)
+                if work is None:  # only the name was written
+                    journal.clear()
+                count += work is None or settled(name, journal, work, INTERRUPTED)
+        except (StorageError, Refusal) as error:
+            logs.warn(__name__, "%s is not settled: %s", name, error)
+    return count
 
-    def reopen(name: str, written: Json) -> Work | None:
-        if "import" in written:
-            return reopened_import(sessions, name)
-        if "compaction" in written:
-            return compaction(sessions, written)
-        if "export" in written:
-            return reopened_export(sessions, written)
-        if "connect" in written:
-            return connection(sessions.records, sessions.catalogue.store.place, written)
-        if "delete" in written:
-            return deletion(sessions, written)
-        return restore(sessions, name)
 
-    return undertaking.recover(sessions.records, reopen)
+def _reopened(sessions: Sessions, name: str, written: Json) -> Work | None:
+    if "import" in written:
+        return reopened_import(sessions, name)
+    if "compaction" in written:
+        return compaction(sessions, written)
+    if "export" in written:
+        return reopened_export(sessions, written)
+    if "connect" in written:
+        return connection(sessions.records, sessions.catalogue.store.place, written)
+    if "delete" in written:
+        return deletion(sessions, written)
+    return restore(sessions, name)
 
 
 def recover_prepared(sessions: Sessions) -> None:

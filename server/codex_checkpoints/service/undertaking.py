@@ -19,7 +19,7 @@ from typing import Protocol
 from codex_checkpoints import logs
 from codex_checkpoints.core.restore.events import Operation
 from codex_checkpoints.core.restore.pack import TurnSource
-from codex_checkpoints.core.rollout.fields import Json, object_of
+from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage.durable import Append, Journal, StorageError
@@ -57,34 +57,13 @@ def undertaking(records: Records, name: str, work: Work) -> Generator[Append]:
         try:
             yield journal.append
         except (StorageError, Refusal, Cancelled) as error:
-            _settled(name, journal, work, _code_of(error))
+            settled(name, journal, work, _code_of(error))
             raise
-        _settled(name, journal, work, INTERRUPTED)
+        settled(name, journal, work, INTERRUPTED)
 
 
-def recover(records: Records, reopen: Callable[[str, Json], Work | None]) -> int:
-    """Settle the operations of killed processes; return how many.
-
-    `reopen` gets the name and the written lines as one object; it returns None where only the name
-    was written.
-    """
-    settled = 0
-    for name in records.left_undertakings():
-        try:
-            with records.undertaking(name, patience=0.0) as journal:
-                written: dict[str, object] = {}
-                for line in records.undertaken(name):
-                    written |= object_of(line)
-                work = reopen(name, written)
-                if work is None:
-                    journal.clear()
-                settled += work is None or _settled(name, journal, work, INTERRUPTED)
-        except (StorageError, Refusal) as error:
-            logs.warn(__name__, "%s is not settled: %s", name, error)
-    return settled
-
-
-def _settled(name: str, journal: Journal, work: Work, code: str) -> bool:
+def settled(name: str, journal: Journal, work: Work, code: str) -> bool:
+    """Do steps 3 and 4, or take back what is not published; return whether that is done."""
     try:
         if work.is_published():
             work.record()
