@@ -77,7 +77,9 @@ def test_a_view_that_a_tool_handed_over_is_current_as_well(home: Home):
     assert first["received"] is None
     assert (second["received"]["door"], second["received"]["isCurrent"]) == ("memory.read", True)
     shown = home.run("windows", SESSION).stdout.decode()
-    assert f"Codex was given {len(view.encode())} bytes, as it is now, {digest(view)[:15]}" in shown
+    assert (
+        f"Codex was given {len(view.encode())} bytes (as it is now), {digest(view)[:15]}" in shown
+    )
 
 
 def test_without_receipts_nothing_was_given(home: Home):
