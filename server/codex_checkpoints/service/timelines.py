@@ -23,7 +23,12 @@ from codex_checkpoints.core.timeline import Timeline, TimelineTurn, merged
 from codex_checkpoints.service.history import TIMELINE, timeline_in
 from codex_checkpoints.service.lineages import leaving
 from codex_checkpoints.service.reading.catalogue import utc
-from codex_checkpoints.service.reading.session_file import end_of, find_turn
+from codex_checkpoints.service.reading.session_file import (
+    SessionFile,
+    bytes_between,
+    end_of,
+    find_turn,
+)
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import durable
@@ -137,7 +142,13 @@ def write_picture(path: str, picture: str) -> None:
 
 
 NEAR = 1 << 22
-"""Bytes of the end of a session in which a turn is looked for before all of it is read."""
+"""Bytes in which a turn is looked for at a time, from the end of a session on."""
+
+_FAR = 8
+"""What begins before this part of a session is read from its beginning on."""
+
+_MOST_NEAR = 8
+"""So many times as long a turn is read at once; a longer one is read from the beginning on."""
 
 MOST_ITEMS = 200
 """Items of one answer."""
@@ -189,12 +200,11 @@ def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -
     row, opened = sessions.open(session)
     state = opened.now().state
     meant = find_turn(opened.now(), turn, row.session_id)
-    # Most often it is one of the last turns.  Without ordinals what stands before may name it.
+    until = end_of(meant, state.turns.turns)
+    # Without ordinals what stands before may name it.
     is_numbered = opened.replay.scale.paginated and not row.rollout.compressed
-    near = opened.last(NEAR) if is_numbered else None
-    replay = Replay() if near is None else opened.replay.near_the_end(near)
-    if replay.scale.lines >= meant.opened:
-        replay, near = Replay(), None
+    near, last = (is_numbered and _around(opened, meant.opened, until)) or (None, 0)
+    replay = Replay() if near is None else opened.replay.near_the_end(near, last)
     recall = Recall(
         replay,
         lambda entry: entry.turn_id == meant.turn_id and says_more(entry),
@@ -203,13 +213,12 @@ def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -
     )
     # What stands before the turn is only read for where turns begin.
     replay.passes_over = passing_over(lambda _raw: replay.scale.lines + 1 >= meant.opened)
-    until = end_of(meant, state.turns.turns)
     if near is None:
         sessions.catalogue.read_with(replay, row, until)
     else:
         replay.until = replay.until if until is None else until
         replay.feed(near)
-        if not replay.stopped:
+        if not replay.stopped and last == opened.replay.scale.lines:
             replay.close(opened.tail)
     numbers = {each.turn_id: number for number, each in enumerate(state.turns.counting(), 1)}
     entries = (each for each in recall.entries if not (recall.typed and each.in_history))
@@ -219,6 +228,43 @@ def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -
     behind = offset + MOST_ITEMS
     rest = behind if behind < len(told) else None
     return TurnTranscript(meant.turn_id, numbers.get(meant.turn_id), shown, rest, len(told))
+
+
+def _around(opened: SessionFile, first: int, until: int | None) -> tuple[bytes, int] | None:
+    """Return the lines around those from `first` to `until`, and the position of the last one.
+
+    They are looked for backwards from the end, or from the next place whose position is known by
+    now.  None where that takes longer than to read from the beginning, where they begin before the
+    file does, as in a base, where they are long, or where it changed.
+    """
+    places, lines_read = opened.places, opened.replay.scale.lines
+    if first * _FAR < lines_read:
+        return None
+    places[lines_read] = opened.mark.offset
+    behind = [] if until is None else [each for each in places if each >= until]
+    position = min(behind, default=lines_read)
+    last, end = position, places[position]
+    kept, size = b"", NEAR
+    while end > 0 and len(kept) < _MOST_NEAR * NEAR:
+        start = max(0, end - size)
+        data = bytes_between(opened.reader, opened.path, start, end)
+        if len(data) != end - start:
+            return None
+        cut = 0 if start == 0 else data.find(b"\n") + 1
+        if start > 0 and cut in {0, len(data)}:
+            size *= 2  # a line that is longer
+            continue
+        lines = data[cut:]
+        end, size = start + cut, NEAR
+        position -= sum(1 for line in lines.split(b"\n") if line.strip())
+        places[position] = end
+        if until is not None and position >= until:
+            last = position
+            continue
+        kept = lines + kept
+        if position < first:
+            return kept, last
+    return None
 
 
 def _item(entry: Entry) -> TranscriptItem:

@@ -71,6 +71,8 @@ class SessionFile:
     by: Followed = CHECKPOINT
     copied: dict[str, int] = Factory(dict[str, int])
     """How many lines of the file at a path an older fork has copied."""
+    places: dict[int, int] = Factory(dict[int, int])
+    """Where lines end in the file, by their positions, as far as somebody looked."""
 
     @property
     def head(self) -> SessionMeta | None:
