@@ -22,6 +22,7 @@ from codex_checkpoints.core.compaction.records import Installed, Into
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.history.survey import Outline, Survey
+from codex_checkpoints.core.rollout.ours import RESTORE_LINE
 from codex_checkpoints.core.rollout.reader import Place, Reader
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
@@ -315,7 +316,7 @@ def test_folds_that_read_together_find_what_each_finds_alone(place: Path, data: 
 
     together = opened_with(place, Survey, gathering)
 
-    assert together.alike
+    assert together.exact
     assert outline(together) == outline(opened_with(place, Survey))
     assert quotes(together) == quotes(opened_with(place, gathering))
     together.read_alone()
@@ -352,11 +353,38 @@ def test_what_stands_in_front_of_a_cut_is_what_a_shorter_file_tells(
     assert attrs.evolve(in_front, seq=wanted.seq) == wanted
 
 
+def long_output(last: bytes) -> bytes:
+    """Return a session that ends with an output of a call with these bytes in it."""
+    whole = rollout(session(thread=thread(1)), turn(shell("make", "LAST"), assistant(WORK)))
+    head, *lines = whole.splitlines(keepends=True)
+    return head + b"".join(each.replace(b"LAST", last) for each in lines)
+
+
+@pytest.mark.parametrize("last", [b"many words " * 900_000, b"x" * 200_000 + b"\xff"])
+def test_a_long_line_that_cannot_be_read_counts_as_if_nobody_had_wanted_it(home: Home, last: bytes):
+    path = home.put(long_output(last))
+    with home.house() as house:
+        read = Sources(house.sessions).read(thread(1), quoted=True)
+
+    assert not opened_with(path, Survey, gathering).exact
+    assert read.replay.save() == opened_with(path).save()
+
+
+def test_a_long_restore_record_counts_the_same_whoever_reads_along(home: Home):
+    message = f"{RESTORE_LINE}\n" + "and so on " * 20_000
+    path = home.put(rollout(session(thread=thread(1)), compacted(message, []), turn(user("Go."))))
+
+    together = opened_with(path, Survey, gathering)
+    together.read_alone()
+
+    assert together.save() == opened_with(path).save()
+
+
 def test_of_a_line_with_large_blobs_each_fold_reads_what_it_would_alone(home: Home):
     shown = user(f"Look at {BLOB} and fix the login.")
     path = home.put(rollout(session(thread=thread(1)), turn(shown, assistant(WORK))))
 
-    assert not opened_with(path, Survey, gathering).alike
+    assert not opened_with(path, Survey, gathering).exact
     with home.house() as house:
         read = Sources(house.sessions).read(thread(1), quoted=True)
 

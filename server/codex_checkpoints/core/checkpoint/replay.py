@@ -210,9 +210,11 @@ def _answered(state: State, line: Line) -> None:
 
 
 def _compacted(state: State, line: Line) -> None:
+    """Count a window; a long line, whose message not all readers read, opens no restore."""
     state.windows += 1
     state.compacted_at = line.position
-    opener = opener_of(line.tag, text_of(line.payload.get("message")) or "")
+    is_short = len(line.raw) < PASSED_OVER_FROM
+    opener = opener_of(line.tag, (text_of(line.payload.get("message")) or "") if is_short else "")
     change = {"compaction": 1, "undo": -1, "restore": 0}[opener]
     state.compactions = max(0, state.compactions + change)
     if line.position == 2 and state.naming is None:  # noqa: PLR2004 - the second record

@@ -190,7 +190,7 @@ class Reader:
         """If set, only lines with these bytes are read, and lines are not counted."""
         self.passes_over: Callable[[bytes, str, str | None, str | None], bool] | None = None
         """If set, it sees the bytes, kind, tag and inner of a line; true: only its place counts."""
-        self.alike = True
+        self.exact = True
         """Whether each fold was given every line as it would be if it read alone."""
         self._limit = _NO_LIMIT
         self._long: _LongLine | None = None
@@ -315,7 +315,7 @@ class Reader:
         tags = (None, None, None) if prefix is None else _tags(prefix)
         least = WORDS if prefix is None or self.needle else NOTED
         wanted = [max(least, fold.wants(*tags)) for fold in self.folds] or [least]
-        return _LongLine(self.scale.offset, prefix, max(wanted), shared=WORDS in wanted)
+        return _LongLine(self.scale.offset, prefix, max(wanted), min(wanted))
 
     def _is_in_order(self, prefix: re.Match[bytes]) -> bool:
         """Return whether the beginning of the line is enough to number it."""
@@ -330,7 +330,7 @@ class Reader:
         if j < 0:
             return -1
         self._long = None
-        self.alike = self.alike and not long.differs
+        skipped = sum(self.scale.skipped.values())
         if long.given_up:
             self.scale.lines += 1
             self.scale.count("too_long")
@@ -342,6 +342,10 @@ class Reader:
             self.scale.count("not_json")
         elif long.prefix is not None:
             self._note(long.prefix, long.offset)
+        if long.is_mixed and (
+            long.size > BLOBS_FROM or sum(self.scale.skipped.values()) != skipped
+        ):
+            self.exact = False  # who wants less would have got no blobs, or not read it at all
         return j + 1
 
     def _note(self, prefix: re.Match[bytes], offset: int) -> None:
@@ -365,30 +369,25 @@ class Reader:
 class _LongLine:
     """A line that comes in several pieces: its length, its end, and its bytes if needed.
 
-    `shared`: some fold wants no more than its words.
+    `wanted` is the most that a fold wants of it, `least` the least.
     """
 
     def __init__(
-        self, offset: int, prefix: re.Match[bytes] | None, wanted: int, *, shared: bool
+        self, offset: int, prefix: re.Match[bytes] | None, wanted: int, least: int
     ) -> None:
         self.offset = offset
         self.prefix = prefix
         self.size = 0
         self.last = b""
+        self.is_mixed = least < wanted
         self.shortened = self.given_up = self.passed_over = False
         self._wanted = wanted
-        self._shared = shared
         self._parts: list[bytes] = []
         self._kept = 0
 
     @property
     def raw(self) -> bytes:
         return b"".join(self._parts)
-
-    @property
-    def differs(self) -> bool:
-        """Whether who wants its words is given blobs, as another one wants it whole."""
-        return self._shared and self._wanted == WHOLE and self.size > BLOBS_FROM
 
     def add(self, data: bytes) -> None:
         self.size += len(data)

@@ -144,7 +144,7 @@ class Sources:
             Gathering(replay, row.session_id)
         opened = catalogue.read(row, replay=replay, also=None if prefix is None else prefix.add)
         _check_whole(row, opened)
-        if not replay.alike:
+        if not replay.exact:
             return None
         now, end = _state_of(opened)
         (survey,) = (fold for fold in now.folds if isinstance(fold, Survey))
