@@ -129,8 +129,12 @@ export abstract class Page {
     this.complain(sentence, again, remedies);
   }
 
-  reveal(): void {
-    this.panel.reveal();
+  get column(): vscode.ViewColumn | undefined {
+    return this.panel.viewColumn;
+  }
+
+  reveal(preserveFocus = false): void {
+    this.panel.reveal(undefined, preserveFocus);
   }
 
   close(): void {
@@ -235,12 +239,14 @@ export class Tabs<S extends State, P extends Page> implements vscode.Disposable 
     });
   }
 
-  /** Show a tab; open one if there is none. */
-  open(title: string, state: S): P {
+  /** Show a tab; open one if there is none. `insteadOf` another one it does not take the focus. */
+  open(title: string, state: S, insteadOf?: P): P {
     const open = this.find(state);
-    open?.reveal();
-    const column = vscode.ViewColumn.Active;
-    const made = () => vscode.window.createWebviewPanel(this.#type, harmless(title), column, {});
+    const preserveFocus = insteadOf !== undefined;
+    insteadOf?.reveal(true); // a new tab comes beside the one in front
+    open?.reveal(preserveFocus);
+    const place = { viewColumn: insteadOf?.column ?? vscode.ViewColumn.Active, preserveFocus };
+    const made = () => vscode.window.createWebviewPanel(this.#type, harmless(title), place, {});
     return open ?? this.#openIn(made(), state);
   }
 

@@ -31,6 +31,8 @@ export abstract class Tree<Row extends object>
   readonly #requests = new Newest();
   readonly #redraws = new Newest();
   readonly #unfolded = new Set<string>();
+  /** Folded rows below which the editor may still have what was there before. */
+  readonly #folded = new Set<string>();
   /** Rows that were loaded to draw the tree again, by the id of the row above. */
   #loaded = new Map<string, readonly Row[]>();
   /** What the editor has for each row, by its id. */
@@ -48,8 +50,10 @@ export abstract class Tree<Row extends object>
     this.view = vscode.window.createTreeView(id, { treeDataProvider: this });
     this.subscriptions.push(
       this.view.onDidCollapseElement(({ element }) => {
-        this.#unfolded.delete(this.#idOf(element));
-        this.#loaded.delete(this.#idOf(element));
+        const id = this.#idOf(element);
+        this.#unfolded.delete(id);
+        this.#loaded.delete(id);
+        this.#folded.add(id);
       }),
       this.view.onDidChangeVisibility(() => this.isOld() && this.refresh()),
     );
@@ -144,6 +148,9 @@ export abstract class Tree<Row extends object>
       }
       changed.push(...loaded.filter((row) => rows.get(this.#idOf(row)) !== this.#lookOf(row)));
     }
+    // Once told, the editor asks again for what is below a folded row when that is unfolded.
+    changed.push(...[...this.#folded].flatMap((id) => this.#given.get(id) ?? []));
+    this.#folded.clear();
     for (const row of changed) {
       rows.set(this.#idOf(row), this.#lookOf(row));
     }
@@ -201,6 +208,7 @@ export abstract class Tree<Row extends object>
     const loaded = this.#loaded.get(id);
     this.#loaded.delete(id);
     this.#unfolded.add(id);
+    this.#folded.delete(id);
     this.#due.delete(id);
     const rows = loaded === undefined ? this.#filled(await this.load(row)) : loaded;
     this.#drawn.below.set(id, this.#idsOf(rows));

@@ -33,16 +33,16 @@ export class SessionPages extends Tabs<SessionPageState, SessionPage> {
     super(app, extension, "session", sessionPageState, SessionPage);
   }
 
-  show(session: SessionSummary): SessionPage {
-    return this.open(cut(subject(session), 40), { sessionId: session.sessionId, turn: null });
+  show(session: SessionSummary, insteadOf?: SessionPage): SessionPage {
+    const { sessionId } = session;
+    return this.open(cut(subject(session), 40), { sessionId, turn: null }, insteadOf);
   }
 
   /** Put the page of a session where that of another one is, if that is open. */
   replace(sessionId: string, by: SessionSummary): void {
     const before = this.find({ sessionId, turn: null });
     if (before !== undefined) {
-      before.reveal(); // a new tab comes beside the one in front
-      this.show(by);
+      this.show(by, before);
       before.close();
     }
   }
@@ -234,6 +234,7 @@ class SessionPage extends Page {
     return ({ digest, lineage, losses }) => ({
       kind: "session",
       sessionId,
+      seq: summary.seq,
       name: cut(subject(summary), 80),
       about: dotted(
         summary.live ? "running" : "",

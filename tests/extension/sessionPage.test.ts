@@ -199,6 +199,7 @@ test("a command stands with its output and exit code, and a patch without its an
     { ...item, ref: "#4", kind: "patch", text: "*** Begin Patch" },
     { ...item, ref: "#5", kind: "output", about: "*** Begin Patch", text: "Success." },
     { ...item, ref: "#6", kind: "call", text: "sleep 9" },
+    { ...item, ref: "#7", kind: "call", text: "make check" },
   ];
 
   assert.deepEqual(
@@ -214,6 +215,7 @@ test("a command stands with its output and exit code, and a patch without its an
       ["#3", "command", "make check", "exit code 2 · the first part of 9,000 characters", true],
       ["#4", "patch", "*** Begin Patch", "", false],
       ["#6", "command", "sleep 9", "", false],
+      ["#7", "command", "make check", "", false],
     ],
   );
   assert.deepEqual(

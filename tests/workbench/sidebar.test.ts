@@ -7,6 +7,7 @@ import type { Locator } from "playwright-core";
 import { Lab } from "./lab.ts";
 import { inEachTheme } from "./pages.ts";
 import { fileOf, writeSession } from "./rollouts.ts";
+import { becomes } from "./waiting.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
 const DAY = 24 * 60;
@@ -78,6 +79,22 @@ test("rows show age and meter; sessions are named and put away, and what is done
       await workbench.screenshot("side bar folds");
     },
   );
+
+  await step(t, "what came while its day was folded stands there when it is unfolded", async () => {
+    const fold = row("Today").locator(".monaco-tl-twistie");
+    await fold.click();
+    await row(/^Find out why/).waitFor({ state: "detached" });
+    writeSession(home, { task: "Water the plants", cwd, age: 1 });
+    await becomes(
+      () => lab.run("sessions").some(({ title }) => title === "Water the plants"),
+      true,
+    );
+    await page.waitForTimeout(2_000); // the list was loaded again meanwhile
+    await fold.click();
+    await shows(row(/^Water the plants/));
+    writeSession(home, { task: "Sweep the floor", cwd, age: 1 });
+    await shows(row(/^Sweep the floor/));
+  });
 
   await step(
     t,

@@ -22,6 +22,8 @@ export interface SessionView {
   readonly about: string;
   readonly rows: readonly PageRow[];
   readonly events: readonly PageEvent[];
+  /** The number of the newest record, null where it is not known. */
+  readonly seq: number | null;
   /** How many turns a row stands for. */
   readonly merged: number;
   readonly window: number | null;
@@ -126,7 +128,15 @@ export interface Spoken {
 
 /** The steps of a conversation in order; the call of an output that is there is left out. */
 export function spoken(items: readonly TranscriptItem[]): readonly Spoken[] {
-  const answered = new Set(items.map(({ about }) => about));
+  const answered = new Map<string, number>();
+  for (const { about } of items) {
+    answered.set(about, (answered.get(about) ?? 0) + 1);
+  }
+  const isAnswered = (call: string) => {
+    const left = answered.get(call) ?? 0;
+    answered.set(call, left - 1);
+    return left > 0;
+  };
   return items.flatMap((item): readonly Spoken[] => {
     const { ref, kind, text, total, about, exitCode } = item;
     const isCut = [...text].length < total;
@@ -140,7 +150,7 @@ export function spoken(items: readonly TranscriptItem[]): readonly Spoken[] {
       case "patch":
         return [{ ...step, kind }];
       case "call":
-        return answered.has(text) ? [] : [{ ...step, kind: "command" }];
+        return isAnswered(text) ? [] : [{ ...step, kind: "command" }];
       default: {
         if (isPatch(about)) {
           return []; // it only says that the patch above was applied

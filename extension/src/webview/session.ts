@@ -114,9 +114,12 @@ class SessionPage implements Shown<SessionView> {
     this.#trouble.clear();
     this.#keepingPlace(() => this.#showAll(view));
     const { rows } = view;
-    const turns = rows.flatMap((row) =>
-      row.turns.map((turn) => [turn, JSON.stringify(row)] as const),
-    );
+    // A record that changes no figure of the newest row is read, too.
+    const newest = rows.at(-1);
+    const turns = rows.flatMap((row) => {
+      const standing = JSON.stringify(row === newest ? [row, view.seq] : row);
+      return row.turns.map((turn) => [turn, standing] as const);
+    });
     this.#transcript.show(
       turns.map(([turn]) => turn),
       new Map(turns.map(([{ turnId }, standing]) => [turnId, standing])),

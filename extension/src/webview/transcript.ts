@@ -49,6 +49,8 @@ export class Transcript {
   #standing: ReadonlyMap<string, string> = new Map();
   #parts: readonly Part[] = [];
   #asked: Asked | null = null;
+  /** Whether what was asked for may never come. */
+  #isInDoubt = false;
   #asking: number | undefined;
   #sought: Sought | null = null;
   /** Whether it was brought into sight, and what is read around it still makes it higher. */
@@ -65,6 +67,10 @@ export class Transcript {
     this.element.append(this.#pane);
     this.#pane.addEventListener("scroll", () => this.#scrolled());
     window.addEventListener("scroll", () => this.#readOn());
+    for (const act of ["wheel", "pointerdown", "keydown"]) {
+      // Whoever does something else is not brought back.
+      window.addEventListener(act, () => this.#leaveOpening(), { capture: true, passive: true });
+    }
     this.element.addEventListener("toggle", () => {
       if (this.element.open && this.#sought !== null) {
         this.goTo(this.#sought.turnId, 0, this.#sought.seq);
@@ -86,6 +92,9 @@ export class Transcript {
     if (gone.length > 0) {
       this.#keepingPlace(() => this.#takeOut(gone));
     }
+    if (this.#asked !== null && !standing.has(this.#asked.turnId)) {
+      this.#asked = null; // it was taken back
+    }
     if (this.#parts.length === 0 && chosen !== null && !standing.has(this.#sought?.turnId ?? "")) {
       this.goTo(chosen, 0);
     }
@@ -95,14 +104,19 @@ export class Transcript {
   /** Go to a turn, or to a record of it, once the choice has rested for so long. */
   goTo(turnId: string, rest: number, seq: number | null = null): void {
     window.clearTimeout(this.#asking);
+    this.#asking = undefined;
     this.#sought = { turnId, seq };
     this.#asked = null;
     if (this.#parts.some((part) => part.turnId === turnId && part.offset === 0)) {
       this.#keepingPlace(() => {});
       this.#seek();
     } else {
-      const first = { turnId, offset: 0, next: null };
-      this.#asking = window.setTimeout(() => this.element.open && this.#ask(first, "alone"), rest);
+      this.#asking = window.setTimeout(() => {
+        this.#asking = undefined;
+        if (this.element.open) {
+          this.#ask({ turnId, offset: 0, next: null }, "alone");
+        }
+      }, rest);
     }
   }
 
@@ -114,9 +128,14 @@ export class Transcript {
     this.goTo(turnId, 0, seq);
   }
 
-  /** Nothing was answered: it is asked for again when somebody scrolls. */
+  /** Something was refused, maybe what was asked for here: it is asked for again with the next change. */
   fail(): void {
-    this.#asked = null;
+    this.#isInDoubt = true;
+  }
+
+  #leaveOpening(): void {
+    this.#isOpening = false;
+    this.#takesFocus = false;
   }
 
   take({ offset, part: { turnId, items, nextOffset, total } }: Conversation): void {
@@ -161,6 +180,7 @@ export class Transcript {
   }
 
   #ask(part: PartPlace, place: Asked["place"]): void {
+    this.#isInDoubt = false;
     this.#asked = { ...part, place, standing: this.#standing.get(part.turnId) ?? "" };
     send({ kind: "conversation", turnId: part.turnId, offset: part.offset });
   }
@@ -255,7 +275,13 @@ export class Transcript {
   /** Read what has changed and what is near; take out what is far away. */
   #readOn(): void {
     const [first, last] = [this.#parts[0], this.#parts.at(-1)];
-    if (this.#asked !== null || !this.element.open || first === undefined || last === undefined) {
+    if ((this.#asked !== null && !this.#isInDoubt) || !this.element.open) {
+      return;
+    }
+    if (first === undefined || last === undefined) {
+      if (this.#sought !== null && this.#asking === undefined) {
+        this.#ask({ turnId: this.#sought.turnId, offset: 0, next: null }, "alone");
+      }
       return;
     }
     const changed = this.#parts.find(
@@ -302,13 +328,18 @@ function showSteps(part: Part, said: readonly Spoken[]): void {
       return [from, drawn.get(from) ?? stepRow(step)];
     }),
   );
-  const now = [...part.drawn.values()];
-  const kept = now.findIndex((each, at) => each !== steps.children[at]);
-  const stays = kept === -1 ? now.length : kept;
-  while (steps.children.length > stays) {
-    steps.lastElementChild?.remove();
+  const now = new Set(part.drawn.values());
+  for (const each of [...steps.children]) {
+    if (!now.has(each as HTMLElement)) {
+      each.remove();
+    }
   }
-  steps.append(...now.slice(stays));
+  // What stands already is not touched: to put it in again would take the focus away.
+  for (const [at, each] of [...now].entries()) {
+    if (steps.children[at] !== each) {
+      steps.insertBefore(each, steps.children[at] ?? null);
+    }
+  }
 }
 
 /** A step of a conversation: what was said, or a command with its output folded. */
