@@ -49,7 +49,7 @@ def test_on_a_terminal_a_session_is_deleted_only_after_a_yes(home: Home):
 
     done, shown = on_a_terminal(home, "delete", made, typed=b"n\n")
     assert (done.returncode, file.exists()) == (1, True)
-    assert f"delete “x: Fix the login” ({made})? This cannot be undone. [y/N]" in shown
+    assert f"Delete “x: Fix the login” ({made})? This cannot be undone. [y/N]" in shown
     _, shown = on_a_terminal(home, "delete", thread(1), typed=b"y\n")
     assert "[y/N]" not in shown  # what is refused is not asked about
 

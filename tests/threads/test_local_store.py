@@ -594,7 +594,7 @@ while time.monotonic() < end or count < 20:
     store.update_thread_metadata([(thread, Patch(name=f"{who} {count}"))])
     for _ in catalogue.refresh():
         pass
-    assert {each.thread_id for each in store.list_threads(ThreadQuery()).items} >= set(threads)
+    assert {each.row.session_id for each in store.list_threads(ThreadQuery()).items} >= set(threads)
 store.close()
 print(count)
 """
