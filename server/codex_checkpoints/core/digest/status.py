@@ -26,8 +26,6 @@ def ended_line(ended: Ended, *, asks: bool) -> str:
 
 def plan_line(age: int) -> str:
     """Return how many requests ago the plan was changed."""
-    if not age:
-        return "plan: last changed in the last turn"
     return f"plan: last changed {age} request{'' if age == 1 else 's'} ago"
 
 
