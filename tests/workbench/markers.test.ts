@@ -202,7 +202,7 @@ test("turns are marked, turns taken back are told, branches are gone to: all fro
     t,
     "an open preview of it says so too; its turn can still be gone on from",
     async () => {
-      await front.getByText("The turn of the marker was rolled back since").waitFor();
+      await front.getByText("The marker's turn has been rolled back since").waitFor();
       await front.getByText("Sort the prices · marked").waitFor();
       await front.getByText("The conversation up to the marker", { exact: true }).waitFor();
       // An answer that was under way may draw the page once more with what was chosen before.

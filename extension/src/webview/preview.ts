@@ -364,10 +364,12 @@ function along(would: Restored, turn: number | null): HTMLElement {
   );
 }
 
-/** The files that are not as they were at the marker. */
+/** The files that are not as they were at the marker, but those that a soft restore lists. */
 function differing(would: Restored): Child {
+  const listed = would.mode === "soft" ? would.included.filter(({ part }) => part === "files") : [];
+  const named = new Set(listed.map(({ id }) => id));
   const rows = [...fileNotes(would)]
-    .filter(([, note]) => note !== UNKNOWN)
+    .filter(([uri, note]) => note !== UNKNOWN && !named.has(uri))
     .map(([uri, note]) => fileRow(uri, note));
   const about = el("p", "Not as they were at the end of the marker's turn:");
   return rows.length === 0 ? null : el("div", about, el("ul.items", ...rows));
