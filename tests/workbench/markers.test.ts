@@ -205,6 +205,7 @@ test("turns are marked, turns taken back are told, branches are gone to: all fro
       await front.getByText("The marker's turn has been rolled back since").waitFor();
       await front.getByText("Sort the prices · marked").waitFor();
       await front.getByText("The conversation up to the marker", { exact: true }).waitFor();
+      await page.mouse.move(1, 1); // the tooltip of a row may lie over the page
       // An answer that was under way may draw the page once more with what was chosen before.
       const hard = front.getByRole("radio", { name: "Reset context for performance" });
       await again((timeout) => hard.check({ timeout }));
