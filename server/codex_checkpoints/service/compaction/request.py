@@ -330,7 +330,7 @@ def no_preview(session_id: str, before: Figure, seconds: float) -> Refusal:
 
 _SENTENCES: dict[Reason, str] = {
     "turn_not_complete": "its last turn is open: it is running, waiting, or was cut off",
-    "missing_context": "it holds nothing yet that could be gone on with",
+    "missing_context": "it holds nothing yet to continue from",
     "not_smaller": "a replacement would not be smaller than what it replaces",
     "item_too_large": "its handoff or newest message alone does not fit into the window",
     "unsupported_placement": "only the placements manual and pre_turn are offered",

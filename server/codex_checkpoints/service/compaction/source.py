@@ -133,7 +133,7 @@ class Sources:
     ) -> CompactionSource | None:
         """Read a session in one pass, which the catalogue takes over.
 
-        None for one with lines so long that a fold alone would be given less of them.
+        None for one with long lines of which a fold alone would be given less, or nothing.
         """
         catalogue, histories = self._sessions.catalogue, self._histories
         with reading_file(row):

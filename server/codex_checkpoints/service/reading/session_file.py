@@ -281,7 +281,10 @@ def _read_bases(
 ) -> list[Problem]:
     problems: list[Problem] = []
     for number, (path, cut) in enumerate(reversed(chain)):
-        (replay.next_file if number else replay.begin_file)(cut.end_ordinal)
+        if number:
+            replay.next_file(cut.end_ordinal)
+        else:
+            replay.begin_file(cut.end_ordinal)
         # Ordinals say where a base is cut; a base without ordinals is cut by its bytes.
         limit = None if replay.scale.ordinals else cut.end_offset
         try:
