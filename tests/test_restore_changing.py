@@ -131,12 +131,6 @@ def test_a_part_of_a_file_that_is_not_copied_counts_as_well(home: Home):
 
 
 @changes
-def test_a_branch_does_not_name_lines_that_are_no_longer_those_planned(home: Home, change: Change):
-    home.config('softRestore = "reference"\n')
-    refused(home, home.path(), change)
-
-
-@changes
 def test_a_hard_branch_holds_what_was_planned(home: Home, change: Change):
     with home.house() as house:
         before = state(house.sessions, thread(1), "2")

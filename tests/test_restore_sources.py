@@ -10,12 +10,11 @@ import pytest
 
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.copying import WindowNames
 from codex_checkpoints.service.restore.planning import Planner, RestoreParams, find_source
 from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.service.sessions import Sessions
-from homes import Home, more, refusal, thread
+from homes import Home, refusal, thread
 from reading import compressed
 from restores import MODES, marked, put, restore, restored, state, three_turns
 from rollouts import (
@@ -416,101 +415,3 @@ def test_a_history_with_windows_of_another_program_is_copied_as_it_is(home: Home
     assert windows["first"] == windows["previous"] == done.windows.first
     assert windows["current"] == done.windows.current
     assert {windows["first"], windows["current"]}.isdisjoint(IDS)
-
-
-# --- by reference --------------------------------------------------------------------------------
-
-
-def by_reference(home: Home) -> None:
-    home.config('softRestore = "reference"\n')
-
-
-def test_a_branch_that_names_its_source_holds_no_line_of_it(home: Home):
-    put(home)
-    by_reference(home)
-    before = home.path().read_bytes()
-
-    with sessions_of(home) as sessions:
-        done = restored(sessions, "soft")
-
-        name = done.record.session_id
-        (head,) = lines(sessions, name)
-        base = head["payload"]["history_base"]
-        assert (base["thread_id"], base["end_ordinal_exclusive"]) == (thread(1), head["ordinal"])
-        cut = before[: base["end_byte_offset"]].splitlines()
-        assert [json.loads(line)["ordinal"] for line in cut] == list(range(head["ordinal"]))
-        assert json.loads(cut[-1])["payload"]["type"] == "task_complete"
-        assert state(sessions, name) == state(sessions, thread(1), "2")
-        assert [each.code for each in done.record.warnings] == ["rests_on_source"]
-        assert done.record.placement == "reference"
-        assert verify(sessions).findings == ()
-    assert told(home, "BranchCreated", "placement") == ["reference"]
-    assert home.path().read_bytes() == before
-
-
-def test_a_branch_of_a_branch_that_names_its_source_names_what_holds_the_turn(home: Home):
-    put(home)
-    by_reference(home)
-    with sessions_of(home) as sessions:
-        first = restored(sessions, "soft", turn="3").record.session_id
-        start = lines(sessions, first)[0]["ordinal"] + 1
-        with Path(sessions.find(first).path).open("ab") as file:
-            own = turn(user("on the branch"), name="b1")
-            file.write(more(own, thread=first, ordinal=start))
-        sessions.refresh()
-        second = restored(sessions, "soft", first, None).record
-        third = restored(sessions, "soft", first, "1").record
-
-        assert state(sessions, second.session_id) == state(sessions, first)
-        assert second.placement == "reference"
-        assert state(sessions, third.session_id) == state(sessions, first, "1")
-        assert [each.fallback for each in third.fallbacks] == ["copied_in_base"]
-
-
-@pytest.mark.parametrize(
-    ("source", "why"),
-    [
-        ("legacy", "copied_legacy"),
-        ("packed", "copied_compressed"),
-        ("compacted", "copied_windows"),
-        ("damaged", "copied_damaged"),
-    ],
-)
-def test_where_a_source_cannot_be_named_its_lines_are_copied_and_it_is_told(
-    home: Home, source: str, why: str
-):
-    path = put(home, "legacy" if source == "legacy" else "paginated")
-    if source == "packed":
-        packed(path)
-    if source == "compacted":
-        head = session(thread=thread(1), cwd=str(home.user))
-        one, two, three = three_turns()
-        home.put(rollout(head, one, opened(1), two, three))
-    if source == "damaged":
-        path.write_bytes(path.read_bytes().replace(b"Read.", b"Read\xff"))
-    by_reference(home)
-
-    with sessions_of(home) as sessions:
-        done = restored(sessions, "soft")
-
-        assert [each.fallback for each in done.record.fallbacks] == [why]
-        assert [each.code for each in done.record.warnings] == ["copied_instead"]
-        made = Path(sessions.find(done.record.session_id).path)
-        assert made.read_bytes().count(b"\n") > 5
-    assert told(home, "FallbackUsed", "fallback") == [why]
-
-
-def test_a_branch_whose_source_is_gone_is_refused_as_one_and_still_told_of(home: Home):
-    put(home)
-    by_reference(home)
-    with sessions_of(home) as sessions:
-        done = restored(sessions, "soft").record
-        name = Markers(sessions).marks(done.session_id)[0].marker
-        assert name.session_id == done.session_id
-    home.path().unlink()
-    with sessions_of(home) as sessions:
-        met = refusal(lambda: restore(sessions, name.checkpoint_id, "soft", done.session_id))
-
-    assert met.code == "unknown_turn"
-    assert len(list(home.root.rglob("rollout-*"))) == 1
-    assert home.json("restore-details", done.operation_id)["sourceAvailable"] is False

@@ -224,34 +224,6 @@ def test_codex_goes_on_with_a_soft_branch_of_a_session_that_has_no_whole_text(
     assert fresh(items[len(history) :])
 
 
-def test_a_soft_branch_may_name_the_lines_of_its_source(scripted: MakeHome) -> None:
-    home, model = scripted(*script())
-    thread, path = two_turns(home, legacy=False)
-    state = home.codex_home / "codex-checkpoints"
-    state.mkdir(exist_ok=True)
-    (state / "config.toml").write_text('softRestore = "reference"\n')
-    before = path.read_bytes()
-
-    done = restore(home, thread, "soft")
-
-    branch = done["sessionId"]
-    assert [each["code"] for each in done["warnings"]] == ["rests_on_source", "not_compared"]
-    (own,) = [each for each in home.rollouts() if branch in each.name]
-    assert own.read_bytes().count(b"\n") == 1
-    history = ask(home, "history", branch)["items"]
-    assert SAID in str(history)
-    assert "later-words" not in str(history)
-    items = sent(home, model, branch)
-    assert items[: len(history)] == history
-    assert fresh(items[len(history) :])
-    assert path.read_bytes() == before
-    assert ask(home, "verify")["findings"] == []
-    with AppServer(home) as server:
-        assert branch in server.listed()
-        server.archive(thread)
-    assert SAID in str(sent(home, model, branch)), "Codex finds the lines among the archived ones"
-
-
 def test_a_soft_branch_of_a_compacted_session_has_windows_of_its_own(scripted: MakeHome) -> None:
     home, model = scripted(*(Answer(say(f"Answer {n}.")) for n in range(3)), summaries=("Short.",))
     with AppServer(home) as server:

@@ -71,9 +71,8 @@ class Settings:
     `digest_tokens` is the most that a digest takes in a handoff, `hook_digest_tokens` in what a
     hook gives Codex, 0 for none; `digest_ignore` are names of files that are never quoted;
     `folders` is what holds for sessions in a folder, by its path;
-    `restore_budget_tokens` is for the state pack of a hard restore (AGN-53); `soft_restore` says
-    whether a soft branch copies its source's lines or names them (`history_base`); `user_id` and
-    `org_id` go into the audit.
+    `restore_budget_tokens` is for the state pack of a hard restore (AGN-53); `user_id` and `org_id`
+    go into the audit.
     """
 
     checkpoint_location: str = "state"
@@ -96,7 +95,6 @@ class Settings:
     hook_digest_tokens: int = 4000
     digest_ignore: tuple[str, ...] = IGNORED
     folders: Mapping[str, FolderSettings] = Factory(dict[str, "FolderSettings"])
-    soft_restore: Literal["copy", "reference"] = "copy"
     user_id: str | None = None
     org_id: str | None = None
 
@@ -341,7 +339,6 @@ _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {
     "digestIgnore": _names("digest_ignore"),
     "folders": _folders,
     "restoreBudgetTokens": _whole("restore_budget_tokens", 0),
-    "softRestore": _choice("soft_restore", "copy", "reference"),
     "userId": _name("user_id"),
     "orgId": _name("org_id"),
 }

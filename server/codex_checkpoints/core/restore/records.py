@@ -55,7 +55,7 @@ WarningCode = Literal[
 ]
 
 Placement = Literal["copy", "reference", "seed"]
-"""How a branch gets its state: lines of its source, references to them, or a checkpoint."""
+"""How a branch gets its state: lines of its source, or a checkpoint; earlier builds: references."""
 
 
 @frozen
@@ -176,21 +176,18 @@ def restore_of(  # noqa: PLR0913 - what a service found, each a field of its own
     fallbacks: tuple[Fallback, ...] = (),
     detached: bool = False,
     problems: int = 0,
-    by_reference: bool = False,
 ) -> Restore:
     """Return the record of a restore that is planned: without ids, a time, and its own windows.
 
     A hard one has a pack and a seed, a soft one neither.
     """
     origin, hard = contents.origin, pack is not None
-    soft: Placement = "reference" if by_reference else "copy"
     checkpoint = contents.checkpoint
     statuses = [status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values()]
     weaker = [each.fallback for each in fallbacks]
     # The gravest first.
     counts: tuple[tuple[WarningCode, int], ...] = (
         ("problems_in_source", problems),
-        ("rests_on_source", int(by_reference)),
         ("detached_marker", int(detached)),
         ("pack_empty", int(pack is not None and not pack.included)),
         ("pack_truncated", 0 if pack is None else pack.count("budget")),
@@ -202,7 +199,6 @@ def restore_of(  # noqa: PLR0913 - what a service found, each a field of its own
         ("suspect_facts", statuses.count("SUSPECT")),
         ("weak_hashes", weaker.count("weak_hash")),
         ("earlier_unknown", weaker.count("earlier_unknown")),
-        ("copied_instead", sum(each.startswith("copied") for each in weaker)),
     )
     return Restore(
         semantics=SEMANTICS,
@@ -235,7 +231,7 @@ def restore_of(  # noqa: PLR0913 - what a service found, each a field of its own
         missing=contents.missing,
         fallbacks=fallbacks,
         not_compared=contents.not_compared,
-        placement="seed" if hard else soft,
+        placement="seed" if hard else "copy",
         source_bytes=source_bytes,
     )
 

@@ -362,7 +362,7 @@ FallbackKind = Literal[
     "copied_damaged",
     "earlier_unknown",
 ]
-"""`copied_…`: a soft branch has copies of lines instead of references to its source's.
+"""`copied_…`, of earlier builds: a branch has copies of lines, not references to its source's.
 
 `earlier_unknown`: what was read and changed before the source began is not known.
 """

@@ -21,7 +21,6 @@ from codex_checkpoints.core.restore.records import Restore
 from codex_checkpoints.core.restore.references import (
     NOTHING,
     Fallback,
-    FallbackKind,
     ModeChange,
     References,
     Span,
@@ -37,13 +36,10 @@ from codex_checkpoints.core.restore.source_lines import (
     payload_members,
 )
 from codex_checkpoints.core.rollout.fields import (
-    Json,
-    Unreadable,
     is_object,
     load,
     object_of,
     text_of,
-    whole_of,
 )
 from codex_checkpoints.core.rollout.items import HistoryBase
 from codex_checkpoints.core.rollout.parsing import head_of
@@ -176,13 +172,6 @@ def copied_history(
         each.check(reader)
 
 
-def unchanged(reader: RolloutReader, parts: Iterable[CopiedPart]) -> Iterator[Item | Copied]:
-    """Yield nothing; raise `UnreadableSource` where a part changed since it was planned."""
-    for part in parts:
-        _Sealed(part).check(reader)
-    yield from ()
-
-
 CHANGED = "it has changed since it was looked at"
 _BASE_CHANGED = "a file that its history begins with has changed since it was looked at"
 
@@ -240,79 +229,6 @@ def _below(reader: RolloutReader, base: _Sealed, cut: HistoryBase) -> Iterator[b
         if type(ordinal) is int and ordinal >= cut.end_ordinal:
             return
         yield line
-
-
-_NOT_UTF8 = Unreadable("not_utf8")
-
-
-@frozen
-class Reference:
-    """The rollout and the place where the history of a branch ends; both ends are exclusive."""
-
-    rollout_id: str
-    end_ordinal: int
-    end_offset: int
-
-    def as_head(self) -> Json:
-        """Return the fields for the head of the branch."""
-        base = {
-            "thread_id": self.rollout_id,
-            "end_ordinal_exclusive": self.end_ordinal,
-            "end_byte_offset": self.end_offset,
-        }
-        return {"history_base": base, "forked_from_ordinal_exclusive": self.end_ordinal}
-
-
-def reference_to(reader: RolloutReader, row: Row, trace: Trace) -> Reference | FallbackKind:
-    """Return a reference to the lines up to `trace`, or the reason to copy them.
-
-    Raises `UnreadableSource`.
-    """
-    head = head_of(reader.first_line(row.path))
-    if head is None or not head.paginated:
-        return "copied_legacy"
-    if row.rollout.compressed:
-        return "copied_compressed"
-    if trace.replay.state.windows:
-        return "copied_windows"  # its window would be one of the source (WIN-13)
-    # What a session of ours began with moves the `seq`, and no ordinal.
-    end = trace.replay.scale.own_seq + 1
-    first = whole_of(object_of(load(reader.first_line(row.path))).get("ordinal"))
-    if first is None or end <= first + 1:
-        return "copied_in_base"
-    offset = (
-        None if _NOT_UTF8.reason in trace.replay.scale.skipped else _offset(reader, row.path, end)
-    )
-    return "copied_damaged" if offset is None else Reference(row.rollout_id, end, offset)
-
-
-def _offset(reader: RolloutReader, path: str, end: int) -> int | None:
-    """Return the byte where the ordinal `end` begins; None where an earlier line is not UTF-8."""
-    offset, damaged = 0, False
-
-    def feed(data: bytes) -> int:
-        nonlocal offset, damaged
-        start = 0
-        while (stop := data.find(b"\n", start)) >= 0:
-            value = load(data[start:stop])
-            if _is_behind(value, end):
-                break
-            damaged = damaged or value == _NOT_UTF8
-            start = stop + 1
-        offset += start
-        return start
-
-    _, rest = reader.read(path, 0, feed)
-    # What follows may begin with a later line; a last one without its LF belongs to it if it fits.
-    whole = rest and b"\n" not in rest and not _is_behind(load(rest), end)
-    if damaged or (whole and load(rest) == _NOT_UTF8):
-        return None
-    return offset + len(rest) if whole else offset
-
-
-def _is_behind(line: object, end: int) -> bool:
-    ordinal = whole_of(object_of(line).get("ordinal"))
-    return ordinal is not None and ordinal >= end
 
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")

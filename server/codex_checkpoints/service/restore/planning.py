@@ -70,14 +70,12 @@ from codex_checkpoints.service.restore.copying import (
     CHANGED,
     CopiedPart,
     Earlier,
-    Reference,
     chunks_now,
     earlier_work,
     last_of,
     part_of,
     parts_below,
     pinned_now,
-    reference_to,
 )
 from codex_checkpoints.service.sessions import Sessions, not_current
 from codex_checkpoints.storage.contract import Row, UnreadableSource
@@ -238,7 +236,6 @@ class RestorePlan:
     settings: Json | None
     cwd: str
     parts: tuple[CopiedPart, ...]
-    reference: Reference | None
     seen: SeenHashes
 
 
@@ -283,7 +280,6 @@ class Planner:
         first = sessions.catalogue.reader.first_line(row.path)
         head = object_of(object_of(load(first)).get("payload"))
         pack = state_pack(contents, self._budget) if hard else None
-        reference, copied = self._referred(trace)
         record = restore_of(
             contents,
             pack,
@@ -295,12 +291,10 @@ class Planner:
             fallbacks=(
                 *weak_hashes(now, contents.hashes),
                 *earlier.gaps,
-                *copied,
                 *self._without_index(),
             ),
             detached=self.source.detached,
             problems=len(problems),
-            by_reference=reference is not None,
         )
         return RestorePlan(
             source=self.source,
@@ -315,19 +309,12 @@ class Planner:
             settings=trace.settings,
             cwd=row.cwd or state.base or "",
             parts=parts,
-            reference=reference,
             seen=sessions.projections.seen_of(self.source.opened),
         )
 
     def _below(self) -> tuple[CopiedPart, ...]:
         catalogue, path = self.sessions.catalogue, self.source.row.path
         return parts_below(catalogue.reader, path, catalogue.chains.locator(path))
-
-    def _referred(self, trace: Trace) -> tuple[Reference | None, tuple[Fallback, ...]]:
-        if self.options.mode == "hard" or self.sessions.settings.soft_restore != "reference":
-            return None, ()
-        found = reference_to(self.sessions.catalogue.reader, self.source.row, trace)
-        return (found, ()) if isinstance(found, Reference) else (None, (Fallback(found),))
 
     def _read(self) -> Trace:
         """Read up to the turn; raises `UnreadableSource` where it is no longer there."""

@@ -34,7 +34,7 @@ from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.reading.session_file import fingerprint
 from codex_checkpoints.service.refusal import Refusal, reading_file
-from codex_checkpoints.service.restore.copying import WindowNames, copied_history, unchanged
+from codex_checkpoints.service.restore.copying import WindowNames, copied_history
 from codex_checkpoints.service.restore.planning import (
     Planner,
     RestoreParams,
@@ -187,12 +187,8 @@ class Restoring:
         if plan.pack is None:
             reader = self._sessions.catalogue.reader
             meta = {**session_meta(branch_id, first, source, moment), **_inherited(plan.head)}
-            if plan.reference is not None:
-                meta |= plan.reference.as_head()
-                lines = unchanged(reader, plan.parts)
-            else:
-                names = WindowNames(first, self._new_id)
-                lines = copied_history(reader, plan.parts, plan.source.until, names)
+            names = WindowNames(first, self._new_id)
+            lines = copied_history(reader, plan.parts, plan.source.until, names)
             return NewThread(meta, _of(plan, lines)), Windows(before, first, first)
         naming = Naming(self._name(plan), self._new_id(), self._new_id())
         ids = (branch_id, first, self._new_id())
@@ -239,11 +235,8 @@ def _of(plan: RestorePlan, lines: Iterator[Item | Copied]) -> Iterator[Item | Co
 
 
 def _observed(plan: RestorePlan, shift: int, at: str) -> Iterator[dict[str, object]]:
-    """Yield what was seen of the files in the lines that a branch copies (TRU-2).
-
-    A branch that refers to the lines of its source reads the records of that.
-    """
-    if plan.pack is None and plan.reference is None:
+    """Yield what was seen of the files in the lines that a branch copies (TRU-2)."""
+    if plan.pack is None:
         for (uri, seq), seen in plan.seen.items():
             if seq <= plan.contents.checkpoint.seq:
                 yield {"uri": uri, "seq": seq + shift, "hash": seen, "at": at}
