@@ -33,7 +33,7 @@ def test_a_turn_is_told_in_order_each_record_once(home: Home, form: r.Form):
 
     assert (found.turn, found.turn_id, found.next_offset) == (1, "t1", None)
     assert [each.kind for each in found.items] == [
-        *("user", "assistant", "call", "output", "patch", "output", "assistant"),
+        *("user", "assistant", "call", "output", "patch", "assistant"),
     ]
     texts = [each.text for each in found.items]
     assert (texts[0], texts[-1]) == ("Fix the login", "Fixed.")
@@ -48,6 +48,47 @@ def test_an_output_has_its_command_and_how_it_ended_and_no_secret(home: Home):
     assert (output.exit_code, output.text) == (1, "1 failed")
     assert output.about.endswith("pytest -q")
     assert SECRET not in repr(read(home, "1"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "failed", "outputs"),
+    [
+        ("Success. Updated the following files:\nM auth.py\n", False, []),
+        ("Success. Updated the following files:\nM auth.py\n2 passed", False, [("apply", False)]),
+        ("error: Failed to find expected lines in auth.py", True, [("apply", False)]),
+        ('{"output":"no such file","metadata":{"exit_code":1}}', True, [("apply", True)]),
+    ],
+    ids=["applied", "and more printed", "refused", "failed with a code"],
+)
+def test_a_patch_says_whether_it_was_applied_and_its_output_stands_where_it_says_more(
+    home: Home, answer: str, failed: bool, outputs: list[tuple[str, bool]]
+):
+    patch = r.custom_call("apply_patch", r.patch_text(update="auth.py"), "c1")
+    home.put(
+        r.rollout(r.session(), r.turn(r.user("Go"), patch, r.output("c1", answer, custom=True)))
+    )
+
+    items = read(home, "1").items
+
+    assert [each.failed for each in items if each.kind == "patch"] == [failed]
+    found = [(each.about[:5], each.failed) for each in items if each.kind == "output"]
+    assert found == outputs
+
+
+def test_a_call_says_whether_its_output_follows_in_any_part_of_the_turn(home: Home):
+    said = (r.assistant(f"Step {number}") for number in range(MOST_ITEMS))
+    first, last = (r.call("shell", {"command": ["make"]}, name) for name in ("c1", "c2"))
+    turn = r.turn(r.user("Go"), first, *said, r.output("c1", "ok"), last)
+    home.put(r.rollout(r.session(), turn))
+
+    calls = [
+        each
+        for offset in (0, MOST_ITEMS)
+        for each in read(home, "1", offset).items
+        if each.kind == "call"
+    ]
+
+    assert [each.answered for each in calls] == [True, False]
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])

@@ -678,7 +678,8 @@ export interface TranscriptParams {
  * `kind` is `user`, `assistant`, `plan`, `call`, `output`, `patch` or `summary`.  A plan has a
  * line a step, with `[x]` in front where it is done, `[>]` where it is in progress, else `[ ]`.
  * `about` is the command that an output is of; `exitCode` is how it ended, null where the output
- * does not tell.
+ * does not tell.  `failed`: a command failed, or a patch was not applied.  `answered`: the output
+ * of a call stands further on in the turn.
  */
 export interface TranscriptItem {
   readonly ref: string;
@@ -687,6 +688,8 @@ export interface TranscriptItem {
   readonly total: number;
   readonly about: string;
   readonly exitCode: number | null;
+  readonly failed: boolean;
+  readonly answered: boolean;
   readonly at: string | null;
 }
 

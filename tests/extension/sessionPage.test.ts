@@ -182,24 +182,17 @@ test("a turn without a report stays as full as the one before", () => {
   assert.equal(path, "M0,100 L0,50 10,50 10,50 20,50 20,100 Z");
 });
 
-test("a command stands with its output and exit code, and a patch without its answer", () => {
-  const item = { at: null, exitCode: null, about: "", total: 4 };
+test("a command stands with its output and exit code, and a patch says if it was not applied", () => {
+  const item = { at: null, exitCode: null, failed: false, answered: false, about: "", total: 4 };
+  const ended = { ...item, kind: "output", about: "make check", text: "1 of" };
   const asked = [
     { ...item, ref: "#1", kind: "user", text: "Fix it" },
-    { ...item, ref: "#2", kind: "call", text: "make check" },
-    {
-      ...item,
-      ref: "#3",
-      kind: "output",
-      about: "make check",
-      exitCode: 2,
-      text: "1 of",
-      total: 9000,
-    },
+    { ...item, ref: "#2", kind: "call", text: "make check", answered: true },
+    { ...ended, ref: "#3", exitCode: 2, failed: true, total: 9000 },
     { ...item, ref: "#4", kind: "patch", text: "*** Begin Patch" },
-    { ...item, ref: "#5", kind: "output", about: "*** Begin Patch", text: "Success." },
-    { ...item, ref: "#6", kind: "call", text: "sleep 9" },
-    { ...item, ref: "#7", kind: "call", text: "make check" },
+    { ...item, ref: "#5", kind: "patch", text: "*** Begin Patch", failed: true },
+    { ...ended, ref: "#6", about: "apply_patch", failed: true },
+    { ...item, ref: "#7", kind: "call", text: "sleep 9" },
   ];
 
   assert.deepEqual(
@@ -214,8 +207,9 @@ test("a command stands with its output and exit code, and a patch without its an
       ["#1", "user", "Fix it", "", false],
       ["#3", "command", "make check", "exit code 2 · the first part of 9,000 characters", true],
       ["#4", "patch", "*** Begin Patch", "", false],
-      ["#6", "command", "sleep 9", "", false],
-      ["#7", "command", "make check", "", false],
+      ["#5", "patch", "*** Begin Patch", "not applied", true],
+      ["#6", "command", "apply_patch", "failed", true],
+      ["#7", "command", "sleep 9", "", false],
     ],
   );
   assert.deepEqual(

@@ -126,45 +126,31 @@ export interface Spoken {
   readonly hasFailed: boolean;
 }
 
-/** The steps of a conversation in order; the call of an output that is there is left out. */
+/** The steps of a conversation in order; a call whose output follows is left out. */
 export function spoken(items: readonly TranscriptItem[]): readonly Spoken[] {
-  const answered = new Map<string, number>();
-  for (const { about } of items) {
-    answered.set(about, (answered.get(about) ?? 0) + 1);
-  }
-  const isAnswered = (call: string) => {
-    const left = answered.get(call) ?? 0;
-    answered.set(call, left - 1);
-    return left > 0;
-  };
-  return items.flatMap((item): readonly Spoken[] => {
-    const { ref, kind, text, total, about, exitCode } = item;
-    const isCut = [...text].length < total;
-    const left = isCut ? `the first part of ${total.toLocaleString("en-US")} characters` : "";
-    const step = { ref, text, printed: "", about: left, hasFailed: false };
-    switch (kind) {
-      case "user":
-      case "assistant":
-      case "summary":
-      case "plan":
-      case "patch":
-        return [{ ...step, kind }];
-      case "call":
-        return isAnswered(text) ? [] : [{ ...step, kind: "command" }];
-      default: {
-        if (isPatch(about)) {
-          return []; // it only says that the patch above was applied
+  return items
+    .filter(({ answered }) => !answered)
+    .map(({ ref, kind, text, total, about, exitCode, failed: hasFailed }): Spoken => {
+      const isCut = [...text].length < total;
+      const left = isCut ? `the first part of ${total.toLocaleString("en-US")} characters` : "";
+      const step = { ref, text, printed: "", about: left, hasFailed };
+      switch (kind) {
+        case "user":
+        case "assistant":
+        case "summary":
+        case "plan":
+          return { ...step, kind };
+        case "patch":
+          return { ...step, kind, about: dotted(hasFailed ? "not applied" : "", left) };
+        case "call":
+          return { ...step, kind: "command" };
+        default: {
+          const code = exitCode === null ? (hasFailed ? "failed" : "") : `exit code ${exitCode}`;
+          const ended = dotted(code, left);
+          return { ...step, kind: "command", text: about || "Output", printed: text, about: ended };
         }
-        const code = exitCode === null ? "" : `exit code ${exitCode}`;
-        const words = { text: about || "Output", printed: text, about: dotted(code, left) };
-        return [{ ...step, ...words, kind: "command", hasFailed: (exitCode ?? 0) !== 0 }];
       }
-    }
-  });
-}
-
-function isPatch(about: string): boolean {
-  return about.includes("*** Begin Patch");
+    });
 }
 
 /** The place of a step that a record of this number belongs to: its own, or its output's. */

@@ -378,5 +378,5 @@ const WHO: Readonly<Record<Spoken["kind"], string>> = {
   summary: "Summary of a compaction",
   plan: "Plan",
   command: "Ran",
-  patch: "Changed",
+  patch: "Patch",
 };

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Literal
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import redact
-from codex_checkpoints.core.digest.calls import json_in
+from codex_checkpoints.core.digest.calls import is_refusal, json_in
 from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.digest.recall import Entry, Recall, says_more
 from codex_checkpoints.core.digest.searching import passing_over
@@ -19,6 +20,7 @@ from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.markers import marker_set_of
 from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of
 from codex_checkpoints.core.rollout.items import outcome_in
+from codex_checkpoints.core.rollout.script import BEGIN
 from codex_checkpoints.core.timeline import Timeline, TimelineTurn, merged
 from codex_checkpoints.service.history import TIMELINE, timeline_in
 from codex_checkpoints.service.lineages import leaving
@@ -164,7 +166,8 @@ class TranscriptItem:
     `kind` is `user`, `assistant`, `plan`, `call`, `output`, `patch` or `summary`.  A plan has a
     line a step, with `[x]` in front where it is done, `[>]` where it is in progress, else `[ ]`.
     `about` is the command that an output is of; `exitCode` is how it ended, null where the output
-    does not tell.
+    does not tell.  `failed`: a command failed, or a patch was not applied.  `answered`: the output
+    of a call stands further on in the turn.
     """
 
     ref: str
@@ -173,6 +176,8 @@ class TranscriptItem:
     total: int
     about: str
     exit_code: int | None
+    failed: bool
+    answered: bool
     at: str | None
 
 
@@ -221,10 +226,16 @@ def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -
         if not replay.stopped and last == opened.replay.scale.lines:
             replay.close(opened.tail)
     numbers = {each.turn_id: number for number, each in enumerate(state.turns.counting(), 1)}
-    entries = (each for each in recall.entries if not (recall.typed and each.in_history))
-    # The output of a plan's call says nothing.
-    told = [each for each in entries if each.kind != "output" or _plan_in(each.about) is None]
-    shown = tuple(map(_item, told[offset : offset + MOST_ITEMS]))
+    entries = [each for each in recall.entries if not (recall.typed and each.in_history)]
+    answers = {each.ids[:1]: each for each in entries if each.kind == "output" and each.ids}
+    patches = {each.ids[:1] for each in entries if each.kind == "patch"}
+    told = [
+        each
+        for each in entries
+        if each.kind != "output" or not _says_nothing(each, of_patch=each.ids[:1] in patches)
+    ]
+    some = told[offset : offset + MOST_ITEMS]
+    shown = tuple(_item(each, answers.get(each.ids[:1])) for each in some)
     behind = offset + MOST_ITEMS
     rest = behind if behind < len(told) else None
     return TurnTranscript(meant.turn_id, numbers.get(meant.turn_id), shown, rest, len(told))
@@ -267,20 +278,47 @@ def _around(opened: SessionFile, first: int, until: int | None) -> tuple[bytes, 
     return None
 
 
-def _item(entry: Entry) -> TranscriptItem:
-    outcome = outcome_in((entry.text,)) if entry.kind == "output" else None
-    printed = None if outcome is None else outcome.printed
-    text = entry.text if printed is None else printed
+def _says_nothing(output: Entry, *, of_patch: bool) -> bool:
+    """Return whether an output only says that a plan was set or a patch applied."""
+    if not of_patch:
+        return _plan_in(output.about) is not None
+    return bool(_APPLIED.fullmatch(_printed(output)))
+
+
+_APPLIED = re.compile(
+    r"(?:bash: [^\n]*warning: here-document[^\n]*\n)*Success\.[^\n]*(?:\n[AMDR] [^\n]*)*\s*"
+)
+"""All that is printed where every hunk was applied."""
+
+
+def _printed(output: Entry) -> str:
+    """Return what a command printed, without what Codex says of it."""
+    printed = outcome_in((output.text,)).printed
+    return output.text if printed is None else printed
+
+
+def _item(entry: Entry, answer: Entry | None) -> TranscriptItem:
+    """Return a record as it is told; `answer` is the output of its call."""
+    is_output = entry.kind == "output"
+    text = _printed(entry) if is_output else entry.text
     plan = _plan_in(text) if entry.kind == "call" else None
     text = text if plan is None else plan
+    about = redact(plain(entry.about))[:MOST_TEXT] if is_output else ""
+    refused = (
+        entry.kind == "patch"
+        and answer is not None
+        and is_refusal(evolve(answer.outcome, printed=_printed(answer)))
+    )
     return TranscriptItem(
         f"#{entry.seq}",
         entry.kind if plan is None else "plan",
         text[:MOST_TEXT],
         len(text),
-        redact(plain(entry.about))[:MOST_TEXT] if entry.kind == "output" else "",
-        None if outcome is None else outcome.exit_code,
-        utc(entry.stamp),
+        (about.partition(BEGIN)[0].strip() or "apply_patch") if BEGIN in about else about,
+        entry.outcome.exit_code,
+        failed=bool(entry.outcome.failed) or refused,
+        answered=entry.kind == "call" and answer is not None,
+        at=utc(entry.stamp),
     )
 
 

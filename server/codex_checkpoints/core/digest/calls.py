@@ -21,7 +21,7 @@ from codex_checkpoints.core.rollout.fields import (
     texts_of,
     words_of,
 )
-from codex_checkpoints.core.rollout.items import CommandRun, Item, ToolCall
+from codex_checkpoints.core.rollout.items import CommandRun, Item, Outcome, ToolCall
 from codex_checkpoints.core.rollout.script import BEGIN, split, writes_into
 from codex_checkpoints.values import evolve
 
@@ -31,6 +31,12 @@ OURS = frozenset({"memory_read", "memory_apply", "memory_recall"})
 SILENT = OURS | {"update_plan", "write_stdin", "wait"}
 DIALOG = "request_user_input"
 _ANEW: Final = frozenset({">", ">|", "&>", ">&"})
+_REFUSED: Final = re.compile(
+    "(?:error: |apply_patch verification failed|Failed to |Invalid |patch rejected|execution error"
+    "|unsupported (?:custom tool )?call: |rejected by user|aborted)"
+)
+"""How an answer begins that says that a patch was not applied."""
+
 _HEADING: Final = re.compile(r"\*\*\* ((?:Add|Update|Delete) File|Move to): (.+)")
 
 
@@ -49,6 +55,12 @@ def written_anew(item: Item) -> frozenset[str]:
     script = shell.script_of(item.argv) if isinstance(item, CommandRun) else script_of(item)
     redirects = (each for part in split(script or "") or () for each in writes_into(part))
     return frozenset(each.target.text for each in redirects if each.operator in _ANEW)
+
+
+def is_refusal(outcome: Outcome) -> bool:
+    """Return whether an answer to a patch says that it was not applied."""
+    text = outcome.printed or ""
+    return "Success." not in text and bool(outcome.failed or _REFUSED.match(text))
 
 
 def output_of(payload: Json) -> str:

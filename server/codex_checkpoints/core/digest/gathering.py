@@ -22,6 +22,7 @@ from codex_checkpoints.core.digest.calls import (
     calls_in,
     chosen_in,
     files_of_patch,
+    is_refusal,
     json_in,
     output_of,
     patched_in,
@@ -97,12 +98,6 @@ _NOTIFICATION: Final = re.compile(
     r"\s*<subagent_notification>(.*)</subagent_notification>\s*", re.DOTALL
 )
 _PATCHES: Final = "apply_patch"
-_REFUSED: Final = re.compile(
-    "(?:error: |apply_patch verification failed|Failed to |Invalid |patch rejected|execution error"
-    "|unsupported (?:custom tool )?call: |rejected by user|aborted)"
-)
-"""How an answer begins that says that a patch was not applied."""
-
 _OF_CODE: Final = re.compile(r"Script (?:completed|(failed))\n(?:[^\n]*\n){0,2}?Output:\n+")
 """How the answer to a script of code mode begins."""
 
@@ -488,8 +483,7 @@ class Gathering(Fold):
 
     def _patched(self, seq: int, files: tuple[str, ...], outcome: Outcome, where: Where) -> None:
         """Take the quote of a patch back that was refused: no file holds its lines."""
-        text = outcome.printed or ""
-        if "Success." in text or not (outcome.failed or _REFUSED.match(text)):
+        if not is_refusal(outcome):
             return
         trails = [self._changes.get(self._relative(each)) for each in files]
         if trails and all(trail and trail.where.seq >= seq for trail in trails):

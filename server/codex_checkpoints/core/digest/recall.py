@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED
@@ -32,8 +32,10 @@ from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.rollout import contextual, shell
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, words_of
 from codex_checkpoints.core.rollout.items import (
+    UNKNOWN,
     CommandRun,
     FilesChanged,
+    Outcome,
     ToolRan,
     UserMessage,
     outcome_in,
@@ -60,7 +62,8 @@ class Entry:
 
     `about` is the script or the arguments of the call that it is of.  `repeats`: another record of
     the session says the same, or it is itself a look at the session.  `in_history`: it is the
-    history's copy of a message from the user.  `stamp` is the time of its line.
+    history's copy of a message from the user.  `stamp` is the time of its line; `outcome` is that
+    of an output, without what was printed.
     """
 
     seq: int
@@ -72,6 +75,7 @@ class Entry:
     repeats: bool = False
     in_history: bool = False
     stamp: str | None = None
+    outcome: Outcome = UNKNOWN
 
     @property
     def lines(self) -> int:
@@ -95,6 +99,14 @@ class Ref:
         if found := _TURN.fullmatch(text):
             return cls(turn=int(found[1]))
         return cls(id=text)
+
+
+class _Said(NamedTuple):
+    kind: Kind
+    text: str
+    ids: tuple[str | None, ...]
+    repeats: bool = False
+    outcome: Outcome = UNKNOWN
 
 
 class Recall(Fold):
@@ -157,7 +169,7 @@ class Recall(Fold):
         if not self._is_wanted(line):
             deque(read, 0)  # what it says of a call counts for other lines
             return
-        for kind, text, ids, repeats in read:
+        for kind, text, ids, repeats, outcome in read:
             turn = self._state.turns.at(turn_named_by(line.payload))
             if text.strip():
                 entry = Entry(
@@ -170,6 +182,7 @@ class Recall(Fold):
                     repeats,
                     in_history=kind == "user" and line.tag == "message",
                     stamp=line.stamp,
+                    outcome=outcome,
                 )
                 copy, self._copy = self._copy, None
                 if copy and kind == "user" and not entry.in_history and self.entries[-1] is copy:
@@ -197,7 +210,7 @@ class Recall(Fold):
         while self._most and self._lines - self.entries[0].lines >= self._most:
             self._lines -= self.entries.popleft().lines
 
-    def _read(self, line: Line) -> Iterator[tuple[Kind, str, tuple[str | None, ...], bool]]:
+    def _read(self, line: Line) -> Iterator[_Said]:
         payload, tag = line.payload, line.tag
         call_id = text_of(payload.get("call_id"))
         if tag in CALLS:
@@ -215,37 +228,39 @@ class Recall(Fold):
             if name == DIALOG and (secrets := secrets_of(json_in(text))):
                 self._secrets[call_id] = secrets
             kind = "patch" if "*** Begin Patch" in text else "call"
-            yield kind, script if self._scripts else text, (call_id,), looks
+            yield _Said(kind, script if self._scripts else text, (call_id,), looks)
         elif tag in OUTPUTS:
             looks = call_id in self._looks
             self._looks.discard(call_id)
             output, secrets = output_of(payload), self._secrets.pop(call_id, None)
             output = without_answers(output, secrets) if secrets else output
-            yield "output", _shown(output), (call_id,), looks
+            ended = outcome_in((output,))
+            # As people read it: very old ones are JSON.
+            text = (ended.printed or output) if output.startswith("{") else output
+            outcome = Outcome(ended.failed, ended.exit_code)
+            yield _Said("output", text, (call_id,), looks, outcome)
         elif line.kind == "compacted":
             text = text_of(payload.get("message")) or ""
             if not (tag == UNDO or is_ours(text)):
-                yield "summary", contextual.without_summary_start(text), (), False
+                yield _Said("summary", contextual.without_summary_start(text), ())
         elif tag == "message" and line.inner == "assistant":
             text = "\n".join(texts_of(payload.get("content")))
-            yield "assistant", text, (text_of(payload.get("id")),), False
+            yield _Said("assistant", text, (text_of(payload.get("id")),))
         elif tag == "message" and line.inner == "user":
             texts = texts_of(payload.get("content"))
             if contextual.is_human(texts):
                 repeats = self._state.paginated or self._state.typed
-                yield "user", "\n".join(texts), (text_of(payload.get("id")),), repeats
+                yield _Said("user", "\n".join(texts), (text_of(payload.get("id")),), repeats)
         elif tag == "item_completed":
             yield from self._item(payload, line)
         else:
             item = self._reducer.item
             if isinstance(item, UserMessage) and contextual.is_typed(item.texts):
-                yield "user", "\n".join(item.texts), (item.ref,), False
+                yield _Said("user", "\n".join(item.texts), (item.ref,))
             elif line.kind == "event_msg":
                 yield from self._item(payload, line)
 
-    def _item(
-        self, payload: Json, line: Line
-    ) -> Iterator[tuple[Kind, str, tuple[str | None, ...], bool]]:
+    def _item(self, payload: Json, line: Line) -> Iterator[_Said]:
         """Yield what an item or an event says that ends a call.
 
         Response items say the same, but for messages of the user.
@@ -254,25 +269,20 @@ class Recall(Fold):
         item = item_of(line.kind, payload, bare=line.bare)
         match item:
             case UserMessage():
-                yield "user", "\n".join(item.texts), (item.ref,), False
+                yield _Said("user", "\n".join(item.texts), (item.ref,))
             case CommandRun():
                 printed = item.printed or ""
                 self._calls[item.call_id] = ends_of(shell.script_of(item.argv))
                 text = f"$ {shell.script_of(item.argv)}\n{printed}"
-                yield "output", text, (item.call_id,), True
+                yield _Said("output", text, (item.call_id,), repeats=True)
             case FilesChanged():
-                yield "patch", "\n".join(_diffs(value)), (item.call_id,), True
+                yield _Said("patch", "\n".join(_diffs(value)), (item.call_id,), repeats=True)
             case ToolRan():
-                yield "output", "\n".join(item.texts), (item.call_id,), True
+                yield _Said("output", "\n".join(item.texts), (item.call_id,), repeats=True)
             case _:
                 if value.get("type") == "AgentMessage":
                     text = "\n".join(texts_of(value.get("content")))
-                    yield "assistant", text, (text_of(value.get("id")),), True
-
-
-def _shown(output: str) -> str:
-    """Return an output as people read it: very old ones are JSON."""
-    return (outcome_in((output,)).printed or output) if output.startswith("{") else output
+                    yield _Said("assistant", text, (text_of(value.get("id")),), repeats=True)
 
 
 def _diffs(value: Json) -> Iterator[str]:
