@@ -544,6 +544,35 @@ def test_a_failure_before_later_edits_stands_behind_what_passed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "then", "is_old"),
+    [
+        (("cargo test --all", 101), ("cargo test -p cave", 0), True),
+        (("cargo test -p cave", 0), ("cargo test --all", 101), False),
+        (("python dig.py", 1), ("python map.py", 0), False),
+        (("python dig.py", 1), ("python dig.py --slow", 0), True),
+        (("python dig.py", 1), ("python -c 'print(1)'", 0), False),
+    ],
+)
+def test_only_a_pass_of_the_same_program_that_came_later_makes_a_failure_old(
+    first: tuple[str, int], then: tuple[str, int], is_old: bool
+) -> None:
+    ran = [
+        r.shell(script, "boom" if code else "ok", exit_code=code) for script, code in (first, then)
+    ]
+    checks = section(digest(r.turn(r.user("test it"), *ran)), "CHECKS")
+    (failed,) = (line for line in checks if "exit 0" not in line)
+    assert ("before later edits" in failed) == is_old
+    assert (checks[0] == failed) != is_old
+
+
+def test_a_pass_in_a_turn_that_was_rolled_back_makes_no_failure_old() -> None:
+    failed = r.turn(r.user("test it"), r.shell("cargo test --all", "boom", exit_code=1))
+    gone = r.turn(r.user("again"), r.shell("cargo test -p cave", "ok"))
+    (line,) = section(digest(failed, gone, r.rollback(1)), "CHECKS")
+    assert "exit 1: cargo test --all" in line
+
+
+@pytest.mark.parametrize(
     ("printed", "stands"),
     [("== 1 failed, 2 passed in 0.1s ==", True), ("== 3 passed, 1 xfailed in 0.1s ==", False)],
 )

@@ -549,6 +549,10 @@ def test_commands_that_act(script: str) -> None:
         ("cargo test --all", "cargo test"),
         ("/usr/bin/make check", "make check"),
         (f"apply_patch <<'E' && pytest -q\n{PATCH}E", "pytest"),
+        ("python3 tools/dig.py --deep", "python3 tools/dig.py"),
+        ("bash build.sh", "bash build.sh"),
+        ("python - <<'E'\nprint(1)\nE", ""),
+        ("node -e 'dig()'", ""),
         ("ls", ""),
     ],
 )

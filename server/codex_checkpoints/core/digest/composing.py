@@ -408,7 +408,7 @@ class _Composing:
 
     def _is_stale(self, check: Check) -> bool:
         passed = self._gathered.passed.get(check.program, -1) if check.program else -1
-        return self._is_late(check) or passed >= check.changes
+        return self._is_late(check) or passed > check.where.seq
 
     def _check(self, check: Check, *, late: bool) -> _Row:
         ended = check.outcome.ended

@@ -177,7 +177,7 @@ class Gathering(Fold):
         self._changes: dict[str, Trail] = {}
         self._edits = 0
         self._checks: dict[str, Check] = {}
-        self._passed: dict[str, int] = {}
+        self._passed: dict[str, Where] = {}
         self._replaced: _Replaced = _Replaced()
         self._undoable: deque[_Replaced] = deque(maxlen=_SUMMARIES)
         """What there was before each of the newest compactions."""
@@ -291,7 +291,7 @@ class Gathering(Fold):
                 if each.where.turn_id not in gone
             ),
             self._edits,
-            self._passed,
+            {name: each.seq for name, each in self._passed.items() if each.turn_id not in gone},
             summary and evolve(summary, where=placed(summary.where)),
             tuple(
                 evolve(each, where=placed(each.where))
@@ -566,8 +566,7 @@ class Gathering(Fold):
         program = program_of(script)
         lines = self._check(Check(where, ends_of(script), program, outcome, self._edits, seconds))
         if not outcome.failed and not tells_of_failure(lines):
-            self._passed[program] = self._edits
-            _keep_newest(self._passed)
+            renew(self._passed, program, where, MOST)
 
     def _check(self, check: Check) -> tuple[str, ...]:
         """Keep the last outcome of a command with the lines that tell how it ended; return them."""

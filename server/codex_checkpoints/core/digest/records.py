@@ -148,8 +148,8 @@ class Carried:
 class Gathered:
     """What was kept of a session and of those it goes on from, each in order.
 
-    `turns` counts the turns, `edits` all changes of files, `passed` the changes before a program
-    passed last.  `plan_age` is how many requests ago the plan was last changed, None without one.
+    `turns` counts the turns, `edits` all changes of files, `passed` has the `seq` of the last pass
+    of a program.  `plan_age` is how many requests ago the plan was last changed, None without one.
     """
 
     turns: int = 0
@@ -199,7 +199,6 @@ class Gathered:
         old = before.below(self.turns)
         later = (evolve(each, changes=each.changes + old.edits) for each in self.checks)
         checks = {each.command: each for each in (*old.checks, *later)}
-        passed = {name: count + old.edits for name, count in self.passed.items()}
         return Gathered(
             old.turns + self.turns,
             (*old.requests, *self.requests),
@@ -209,7 +208,7 @@ class Gathered:
             {**old.changes, **_continued(old.changes, self.changes)},
             tuple(sorted(checks.values(), key=lambda each: each.where.seq)),
             old.edits + self.edits,
-            {**old.passed, **passed},
+            {**old.passed, **self.passed},
             self.summary or old.summary,
             (*old.quotes, *self.quotes),
             self.replaced_below or old.replaced_below,

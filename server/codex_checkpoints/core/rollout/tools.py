@@ -61,6 +61,7 @@ _PLAINLY: Final = re.compile(
 _LISTS: Final = frozenset(["-a", "-r", "-v", "--list", "--show-current", "get-url"])
 _FIND_ACTS: Final = ("-delete", "-exec", "-ok", "-fprint", "-fls")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_RUNS_SCRIPTS: Final = re.compile(r"(?:python|pypy)[\d.]*|node|ruby|perl|php|(?:ba|z|da)?sh|source")
 _SYSTEM: Final = re.compile(r"system\(|>")
 
 
@@ -87,6 +88,9 @@ def program_of(script: str) -> str:
         if not words:
             continue
         name = re.split(r"[/\\]", words[0])[-1]
+        if _RUNS_SCRIPTS.fullmatch(name) is not None and words[1:2] != ["-m"]:
+            # What it runs is the program, and that is unclear of `python -` and `bash -c`.
+            return f"{name} {words[1]}" if words[1:] and words[1][:1] != "-" else ""
         # `cargo test`, `npm run lint`, `python -m pytest`; but `pytest tests/test_one.py`.
         taken = 3 if words[1:2] in (["-m"], ["run"], ["exec"]) else 2
         plain = [word for word in words[1:taken] if "/" not in word and "." not in word]
