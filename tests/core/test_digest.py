@@ -349,7 +349,7 @@ def test_files_that_a_command_plainly_wrote_are_changed_and_it_is_no_check(form:
 
     lines = [line.split(" ", 3)[3] for line in section(found, "CHANGES")]
     assert lines == [
-        "d.py turn 1",
+        "d.py turn 1 moved to e.py",
         "e.py turn 1 moved from d.py",
         "c.py turn 1 deleted",
         "b.py turn 1",
@@ -398,7 +398,12 @@ def test_each_moved_file_names_where_it_was() -> None:
     }
     found = digest(r.turn(r.user("move them"), changed(**moves), r.assistant("Done.")))
     lines = [line.split(" ", 3)[3] for line in section(found, "CHANGES")]
-    assert lines == ["a turn 1", "b turn 1 moved from a", "c turn 1", "d turn 1 moved from c"]
+    assert lines == [
+        "a turn 1 moved to b",
+        "b turn 1 moved from a",
+        "c turn 1 moved to d",
+        "d turn 1 moved from c",
+    ]
 
 
 def test_changed_lines_that_look_like_the_heading_of_a_patch_are_counted() -> None:
@@ -1317,6 +1322,81 @@ def test_a_file_that_was_deleted_and_added_again_was_not_created() -> None:
     found = digest(r.turn(r.user("dig"), again, made), form="legacy")
     told = {line.split()[3]: line.endswith(" created") for line in section(found, "CHANGES")}
     assert told == {"hill.py": True, "cave.py": False}
+
+
+def test_a_file_that_was_made_twice_has_the_lines_of_the_second_time() -> None:
+    first = patched("*** Add File: cave.py", "+def dig():", "+    pass")
+    again = patched("*** Add File: cave.py", "+def dig_deep():")
+    (line,) = section(digest(r.turn(r.user("dig"), first, again), form="legacy"), "CHANGES")
+    assert line.endswith("cave.py +1 -0 turn 1 created: dig_deep")
+
+
+def test_what_a_command_writes_anew_has_no_names_of_before() -> None:
+    first = patched("*** Update File: cave.py", "@@", "+def dig():")
+    anew = r.shell("cat > cave.py <<'E'\nlamp = 7\nE")
+    (line,) = section(digest(r.turn(r.user("dig"), first, anew), form="legacy"), "CHANGES")
+    assert line.endswith("cave.py +1 -0 turn 1")
+
+
+def test_a_file_of_many_turns_says_that_it_names_the_newest_alone() -> None:
+    turns = (r.turn(r.user("dig"), r.patch(update="cave.py")) for _ in range(8))
+    (line,) = section(digest(*turns), "CHANGES")
+    assert "turns \u2026,3,4,5,6,7,8" in line
+
+
+_DUG = ("*** Update File: deep/cave.py", "@@", "+def dig_very_deep():")
+
+
+@pytest.mark.parametrize(
+    ("script", "is_put_back"),
+    [
+        ("git restore deep", True),
+        ("git restore --worktree --source=HEAD deep/cave.py hill", True),
+        ("git restore -s HEAD~1 .", True),
+        ("git checkout -- deep/cave.py", True),
+        ("cd deep && git checkout .", True),
+        ("git fetch && git reset --hard", True),
+        ("git restore --staged deep", False),
+        ("git restore dee", False),
+        ("git checkout deep", False),
+        ("git reset HEAD~1", False),
+        ("cd hill && git checkout .", False),
+        ("if x; then git reset --hard; fi", False),
+    ],
+)
+def test_what_git_put_back_is_told_as_no_change(script: str, is_put_back: bool) -> None:
+    steps = (r.user("dig"), patched(*_DUG), r.shell(script))
+    found = digest(r.turn(*steps, r.assistant("Done.")), form="legacy")
+    (line,) = section(found, "CHANGES")
+    assert ("+1 -0" in line, "put back by git #" in line) == (not is_put_back, is_put_back)
+    assert ("dig_very_deep" in found.text) != is_put_back
+
+
+def test_what_is_changed_after_git_put_a_file_back_counts() -> None:
+    later = patched("*** Update File: deep/cave.py", "@@", "+def dig_less():")
+    steps = (r.user("dig"), patched(*_DUG), r.shell("git checkout -- deep"), later)
+    (line,) = section(digest(r.turn(*steps), form="legacy"), "CHANGES")
+    assert re.search(r"deep/cave.py \+1 -0 turn 1 put back by git #\d+: dig_less$", line)
+
+
+@pytest.mark.parametrize("before", [_DUG, ("*** Add File: deep/cave.py", "+def dig_very_deep():")])
+def test_what_was_committed_is_not_undone_where_git_puts_the_file_back(
+    before: tuple[str, ...],
+) -> None:
+    commit, back = r.shell("git commit -am 'Dig'"), r.shell("git restore deep")
+    steps = (r.user("dig"), patched(*before), commit, patched(*_DUG), back)
+    (line,) = section(digest(r.turn(*steps), form="legacy"), "CHANGES")
+    assert "put back by git #" in line
+    assert "dig_very_deep" in line
+
+
+def test_git_puts_no_file_back_that_the_session_made_and_deletes_none() -> None:
+    made = patched("*** Add File: deep/hill.py", "+def climb():")
+    gone = patched("*** Delete File: deep/cave.py")
+    steps = (r.user("dig"), made, gone, r.shell("git restore deep"))
+    lines = section(digest(r.turn(*steps), form="legacy"), "CHANGES")
+    assert lines[0].partition("deep/")[2].startswith("cave.py turn 1 put back by git #")
+    assert lines[1].endswith("hill.py +1 -0 turn 1 created: climb")
 
 
 def test_a_definition_that_a_later_patch_took_away_names_no_change() -> None:

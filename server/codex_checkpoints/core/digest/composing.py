@@ -90,6 +90,9 @@ files, and for the newest one that proposes a plan; each is cut to the first len
 
 _LEAST_SECONDS: Final = 0.1
 """How long a command took is not worth saying below that."""
+_TURNS: Final = 6
+"""So many of the turns that changed a file are named, the newest."""
+
 _LABEL, _FILES = 40, 160
 """Code points of the call, or of the files, that lines of an output stand in."""
 
@@ -377,7 +380,8 @@ class _Composing:
         if trail.added or trail.removed:
             words.append(f"+{trail.added} -{trail.removed}")
         if trail.turns:
-            turns = ",".join(map(str, trail.turns[-6:]))
+            turns = ",".join(map(str, trail.turns[-_TURNS:]))
+            turns = f"\u2026,{turns}" if len(trail.turns) > _TURNS else turns
             words.append(f"turn{'s' if len(trail.turns) > 1 else ''} {turns}")
         if trail.created:
             words.append("created")
@@ -385,6 +389,10 @@ class _Composing:
             words.append("deleted")
         if trail.moved_from is not None:
             words.append(f"moved from {inline(trail.moved_from, 1024)}")
+        if trail.moved_to is not None:
+            words.append(f"moved to {inline(trail.moved_to, 1024)}")
+        if trail.put_back is not None:
+            words.append(f"put back by git #{trail.put_back}")
         if uri in self._gathered.drifted:
             words.append("changed since")
         names = f": {inline(', '.join(trail.names), 400)}" if trail.names else ""

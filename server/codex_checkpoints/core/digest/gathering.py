@@ -48,6 +48,7 @@ from codex_checkpoints.core.digest.records import (
     Said,
     Trail,
     Where,
+    is_in,
 )
 from codex_checkpoints.core.rollout import contextual
 from codex_checkpoints.core.rollout.contextual import without_payloads
@@ -73,7 +74,7 @@ from codex_checkpoints.core.rollout.ours import DIGEST_LINE, UNDO, is_ours
 from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
 from codex_checkpoints.core.rollout.script import BEGIN
-from codex_checkpoints.core.rollout.tools import only_looks, program_of
+from codex_checkpoints.core.rollout.tools import files_put_back, only_looks, program_of
 from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, asks
 from codex_checkpoints.hashes import sha256
 from codex_checkpoints.values import Factory, define, evolve, frozen
@@ -176,6 +177,7 @@ class Gathering(Fold):
         self._newest: _Turn | None = None
         self._changes: dict[str, Trail] = {}
         self._edits = 0
+        self._committed = -1
         self._checks: dict[str, Check] = {}
         self._passed: dict[str, Where] = {}
         self._replaced: _Replaced = _Replaced()
@@ -543,22 +545,50 @@ class Gathering(Fold):
             trail = self._changes.pop(uri, None)
             onto = None if each.only_if is None else name_of(each.condition, observed.place)[0]
             if trail is None:
-                trail = Trail(where, onto=onto)
+                trail = Trail(where, onto=onto, began=began)
             elif onto is None:
                 trail.onto = None
             rows = hunks.get(each.name)
             # The call has what was changed; its answer only says that it was.
             at = where if call is None else evolve(where, seq=began)
-            trail.take(at, each.action, None if rows is None else Counts.of(rows))
-            if each.action in {"add", "delete"} or each.name in whole:
-                trail.whole = began
+            anew = each.action in {"add", "delete"} or each.name in whole
+            counts = None if rows is None else Counts.of(rows)
+            trail.take(at, each.action, counts, whole=began if anew else None)
             if each.action == "move":
-                # The two ends of a move stand one behind the other.
-                trail.moved_from, moved = moved, None if moved else uri
+                moved = self._moved(trail, moved, uri)
             self._changes[uri] = trail
             _keep_newest(self._changes)
         if script is not None and outcome is not None and outcome.failed is not None:
+            if not outcome.failed and "git" in script:
+                self._git(script, observed, began)
             self._ran(script, outcome, where, seconds)
+
+    def _moved(self, trail: Trail, source: str | None, uri: str) -> str | None:
+        """Take an end of a move; the two stand one behind the other.  Return the first one."""
+        trail.moved_from = source
+        if source is None:
+            return uri
+        if source in self._changes:
+            self._changes[source].moved_to = uri
+        return None
+
+    def _git(self, script: str, observed: Observation, seq: int) -> None:
+        """Take what git put back; what may have been committed before stays in the files."""
+        item = observed.item
+        given = item.arguments if isinstance(item, ToolCall) else None
+        folder = text_of(object_of(given).get("workdir"))
+        folder = item.folder if isinstance(item, CommandRun) else folder
+        for each in files_put_back(script, folder):
+            uri = name_of(each, observed.place)[0]
+            if uri is None:
+                continue
+            for known, trail in self._changes.items():
+                is_tracked = not trail.created or trail.began < self._committed
+                if is_tracked and is_in(known, uri[:-1]):
+                    self._edits += 1
+                    trail.put_back_at(seq, whole=trail.began > self._committed)
+        if "commit" in script:
+            self._committed = seq
 
     def _ran(self, script: str, outcome: Outcome, where: Where, seconds: float | None) -> None:
         if only_looks(script):

@@ -72,7 +72,8 @@ class Trail:
 
     `onto` is the uri of the target where the file was only copied or moved: it is no file of that
     name where the target is a folder.  `whole` is the `seq` of the newest call that wrote all of it
-    or deleted it, -1 without one.  `was_there`: the session did not make it.
+    or deleted it, -1 without one.  `was_there`: the session did not make it.  `began` is the `seq`
+    of its first change, `put_back` that of the call by which git put the file back.
     """
 
     where: Where
@@ -87,17 +88,23 @@ class Trail:
     onto: str | None = None
     whole: int = -1
     was_there: bool = False
+    began: int = -1
+    put_back: int | None = None
+    moved_to: str | None = None
 
-    def take(self, where: Where, action: str, counts: Counts | None) -> None:
-        """Add one change."""
+    def take(self, where: Where, action: str, counts: Counts | None, *, whole: int | None) -> None:
+        """Add one change; with `whole` nothing stands any more of what was there."""
         self.where = where
         self.was_there |= not self.turn_ids and action != "add"
         self.turn_ids[where.turn_id] = None
         is_made = (self.created and action != "delete") or action == "add"
         self.created = is_made and not self.was_there
-        self.deleted = action == "delete"
-        if action in {"add", "delete"}:
+        self.deleted, self.moved_to = action == "delete", None
+        if whole is not None:
+            self.whole = whole
             self.names.clear()
+        if action == "add" and not self.was_there:
+            self.added = self.removed = 0
         if counts is not None:
             self.added += counts.added
             self.removed += counts.removed
@@ -105,6 +112,21 @@ class Trail:
                 del self.names[name]
             if len(self.names) < MOST_NAMES:
                 self.names |= counts.names
+
+    def put_back_at(self, seq: int, *, whole: bool) -> None:
+        """Forget what was changed, all of it or a part: git put the file back."""
+        self.put_back, self.deleted, self.moved_to = seq, False, None
+        if whole:
+            self.added = self.removed = 0
+            self.names.clear()
+            self.whole = seq
+
+
+def is_in(uri: str, folder: str) -> bool:
+    """Return whether a uri is that of a folder with its `/`, or below; the base is empty."""
+    if not folder:
+        return uri[:1] != "/" and uri[1:2] != ":"
+    return f"{uri}/" == folder or uri.startswith(folder)
 
 
 @frozen

@@ -146,6 +146,39 @@ def read_script(script: str, program: str = "") -> ShellReading:
     return ShellReading(folder, tuple(reads), plain, tuple(writes), tuple(patches))
 
 
+def put_back(script: str) -> tuple[str | None, tuple[str, ...]]:
+    """Return the folder that a script changes to first, and the paths that git puts back there.
+
+    `:/` is everything.  Git does so with files that it knows alone.
+    """
+    folder, parts = _leading_folder(split(script) or ())
+    found: list[str] = []
+    for part in parts:
+        if _leads_away(part):
+            break
+        match [each.text for each in part.words if each.literal]:
+            case ["git", "restore", *words] if not {"--staged", "-S"} & set(words) or (
+                {"--worktree", "-W"} & set(words)
+            ):
+                found += _paths_in(words)
+            case ["git", "checkout", *words] if "--" in words or words == ["."]:
+                found += words[words.index("--") + 1 :] if "--" in words else words
+            case ["git", "reset", *words] if "--hard" in words:
+                found.append(":/")
+            case _:
+                pass
+    return folder, tuple(found)
+
+
+def _paths_in(words: list[str]) -> Iterator[str]:
+    """Yield the paths among the words of `git restore`."""
+    before = ""
+    for word in words:
+        if word[:1] != "-" and before not in {"-s", "--source"}:
+            yield word
+        before = word
+
+
 def split(script: str, program: str = "") -> tuple[Part, ...] | None:
     """Split a script by the rules of its shell, as far as that is known or plain to see."""
     return (_split_once if len(script) <= _SHORT else _split)(script, program)

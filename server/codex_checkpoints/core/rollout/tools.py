@@ -32,6 +32,7 @@ from codex_checkpoints.core.rollout.script import (
     BEGIN,
     ShellReading,
     files_of,
+    put_back,
     read_script,
     split,
     writes_into,
@@ -247,6 +248,15 @@ def seen_by(item: ToolResult, *, shortened: bool = False) -> tuple[Seen, ...]:
             return () if is_silent else _tool_seen(item, None if shortened else hash_of(item.texts))
         case FileViewed():
             return (Seen("file", item.path, "read"),)
+
+
+def files_put_back(script: str, folder: str | None) -> tuple[Seen, ...]:
+    """Return what a script that ran in a folder has git put back: a file, or a folder's `_`."""
+    deeper, paths = put_back(script)
+    within = _inside(folder, deeper)
+    # Everything is taken for what lies in the base.
+    named = ((f"{each}/_", within) if each != ":/" else ("_", None) for each in paths)
+    return tuple(Seen("file", name, "update", inside) for name, inside in named)
 
 
 def are_one_cat(seen: tuple[Seen, ...]) -> bool:
