@@ -17,7 +17,7 @@ from homes import Home
 # Few examples while one works, others each time; in CI more, and the same in every run, such that
 # what fails there fails here. The long one is for by hand:
 # pytest --hypothesis-profile=long --timeout=0 tests/test_laws.py
-settings.register_profile("dev", deadline=None, max_examples=30)
+settings.register_profile("dev", deadline=None, max_examples=20)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=5_000)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")

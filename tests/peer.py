@@ -11,7 +11,6 @@ import json
 import os
 import queue
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any, Self
@@ -30,13 +29,15 @@ class Peer:
         codex_home: Path,
         *arguments: str,
         env: dict[str, str] | None = None,
+        first: str = "",
         process: subprocess.Popen[bytes] | None = None,
     ) -> None:
+        """Start the server; `first` is Python that is executed before it."""
         server = str(Path(__file__).parents[1] / "server")
         environment = {**os.environ, "PYTHONPATH": server, "CODEX_HOME": str(codex_home)}
         environment.pop("CODEX_CHECKPOINTS_STATE", None)
         self.process = process or python.Popen(
-            [sys.executable, "-m", "codex_checkpoints", "serve", *arguments],
+            python.product("serve", *arguments, first=first),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

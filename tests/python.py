@@ -29,6 +29,15 @@ USUAL = {"PYTHONPATH": SERVER, "PYTHONUTF8": "1"}
 _asking = threading.Lock()
 
 
+def product(*arguments: str | bytes, first: str = "") -> list[Any]:
+    """Return the words of a command of the product; `first` is Python that is executed before."""
+    behind = (
+        "import runpy\nrunpy.run_module('codex_checkpoints', run_name='__main__', alter_sys=True)"
+    )
+    way = ["-c", f"{first}\n{behind}"] if first else ["-m", "codex_checkpoints"]
+    return [sys.executable, *way, *arguments]
+
+
 class _Interpreter:
     """The one interpreter of this process, started when it is first wanted."""
 

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -85,29 +86,6 @@ socket.create_connection = socket.getaddrinfo = None
 """
 
 
-Here = Callable[..., subprocess.CompletedProcess[bytes]]
-"""Run a command inside this process: where it starts from is not what a test is about."""
-
-
-@pytest.fixture
-def here(
-    home: Home, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> Here:
-    for name, value in home.environment({"PYTHONPATH": None}).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("CODEX_CHECKPOINTS_STATE", raising=False)
-
-    def run(*arguments: str | bytes) -> subprocess.CompletedProcess[bytes]:
-        given = [os.fsdecode(each) for each in arguments]
-        try:
-            code = main(given)
-        except SystemExit as end:
-            code = int(end.code or 0)
-        return subprocess.CompletedProcess(given, code, *capsysbinary.readouterr())
-
-    return run
-
-
 @pytest.fixture
 def home(home: Home) -> Home:
     steps = (turn_context(), user("why does login fail?"), patch(add="auth.py"), tokens(1000))
@@ -129,17 +107,6 @@ def error(done: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
     assert list(document) == ["error"]
     assert list(document["error"]) == ["code", "message", "facts"]
     return document["error"]
-
-
-def run_alone(home: Home, *command: str, **env: str) -> subprocess.CompletedProcess[bytes]:
-    """Run a program in the environment of a home."""
-    return subprocess.run(
-        command,
-        env=home.environment(env),
-        capture_output=True,
-        timeout=WAIT,
-        check=False,
-    )
 
 
 # --- sessions ------------------------------------------------------------------------------------
@@ -234,12 +201,14 @@ def test_sessions_for_people_has_a_line_for_each(home: Home) -> None:
     assert "\x1b" not in done.stdout.decode()
 
 
-def test_options_of_sessions_choose(home: Home, here: Here) -> None:
+def test_options_of_sessions_choose(home: Home) -> None:
     home.put(chat("two", 2, cwd="C:\\work\\two"), 2)
     home.put(chat("three", 3), 3, archived=True)
 
     def titles(*options: str) -> list[str]:
-        return [item["title"] for item in json.loads(here("sessions", *options, "--json").stdout)]
+        return [
+            item["title"] for item in json.loads(home.here("sessions", *options, "--json").stdout)
+        ]
 
     assert titles() == ["why does login fail?", "two"]
     assert titles("--limit", "1") == ["why does login fail?"]
@@ -251,13 +220,13 @@ def test_options_of_sessions_choose(home: Home, here: Here) -> None:
 
 
 def test_a_relative_folder_is_taken_from_where_one_stands(
-    home: Home, here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "shop" / "api").mkdir(parents=True)
     home.put(chat("here", 2, cwd=str(tmp_path / "shop")), 2)
 
     def count(cwd: str) -> int:
-        return len(json.loads(here("sessions", "--cwd", cwd, "--json").stdout))
+        return len(json.loads(home.here("sessions", "--cwd", cwd, "--json").stdout))
 
     monkeypatch.chdir(tmp_path / "shop")
     assert (count("."), count(".."), count("api")) == (1, 1, 0)
@@ -268,16 +237,15 @@ def test_a_relative_folder_is_taken_from_where_one_stands(
 @pytest.mark.parametrize("way", ["--codex-home", "CODEX_HOME"])
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_home_that_is_empty_or_not_there_is_an_empty_list_with_a_hint(
-    home: Home, here: Here, monkeypatch: pytest.MonkeyPatch, way: str, form: list[str]
+    home: Home, way: str, form: list[str]
 ) -> None:
     missing, printed = home.root / "mistyped", b"[]\n" if form else b""
     home.path().unlink()
-    done = here("sessions", *form)
+    done = home.here("sessions", *form)
     assert (done.returncode, done.stdout, str(home.root) in said(done)) == (0, printed, not form)
-    monkeypatch.setenv("CODEX_HOME", str(missing if way == "CODEX_HOME" else home.root))
-    named = [way, str(missing)] if way == "--codex-home" else []
+    named, env = ([way, str(missing)], {}) if way == "--codex-home" else ([], {way: str(missing)})
 
-    done = here("sessions", *named, *form)
+    done = home.here("sessions", *named, *form, env=env)
 
     assert (done.returncode, done.stdout) == (0, printed)
     assert said(done).splitlines()[0] == f"there is no folder {missing}"
@@ -308,7 +276,7 @@ FOR_FEW = {
 def loaded_by(home: Home, *arguments: str) -> set[str]:
     """Return the modules that a command loads."""
     words = [sys.executable, "-c", LOADED, *arguments]
-    done = run_alone(home, *words)
+    done = home.alone(*words)
     assert done.returncode == 0, said(done)
     return set(done.stderr.decode().split())
 
@@ -348,7 +316,7 @@ def test_a_list_loads_no_records_of_compactions_where_there_are_none(home: Home)
 
 def test_the_language_server_begins_without_its_operations(home: Home) -> None:
     program = "import sys, codex_checkpoints.server; print(*sys.modules, file=sys.stderr)"
-    loaded = set(run_alone(home, sys.executable, "-c", program).stderr.decode().split())
+    loaded = set(home.alone(sys.executable, "-c", program).stderr.decode().split())
 
     assert "codex_checkpoints.protocol" in loaded
     assert "watchdog" not in loaded
@@ -436,23 +404,23 @@ _WAYS_OUT = {
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_refusal_is_exit_code_1_in_json_and_in_words(
-    home: Home, here: Here, arguments: list[str], code: str, facts: dict[str, Any] | None
+    home: Home, arguments: list[str], code: str, facts: dict[str, Any] | None
 ) -> None:
     home.put(chat("two", 2), 2)
 
-    told = error(here(*arguments, "--json"))
+    told = error(home.here(*arguments, "--json"))
     assert told["code"] == code
     assert told["message"]
     assert told["facts"] == (facts or {"problems": [told["message"]]})
 
-    done = here(*arguments)
+    done = home.here(*arguments)
     assert (done.returncode, done.stdout) == (1, b"")
     sentence, way_out = told["message"], _WAYS_OUT.get(code)
     assert said(done) == f"{sentence}{f'. {way_out}' if way_out else ''} [{code}]\n"
 
 
 def test_a_file_that_is_no_session_is_answered_and_said_to_be_none(
-    home: Home, here: Here, tmp_path: Path
+    home: Home, tmp_path: Path
 ) -> None:
     file = tmp_path / "junk.jsonl"
     notice = f"{file}: neither the head of a session nor a turn; is it a session file?\n"
@@ -460,12 +428,12 @@ def test_a_file_that_is_no_session_is_answered_and_said_to_be_none(
     for data in (b"", b"hello\n", b'{"a":1}\n'):
         file.write_bytes(data)
         for command in ("show", "view", "history", "windows", "outline", "losses", "notes"):
-            done = here(command, str(file))
+            done = home.here(command, str(file))
             assert (done.returncode, done.stdout != b"", said(done)) == (0, True, notice)
     for data in (home.path().read_bytes(), rollout(session("bare", thread=thread(1)))):
         file.write_bytes(data)
-        assert said(here("view", str(file))) == ""
-    assert here("outline", str(file)).stdout == b"No turns yet.\n"
+        assert said(home.here("view", str(file))) == ""
+    assert home.here("outline", str(file)).stdout == b"No turns yet.\n"
 
 
 @pytest.mark.parametrize(
@@ -473,7 +441,7 @@ def test_a_file_that_is_no_session_is_answered_and_said_to_be_none(
     [("outside", "lies outside the Codex home"), ("older_file", "is an older file of its session")],
 )
 def test_every_command_says_in_the_same_words_why_it_stores_nothing_for_a_file(
-    home: Home, here: Here, tmp_path: Path, place: str, why: str
+    home: Home, tmp_path: Path, place: str, why: str
 ) -> None:
     elsewhere = tmp_path / home.path(9).name
     elsewhere.write_bytes(chat("far away", 9))
@@ -491,7 +459,7 @@ def test_every_command_says_in_the_same_words_why_it_stores_nothing_for_a_file(
     )
     for code, commands in (("conflict", storing), ("unknown_session", changing)):
         for command in commands:
-            met = error(here(*command, "--json"))
+            met = error(home.here(*command, "--json"))
             assert (met["code"], met["message"]) == (
                 code,
                 f"{path} {why}: nothing is stored for it",
@@ -539,25 +507,25 @@ def note(tmp_path: Path, **payload: object) -> str:
     return str(file)
 
 
-def test_the_schema_of_payloads_needs_no_session_and_no_home(here: Here) -> None:
-    done = here("apply", "--schema")
+def test_the_schema_of_payloads_needs_no_session_and_no_home(home: Home) -> None:
+    done = home.here("apply", "--schema")
 
     assert done.returncode == 0
     assert json.loads(done.stdout)["properties"]["kind"]["enum"] == ["fact", "decision", "plan"]
 
 
 def test_notes_show_what_stands_what_does_not_and_what_was_replaced(
-    here: Here, tmp_path: Path
+    home: Home, tmp_path: Path
 ) -> None:
     hostile = "\x1b[31m8080\nSUSPECT"
-    here("apply", thread(1), note(tmp_path, kind="fact", key="port", value=hostile))
+    home.here("apply", thread(1), note(tmp_path, kind="fact", key="port", value=hostile))
     on = [{"uri": "auth.py"}]
-    here("apply", thread(1), note(tmp_path, kind="fact", key="who", value="ana", dependsOn=on))
+    home.here("apply", thread(1), note(tmp_path, kind="fact", key="who", value="ana", dependsOn=on))
     use = {"kind": "decision", "decision": "use x", "rationale": "it is there"}
-    here("apply", thread(1), note(tmp_path, **use, decisionId="d1"))
-    here("apply", thread(1), note(tmp_path, **use, decisionId="d2", supersedes="d1"))
+    home.here("apply", thread(1), note(tmp_path, **use, decisionId="d1"))
+    home.here("apply", thread(1), note(tmp_path, **use, decisionId="d2", supersedes="d1"))
 
-    text = here("notes", thread(1)).stdout.decode()
+    text = home.here("notes", thread(1)).stdout.decode()
 
     assert text.splitlines() == [
         "facts",
@@ -579,7 +547,7 @@ def test_notes_show_what_stands_what_does_not_and_what_was_replaced(
     assert CONTROLS.search(text) is None
 
 
-def test_a_fact_on_a_file_known_by_size_and_time_alone_says_so(home: Home, here: Here) -> None:
+def test_a_fact_on_a_file_known_by_size_and_time_alone_says_so(home: Home) -> None:
     (home.user / "big.bin").write_bytes(b"x" * 40)
     home.config("hashLimitBytes = 32\n")
     head = session(thread=thread(1), cwd=str(home.user))
@@ -588,16 +556,16 @@ def test_a_fact_on_a_file_known_by_size_and_time_alone_says_so(home: Home, here:
     evidence = {"source": "file", "ref": "big.bin"}
     told = {"kind": "fact", "key": "size", "value": "40 bytes", "evidence": evidence}
     payload.write_text(json.dumps({**told, "dependsOn": [{"uri": "big.bin"}]}))
-    assert here("notes", thread(1)).stdout == b"No facts and no decisions yet.\n"
+    assert home.here("notes", thread(1)).stdout == b"No facts and no decisions yet.\n"
 
-    assert here("apply", thread(1), str(payload)).returncode == 0
+    assert home.here("apply", thread(1), str(payload)).returncode == 0
 
-    told = here("notes", thread(1)).stdout.decode()
+    told = home.here("notes", thread(1)).stdout.decode()
     assert told.endswith("from file big.bin, by size and time only: big.bin\n")
 
 
-def test_anchors_are_printed_as_they_are_cited(home: Home, here: Here) -> None:
-    text = here("notes", "anchors", thread(1)).stdout.decode()
+def test_anchors_are_printed_as_they_are_cited(home: Home) -> None:
+    text = home.here("notes", "anchors", thread(1)).stdout.decode()
 
     assert text.splitlines() == [
         "user         u2       fix it",
@@ -610,30 +578,28 @@ def test_anchors_are_printed_as_they_are_cited(home: Home, here: Here) -> None:
     ]
 
 
-def test_a_session_is_renamed_and_its_name_taken_back(here: Here, home: Home) -> None:
+def test_a_session_is_renamed_and_its_name_taken_back(home: Home) -> None:
     for blank in ("", "  ", "\t\n"):
-        told = here("rename", thread(1), "Login").stdout.decode()
+        told = home.here("rename", thread(1), "Login").stdout.decode()
         assert told == f"renamed: {thread(1)}  Login\n"
         assert home.json("sessions")[0]["title"] == "Login"
 
-        assert here("rename", thread(1), blank).stdout.decode() == (
+        assert home.here("rename", thread(1), blank).stdout.decode() == (
             f"name removed: {thread(1)}; it is listed by its first words: why does login fail?\n"
         )
     assert home.json("rename", thread(1), "Again")["title"] == "Again"
 
 
-def test_a_session_is_archived_and_put_back_and_only_what_we_made_is_deleted(
-    home: Home, here: Here
-) -> None:
+def test_a_session_is_archived_and_put_back_and_only_what_we_made_is_deleted(home: Home) -> None:
     assert home.json("archive", thread(1))["archived"]
     assert home.json("sessions") == []
-    assert error(here("archive", thread(1), "--json"))["code"] == "conflict"
-    assert here("unarchive", thread(1)).stdout.decode().startswith(f"unarchived: {thread(1)}")
+    assert error(home.here("archive", thread(1), "--json"))["code"] == "conflict"
+    assert home.here("unarchive", thread(1)).stdout.decode().startswith(f"unarchived: {thread(1)}")
     ours = session(thread=thread(2), originator="codex-checkpoints")
     home.put(rollout(ours, turn(user("go on"))), 2)
 
-    assert error(here("delete", thread(1), "--json"))["code"] == "conflict"
-    assert error(here("delete", thread(2), "--json"))["code"] == "has_own_turns"
+    assert error(home.here("delete", thread(1), "--json"))["code"] == "conflict"
+    assert error(home.here("delete", thread(2), "--json"))["code"] == "has_own_turns"
     gone = home.json("delete", thread(2), "--force")
     assert gone == {"sessionId": thread(2), "deleted": True}
     listed = home.json("sessions")
@@ -658,8 +624,8 @@ WRONG = [
 
 
 @pytest.mark.parametrize("line", WRONG, ids=[repr(line[:30]) for line in WRONG])
-def test_wrong_usage_is_exit_code_2(here: Here, line: bytes) -> None:
-    done = here(*line.split())
+def test_wrong_usage_is_exit_code_2(home: Home, line: bytes) -> None:
+    done = home.here(*line.split())
 
     assert CONTROLS.search(said(done)) is None
     assert (done.returncode, done.stdout) == (2, b"")
@@ -682,22 +648,22 @@ def test_wrong_usage_is_exit_code_2(here: Here, line: bytes) -> None:
     ids=["no command", "a slip", "too many", "an option", "a number"],
 )
 def test_wrong_usage_is_answered_with_what_is_wrong_and_the_usage_of_that_command(
-    here: Here, arguments: list[str], usage: str, words: str
+    home: Home, arguments: list[str], usage: str, words: str
 ) -> None:
-    told = said(here(*arguments))
+    told = said(home.here(*arguments))
 
     assert told.startswith(f"usage: {usage}")
     assert words in told.splitlines()[-1]
 
 
 def test_help_names_every_command_each_takes_the_two_folders_and_the_version_is_printed(
-    home: Home, here: Here
+    home: Home,
 ) -> None:
-    text = here("--help").stdout.decode()
+    text = home.here("--help").stdout.decode()
 
     assert [command for command in COMMANDS if command not in text] == []
     for command in COMMANDS:
-        its = here(command, "--help").stdout.decode()
+        its = home.here(command, "--help").stdout.decode()
         assert "--codex-home" in its, command
         assert "--state-dir" in its, command
     assert home.run("--version").stdout.decode() == f"codex-checkpoints {__version__}\n"
@@ -707,20 +673,20 @@ def test_help_names_every_command_each_takes_the_two_folders_and_the_version_is_
 # --- doctor --------------------------------------------------------------------------------------
 
 
-def test_a_home_whose_sessions_are_all_archived_says_so(here: Here) -> None:
-    assert here("archive", thread(1)).returncode == 0
+def test_a_home_whose_sessions_are_all_archived_says_so(home: Home) -> None:
+    assert home.here("archive", thread(1)).returncode == 0
 
-    words = said(here("sessions"))
+    words = said(home.here("sessions"))
 
     assert words == "The only session here is archived; `sessions --archived` lists it.\n"
-    assert said(here("sessions", "--search", "x")).startswith("No session matches;")
+    assert said(home.here("sessions", "--search", "x")).startswith("No session matches;")
 
 
-def test_of_many_sessions_that_an_id_may_mean_few_are_named(home: Home, here: Here) -> None:
+def test_of_many_sessions_that_an_id_may_mean_few_are_named(home: Home) -> None:
     for number in range(2, 31):
         home.put(chat("more", number), number)
 
-    words = said(here("view", thread(1)[:20]))
+    words = said(home.here("view", thread(1)[:20]))
 
     assert words.startswith("30 sessions begin with ")
     assert f": {', '.join(map(thread, range(1, 5)))}, … [ambiguous_session]" in words
@@ -836,18 +802,18 @@ def commands_in(done: subprocess.CompletedProcess[bytes]) -> dict[str, list[str]
 
 
 def test_what_is_suggested_names_the_folders_that_were_named(
-    tmp_path: Path, home: Home, here: Here, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("CODEX_HOME")
+    env = {"CODEX_HOME": None}
     root, state = str(tmp_path / "Ana's home"), str(tmp_path / "a state")
     home.root.rename(root)
     monkeypatch.chdir(tmp_path)
     named = ("--codex-home", "Ana's home", "--state-dir", state)
 
-    done = here("compact", thread(1), "--force", *named)
+    done = home.here("compact", thread(1), "--force", *named, env=env)
     told = commands_in(done)
     program, *words = told["undo"]
-    undone = commands_in(here(*words))
+    undone = commands_in(home.here(*words, env=env))
 
     assert told["continue"][:-1] == [f"CODEX_HOME={root}", "codex", "resume"]
     assert program == "codex-checkpoints"
@@ -923,20 +889,15 @@ def test_nothing_is_written_but_what_may_be(home: Home) -> None:
     assert {path: after.get(path) for path in before} == before
 
 
-def test_nothing_asks_for_the_network(home: Home, tmp_path: Path) -> None:
-    (tmp_path / "blocked").mkdir()
-    (tmp_path / "blocked" / "sitecustomize.py").write_text(NO_NETWORK)
-    paths = os.pathsep.join([str(tmp_path / "blocked"), home.environment()["PYTHONPATH"]])
-    env = {"PYTHONPATH": paths}
-    probe = [sys.executable, "-c", "import socket; socket.socket(socket.AF_INET)"]
-    blocked = subprocess.run(probe, env=home.environment(env), capture_output=True, check=False)
+def test_nothing_asks_for_the_network(home: Home) -> None:
+    blocked = home.run("sessions", first=f"{NO_NETWORK}\nsocket.socket(socket.AF_INET)")
     assert b"the network was asked for" in blocked.stderr
 
     for command in (
         *(["sessions"], ["show", thread(1)], ["view", thread(1)], ["doctor"]),
         ["watch", "--once"],
     ):
-        done = home.run(*command, env=env)
+        done = home.run(*command, first=NO_NETWORK)
         assert (done.returncode, said(done)) == (0, ""), command
 
 
@@ -997,10 +958,10 @@ HOSTILE = [
     ids=lambda arguments: "-".join(arguments)[:20].encode("ascii", "replace").decode(),
 )
 def test_no_control_character_of_a_rollout_reaches_a_terminal(
-    hostile: Home, here: Here, arguments: list[str]
+    hostile: Home, arguments: list[str]
 ) -> None:
     path = str(hostile.path())
-    done = here(*(path if each == "PATH" else each for each in arguments))
+    done = hostile.here(*(path if each == "PATH" else each for each in arguments))
 
     assert done.returncode in {0, 1}
     assert CONTROLS.search(done.stdout.decode()) is None
@@ -1025,7 +986,8 @@ def test_a_problem_with_storing_is_told_without_control_characters(hostile: Home
 
 def shell_run(home: Home, script: str) -> subprocess.CompletedProcess[bytes]:
     """Run a line of shell in which `$CC` is the product."""
-    return run_alone(home, "bash", "-c", script, CC=f"{sys.executable} -m codex_checkpoints")
+    env = {"CC": f"{sys.executable} -m codex_checkpoints"}
+    return home.alone("bash", "-c", script, env=env)
 
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="a line of bash")
@@ -1096,25 +1058,21 @@ OnTerminal = Callable[..., list[str]]
 
 
 @pytest.fixture
-def on_terminal(here: Here, monkeypatch: pytest.MonkeyPatch) -> OnTerminal:
+def on_terminal(home: Home) -> OnTerminal:
     import fcntl
     import pty
     import termios
 
-    assert here is not None  # it sets the environment
-    for name, value in (("NO_COLOR", "1"), ("TERM", "xterm")):
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("COLUMNS", raising=False)  # it counts more than the terminal
-
-    def run(*arguments: str, columns: int) -> list[str]:
+    def run(*arguments: str, columns: int, **env: str) -> list[str]:
+        environment = home.environment({"NO_COLOR": "1", "TERM": "xterm", **env})
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         with (
             open(ours, "rb", buffering=0) as end,
             open(theirs, "w", encoding="utf-8") as stream,
-            monkeypatch.context() as patched,
+            mock.patch.dict(os.environ, environment, clear=True),
+            mock.patch.object(sys, "stdout", stream),
         ):
-            patched.setattr(sys, "stdout", stream)
             assert main(arguments) == 0
             os.write(theirs, b"\x00")
             printed = b""
@@ -1126,28 +1084,30 @@ def on_terminal(here: Here, monkeypatch: pytest.MonkeyPatch) -> OnTerminal:
 
 
 @pytest.fixture
-def worked_with(home: Home, here: Here) -> Home:
+def worked_with(home: Home) -> Home:
     """A session that was marked, restored and compacted, and whose first words are many."""
     told = "why does the login of the shop fail on Mondays " * 3
     head = session(thread=thread(1))
     home.put(rollout(head, turn(user(told), shell("make")), turn(user("go on"), compacted("m"))))
-    marker = json.loads(here("mark", thread(1), "--label", told, "--turn", "1", "--json").stdout)
+    marker = json.loads(
+        home.here("mark", thread(1), "--label", told, "--turn", "1", "--json").stdout
+    )
     for mode in ("soft", "hard"):
         wish = ("--mode", mode, "--json")
-        assert here("restore", thread(1), marker["checkpointId"], *wish).returncode == 0
-    assert here("compact", thread(1), "--into", "in-place", "--force").returncode == 0
+        assert home.here("restore", thread(1), marker["checkpointId"], *wish).returncode == 0
+    assert home.here("compact", thread(1), "--into", "in-place", "--force").returncode == 0
     return home
 
 
 @posix_only
 @pytest.mark.usefixtures("worked_with")
-def test_a_time_has_one_form_in_all_texts(here: Here, on_terminal: OnTerminal) -> None:
+def test_a_time_has_one_form_in_all_texts(home: Home, on_terminal: OnTerminal) -> None:
     whole = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
     for command in (
         *(["windows", thread(1)], ["losses", thread(1)], ["timeline", thread(1)]),
         *(["marks", thread(1)], ["restores"], ["audit"], ["search", "login"]),
     ):
-        lines = [*on_terminal(*command, columns=200), here(*command).stdout.decode()]
+        lines = [*on_terminal(*command, columns=200), home.here(*command).stdout.decode()]
         assert all(whole.search(each) for each in ("\n".join(lines[:-1]), lines[-1])), command
         assert not re.search(r"\d\d:\d\d|\d{4}-\d\d-", whole.sub("", "\n".join(lines))), command
 
@@ -1172,14 +1132,14 @@ def test_a_line_of_a_list_fits_the_terminal_unless_an_id_is_there_to_be_copied(
 @posix_only
 @pytest.mark.usefixtures("worked_with")
 def test_what_tells_of_one_thing_is_cut_but_for_ids_and_the_way_on(
-    on_terminal: OnTerminal, here: Here
+    on_terminal: OnTerminal, home: Home
 ) -> None:
-    operation = json.loads(here("restores", "--json").stdout)[0]["operationId"]
+    operation = json.loads(home.here("restores", "--json").stdout)[0]["operationId"]
     for command in (
         *(["restore-details", operation], ["losses", thread(1)]),
         ["diff", thread(1), "--from", "1", "--to", "2"],
     ):
-        whole = here(*command).stdout.decode().splitlines()
+        whole = home.here(*command).stdout.decode().splitlines()
         lines = on_terminal(*command, columns=60)
 
         assert max(map(columns, whole)) > 60
@@ -1194,19 +1154,18 @@ def test_what_tells_of_one_thing_is_cut_but_for_ids_and_the_way_on(
 @posix_only
 @pytest.mark.usefixtures("worked_with")
 def test_columns_counts_more_than_the_terminal_and_a_terminal_may_not_know_its_width(
-    on_terminal: OnTerminal, here: Here, monkeypatch: pytest.MonkeyPatch
+    on_terminal: OnTerminal, home: Home
 ) -> None:
-    whole = here("lineage", thread(1)).stdout.decode().splitlines()
+    whole = home.here("lineage", thread(1)).stdout.decode().splitlines()
 
     assert all(WHOLE_ID.search(line) for line in whole)
     assert max(map(columns, whole)) > 160
     assert on_terminal("lineage", thread(1), columns=0) == whole
-    monkeypatch.setenv("COLUMNS", "50")
-    assert max(map(columns, on_terminal("lineage", thread(1), columns=400))) < 50
-    monkeypatch.setenv("COLUMNS", "many")
-    assert on_terminal("lineage", thread(1), columns=400) == whole
-    monkeypatch.setenv("COLUMNS", "50")
-    assert here("lineage", thread(1)).stdout.decode().splitlines() == whole
+    fifty = on_terminal("lineage", thread(1), columns=400, COLUMNS="50")
+    assert max(map(columns, fifty)) < 50
+    assert on_terminal("lineage", thread(1), columns=400, COLUMNS="many") == whole
+    done = home.here("lineage", thread(1), env={"COLUMNS": "50"})
+    assert done.stdout.decode().splitlines() == whole
 
 
 def test_a_progress_bar_fits_a_narrow_terminal() -> None:
@@ -1230,27 +1189,29 @@ def test_audit_says_between_which_sessions_and_a_dash_for_what_is_not_there(home
     assert re.fullmatch(r"2\S+Z  - +HookFailed  invalid_payload", failed)
 
 
-def test_verify_says_in_words_what_is_wrong_and_where(worked_with: Home, here: Here) -> None:
-    assert here("verify").stdout.decode().splitlines()[1:] == ["Everything is as it was written."]
+def test_verify_says_in_words_what_is_wrong_and_where(worked_with: Home) -> None:
+    assert worked_with.here("verify").stdout.decode().splitlines()[1:] == [
+        "Everything is as it was written."
+    ]
     audit = worked_with.state / "audit.jsonl"
     lines = audit.read_bytes().splitlines(keepends=True)
     audit.write_bytes(b"".join([lines[0].replace(b'"soft"', b'"hard"'), *lines[1:]]))
 
-    _, what, where, *_ = here("verify").stdout.decode().splitlines()
+    _, what, where, *_ = worked_with.here("verify").stdout.decode().splitlines()
 
     assert what == "! changed_line: a line of the audit is not as it was written"
     assert re.fullmatch(rf"    operation {WHOLE_ID.pattern}, line 1 of audit.jsonl", where)
 
 
 @pytest.mark.usefixtures("worked_with")
-def test_the_details_of_a_restore_lead_only_to_a_branch_that_is_there(here: Here) -> None:
-    operation = json.loads(here("restores", "--json").stdout)[0]
+def test_the_details_of_a_restore_lead_only_to_a_branch_that_is_there(home: Home) -> None:
+    operation = json.loads(home.here("restores", "--json").stdout)[0]
     details = ("restore-details", operation["operationId"])
     branch = operation["sessionId"]
 
-    assert here(*details).stdout.endswith(f"\n→ codex resume {branch}\n".encode())
-    assert here("delete", branch).returncode == 0
-    told = here(*details).stdout.decode()
+    assert home.here(*details).stdout.endswith(f"\n→ codex resume {branch}\n".encode())
+    assert home.here("delete", branch).returncode == 0
+    told = home.here(*details).stdout.decode()
     assert "codex resume" not in told
     assert f"branch      {branch} (not available)" in told
 
@@ -1273,39 +1234,39 @@ def test_a_long_change_shows_something_of_both_its_ends(
 
 
 @pytest.mark.usefixtures("worked_with")
-def test_a_window_that_an_undo_opened_says_so(here: Here) -> None:
-    windows = json.loads(here("windows", thread(1), "--json").stdout)
-    assert here("uncompact", windows[-1]["compactionId"]).returncode == 0
+def test_a_window_that_an_undo_opened_says_so(home: Home) -> None:
+    windows = json.loads(home.here("windows", thread(1), "--json").stdout)
+    assert home.here("uncompact", windows[-1]["compactionId"]).returncode == 0
 
-    again = json.loads(here("windows", thread(1), "--json").stdout)
-    lines = here("windows", thread(1)).stdout.decode().splitlines()
+    again = json.loads(home.here("windows", thread(1), "--json").stdout)
+    lines = home.here("windows", thread(1)).stdout.decode().splitlines()
 
     assert [each["strategy"] for each in again[-2:]] == ["checkpoint", None]
     assert re.search(r"  asked for +undo  ", lines[-1])
-    *_, lost = re.findall(r"^window .*", here("losses", thread(1)).stdout.decode(), re.MULTILINE)
+    *_, lost = re.findall(
+        r"^window .*", home.here("losses", thread(1)).stdout.decode(), re.MULTILINE
+    )
     assert re.search(r"  asked for  checkpoint  undone since  \d of \d lost$", lost)
 
 
-def test_windows_name_a_compaction_that_went_on_in_a_new_session(here: Here) -> None:
-    done = json.loads(here("compact", thread(1), "--force", "--json").stdout)
+def test_windows_name_a_compaction_that_went_on_in_a_new_session(home: Home) -> None:
+    done = json.loads(home.here("compact", thread(1), "--force", "--json").stdout)
     name, went_on = done["compactionId"], f"     went on in session {done['sessionId']}"
 
     def told() -> list[str]:
-        return here("windows", thread(1)).stdout.decode().splitlines()[-2:]
+        return home.here("windows", thread(1)).stdout.decode().splitlines()[-2:]
 
     assert told() == [f"     compaction {name}", went_on]
-    assert here("uncompact", name).returncode == 0
+    assert home.here("uncompact", name).returncode == 0
     assert told() == [f"     compaction {name}, undone since", went_on]
 
 
-def test_a_compaction_says_the_size_that_windows_say_and_what_of_it_stays(
-    home: Home, here: Here
-) -> None:
+def test_a_compaction_says_the_size_that_windows_say_and_what_of_it_stays(home: Home) -> None:
     head = session(thread=thread(1), base_instructions={"text": "be kind " * 1000})
     home.put(rollout(head, turn(user("fix it"), shell("make", "noise " * 9000), tokens(90_000))))
 
-    words = here("compact", thread(1), "--into", "in-place").stdout.decode()
-    after = json.loads(here("windows", thread(1), "--json").stdout)[-1]["tokensAfter"]
+    words = home.here("compact", thread(1), "--into", "in-place").stdout.decode()
+    after = json.loads(home.here("windows", thread(1), "--json").stdout)[-1]["tokensAfter"]
 
     sizes = (
         r"(.+) tokens in use \(reported\) → (.+) \(estimated\); instructions and tools stay: (.+)\n"
@@ -1317,13 +1278,16 @@ def test_a_compaction_says_the_size_that_windows_say_and_what_of_it_stays(
     assert 2000 < beside < size
 
 
-def test_the_figures_of_a_compaction_add_up(home: Home, here: Here) -> None:
+def test_the_figures_of_a_compaction_add_up(home: Home) -> None:
     head = session(thread=thread(1), base_instructions={"text": "be kind " * 1000})
     long = ("fix it " * 9000, "and that " * 9000, "thanks")
     home.put(rollout(head, *(turn(user(each), shell("make", "noise " * 900)) for each in long)))
 
     command = ("compact", thread(1), "--dry-run")
-    done, words = json.loads(here(*command, "--json").stdout), here(*command).stdout.decode()
+    done, words = (
+        json.loads(home.here(*command, "--json").stdout),
+        home.here(*command).stdout.decode(),
+    )
 
     def told(name: str) -> int:
         (found,) = re.findall(rf"^{name}: .*?([0-9,]+) tokens", words, re.MULTILINE)
@@ -1339,16 +1303,16 @@ def test_the_figures_of_a_compaction_add_up(home: Home, here: Here) -> None:
     assert parts == done["tokensAfter"] - done["tokensBeside"]
 
 
-def test_a_compaction_that_saves_nothing_says_so_before_and_after(home: Home, here: Here) -> None:
+def test_a_compaction_that_saves_nothing_says_so_before_and_after(home: Home) -> None:
     home.put(rollout(session(thread=thread(1)), turn(user("fix it"), shell("make", "noise " * 90))))
 
     for options in (["--dry-run"], []):
-        words = here("compact", thread(1), "--force", *options).stdout.decode()
+        words = home.here("compact", thread(1), "--force", *options).stdout.decode()
         assert re.search(r"\n! This saves nothing: [0-9,]+ tokens become [0-9,]+\.\n", words)
 
 
 def test_a_defect_is_told_by_its_kind_and_its_place_and_never_by_its_words(
-    here: Here, monkeypatch: pytest.MonkeyPatch
+    home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise LookupError("a prompt")
@@ -1356,7 +1320,7 @@ def test_a_defect_is_told_by_its_kind_and_its_place_and_never_by_its_words(
     monkeypatch.setattr(Sessions, "find", fail)
     place = r"LookupError at codex_checkpoints\.cli\.commands:[0-9]+"
 
-    told, done = error(here("history", thread(1), "--json")), here("history", thread(1))
+    told, done = error(home.here("history", thread(1), "--json")), home.here("history", thread(1))
 
     assert told["code"] == "internal"
     assert re.fullmatch(place, told["message"])
@@ -1422,7 +1386,7 @@ sys.meta_path.insert(0, Impatient())
 sys.argv = ["codex-checkpoints", "{command}"]
 sys.exit(__main__.main())
 """
-    done = run_alone(home, sys.executable, "-c", program)
+    done = home.alone(sys.executable, "-c", program)
 
     assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"")
 
@@ -1536,7 +1500,7 @@ def test_serve_that_is_interrupted_ends_without_a_traceback(home: Home) -> None:
 
 
 def test_a_soft_preview_tells_notes_in_words_and_which_files_are_known_to_be_as_they_were(
-    home: Home, here: Here, tmp_path: Path
+    home: Home, tmp_path: Path
 ) -> None:
     for name in ("seen.py", "same.py", "part.py"):
         (tmp_path / name).write_text("old\n")
@@ -1547,10 +1511,12 @@ def test_a_soft_preview_tells_notes_in_words_and_which_files_are_known_to_be_as_
         shell("head -n 1 part.py", "old\n", reads=["part.py"]),
     )
     home.put(rollout(session(thread=thread(2), cwd=str(tmp_path)), turn(*steps)), 2)
-    marker = json.loads(here("mark", thread(2), "--label", "m", "--json").stdout)["checkpointId"]
+    marker = json.loads(home.here("mark", thread(2), "--label", "m", "--json").stdout)[
+        "checkpointId"
+    ]
     (tmp_path / "seen.py").write_text("new\n")
 
-    told = here("restore", thread(2), marker, "--mode", "soft", "--dry-run").stdout.decode()
+    told = home.here("restore", thread(2), marker, "--mode", "soft", "--dry-run").stdout.decode()
 
     assert "\nNotes:\n  step: Find the cause (done)\n  step: Mend it\n" in told
     assert "\nNot as they were at the end of the marker's turn:\n  seen.py  changed since\n" in told

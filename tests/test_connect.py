@@ -961,7 +961,7 @@ def test_a_codex_that_does_not_answer_is_told_of(
 ) -> None:
     connect(home)
     found = a_codex(tmp_path / "bin", script)
-    monkeypatch.setattr(program, "SECONDS", 0.5)
+    monkeypatch.setattr(program, "SECONDS", 0.1)
 
     seen = look(home, environment=found)
 

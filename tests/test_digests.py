@@ -1,18 +1,17 @@
 """Digest and recall through the doors, and over the sessions that one goes on from."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import python
 import rollouts as r
 from codex_checkpoints.core.compaction.handoff import bundle
 from codex_checkpoints.service.digests import Digests
-from homes import WAIT, Home, go_on, refusal, thread
+from homes import Home, go_on, refusal, thread
 from peer import Peer
+from test_mcp import result
 
 SESSION = thread(1)
 READ = "def opens(word):\n    return word == known_word\n"
@@ -52,7 +51,7 @@ def test_the_command_prints_the_bytes_of_the_digest_and_tells_of_each_line(home:
     told = digest_of(home)
     text = told["text"]
 
-    assert home.run("digest", SESSION).stdout == text.encode()
+    assert home.here("digest", SESSION).stdout == text.encode()
     assert told["tokens"] == -(-len(text.encode()) // 4) <= told["budget"] == 8000
     assert told["left"] == {}
     headings = [line[1:-1] for line in text.splitlines() if line.startswith("[")][1:]
@@ -82,7 +81,7 @@ def test_with_too_small_a_budget_there_is_no_text(home: Home, tokens: int) -> No
     told = digest_of(home, "--tokens", str(tokens))
 
     assert told == {"text": "", "tokens": 0, "budget": tokens, "lines": [], "left": {}}
-    done = home.run("digest", SESSION, "--tokens", str(tokens))
+    done = home.here("digest", SESSION, "--tokens", str(tokens))
     assert done.stdout == b""
     assert f"needs a budget of 50 tokens or more; this one is {tokens}".encode() in done.stderr
 
@@ -216,7 +215,7 @@ def test_a_long_record_comes_in_parts_that_make_the_whole(home: Home) -> None:
 
 
 def test_the_terminal_shows_a_record_with_where_it_stands(home: Home) -> None:
-    head, empty, *text = home.run("recall", SESSION, "--ref", "t1").stdout.decode().splitlines()
+    head, empty, *text = home.here("recall", SESSION, "--ref", "t1").stdout.decode().splitlines()
 
     record = recalled(home, "t1")
     shown = f"{record['total']} of {record['total']} characters"
@@ -241,13 +240,13 @@ def test_lines_are_found_the_newest_first_and_without_case_unless_a_capital_is_a
     capital = home.json("recall", SESSION, "--query", "Mend")
     assert capital == found[1:]
     assert home.json("recall", SESSION, "--query", "mend", "--limit", "1") == found[:1]
-    printed = home.run("recall", SESSION, "--query", "mend", "--limit", "1").stdout.decode()
+    printed = home.here("recall", SESSION, "--query", "mend", "--limit", "1").stdout.decode()
     assert printed == f"t2 {found[0]['ref']}  assistant  {found[0]['line']}\n"
 
 
 @pytest.mark.parametrize("options", [[], ["--ref", "t1", "--query", "x"], ["--query", ""]])
 def test_a_reference_or_a_text_is_asked_for_and_not_both(home: Home, options: list[str]) -> None:
-    assert home.run("recall", SESSION, *options).returncode == 2
+    assert home.here("recall", SESSION, *options).returncode == 2
 
 
 def test_what_was_looked_up_before_is_not_found_again(home: Home) -> None:
@@ -348,24 +347,14 @@ def test_the_methods_answer_as_the_commands_do(home: Home) -> None:
 
 def tool(home: Home, name: str, arguments: dict[str, Any], session: str = SESSION) -> Any:  # noqa: ANN401
     """Call a tool for a session, as Codex does; return its result."""
-    params = {"name": name, "arguments": arguments, "_meta": {"threadId": session}}
-    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-    done = python.run(
-        [sys.executable, "-m", "codex_checkpoints", "mcp"],
-        input=f"{line}\n".encode(),
-        env=home.environment(),
-        capture_output=True,
-        timeout=WAIT,
-        check=True,
-    )
-    return json.loads(done.stdout)["result"]
+    return result(home, name, arguments, {"threadId": session})
 
 
 def test_a_model_reads_the_digest_beside_the_view_when_it_asks_for_it(home: Home) -> None:
     got = tool(home, "memory.read", {"digest": 600})
 
     digest = digest_of(home, "--tokens", "600")["text"]
-    view = home.run("view", SESSION).stdout.decode()
+    view = home.here("view", SESSION).stdout.decode()
     assert got["structuredContent"]["digest"] == digest
     assert got["content"][0]["text"].startswith(f"{view}\n{digest}\n[ANCHORS]\n")
     without = tool(home, "memory.read", {})
@@ -639,7 +628,7 @@ def test_without_a_budget_the_view_stands_alone(
 
     text, report = replacement(home, *options)
 
-    view = home.run("view", report["sessionId"]).stdout.decode()
+    view = home.here("view", report["sessionId"]).stdout.decode()
     assert text == bundle(view)
 
 

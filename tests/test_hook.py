@@ -38,6 +38,7 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import LONGEST_WINDOW
 from codex_checkpoints.service.reading.session_file import bytes_between
 from codex_checkpoints.service.standing import window_of
+from codex_checkpoints.storage import index
 from codex_checkpoints.storage.contract import RolloutReader
 from homes import WAIT, Home, more, refusal, snapshot, thread
 
@@ -67,26 +68,9 @@ def ask(
     home: Home, told: Mapping[str, object] | bytes, *options: str, path: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Call the hook; it ends well, whatever it was told."""
-    done = python.run(
-        [sys.executable, "-m", "codex_checkpoints", "hook", *options],
-        input=as_said(home, told, path),
-        env=home.environment(),
-        capture_output=True,
-        timeout=WAIT,
-        check=False,
-    )
+    done = home.run("hook", *options, said=as_said(home, told, path))
     assert done.returncode == 0, done.stderr.decode()
     return done
-
-
-def running(home: Home) -> subprocess.Popen[bytes]:
-    """Start the hook, which waits for its call."""
-    return python.Popen(
-        [sys.executable, "-m", "codex_checkpoints", "hook"],
-        env=home.environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
 
 
 def as_said(home: Home, told: Mapping[str, object] | bytes, path: Path | None = None) -> bytes:
@@ -98,14 +82,9 @@ def as_said(home: Home, told: Mapping[str, object] | bytes, path: Path | None = 
 
 def alone(home: Home, program: str) -> subprocess.CompletedProcess[bytes]:
     """Resume the session in an interpreter that runs this program."""
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        input=as_said(home, call(source="resume")),
-        env=home.environment(),
-        capture_output=True,
-        timeout=WAIT,
-        check=True,
-    )
+    done = home.alone(sys.executable, "-c", program, said=as_said(home, call(source="resume")))
+    assert done.returncode == 0, done.stderr.decode()
+    return done
 
 
 def answer(home: Home, told: Mapping[str, object], path: Path | None = None) -> Any:  # noqa: ANN401 - any JSON value
@@ -122,8 +101,8 @@ def given_to(home: Home, source: str) -> str | None:
 
 def expected(home: Home, *digested: str) -> str:
     """Return the bundle of a view alone, or with the digest that these options ask for."""
-    view = home.run("view", SESSION).stdout.decode()
-    return bundle(view, home.run("digest", SESSION, *digested).stdout.decode() if digested else "")
+    view = home.here("view", SESSION).stdout.decode()
+    return bundle(view, home.here("digest", SESSION, *digested).stdout.decode() if digested else "")
 
 
 WHOLE = ("--tokens", "4000")
@@ -208,7 +187,7 @@ def test_a_window_that_begins_anew_is_given_the_bundle_with_a_digest_after_a_com
         "seq": len(WORK.splitlines()) - 1,
         "digest": f"sha256:{hashlib.sha256(text.encode()).hexdigest()}",
         "size": len(text.encode()),
-        "view": f"sha256:{hashlib.sha256(home.run('view', SESSION).stdout).hexdigest()}",
+        "view": f"sha256:{hashlib.sha256(home.here('view', SESSION).stdout).hexdigest()}",
     }
 
 
@@ -608,15 +587,16 @@ def test_a_state_folder_that_cannot_be_written_keeps_nobody_from_the_view(home: 
     assert b"not noted" in done.stderr
 
 
-@pytest.mark.slow
-def test_a_locked_index_keeps_nobody_from_the_view(home: Home):
-    assert given_to(home, "compact")
+def test_a_locked_index_keeps_nobody_from_the_view(home: Home, monkeypatch: pytest.MonkeyPatch):
+    assert index.BUSY_SECONDS < hook.SECONDS / 2, "a call waits for it once"
+    monkeypatch.setattr(index, "BUSY_SECONDS", 0.05)
+    assert resumed(home, home.state)
     with closing(sqlite3.connect(home.state / "index.sqlite", isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
         grow(home, r.turn(r.user("Paint it.")))
 
-        assert "Paint it." in (given_to(home, "compact") or "")
+        assert "Paint it." in (resumed(home, home.state) or "")
 
 
 def test_a_reader_that_has_gone_is_no_failure_to_anybody(home: Home):
@@ -624,7 +604,7 @@ def test_a_reader_that_has_gone_is_no_failure_to_anybody(home: Home):
     os.close(reading)
     try:
         done = python.run(
-            [sys.executable, "-m", "codex_checkpoints", "hook"],
+            python.product("hook"),
             input=as_said(home, call(source="resume")),
             env=home.environment(),
             stdout=writing,
@@ -641,7 +621,7 @@ def test_a_reader_that_has_gone_is_no_failure_to_anybody(home: Home):
 
 
 def test_a_killed_call_leaves_the_next_one_alone(home: Home):
-    with running(home) as process:
+    with home.start("hook", stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         process.stdin.write(as_said(home, call(source="resume")))
         process.stdin.close()
@@ -652,7 +632,7 @@ def test_a_killed_call_leaves_the_next_one_alone(home: Home):
 
 def at_once(home: Home, told: Mapping[str, object], count: int) -> list[bytes]:
     """Call the hook several times at once; what each said."""
-    started = [running(home) for _ in range(count)]
+    started = [home.start("hook", stdin=subprocess.PIPE) for _ in range(count)]
     for process in started:  # all of them wait for their call now
         assert process.stdin is not None
         process.stdin.write(as_said(home, told))

@@ -36,7 +36,7 @@ from test_compacting import OUTSIDE, compacting
 
 WORK = "I looked at every file of it. " * 200
 CANCELLED = -32_800
-LARGE = 48 << 20
+LARGE = 24 << 20
 """A file of so many bytes takes a while to read, on any machine."""
 
 

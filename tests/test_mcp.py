@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -26,7 +26,6 @@ from jsonschema import Draft202012Validator
 from mcp import ClientSession, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-import python
 from codex_checkpoints import __version__, mcp, mcp_calls
 from codex_checkpoints.core.checkpoint import payloads
 from codex_checkpoints.core.codec import camel
@@ -85,32 +84,6 @@ def speak(home: Home, *lines: bytes) -> list[Any]:
     finally:
         door.close()
     return [json.loads(line) for line in heard.getvalue().splitlines()]
-
-
-def run(
-    home: Home, said: bytes, *arguments: str, env: Mapping[str, str | None] | None = None
-) -> subprocess.CompletedProcess[bytes]:
-    """Say something to a process of its own."""
-    return python.run(
-        [sys.executable, "-m", "codex_checkpoints", "mcp", *arguments],
-        env=home.environment(env),
-        input=said,
-        capture_output=True,
-        timeout=WAIT,
-        check=False,
-    )
-
-
-def run_alone(home: Home, *command: str, said: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Say something to an interpreter, or a shell, that has loaded nothing yet."""
-    return subprocess.run(
-        command,
-        env=home.environment(),
-        input=said,
-        capture_output=True,
-        timeout=WAIT,
-        check=True,
-    )
 
 
 def request(method: str, params: object = None, number: object = 1) -> bytes:
@@ -208,7 +181,7 @@ async def test_the_client_of_the_sdk_reads_the_memory_and_adds_to_it(home: Home)
     assert refused.is_error
     assert refused.structured_content["code"] == "invalid_payload"
     assert "login.limit" not in before.structured_content["view"]
-    assert after.structured_content["view"].encode() == home.run("view", ONE).stdout
+    assert after.structured_content["view"].encode() == home.here("view", ONE).stdout
     assert "- login.limit: auth.py locks" in after.structured_content["view"]
 
 
@@ -363,7 +336,8 @@ def test_what_needs_no_answer_gets_none(home: Home, message: Json) -> None:
 
 def test_blank_lines_and_a_last_line_without_an_end_are_fine(home: Home) -> None:
     # In a process of its own, since here it is the end of the input that counts.
-    done = run(home, b"\n \r\n" + request("ping") + b"\r\n\n" + request("ping", number=2))
+    said = b"\n \r\n" + request("ping") + b"\r\n\n" + request("ping", number=2)
+    done = home.run("mcp", said=said)
 
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
 
@@ -467,7 +441,8 @@ def test_arguments_cannot_name_a_session(home: Home, key: str) -> None:
 def test_the_home_is_the_one_that_was_named(home: Home, tmp_path: Path) -> None:
     kept = tmp_path / "elsewhere"
     named = ("--codex-home", str(home.root), "--state-dir", str(kept))
-    done = run(home, calling("memory.read", {}) + b"\n", *named, env={"CODEX_HOME": str(tmp_path)})
+    line = calling("memory.read", {}) + b"\n"
+    done = home.run("mcp", *named, said=line, env={"CODEX_HOME": str(tmp_path)})
 
     assert "fix login" in json.loads(done.stdout)["result"]["structuredContent"]["view"]
     assert (kept / "sessions" / ONE / "receipts.jsonl").exists()
@@ -524,7 +499,7 @@ REFUSED: list[tuple[str, str, Json]] = [
 def test_a_refused_note_changes_nothing_and_says_why(
     home: Home, code: str, rule: str, payload: Json
 ) -> None:
-    home.run("show", ONE)
+    home.here("show", ONE)
     before = snapshot(home.state / "sessions")
 
     got = result(home, "memory.apply", payload)
@@ -548,7 +523,7 @@ def test_what_was_shortened_is_told(home: Home) -> None:
 
 
 def test_reading_shows_the_view_and_the_anchors_that_apply_takes(home: Home) -> None:
-    home.run("show", ONE)
+    home.here("show", ONE)
     memory = home.checkpoint().parent
     before = snapshot(home.root / "sessions", memory)
 
@@ -558,7 +533,7 @@ def test_reading_shows_the_view_and_the_anchors_that_apply_takes(home: Home) -> 
     assert after.pop(str(memory / "receipts.jsonl"))
     assert after == before
     got = answer["structuredContent"]
-    assert got["view"].encode() == home.run("view", ONE).stdout
+    assert got["view"].encode() == home.here("view", ONE).stdout
     assert got["seq"] == LAST
     (content,) = answer["content"]
     view, _, anchors = content["text"].partition("[ANCHORS]\n")
@@ -631,14 +606,8 @@ def test_hostile_text_changes_nothing_but_is_quoted_on_one_line(home: Home) -> N
 class Talk:
     """A server that is spoken to one line at a time."""
 
-    def __init__(self, home: Home, *arguments: str) -> None:
-        self.process = python.Popen(
-            [sys.executable, "-m", "codex_checkpoints", "mcp", *arguments],
-            env=home.environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+    def __init__(self, home: Home) -> None:
+        self.process = home.start("mcp", stdin=subprocess.PIPE)
 
     def say(self, line: bytes) -> Json:
         assert self.process.stdin is not None
@@ -696,7 +665,7 @@ def test_nothing_but_the_protocol_reaches_the_client(home: Home) -> None:
         "mcp.Door.answer = lambda door, line: print('a stray word')\n"
         "mcp.serve(None, None)"
     )
-    done = run_alone(home, sys.executable, "-c", program, said=request("ping"))
+    done = home.alone(sys.executable, "-c", program, said=request("ping"))
 
     assert (done.stdout, done.stderr.split()) == (b"", b"a stray word".split())
 
@@ -706,7 +675,7 @@ def test_nothing_but_the_protocol_reaches_the_client(home: Home) -> None:
 def test_a_stream_that_was_never_open_is_no_reason_to_fail(home: Home, closed: str) -> None:
     line = f'"{sys.executable}" -m codex_checkpoints mcp {closed}'
 
-    assert run_alone(home, "sh", "-c", line, said=request("ping") + b"\n").stderr == b""
+    assert home.alone("sh", "-c", line, said=request("ping") + b"\n").stderr == b""
 
 
 def test_the_log_holds_ids_and_no_text_of_a_session(home: Home) -> None:
@@ -716,7 +685,7 @@ def test_the_log_holds_ids_and_no_text_of_a_session(home: Home) -> None:
         calling("memory.apply", {**FACT, "value": "always obey"}),
         calling("memory.read", {}, {"threadId": "nobody\n\x1b[2J"}),
     ]
-    told = run(home, b"\n".join(lines)).stderr.decode().splitlines()
+    told = home.run("mcp", said=b"\n".join(lines)).stderr.decode().splitlines()
 
     assert [line.removeprefix("INFO codex_checkpoints.mcp_calls ") for line in told] == [
         f"memory.read of {ONE} done",
@@ -778,7 +747,7 @@ def test_an_answer_at_the_start_waits_for_nothing_that_only_a_call_needs(
         f"mcp.Door(None, None).answer({line!r})\n"
         "print(*sys.modules)"
     )
-    loaded = set(run_alone(home, sys.executable, "-c", program).stdout.decode().split())
+    loaded = set(home.alone(sys.executable, "-c", program).stdout.decode().split())
     assert "codex_checkpoints.mcp" in loaded
     heavy = {"asyncio", "cattrs", "pygls", "sqlite3", "watchdog", "codex_checkpoints.service"}
     assert not loaded & (heavy | unneeded | {"codex_checkpoints.cli"})

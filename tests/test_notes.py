@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import python
 from codex_checkpoints.core.checkpoint.anchors import Note
 from codex_checkpoints.core.checkpoint.claims import MAX_PAYLOAD_BYTES
 from codex_checkpoints.service.following import Changed, Follower
@@ -347,7 +345,7 @@ def test_a_superseded_decision_is_listed_with_the_one_that_replaced_it(home: Hom
     first, second = listed(home)
     assert (first.id, first.topic, first.superseded_by) == ("d1", "store", "d2")
     assert (second.id, second.supersedes, second.superseded_by) == ("d2", "d1", None)
-    assert home.run("view", thread(1)).stdout.count(b"(id=d") == 1
+    assert home.here("view", thread(1)).stdout.count(b"(id=d") == 1
 
 
 # --- lists and revocations -----------------------------------------------------------------------
@@ -407,7 +405,7 @@ def test_what_makes_room_is_named_and_still_listed(home: Home):
         ("fact", "a", None),
         ("fact", "k00", None),
     ]
-    shown = home.run("notes", thread(1)).stdout.decode()
+    shown = home.here("notes", thread(1)).stdout.decode()
     assert "no longer kept" in shown
     assert refusal(lambda: revoke(home, "k00")).code == "unknown_note"
 
@@ -602,9 +600,9 @@ def test_both_doors_refuse_alike_with_a_way_out_and_nothing_changes(  # noqa: PL
     file.write_text(json.dumps(payload))
     before = kept(shared)
 
-    done = shared.run("apply", thread(1), str(file), "--json")
+    done = shared.here("apply", thread(1), str(file), "--json")
     error = client.error("checkpoints/applyUpdate", {"sessionId": thread(1), "payload": payload})
-    for_people = shared.run("apply", thread(1), str(file))
+    for_people = shared.here("apply", thread(1), str(file))
 
     told = json.loads(done.stdout)["error"]
     assert (done.returncode, done.stderr) == (1, b"")
@@ -636,16 +634,8 @@ def test_what_is_tried_out_is_answered_and_not_written(home: Home, tmp_path: Pat
 
 
 def test_a_payload_may_come_from_standard_input(home: Home):
-    command = [sys.executable, "-m", "codex_checkpoints", "apply", thread(1)]
     for more_words in ((), ("-",), ("--json",)):
-        done = python.run(
-            [*command, *more_words],
-            input=data_of(fact()),
-            env=home.environment(),
-            capture_output=True,
-            timeout=WAIT,
-            check=False,
-        )
+        done = home.run("apply", thread(1), *more_words, said=data_of(fact()))
         assert done.returncode == 0, done.stderr
 
     assert [each["seq"] for each in lines(home)] == [LAST, LAST, LAST]
@@ -656,7 +646,7 @@ def test_bytes_that_are_no_json_are_refused_by_both_ways_in(home: Home, tmp_path
     for data in (None, b"", b"\xff\xfe", b"{", b'{"kind":"fact"', b"[" * 5000, b'{"kind":NaN}'):
         if data is not None:
             file.write_bytes(data)
-        done = home.run("apply", thread(1), str(file), "--json")
+        done = home.here("apply", thread(1), str(file), "--json")
         assert json.loads(done.stdout)["error"]["code"] == "invalid_payload", data
     assert not (home.state / "sessions").exists()
 
@@ -719,7 +709,7 @@ def test_nothing_is_stored_for_a_file_elsewhere_or_an_older_one(home: Home, tmp_
 
 
 def test_two_processes_at_once_both_stand_and_no_id_is_used_twice(home: Home, tmp_path: Path):
-    home.run("show", thread(1))
+    home.here("show", thread(1))
     running: list[subprocess.Popen[bytes]] = []
     for number in range(6):
         file = tmp_path / f"{number}.json"

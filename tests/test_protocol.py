@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Generator
 from hashlib import sha256
 from pathlib import Path
-from textwrap import dedent
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -19,7 +17,7 @@ from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.protocol import METHODS
 from codex_checkpoints.server.app import next_look
 from codex_checkpoints.service.following import Follower
-from homes import SERVER, Home, chat, eventually, more, summary, thread
+from homes import Home, chat, eventually, more, summary, thread
 from peer import WAIT, Peer
 from rollouts import (
     patch,
@@ -353,23 +351,22 @@ def test_changes_are_told_and_counted_from_one(own: Home, tmp_path: Path):
         assert peer.stop() == 0
 
 
-@pytest.mark.parametrize("look", ["beginning", "drain"])
-def test_a_look_that_fails_is_told_and_the_next_one_finds_what_it_missed(
-    own: Home, tmp_path: Path, look: str
-):
-    own.put(chat("one"))
-    program = f"""
-        from codex_checkpoints.service.following import Follower
+FAILING_ONCE = """
+from codex_checkpoints.service.following import Follower
+plain, failed = Follower.{look}, []
+def once(self):
+    if not failed:
+        failed.append(True)
+        raise ZeroDivisionError("{secret}")
+    return plain(self)
+Follower.{look} = once
+"""
 
-        plain, failed = Follower.{look}, []
-        def once(self):
-            if not failed:
-                failed.append(True)
-                raise ZeroDivisionError("{SECRET}")
-            return plain(self)
-        Follower.{look} = once
-        """
-    with Peer(own.root, env=changed(tmp_path, program)) as peer:
+
+@pytest.mark.parametrize("look", ["beginning", "drain"])
+def test_a_look_that_fails_is_told_and_the_next_one_finds_what_it_missed(own: Home, look: str):
+    own.put(chat("one"))
+    with Peer(own.root, first=FAILING_ONCE.format(look=look, secret=SECRET)) as peer:
         peer.start()
         if look == "drain":
             assert peer.heard("checkpoints/changed")["sessionIds"] == [thread(1)]
@@ -570,30 +567,28 @@ def is_running(pid: int) -> bool:
 # --- clean streams -------------------------------------------------------------------------------
 
 
-def changed(folder: Path, program: str) -> dict[str, str]:
-    """Return the environment of a process in which this runs first."""
-    (folder / "sitecustomize.py").write_text(dedent(program))
-    return {"PYTHONPATH": os.pathsep.join([str(folder), str(SERVER)])}
+PRINTING = """
+import sys
+from codex_checkpoints.service.sessions import Sessions
+plain = Sessions.refresh
+def refresh(self, *asked):
+    print("a stray line")
+    sys.stdout.write("Content-Length: 5\\r\\n\\r\\n")
+    return plain(self, *asked)
+Sessions.refresh = refresh
+"""
+DEFECT = """
+from codex_checkpoints.service.sessions import Sessions
+def detail(self, session):
+    raise ZeroDivisionError("words\\n\\x1b[2J /home/ana")
+Sessions.detail = detail
+"""
 
 
-def test_a_stray_print_does_not_reach_the_client(own: Home, tmp_path: Path):
+def test_a_stray_print_does_not_reach_the_client(own: Home):
     own.put(chat("one"))
-    env = changed(
-        tmp_path,
-        """
-        import sys
-        from codex_checkpoints.service.sessions import Sessions
 
-        plain = Sessions.refresh
-        def refresh(self, *asked):
-            print("a stray line")
-            sys.stdout.write("Content-Length: 5\\r\\n\\r\\n")
-            return plain(self, *asked)
-        Sessions.refresh = refresh
-        """,
-    )
-
-    with Peer(own.root, env=env) as peer:
+    with Peer(own.root, first=PRINTING) as peer:
         peer.start()
         assert peer.call("checkpoints/sessions")["items"][0]["title"] == "one"
         assert peer.call("checkpoints/doctor")["sessions"] == 1
@@ -623,20 +618,10 @@ def test_nothing_that_a_session_says_is_in_the_log(own: Home):
     assert "Traceback" not in log
 
 
-def test_a_defect_is_an_error_without_paths_and_the_server_lives(own: Home, tmp_path: Path):
+def test_a_defect_is_an_error_without_paths_and_the_server_lives(own: Home):
     own.put(chat("one"))
-    env = changed(
-        tmp_path,
-        """
-        from codex_checkpoints.service.sessions import Sessions
 
-        def detail(self, session):
-            raise ZeroDivisionError("words\\n\\x1b[2J " + __file__)
-        Sessions.detail = detail
-        """,
-    )
-
-    with Peer(own.root, env=env) as peer:
+    with Peer(own.root, first=DEFECT) as peer:
         peer.start()
         assert peer.error("checkpoints/session", {"sessionId": thread(1)}) == {
             "code": -32603,

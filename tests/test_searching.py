@@ -368,16 +368,16 @@ def test_passing_over_lines_changes_no_turn_and_no_number(steps: list[r.Step]) -
 # --- how they come -------------------------------------------------------------------------------
 
 
-def large(home: Home, sessions: int = 12) -> None:
-    """Put sessions of some megabytes, each with one hit at its end."""
-    noise = r.several(*[r.assistant("nothing of it here " * 2000)] * 60)
-    for number in range(1, sessions + 1):
+def twelve(home: Home, lines: int = 60) -> None:
+    """Put sessions, usually of some megabytes, each with one hit at its end."""
+    noise = r.several(*[r.assistant("nothing of it here " * 2000)] * lines)
+    for number in range(1, 13):
         steps = r.turn(r.user(f"Say {number}."), noise, r.assistant(f"sesame {number}"))
         home.put(r.rollout(r.session(thread=thread(number)), steps), number)
 
 
 def test_the_command_prints_what_it_has_found_before_it_has_searched_all(home: Home) -> None:
-    large(home)
+    twelve(home)
     home.json("sessions")
     with home.start("search", "sesame", "--json") as process:
         assert process.stdout is not None
@@ -390,7 +390,7 @@ def test_the_command_prints_what_it_has_found_before_it_has_searched_all(home: H
 
 
 def test_ctrl_c_stops_a_search_with_the_usual_code(home: Home) -> None:
-    large(home)
+    twelve(home)
     home.json("sessions")
     process = home.start("search", "nothing")
     assert process.stdout is not None
@@ -402,25 +402,25 @@ def test_ctrl_c_stops_a_search_with_the_usual_code(home: Home) -> None:
 
 def test_a_person_reads_the_hits_below_their_session(home: Home) -> None:
     home.put(r.rollout(r.session(), WORK, NEXT))
-    done = home.run("search", "sesame", "--limit", "2").stdout.decode().splitlines()
+    done = home.here("search", "sesame", "--limit", "2").stdout.decode().splitlines()
 
     assert done[0].startswith("2026-11-20T10:00:21.000Z  shop  ")
     assert done[0].endswith("  Mend the sesame door.")
     assert done[1].startswith("  t2 #")
     assert done[1].endswith("  command  python cave.py sesame")
     assert len(done) == 3
-    assert b"Nothing found." in home.run("search", "frankincense").stderr
-    assert b"Nothing found." in home.run("recall", thread(1), "--query", "frankincense").stderr
+    assert b"Nothing found." in home.here("search", "frankincense").stderr
+    assert b"Nothing found." in home.here("recall", thread(1), "--query", "frankincense").stderr
 
 
 def test_words_without_quotes_are_one_text(home: Home) -> None:
     home.put(r.rollout(r.session(), WORK, NEXT))
-    assert home.run("search", "the", "sesame", "door").stdout.count(b"the sesame door") >= 1
-    assert b"Nothing found." in home.run("search", "door", "sesame").stderr
+    assert home.here("search", "the", "sesame", "door").stdout.count(b"the sesame door") >= 1
+    assert b"Nothing found." in home.here("search", "door", "sesame").stderr
 
 
 def test_a_client_gets_the_hits_in_parts_and_then_an_answer_without_them(home: Home) -> None:
-    large(home)
+    twelve(home, lines=1)
     with Peer(home.root) as peer:
         peer.start()
         params = {"text": "sesame", "partialResultToken": "p", "limit": 11}
@@ -438,9 +438,9 @@ def test_a_client_gets_the_hits_in_parts_and_then_an_answer_without_them(home: H
 
 
 def test_a_search_holds_up_no_other_request_and_can_be_cancelled(home: Home) -> None:
-    large(home)
+    twelve(home)
     with Peer(home.root) as peer:
-        peer.start()
+        peer.start({"settings": {"followedSessions": 0}})
         peer.call("checkpoints/sessions")
         number = peer.ask("checkpoints/search", {"text": "nothing", "partialResultToken": 1})
         peer.heard("$/progress")

@@ -232,7 +232,7 @@ def test_a_soft_branch_knows_it_of_the_lines_that_it_copied(home: Home, form: Fo
         found = house.sessions.show(made).checkpoint.artifacts["a.py"]
     assert found.seen_hash == lines(home)[0]["hash"]
     write(home, V2, time.time())
-    assert "changed" in home.run("view", made).stdout.decode()
+    assert "changed" in home.here("view", made).stdout.decode()
 
 
 def test_without_the_record_only_what_the_rollout_proves_is_known(home: Home):
@@ -252,7 +252,7 @@ def test_a_rebuild_from_nothing_gives_the_bytes_that_were_followed(home: Home):
     for cache in home.state.glob("index.sqlite*"):
         cache.unlink()
 
-    assert home.run("show", thread(1)).stdout == followed
+    assert home.here("show", thread(1)).stdout == followed
 
 
 def test_another_process_that_follows_takes_up_what_one_recorded(home: Home):
@@ -283,9 +283,9 @@ def test_a_stale_read_is_no_evidence_and_the_view_says_that_the_file_changed(hom
     refused = home.refused(*command)
 
     assert (refused["code"], refused["facts"]["paths"]) == ("stale_read", ["a.py"])
-    assert " changed)" in home.run("view", thread(1)).stdout.decode()
+    assert " changed)" in home.here("view", thread(1)).stdout.decode()
     write(home, V1, time.time())
-    assert " changed)" not in home.run("view", thread(1)).stdout.decode()
+    assert " changed)" not in home.here("view", thread(1)).stdout.decode()
     assert home.json(*command)["accepted"]
 
 
@@ -297,7 +297,7 @@ def test_the_digest_says_which_changed_file_was_changed_since(home: Home):
     )
     write(home, V2, time.time(), "new.py")
 
-    lines = home.run("digest", thread(1)).stdout.decode().splitlines()
+    lines = home.here("digest", thread(1)).stdout.decode().splitlines()
 
     assert next(line for line in lines if "new.py" in line).endswith(" created changed since")
     assert next(line for line in lines if "kept.py" in line).endswith(" created")
@@ -354,7 +354,7 @@ def test_the_stored_checkpoint_of_a_session_that_is_not_followed_keeps_up(home: 
 def test_a_command_that_only_looks_records_nothing(home: Home):
     before = snapshot(home.state / "sessions")
     for command in ("show", "view", "notes", "history"):
-        assert home.run(command, thread(1)).returncode == 0
+        assert home.here(command, thread(1)).returncode == 0
     assert lines(home) == []
     assert before.keys() <= snapshot(home.state / "sessions").keys()
 

@@ -29,6 +29,10 @@ pytestmark = [
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="about inotify")
 
 LIMIT = 10.0
+QUIET = 0.15
+"""How long it is quiet when all is told: three looks of one that polls."""
+NOTHING = 0.25
+"""How long is listened where nothing may come: five of them."""
 
 
 class Ear:
@@ -57,7 +61,7 @@ class Ear:
             count = -1
             while count != len(self._heard):
                 count = len(self._heard)
-                self._changed.wait_for(lambda: len(self._heard) > count, 0.3)  # noqa: B023
+                self._changed.wait_for(lambda: len(self._heard) > count, QUIET)  # noqa: B023
             self._heard.clear()
 
 
@@ -165,7 +169,7 @@ def test_a_tree_moved_away_is_followed_no_more_and_its_successor_is(
         assert ear.hears(tree)
         ear.forget()
         append(aside / "file")
-        assert not ear.hears_anything(0.5)
+        assert not ear.hears_anything(NOTHING)
         append(tree / "new")
         assert ear.hears(tree / "new")
 
@@ -177,14 +181,14 @@ def test_a_tree_that_is_not_there_yet_is_told_when_it_comes_and_nothing_beside_i
     with watching(ear, polling=polling) as watcher:
         watcher.follow_tree(str(tree))
         append(tmp_path / "unrelated")
-        assert not ear.hears_anything(0.5)
+        assert not ear.hears_anything(NOTHING)
         tree.mkdir(parents=True)
 
         assert ear.hears(tree)
         ear.forget()
         append(tree.parent / "state.sqlite")
         (tree.parent / "folder").mkdir()
-        assert not ear.hears_anything(0.5)
+        assert not ear.hears_anything(NOTHING)
         append(tree / "file")
         assert ear.hears(tree / "file")
 
@@ -212,7 +216,7 @@ def test_our_own_reading_tells_nothing(tmp_path: Path, ear: Ear, polling: bool |
         reading = threading.Thread(target=read)
         reading.start()
         try:
-            assert not ear.hears_anything(1.0)
+            assert not ear.hears_anything(2 * NOTHING)
         finally:
             done.set()
             reading.join()
@@ -231,13 +235,13 @@ def test_exactly_the_given_folders_are_followed(tmp_path: Path, ear: Ear):
         watcher.follow_folders({str(two)})
         append(one / "file")
         append(deep / "file")
-        assert not ear.hears_anything(0.5)
+        assert not ear.hears_anything(NOTHING)
         append(two / "file")
         assert ear.hears(two / "file")
         watcher.follow_folders(set())
         ear.forget()
         append(two / "file")
-        assert not ear.hears_anything(0.5)
+        assert not ear.hears_anything(NOTHING)
 
 
 @pytest.mark.parametrize("exchanged", [True, False])
@@ -277,7 +281,7 @@ def test_a_folder_that_is_also_the_parent_of_a_tree_is_told_in_full(tmp_path: Pa
         assert ear.hears(tmp_path / "sessions")
         ear.forget()
         append(file)
-        assert not ear.hears_anything(0.5)
+        assert not ear.hears_anything(NOTHING)
 
 
 def test_paths_are_told_under_the_name_that_is_followed(
@@ -329,7 +333,7 @@ def test_stopping_ends_every_thread_and_every_telling(
     append(tmp_path / "file")
     watcher.follow_tree(str(tmp_path / "folder"))
     watcher.stop()
-    assert not ear.hears_anything(0.3)
+    assert not ear.hears_anything(NOTHING)
 
 
 STORM = """

@@ -76,7 +76,7 @@ def work(sessions, root, what, *given):
             Connector(codex, state, entries, around).carry_out(given[0])
 """
 
-EVERY = 1 if os.environ.get("CODEX_CHECKPOINTS_EACH_FAULT") else 25
+EVERY = 1 if os.environ.get("CODEX_CHECKPOINTS_EACH_FAULT") else 25 if os.environ.get("CI") else 50
 """How far it is from one step of a second run that is cut off to the next."""
 
 Holds = Callable[[Home, Assembly, bool], None]

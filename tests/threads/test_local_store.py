@@ -485,7 +485,7 @@ def test_names_are_given_while_the_index_is_locked(
 ):
     from codex_checkpoints.storage import index
 
-    monkeypatch.setattr(index, "_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(index, "BUSY_SECONDS", 0.05)
     stocked.put(chat("task 8", 8), 8)
     if not made:
         absent(stocked)

@@ -23,7 +23,7 @@ from codex_checkpoints.storage.contract import Rollout, Row
 from codex_checkpoints.values import fields, taking
 
 VERSION = 10
-_BUSY_SECONDS = 5.0
+BUSY_SECONDS = 5.0
 _PAUSE = 0.01
 
 
@@ -161,7 +161,7 @@ class Index:
 
     def _on_disk(self) -> sqlite3.Connection:
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-        end = time.monotonic() + _BUSY_SECONDS
+        end = time.monotonic() + BUSY_SECONDS
         while True:
             try:
                 return self._connected()
@@ -172,7 +172,7 @@ class Index:
             time.sleep(_PAUSE)
 
     def _connected(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, check_same_thread=False)
+        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
