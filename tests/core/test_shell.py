@@ -168,6 +168,7 @@ def test_a_literal_change_of_folder_is_followed_at_the_very_start(
 @pytest.mark.parametrize(
     "script",
     [
+        # where a script is not followed reading ends
         "cat a; if b; then cat c; cat d; fi",
         "cat a; f() { cat b; }",
         "cat a; (cd b; cat c)",
@@ -177,15 +178,7 @@ def test_a_literal_change_of_folder_is_followed_at_the_very_start(
         "cat a; echo $(b # it's\n); cat c",
         'cat a; echo "${b:-\'c}"; cat d',
         "cat a; b <(cat c); cat d",
-    ],
-)
-def test_reading_ends_where_a_script_is_not_followed(script: str):
-    assert read_script(script) == ShellReading(None, (Read("a"),), plain=False)
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
+        # a text that only looks like a command is none
         "python - <<'E'\ncat b; it's\nE\ncat a",
         "python - <<E && make\n$(cat b\nE\ncat a",
         "python - <<E\n\\\nE\ncat b\nE\ncat a",
@@ -198,19 +191,18 @@ def test_reading_ends_where_a_script_is_not_followed(script: str):
         "echo a; cat a # ; cat b",
     ],
 )
-def test_text_that_only_looks_like_a_command_is_none(script: str):
+def test_nothing_is_read_behind_what_is_not_followed_nor_in_a_text(script: str):
     assert read_script(script) == ShellReading(None, (Read("a"),), plain=False)
 
 
 @pytest.mark.parametrize(
-    "script", ["cat a; echo 'b", 'cat a "', "cat a \\", "cat a $(b", "cat a `"]
+    "script",
+    [
+        *("cat a; echo 'b", 'cat a "', "cat a \\", "cat a $(b", "cat a `"),  # they have no end
+        *("", " \n", "# cat a", ";"),  # they say nothing
+    ],
 )
-def test_a_script_without_an_end_tells_nothing(script: str):
-    assert read_script(script) == ShellReading(None, (), plain=False)
-
-
-@pytest.mark.parametrize("script", ["", " \n", "# cat a", ";"])
-def test_nothing_is_no_plain_read(script: str):
+def test_a_script_without_an_end_and_one_that_says_nothing_tell_nothing(script: str):
     assert read_script(script) == ShellReading(None, (), plain=False)
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import random
 import signal
 import sqlite3
@@ -34,7 +35,8 @@ print("deleted", flush=True)
 sys.stdin.read()
 """
 
-NUMBERS = range(1, 6)
+NUMBERS = range(1, 4)
+ROUNDS = 8 if os.environ.get("CI") else 4
 
 
 def later(number: int, text: str, ordinal: int = 6) -> bytes:
@@ -81,7 +83,7 @@ def test_a_checkpoint_is_the_old_one_or_the_new_one(tmp_path: Path, where: str) 
         show_all(here)
         assert tasks(here) == new
         assert list(here.root.rglob("*.tmp")) == []
-    assert seen == set(range(6))
+    assert seen == {0, *NUMBERS}
 
 
 def test_killing_a_follower_again_and_again_never_shows_a_part(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_killing_a_follower_again_and_again_never_shows_a_part(tmp_path: Path) -
     home.put(rollout(head, turn(user("begin"), patch(add="a.py"))))
     dice = random.Random(20261120)
     ordinal = 9
-    for round_ in range(8):
+    for round_ in range(ROUNDS):
         process = home.start("watch")
         try:
             assert process.stderr is not None
@@ -119,7 +121,7 @@ def test_killing_a_follower_again_and_again_never_shows_a_part(tmp_path: Path) -
 
     with following(home):
         eventually(home.stored, lambda it: it is not None and it["seq"] == ordinal - 1)
-        assert home.stored()["task"]["text"].startswith("round 7")
+        assert home.stored()["task"]["text"].startswith(f"round {ROUNDS - 1}")
 
 
 def test_a_killed_process_holds_up_no_other(home: Home) -> None:
@@ -138,6 +140,6 @@ def test_a_killed_process_holds_up_no_other(home: Home) -> None:
     holder.communicate(timeout=WAIT)
 
     begun = time.monotonic()
-    assert len(home.json("sessions")) == 5
+    assert len(home.json("sessions")) == len(NUMBERS)
     assert time.monotonic() - begun < 4, "it waited for a lock that nobody holds"
     assert is_whole(home)

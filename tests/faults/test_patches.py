@@ -8,7 +8,6 @@ import contextlib
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +18,7 @@ from attrs import evolve
 
 from codex_checkpoints.storage.contract import Patch, StorageFailed, ThreadQuery
 from codex_checkpoints.storage.local import LocalThreadStore
-from homes import SERVER, Home, chat, thread, without_rights
+from homes import Home, chat, thread, without_rights
 from killing import again, killed_at_each_step
 from rollouts import rollout, session, turn, user
 from stores import AT
@@ -160,15 +159,9 @@ def test_a_name_is_given_without_the_index_but_not_without_its_file(
         pytest.skip(str(reason))
     take_rights(home)
 
-    done = subprocess.run(
-        [*before, sys.executable, "-c", RENAME, str(home.root), thread(2)],
-        env=home.environment({"PYTHONPATH": str(SERVER)}),
-        capture_output=True,
-        check=True,
-        text=True,
-    )
+    done = home.alone(*before, sys.executable, "-c", RENAME, str(home.root), thread(2))
 
-    assert done.stdout.splitlines()[0] == answer
+    assert (done.returncode, done.stdout.decode().splitlines()[0]) == (0, answer), done.stderr
     for folder, _, _ in os.walk(home.state):
         os.chmod(folder, 0o700)
     with contextlib.closing(opened(home)) as store:

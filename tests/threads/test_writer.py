@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -464,14 +463,7 @@ def test_without_the_threads_own_lock_nothing_is_written(home: Home, tmp_path: P
 
 def test_the_writer_decides_no_metadata_since_it_knows_none(home: Home) -> None:
     command = "import sys, codex_checkpoints.storage.writer; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", command],
-        env=home.environment(),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    loaded = set(done.stdout.split())
+    loaded = set(home.alone(sys.executable, "-c", command).stdout.decode().split())
 
     assert "codex_checkpoints.storage.durable" in loaded
     knowing = ("index", "names", "query", "local")
