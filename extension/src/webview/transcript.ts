@@ -43,6 +43,7 @@ interface Sought {
 export class Transcript {
   readonly element = el("details", { id: "conversation" }, el("summary", el("h2", "Conversation")));
   readonly #pane = el("div.pane", { role: "region", aria: { label: "Conversation" } });
+  readonly #waiting = el("p.quiet", "Reading…");
   readonly #reads: (turn: number) => void;
   #turns: readonly PageTurn[] = [];
   /** How each turn stands, by its id: a part that was read before is read again. */
@@ -131,6 +132,7 @@ export class Transcript {
   /** Something was refused, maybe what was asked for here: it is asked for again with the next change. */
   fail(): void {
     this.#isInDoubt = true;
+    this.#waiting.remove();
   }
 
   #leaveOpening(): void {
@@ -144,6 +146,7 @@ export class Transcript {
       return;
     }
     this.#asked = null;
+    this.#waiting.remove();
     const end = partAtEnd(turnId, total);
     if (asked.place === "above" && asked.next === null && offset < end.offset) {
       this.#ask(end, "above"); // only now it is known how long the turn above is
@@ -182,6 +185,9 @@ export class Transcript {
   #ask(part: PartPlace, place: Asked["place"]): void {
     this.#isInDoubt = false;
     this.#asked = { ...part, place, standing: this.#standing.get(part.turnId) ?? "" };
+    if (this.#parts.length === 0) {
+      this.#pane.append(this.#waiting);
+    }
     send({ kind: "conversation", turnId: part.turnId, offset: part.offset });
   }
 
