@@ -23,12 +23,12 @@ from make_tree import make_tree
 from measure import Cost, Wrong, compare
 
 from codex_checkpoints.storage import records
-from codex_checkpoints.storage.contract import Item, NewThread
+from codex_checkpoints.storage.contract import HistoryItem, NewThread
 from codex_checkpoints.storage.local import LocalThreadStore
 
 _MB = 1 << 20
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-LINE = Item("event_msg", {"type": "agent_message", "message": "x" * 10_000})
+LINE = HistoryItem("event_msg", {"type": "agent_message", "message": "x" * 10_000})
 
 
 def main() -> None:
@@ -67,7 +67,7 @@ def _measure(store: LocalThreadStore, folder: str, where: str, size: int, runs: 
 
 
 def _publish(
-    store: LocalThreadStore, items: Sequence[Item], folder: str, what: str, runs: int
+    store: LocalThreadStore, items: Sequence[HistoryItem], folder: str, what: str, runs: int
 ) -> None:
     peaks: list[int] = []
     data = b"".join(orjson.dumps({"payload": item.payload}) + b"\n" for item in items)
@@ -104,7 +104,7 @@ def _append(store: LocalThreadStore, thread_id: str, folder: str, what: str, run
     _print(what, runs, ours, theirs)
 
 
-def _new(thread_id: str, items: Sequence[Item]) -> NewThread:
+def _new(thread_id: str, items: Sequence[HistoryItem]) -> NewThread:
     meta = {
         "id": thread_id,
         "session_id": thread_id,

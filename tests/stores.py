@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from codex_checkpoints.storage import file_lock
-from codex_checkpoints.storage.contract import Copied, Item, NewThread, Rollout, Row
+from codex_checkpoints.storage.contract import Copied, HistoryItem, NewThread, Rollout, Row
 from codex_checkpoints.storage.local import LocalThreadStore
 from codex_checkpoints.storage.memory import InMemoryThreadStore
 from codex_checkpoints.storage.store import ThreadStore
@@ -129,12 +129,14 @@ def meta(number: int, mode: str = "paginated", **more: object) -> dict[str, obje
     return known | more
 
 
-def said(text: str) -> Item:
+def said(text: str) -> HistoryItem:
     """Return an item in which a person says something, as legacy histories have it."""
-    return Item("event_msg", {"type": "user_message", "message": text})
+    return HistoryItem("event_msg", {"type": "user_message", "message": text})
 
 
-def new(number: int, mode: str = "paginated", *items: Item | Copied, **more: object) -> NewThread:
+def new(
+    number: int, mode: str = "paginated", *items: HistoryItem | Copied, **more: object
+) -> NewThread:
     """Return a thread to be made."""
     return NewThread(meta(number, mode, **more), items)
 

@@ -19,7 +19,7 @@ from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.service.threads import KEPT, TRANSIENT, ThreadManager, is_kept
 from codex_checkpoints.storage.contract import (
     Copied,
-    Item,
+    HistoryItem,
     KeptHereAlone,
     Patch,
     Row,
@@ -94,14 +94,14 @@ def threads(store: Recording) -> ThreadManager:
 
 
 POLICY = [
-    *((Item(kind, {"type": "of the future"}), True) for kind in sorted(KEPT)),
+    *((HistoryItem(kind, {"type": "of the future"}), True) for kind in sorted(KEPT)),
     *(
-        (Item(each, {"type": kind}), False)
+        (HistoryItem(each, {"type": kind}), False)
         for each in TRANSIENT
         for kind in sorted(TRANSIENT[each])
     ),
-    (Item("session_meta", {"id": thread(1)}), False),
-    (Item("of_the_future", {}), False),
+    (HistoryItem("session_meta", {"id": thread(1)}), False),
+    (HistoryItem("of_the_future", {}), False),
     (Copied(b"{}"), True),
 ]
 
@@ -118,7 +118,7 @@ def test_the_policy_comes_first_then_the_append_then_the_patch(
 ):
     live = threads.load(thread(1))
     kept = [said("second"), said("third")]
-    passing = Item("event_msg", {"type": "agent_message_delta"})
+    passing = HistoryItem("event_msg", {"type": "agent_message_delta"})
 
     assert live.append([passing], AT) is None
     assert store.calls == []
@@ -159,7 +159,7 @@ def test_who_follows_hears_of_what_was_made_and_continued_here(
     store: Recording, threads: ThreadManager
 ):
     assert threads.take_changed() == {thread(1), thread(2)}
-    threads.append(thread(1), [Item("event_msg", {"type": "warning"})], AT)
+    threads.append(thread(1), [HistoryItem("event_msg", {"type": "warning"})], AT)
     store.full = True
     refusal(lambda: threads.append(thread(1), [said("lost")], AT))
     assert threads.take_changed() == set()
@@ -447,7 +447,7 @@ def test_a_cold_session_is_told_of_where_it_lies_once_it_is_unpacked(tmp_path: P
 
         for text in ("one", "two"):
             told = {"type": "UserMessage", "id": text, "content": [{"type": "text", "text": text}]}
-            item = Item("event_msg", {"type": "item_completed", "item": told})
+            item = HistoryItem("event_msg", {"type": "item_completed", "item": told})
             assert threads.append(thread_of(1), [item], AT) is not None
 
         row = catalogue.current()[thread_of(1)]

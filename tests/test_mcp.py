@@ -77,7 +77,7 @@ def home(tmp_path: Path) -> Home:
 
 def speak(home: Home, *lines: bytes) -> list[Any]:
     """Say some lines and nothing more; return what is answered until the door closes."""
-    door = mcp.Door(str(home.root), None)
+    door = mcp.McpServer(str(home.root), None)
     said, heard = io.BytesIO(b"".join(line + b"\n" for line in lines)), io.BytesIO()
     try:
         mcp.converse(door, said, heard, mcp.Ending())
@@ -387,7 +387,7 @@ PARTS: dict[str, st.SearchStrategy[Any]] = {
 @settings(max_examples=150)
 @given(st.fixed_dictionaries({}, optional=PARTS))
 def test_whatever_a_message_holds_it_is_no_defect(message: Json) -> None:
-    answer = json.loads(mcp.Door(None, None).answer(json.dumps(message).encode()) or b"{}")
+    answer = json.loads(mcp.McpServer(None, None).answer(json.dumps(message).encode()) or b"{}")
 
     assert not answer or "result" in answer or answer["error"]["code"] in ERRORS
 
@@ -657,7 +657,7 @@ def test_a_client_that_hears_nothing_any_more_ends_the_door_quietly(home: Home) 
 def test_nothing_but_the_protocol_reaches_the_client(home: Home) -> None:
     program = (
         "from codex_checkpoints import mcp\n"
-        "mcp.Door.answer = lambda door, line: print('a stray word')\n"
+        "mcp.McpServer.answer = lambda door, line: print('a stray word')\n"
         "mcp.serve(None, None)"
     )
     done = home.alone(sys.executable, "-c", program, said=request("ping"))
@@ -720,7 +720,7 @@ def test_an_answer_that_is_no_json_is_a_defect_of_one_call_too(
 
 
 def test_a_home_that_no_answer_could_name_is_told() -> None:
-    answer = mcp.Door("\udcff", None).answer(calling("memory.read", {}))
+    answer = mcp.McpServer("\udcff", None).answer(calling("memory.read", {}))
 
     assert b"not the name of a folder" in (answer or b"")
 
@@ -739,7 +739,7 @@ def test_an_answer_at_the_start_waits_for_nothing_that_only_a_call_needs(
     program = (
         "import sys\n"
         "from codex_checkpoints import __main__, mcp\n"
-        f"mcp.Door(None, None).answer({line!r})\n"
+        f"mcp.McpServer(None, None).answer({line!r})\n"
         "print(*sys.modules)"
     )
     loaded = set(home.alone(sys.executable, "-c", program).stdout.decode().split())

@@ -12,7 +12,7 @@ import pytest
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.service.reading.session_file import Problem, SessionFile, open_session
+from codex_checkpoints.service.reading.session_file import FileProblem, SessionFile, open_session
 from codex_checkpoints.storage import tree
 from codex_checkpoints.storage.contract import UnreadableSource
 from codex_checkpoints.storage.rollout_file import FileReader
@@ -170,7 +170,7 @@ def test_a_missing_base_or_grandparent_is_reported_and_the_rest_is_read(home: Fi
 
     for number in (2, 3):
         orphan = home.open(number)
-        assert orphan.problems == (Problem("base_missing", BASE),)
+        assert orphan.problems == (FileProblem("base_missing", BASE),)
         assert set(orphan.now().checkpoint((), {}).artifacts) == {"own.py"}
     assert home.now(2).seq == 8 + own.count(b"\n") - 1
 
@@ -179,7 +179,7 @@ def test_a_base_shorter_than_the_cut_is_reported_and_read_as_far_as_it_goes(home
     data = parent(home)
     child(home, based_on(BASE, 40, len(data) + 5000), MORE)
 
-    assert home.open(2).problems == (Problem("base_short", BASE),)
+    assert home.open(2).problems == (FileProblem("base_short", BASE),)
     assert set(home.now(2).artifacts) == {"one.py", "two.py"}
 
 

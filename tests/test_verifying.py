@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from codex_checkpoints.core.audit import sealed
 from codex_checkpoints.core.restore.events import Fault
 from codex_checkpoints.service.restore.verifying import Verified, verify
-from codex_checkpoints.storage.durable import Unreadable, held, lines_in, raw_lines_in, value_of
+from codex_checkpoints.storage.durable import (
+    UnreadableRecord,
+    held,
+    lines_in,
+    raw_lines_in,
+    value_of,
+)
 from homes import Home, go_on, thread
 from rollouts import assistant, rollout, session, shell, turn, user
 
@@ -249,9 +255,9 @@ def test_every_beginning_of_a_line_is_a_torn_one_and_nothing_else_is(
     if at:
         with held(str(path)) as journal:
             journal.append(line)  # which ends the torn line before it
-        assert [*map(value_of, raw_lines_in(str(path)))] == [Unreadable(torn=True), line]
+        assert [*map(value_of, raw_lines_in(str(path)))] == [UnreadableRecord(torn=True), line]
     path.write_bytes(b"x" + whole + b"\n" + whole + b"}\n" + whole + b"\n")
-    assert [*map(value_of, raw_lines_in(str(path)))] == [*[Unreadable(torn=False)] * 2, line]
+    assert [*map(value_of, raw_lines_in(str(path)))] == [*[UnreadableRecord(torn=False)] * 2, line]
     assert list(lines_in(str(path))) == [line]
 
 

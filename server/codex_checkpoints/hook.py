@@ -40,7 +40,7 @@ class Failed(Exception):
     """A call that could not be answered; the text is a code and quotes nothing of the call."""
 
 
-class Door:
+class HookCall:
     """One call."""
 
     def __init__(self, codex_home: str | None, state_dir: str | None, stdout: int) -> None:
@@ -192,7 +192,7 @@ def serve(codex_home: str | None, state_dir: str | None) -> int:
     """Answer the call on stdin; return 0."""
     if sys.stdin is None or sys.stdout is None or os.environ.get(IN_SCRATCH):
         return 0  # a scratch fork is of no interest
-    door = Door(codex_home, state_dir, sys.stdout.fileno())
+    door = HookCall(codex_home, state_dir, sys.stdout.fileno())
     sys.stdout = sys.stderr  # a stray print must not reach Codex
     watch = threading.Timer(SECONDS, door.give_up)
     watch.daemon = True

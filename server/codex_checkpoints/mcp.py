@@ -22,7 +22,7 @@ from codex_checkpoints import __version__
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
-    from codex_checkpoints.mcp_calls import Calls
+    from codex_checkpoints.mcp_calls import HomeTools
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ Codex shows only the first line, and 247 characters of it in its list of servers
 """
 
 
-class Failure(Exception):
+class RpcError(Exception):
     """A message that is answered with a JSON-RPC error; `id` is known where its sender may wait."""
 
     def __init__(self, code: int, message: str, number: Id | None = None) -> None:
@@ -74,7 +74,7 @@ class Failure(Exception):
 
 
 @frozen
-class Request:
+class RpcRequest:
     """A message that needs an answer."""
 
     id: Id
@@ -97,35 +97,35 @@ def next_line(stream: IO[bytes]) -> bytes:
 
 
 def value_of(line: bytes) -> object:
-    """Return the JSON value of a line; raises `Failure`."""
+    """Return the JSON value of a line; raises `RpcError`."""
     if len(line) > MAX_LINE and not line.endswith(b"\n"):
-        raise Failure(INVALID_REQUEST, f"a message has at most {MAX_LINE} bytes")
+        raise RpcError(INVALID_REQUEST, f"a message has at most {MAX_LINE} bytes")
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
-        raise Failure(PARSE_ERROR, "the line is no JSON") from None
+        raise RpcError(PARSE_ERROR, "the line is no JSON") from None
 
 
-def request_of(value: object) -> Request | None:
-    """Read a JSON value as a request; raises `Failure`.
+def request_of(value: object) -> RpcRequest | None:
+    """Read a JSON value as a request; raises `RpcError`.
 
     None is a notification, or an answer to a request, of which we send none.
     """
     if not is_object(value):
-        raise Failure(INVALID_REQUEST, "a message is a JSON object")
+        raise RpcError(INVALID_REQUEST, "a message is a JSON object")
     if "method" not in value and ("result" in value or "error" in value):
         return None
     number, method, params = value.get("id"), value.get("method"), value.get("params", {})
     known = number if isinstance(number, str) or type(number) is int else None
     if value.get("jsonrpc") != "2.0" or not isinstance(method, str):
-        raise Failure(INVALID_REQUEST, "a message has jsonrpc 2.0 and a method", known)
+        raise RpcError(INVALID_REQUEST, "a message has jsonrpc 2.0 and a method", known)
     if "id" not in value:
         return None
     if known is None:
-        raise Failure(INVALID_REQUEST, "an id is a text or a whole number")
+        raise RpcError(INVALID_REQUEST, "an id is a text or a whole number")
     if not is_object(params):
-        raise Failure(INVALID_PARAMS, "params are an object", known)
-    return Request(known, method, params)
+        raise RpcError(INVALID_PARAMS, "params are an object", known)
+    return RpcRequest(known, method, params)
 
 
 def _result(number: Id, result: Json) -> bytes:
@@ -144,13 +144,13 @@ def is_object(value: object) -> TypeGuard[Json]:
     return isinstance(value, dict)
 
 
-class Door:
+class McpServer:
     """The answers to one client."""
 
     def __init__(self, codex_home: str | None, state_dir: str | None) -> None:
         self._folders = (codex_home, state_dir)
         self._version = VERSIONS[0]
-        self._opened: Calls | None = None
+        self._opened: HomeTools | None = None
         self._methods: Mapping[str, Callable[[Json], Json]] = {
             "initialize": self._initialize,
             "ping": lambda _: {},
@@ -162,7 +162,7 @@ class Door:
         """Return the answer to a line, without a line end; None if it needs no answer."""
         try:
             value = value_of(line)
-        except Failure as failure:
+        except RpcError as failure:
             return _error(None, failure.code, failure.message)
         if self._version == _WITH_BATCHES and isinstance(value, list) and value:
             batch = cast("list[object]", value)
@@ -183,9 +183,9 @@ class Door:
                 return None
             number, method = request.id, request.method
             if method not in self._methods:
-                raise Failure(METHOD_NOT_FOUND, "there is no such method")  # noqa: TRY301
+                raise RpcError(METHOD_NOT_FOUND, "there is no such method")  # noqa: TRY301
             return _result(number, self._methods[method](request.params))
-        except Failure as failure:
+        except RpcError as failure:
             known = failure.id if number is None else number
             return _error(known, failure.code, failure.message)
         except Exception as error:  # noqa: BLE001 - a defect in one call is not the end
@@ -196,7 +196,7 @@ class Door:
     def _initialize(self, params: Json) -> Json:
         asked = params.get("protocolVersion")
         if not isinstance(asked, str):
-            raise Failure(INVALID_PARAMS, "protocolVersion is missing")
+            raise RpcError(INVALID_PARAMS, "protocolVersion is missing")
         self._version = asked if asked in VERSIONS else VERSIONS[0]
         return {
             "protocolVersion": self._version,
@@ -211,7 +211,7 @@ class Door:
 
     def _list(self, params: Json) -> Json:
         if params.get("cursor") is not None:
-            raise Failure(INVALID_PARAMS, "there is one page only, so no cursor")
+            raise RpcError(INVALID_PARAMS, "there is one page only, so no cursor")
         from codex_checkpoints import mcp_tools
 
         return {"tools": mcp_tools.described()}
@@ -220,13 +220,13 @@ class Door:
         name, arguments = params.get("name"), params.get("arguments", {})
         meta = params.get("_meta", {})
         if not isinstance(name, str) or not is_object(arguments) or not is_object(meta):
-            raise Failure(INVALID_PARAMS, "a call has a name and arguments, which are an object")
+            raise RpcError(INVALID_PARAMS, "a call has a name and arguments, which are an object")
         if self._opened is None:
-            from codex_checkpoints.mcp_calls import Calls
+            from codex_checkpoints.mcp_calls import HomeTools
 
-            self._opened = Calls(*self._folders)
+            self._opened = HomeTools(*self._folders)
         if name not in self._opened:
-            raise Failure(INVALID_PARAMS, "there is no such tool")
+            raise RpcError(INVALID_PARAMS, "there is no such tool")
         return self._opened.call(name, arguments, meta)
 
 
@@ -259,7 +259,7 @@ class Ending:
             self._waits = False
 
 
-def converse(door: Door, stdin: IO[bytes], stdout: IO[bytes], ending: Ending) -> None:
+def converse(door: McpServer, stdin: IO[bytes], stdout: IO[bytes], ending: Ending) -> None:
     """Answer line by line until the input ends; raises `Ended`."""
     while True:
         with ending.waiting():
@@ -289,7 +289,7 @@ def serve(codex_home: str | None, state_dir: str | None) -> int:
     ending = Ending()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, ending)
-    door = Door(codex_home, state_dir)
+    door = McpServer(codex_home, state_dir)
     try:
         converse(door, stdin, stdout, ending)
     except Ended:

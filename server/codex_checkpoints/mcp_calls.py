@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 LONGEST_WINDOW_ID = 128
 
 
-class Calls:
+class HomeTools:
     """The tools for one Codex home, which is opened at the first call."""
 
     def __init__(self, codex_home: str | None, state_dir: str | None) -> None:

@@ -28,7 +28,7 @@ from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.history.rebuild import History, Rebuild, choose, history_of
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.storage import locks, writer
-from codex_checkpoints.storage.contract import Item
+from codex_checkpoints.storage.contract import HistoryItem
 from codex_checkpoints.storage.records import uuid7
 from codex_checkpoints.storage.rollout_file import line_of
 
@@ -76,8 +76,8 @@ def last_token_count(path: Path) -> Any:  # noqa: ANN401 - a line as it stands
     return next(each for each in reversed(payloads) if each.get("type") == "token_count")
 
 
-def items_of(lines: tuple[RecordLine, ...]) -> list[Item]:
-    return [Item(line.type, line.payload) for line in lines]
+def items_of(lines: tuple[RecordLine, ...]) -> list[HistoryItem]:
+    return [HistoryItem(line.type, line.payload) for line in lines]
 
 
 def sent(request: Request, built: Replacement) -> list[Any]:
@@ -137,7 +137,7 @@ def test_codex_lists_and_sends_a_session_that_begins_with_a_replacement(
         Moment(text, int(now.timestamp() * 1000)),
         (name, new_id(), new_id()),
     )
-    items = [Item("session_meta", made.meta), *items_of(made.lines)]
+    items = [HistoryItem("session_meta", made.meta), *items_of(made.lines)]
     target = path.parent / f"rollout-2026-11-20T10-00-00-{name}.jsonl"
     written = [
         line_of(item, None if legacy else ordinal, now) for ordinal, item in enumerate(items)

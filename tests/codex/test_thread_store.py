@@ -21,7 +21,7 @@ from codex.codex_cli import AppServer, CodexHome
 from codex.conftest import MakeHome
 from codex.scripted_model import Answer, Usage, say
 from codex_checkpoints.storage import locks, records
-from codex_checkpoints.storage.contract import Item, NewThread, Patch, ThreadIsLive
+from codex_checkpoints.storage.contract import HistoryItem, NewThread, Patch, ThreadIsLive
 from codex_checkpoints.storage.local import LocalThreadStore
 
 if sys.version_info >= (3, 14):
@@ -56,12 +56,12 @@ def message(text: str) -> dict[str, object]:
     }
 
 
-def compacted(*texts: str) -> Item:
+def compacted(*texts: str) -> HistoryItem:
     replacement = [message(text) for text in texts]
-    return Item("compacted", {"message": texts[-1], "replacement_history": replacement})
+    return HistoryItem("compacted", {"message": texts[-1], "replacement_history": replacement})
 
 
-TOKENS = Item(
+TOKENS = HistoryItem(
     "event_msg",
     {
         "type": "token_count",
@@ -123,9 +123,9 @@ def new_session(mode: str, cwd: Path) -> NewThread:
         meta,
         (
             compacted("Hello world", CHECKPOINT),
-            Item("event_msg", {"type": "task_started", "turn_id": "t1", **begun}),
-            Item("event_msg", said),
-            Item("event_msg", done),
+            HistoryItem("event_msg", {"type": "task_started", "turn_id": "t1", **begun}),
+            HistoryItem("event_msg", said),
+            HistoryItem("event_msg", done),
         ),
     )
 
@@ -135,7 +135,7 @@ def published(home: CodexHome, mode: str = "paginated") -> Path:
         return Path(store.create_thread(new_session(mode, home.project), now()).path)
 
 
-def append(home: CodexHome, thread: str, *items: Item) -> None:
+def append(home: CodexHome, thread: str, *items: HistoryItem) -> None:
     with opened(home) as store:
         store.append_items(thread, items, now())
 

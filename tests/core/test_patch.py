@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.rollout.items import FileChange
+from codex_checkpoints.core.rollout.items import PatchedFile
 from codex_checkpoints.core.rollout.script import files_of
 from growth import takes_time_in_proportion
 
@@ -32,10 +32,10 @@ def test_a_patch_names_its_files_in_order():
     )
 
     assert files_of(text) == (
-        FileChange("new.py", "add", None),
-        FileChange("old name.py", "update", "lib/new name.py"),
-        FileChange("gone.py", "delete", None),
-        FileChange("new.py", "update", None),
+        PatchedFile("new.py", "add", None),
+        PatchedFile("old name.py", "update", "lib/new name.py"),
+        PatchedFile("gone.py", "delete", None),
+        PatchedFile("new.py", "update", None),
     )
 
 
@@ -70,13 +70,13 @@ def test_only_headers_outside_of_content_count(lines: tuple[str, ...]):
     ],
 )
 def test_white_space_a_wrapping_heredoc_and_a_vain_move_are_passed_over(text: str):
-    assert files_of(text) == (FileChange("a", "add", None),)
+    assert files_of(text) == (PatchedFile("a", "add", None),)
 
 
 def test_a_file_moves_once_and_text_without_a_begin_is_no_patch():
     moved = patch("*** Update File: a", "*** Move to: b", "*** Move to: c")
 
-    assert files_of(moved) == (FileChange("a", "update", "b"),)
+    assert files_of(moved) == (PatchedFile("a", "update", "b"),)
     for text in ("", "*** Add File: a\n+b", "+*** Begin Patch\n*** Add File: a"):
         assert files_of(text) == ()
 

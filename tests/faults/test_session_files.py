@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from codex_checkpoints.storage import locks, writer
-from codex_checkpoints.storage.contract import Conflict, Item, StorageFailed
+from codex_checkpoints.storage.contract import Conflict, HistoryItem, StorageFailed
 from codex_checkpoints.storage.rollout_file import line_of
 from disks import fill, make_read_only
 from homes import Home, chat, thread
@@ -30,7 +30,9 @@ else:
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 
 AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
-ITEMS = [Item("event_msg", {"number": number, "text": "größer" * 2000}) for number in range(2)]
+ITEMS = [
+    HistoryItem("event_msg", {"number": number, "text": "größer" * 2000}) for number in range(2)
+]
 OLD = chat("hello")
 FIRST = OLD.count(b"\n")
 NEW = b"".join(line_of(item, FIRST + number, AT) for number, item in enumerate(ITEMS))

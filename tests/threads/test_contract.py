@@ -18,7 +18,7 @@ from codex_checkpoints.storage.contract import (
     BadQuery,
     Conflict,
     Copied,
-    Item,
+    HistoryItem,
     NewThread,
     Patch,
     StoreError,
@@ -87,7 +87,9 @@ def test_a_new_thread_begins_with_its_head_and_holds_its_items_in_order(shop: Sh
 
 
 def test_a_line_has_the_keys_of_codex_in_its_order(shop: Shop):
-    item = Item("response_item", {"type": "message"}, "2026-01-02T03:04:05.678Z", {"metadata": 1})
+    item = HistoryItem(
+        "response_item", {"type": "message"}, "2026-01-02T03:04:05.678Z", {"metadata": 1}
+    )
     shop.store.create_thread(new(1, "paginated", said("one"), item), AT)
 
     first, *_, last = lines(shop.store)
@@ -148,8 +150,8 @@ NO_LINES = {
     "two lines": Copied(b'{"ordinal":1}\n{"ordinal":2}'),
     "no UTF-8": Copied(b'{"ordinal":1,"a":"\xff"}'),
     "half a letter": said("\ud800"),
-    "no number": Item("event_msg", {"n": float("nan")}),
-    "a key twice": Item("event_msg", {}, extra={"ordinal": 7}),
+    "no number": HistoryItem("event_msg", {"n": float("nan")}),
+    "a key twice": HistoryItem("event_msg", {}, extra={"ordinal": 7}),
 }
 
 
@@ -169,7 +171,7 @@ def test_what_would_be_no_line_of_a_history_is_not_written(shop: Shop, mode: str
 
 
 HEADS = {
-    "an item": Item("session_meta", meta(1)),
+    "an item": HistoryItem("session_meta", meta(1)),
     "a copied line": Copied(b'{"ordinal":2,"type":"session_meta","timestamp":"t","payload":{}}'),
     "a copied line, spaced": Copied(b'{ "ordinal": 2, "payload": {}, "type": "session_meta" }'),
 }
@@ -228,7 +230,7 @@ def test_an_append_infers_nothing_from_what_it_writes(shop: Shop, mode: str):
     shop.store.update_thread_metadata([(thread(1), Patch(row=told(rollout, task="as it was")))])
     before = shop.store.read_thread(thread(1))
 
-    titled = Item("event_msg", {"type": "thread_name_updated", "thread_name": "a title"})
+    titled = HistoryItem("event_msg", {"type": "thread_name_updated", "thread_name": "a title"})
     shop.store.append_items(thread(1), [titled, said("a task")], AT)
 
     assert shop.store.read_thread(thread(1)) == before

@@ -19,7 +19,7 @@ from codex_checkpoints.storage import durable, locks, writer
 from codex_checkpoints.storage.contract import (
     Conflict,
     Copied,
-    Item,
+    HistoryItem,
     StorageFailed,
     Unsupported,
 )
@@ -30,14 +30,14 @@ from homes import Home, chat, more, snapshot, thread
 from rollouts import rollout, session, to_line, turn, user
 
 AT = datetime(2026, 11, 21, 9, 30, 0, 123456, tzinfo=UTC)
-NOTE = Item("event_msg", {"type": "note", "text": "all is well"})
+NOTE = HistoryItem("event_msg", {"type": "note", "text": "all is well"})
 
 
 def hold(home: Home, number: int = 1) -> AbstractContextManager[WriterLock]:
     return locks.hold(str(home.root), thread(number))
 
 
-def append(home: Home, path: Path, *items: Item | Copied, **more: Any) -> Written:  # noqa: ANN401
+def append(home: Home, path: Path, *items: HistoryItem | Copied, **more: Any) -> Written:  # noqa: ANN401
     with hold(home) as lock:
         return writer.append(str(path), items, AT, lock, more.get("expected"))
 
@@ -71,7 +71,7 @@ def long_line(size: int, ordinal: int) -> bytes:
 
 
 def test_a_line_has_the_keys_in_the_order_in_which_codex_writes_them() -> None:
-    item = Item("response_item", {"b": 1, "a": [2]}, extra={"metadata": {"x": None}})
+    item = HistoryItem("response_item", {"b": 1, "a": [2]}, extra={"metadata": {"x": None}})
 
     assert line_of(item, 7, AT) == (
         b'{"timestamp":"2026-11-21T09:30:00.123Z","ordinal":7,"type":"response_item",'
@@ -86,7 +86,7 @@ def test_the_time_of_a_line_is_utc_wherever_it_is_written() -> None:
 
 
 def test_a_line_is_ascii_so_that_a_part_of_it_is_utf8_too() -> None:
-    item = Item("event_msg", {"text": "größer \u2028 日本 🙂 \0"})
+    item = HistoryItem("event_msg", {"text": "größer \u2028 日本 🙂 \0"})
 
     line = line_of(item, 1, AT)
 

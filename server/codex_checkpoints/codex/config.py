@@ -15,7 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, cast
 
 from codex_checkpoints.codex import entries
-from codex_checkpoints.codex.entries import SERVER_NAME, CannotEdit, Entries, Hooks, Unreadable
+from codex_checkpoints.codex.entries import (
+    SERVER_NAME,
+    CannotEdit,
+    Entries,
+    Hooks,
+    UnreadableConfig,
+)
 from codex_checkpoints.core.rollout.fields import is_list, is_object, object_of
 from codex_checkpoints.values import Factory, frozen
 
@@ -58,7 +64,7 @@ class Found:
 
 
 def found_in(text: str) -> Found:
-    """Return the entries of a `config.toml`.  Raises `Unreadable`."""
+    """Return the entries of a `config.toml`.  Raises `UnreadableConfig`."""
     data = _parsed(text)
     servers = object_of(data.get(_SERVER))
     server = servers.get(SERVER_NAME)
@@ -115,13 +121,13 @@ class _Float(str):
 
 
 def _parsed(text: str) -> dict[str, object]:
-    """Return what a text says.  Raises `Unreadable`."""
+    """Return what a text says.  Raises `UnreadableConfig`."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff"), parse_float=_Float)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         # Codex takes what TOML 1.1 allows; whether `tomllib` does hangs on the Python.
         reason = "it is not valid TOML to this program, though Codex may read a newer form of it"
-        raise Unreadable(f"{reason}: {error}") from error
+        raise UnreadableConfig(f"{reason}: {error}") from error
 
 
 def _events(data: Mapping[str, object]) -> dict[str, list[object]]:
@@ -146,7 +152,7 @@ def _checked(before: str, candidates: Iterable[str]) -> str:
 def _foreign_in(text: str) -> dict[str, object] | None:
     try:
         return entries.foreign(_parsed(text))
-    except Unreadable:
+    except UnreadableConfig:
         return None
 
 

@@ -38,14 +38,14 @@ class CannotEdit(Exception):
     code = "conflict"
 
 
-class Unreadable(CannotEdit):
+class UnreadableConfig(CannotEdit):
     """A text that is not of its format."""
 
     code = "unreadable_source"
 
 
 @frozen
-class Hook:
+class CodexHook:
     """An event on which Codex calls us; `matcher` None matches every occasion."""
 
     event: str
@@ -53,13 +53,13 @@ class Hook:
     context_limit: int | None = None
 
 
-ON_START = Hook("SessionStart", "resume|compact|fork", context_limit=0)
+ON_START = CodexHook("SessionStart", "resume|compact|fork", context_limit=0)
 """The view goes back in where a window begins anew; 0 lets all of it through (DSC-54, DSC-59).
 
 After `startup` and `clear` there is nothing to give, so we are not even started (AGN-1).
 """
-HOOKS = (ON_START, Hook("PreCompact"), Hook("PostCompact"))
-ON_PROMPT = Hook("UserPromptSubmit")
+HOOKS = (ON_START, CodexHook("PreCompact"), CodexHook("PostCompact"))
+ON_PROMPT = CodexHook("UserPromptSubmit")
 """Off unless asked for: it would run before every prompt."""
 
 _OCCASIONS: Mapping[str, tuple[str, ...]] = {
@@ -79,7 +79,7 @@ class Entries:
 
     program: tuple[str, ...]
     options: tuple[str, ...] = ()
-    hooks: tuple[Hook, ...] = HOOKS
+    hooks: tuple[CodexHook, ...] = HOOKS
     has_server: bool = True
     """Whether our server belongs there; where a person has written one, it does not."""
 
@@ -104,7 +104,7 @@ class Entries:
             "tool_timeout_sec": SERVER_SECONDS,
         }
 
-    def group(self, hook: Hook) -> dict[str, Any]:
+    def group(self, hook: CodexHook) -> dict[str, Any]:
         """Return the group of one event: its matcher and our one handler."""
         handler: dict[str, object] = {
             "type": "command",
@@ -121,7 +121,7 @@ class Entries:
         new = self.server()
         return {**old, "command": new["command"], "args": new["args"]} if old else new
 
-    def renewed(self, hook: Hook, groups: Iterable[object]) -> dict[str, Any]:
+    def renewed(self, hook: CodexHook, groups: Iterable[object]) -> dict[str, Any]:
         """Return the group of one event with what others added to ours among the old groups."""
         new, there = self.group(hook), to_replace(hook.event, groups)
         if there is None:
@@ -285,7 +285,7 @@ class Handler:
         matcher = _field(self.group, "matcher")
         return matcher if isinstance(matcher, str) and matcher not in _WHATEVER else None
 
-    def is_for(self, hook: Hook) -> bool:
+    def is_for(self, hook: CodexHook) -> bool:
         """Return whether its matcher and limit are those of a hook."""
         limits = (None, _field(self.table, "additionalContextLimit"))
         return self.matcher == hook.matcher and hook.context_limit in limits

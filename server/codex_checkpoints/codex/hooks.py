@@ -13,13 +13,20 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from codex_checkpoints.codex import entries
-from codex_checkpoints.codex.entries import CannotEdit, Entries, Handler, Hook, Hooks, Unreadable
+from codex_checkpoints.codex.entries import (
+    CannotEdit,
+    CodexHook,
+    Entries,
+    Handler,
+    Hooks,
+    UnreadableConfig,
+)
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.values import frozen
 
 
 def found_in(text: str) -> Hooks:
-    """Return the hooks of a file.  Raises `Unreadable`."""
+    """Return the hooks of a file.  Raises `UnreadableConfig`."""
     return entries.hooks_in(_events(text))
 
 
@@ -52,7 +59,7 @@ def without_hooks(text: str) -> str:
     return result
 
 
-def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
+def _with_hook(text: str, wanted: Entries, hook: CodexHook) -> str:
     """Replace our group in its place, or add a group at the end of its event.
 
     A handler in a group with others gets a group of its own; `_superfluous` finds the old one.
@@ -101,7 +108,7 @@ def _with_group(text: str, event: str, group: str) -> str:
     return text[: there.value + 1] + " " + group + text[there.value + 1 :]
 
 
-def _appended(text: str, siblings: list[Part], new: str) -> str:
+def _appended(text: str, siblings: list[JsonPart], new: str) -> str:
     if not siblings:
         raise CannotEdit("it has no hooks")
     last = siblings[-1]
@@ -127,7 +134,7 @@ def _without(text: str, handler: Handler) -> str:
 def _check(before: str, after: str) -> None:
     try:
         same = entries.foreign(_parsed(before)) == entries.foreign(_parsed(after))
-    except Unreadable:
+    except UnreadableConfig:
         same = False
     if not same:
         raise CannotEdit("it names something twice, so that nothing can be put beside it safely")
@@ -142,9 +149,9 @@ def _parsed(text: str) -> Mapping[str, object]:
         # A float is compared as it is written: not every one equals itself.
         data = json.loads(text, parse_float=str)
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"it is not valid JSON: {error}") from error
+        raise UnreadableConfig(f"it is not valid JSON: {error}") from error
     if not isinstance(data, dict):
-        raise Unreadable("it is not a JSON object")
+        raise UnreadableConfig("it is not a JSON object")
     return cast("dict[str, object]", data)
 
 
@@ -153,7 +160,7 @@ _DECODER = json.JSONDecoder()
 
 
 @frozen
-class Part:
+class JsonPart:
     """A value of an array or an object; `start` is that of its name, if it has one."""
 
     start: int
@@ -162,7 +169,7 @@ class Part:
     name: str | None = None
 
 
-def parts(text: str, position: int) -> Iterator[Part]:
+def parts(text: str, position: int) -> Iterator[JsonPart]:
     """Yield the values of the array or object that begins here; none for another value."""
     if text[position : position + 1] not in {"[", "{"}:
         return
@@ -174,18 +181,18 @@ def parts(text: str, position: int) -> Iterator[Part]:
             name, end = _DECODER.raw_decode(text, position)
             position = _space(text, _space(text, end) + 1)
         _, end = _DECODER.raw_decode(text, position)
-        yield Part(start, position, end, name)
+        yield JsonPart(start, position, end, name)
         position = _space(text, end)
         if text[position] == ",":
             position = _space(text, position + 1)
 
 
-def _found(text: str, *path: str | int) -> tuple[list[Part], int]:
+def _found(text: str, *path: str | int) -> tuple[list[JsonPart], int]:
     """Return the values beside one, and its place among them, -1 for a name that is not there.
 
     A path has the names of members, of which the last of several counts, and places in arrays.
     """
-    siblings, at, position = list[Part](), 0, _space(text, 0)
+    siblings, at, position = list[JsonPart](), 0, _space(text, 0)
     for key in path:
         siblings = list(parts(text, position))
         named = [-1, *(number for number, part in enumerate(siblings) if part.name == key)]
@@ -194,7 +201,7 @@ def _found(text: str, *path: str | int) -> tuple[list[Part], int]:
     return siblings, at
 
 
-def _left(text: str, siblings: list[Part], gone: int) -> str:
+def _left(text: str, siblings: list[JsonPart], gone: int) -> str:
     """Return a text without one value of an array or object, and without its comma."""
     part = siblings[gone]
     if gone > 0:

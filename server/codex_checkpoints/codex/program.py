@@ -111,7 +111,7 @@ class SeenHook:
 
 
 @frozen
-class Answer:
+class CodexReport:
     """The answer of Codex; `hooks` is None where it knows no hooks."""
 
     version: str | None
@@ -119,7 +119,7 @@ class Answer:
     warnings: tuple[str, ...]
 
 
-def ask(codex: str, codex_home: str, cwd: str, environment: Mapping[str, str]) -> Answer:
+def ask(codex: str, codex_home: str, cwd: str, environment: Mapping[str, str]) -> CodexReport:
     """Return the version of Codex and its hooks in a folder.  Raises `AskingFailed`."""
     patience = Patience(SECONDS)
     with app_server(codex, codex_home, environment, patience) as (server, agent):
@@ -129,7 +129,7 @@ def ask(codex: str, codex_home: str, cwd: str, environment: Mapping[str, str]) -
         except RequestDeclined:  # it does not know this question
             listed = None
     folders = [] if listed is None else [*map(object_of, list_of(listed.get("data")))]
-    return Answer(
+    return CodexReport(
         None if version is None else version[1],
         None if listed is None else tuple(hook for each in folders for hook in _hooks(each)),
         tuple(str(text) for each in folders for text in list_of(each.get("warnings"))),

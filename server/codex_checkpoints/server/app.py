@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Request(Services):
+class ServerRequest(Services):
     """One request: what it changed and showed is kept to notify the client."""
 
     def __init__(
@@ -187,7 +187,7 @@ class App:
     async def _answer(self, method: protocol.Method, params: Any, token: int | str | None) -> Any:
         assembled, pace = await self._open(), Pace()
         assembled = evolve(assembled, problems=self._wrong_options + assembled.problems)
-        request = Request(self.where, assembled, self._follower, pace)
+        request = ServerRequest(self.where, assembled, self._follower, pace)
         request.report = self._partial(getattr(params, "partial_result_token", None))
         run = partial(method.run, request, params)
         try:

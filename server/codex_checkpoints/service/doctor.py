@@ -17,7 +17,7 @@ from codex_checkpoints.service.reading.catalogue import problems_of, skipped_of
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, left_aside, what_helps
-from codex_checkpoints.storage.contract import Fault, Row
+from codex_checkpoints.storage.contract import Row, StoreFault
 from codex_checkpoints.storage.durable import StorageError, unreadable_in
 from codex_checkpoints.storage.records import (
     AUDIT,
@@ -338,7 +338,7 @@ _FAULTS = {
 }
 
 
-def _fault(fault: Fault) -> Finding:
+def _fault(fault: StoreFault) -> Finding:
     (code, severity), message, way_out = _FAULTS[fault.code]
     message = message.format(fault.reason)
     if fault.code == "passed_over" and fault.count > 1:

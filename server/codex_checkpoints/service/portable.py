@@ -65,7 +65,7 @@ from codex_checkpoints.service.undertaking import (
 )
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage import records as stamps
-from codex_checkpoints.storage.contract import Item, NewThread, Row
+from codex_checkpoints.storage.contract import HistoryItem, NewThread, Row
 from codex_checkpoints.storage.records import IMPORTS, MARKERS
 from codex_checkpoints.values import frozen
 
@@ -344,7 +344,7 @@ def thread_of(plan: ImportPlan, session_id: str, at: str) -> tuple[NewThread, Wi
     items = (handoff(plan.handoff.partition("\n\n")[2]),)
     made = new_session(items, source, naming, moment_of(at), ids)
     meta = {key: each for key, each in made.meta.items() if key != "forked_from_id"}
-    lines = tuple(Item(line.type, line.payload) for line in made.lines)
+    lines = tuple(HistoryItem(line.type, line.payload) for line in made.lines)
     return NewThread(meta, lines), Windows(None, made.chain.first, made.chain.current)
 
 

@@ -36,7 +36,7 @@ HOOK_EVENTS = ("preCompact", "postCompact")
 
 
 @frozen
-class Hook:
+class CompactionHook:
     """A program that runs around a compaction; `on_failure` is what its failure does to it."""
 
     command: tuple[str, ...]
@@ -44,7 +44,7 @@ class Hook:
     on_failure: Literal["stop", "continue"] = "stop"
 
 
-_UNREADABLE_HOOKS: Mapping[str, tuple[Hook, ...]] = {"preCompact": (Hook(()),)}
+_UNREADABLE_HOOKS: Mapping[str, tuple[CompactionHook, ...]] = {"preCompact": (CompactionHook(()),)}
 """Stands for hooks that cannot be read: they might have refused, so no compaction starts."""
 
 
@@ -86,7 +86,9 @@ class Settings:
     context_window_tokens: int = 0
     fast_context_window_tokens: int = 0
     compaction_offer: Literal["off", "offer", "automatic"] = "offer"
-    hooks: Mapping[str, tuple[Hook, ...]] = Factory(dict[str, "tuple[Hook, ...]"])
+    hooks: Mapping[str, tuple[CompactionHook, ...]] = Factory(
+        dict[str, "tuple[CompactionHook, ...]"]
+    )
     codex_timeout_seconds: int = CODEX_TIMEOUT
     mark_before_compaction: bool = True
     inject_on_prompt: bool = False
@@ -293,13 +295,13 @@ def _hooks(settings: Settings, value: object) -> Settings:
     return evolve(settings, hooks={event: each for event, each in hooks.items() if each})
 
 
-def _hook_list(value: object) -> tuple[Hook, ...]:
+def _hook_list(value: object) -> tuple[CompactionHook, ...]:
     if not isinstance(value, list):
         raise TypeError("hooks must be a list of tables")
     return tuple(_hook(_table(each)) for each in cast("list[object]", value))
 
 
-def _hook(table: Mapping[str, object]) -> Hook:
+def _hook(table: Mapping[str, object]) -> CompactionHook:
     if not table.keys() <= {"command", "timeoutSeconds", "onFailure"}:
         raise ValueError("a hook has command, timeoutSeconds and onFailure")
     words = table.get("command")
@@ -316,7 +318,7 @@ def _hook(table: Mapping[str, object]) -> Hook:
     if policy not in FAILURE_POLICIES:
         message = f"onFailure must be one of {', '.join(FAILURE_POLICIES)}"
         raise ValueError(message)
-    return Hook(command, float(seconds), "continue" if policy == "continue" else "stop")
+    return CompactionHook(command, float(seconds), "continue" if policy == "continue" else "stop")
 
 
 _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {

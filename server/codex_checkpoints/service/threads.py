@@ -22,7 +22,7 @@ from codex_checkpoints.storage.contract import (
     Appended,
     Conflict,
     Copied,
-    Item,
+    HistoryItem,
     KeptHereAlone,
     Look,
     NewThread,
@@ -96,7 +96,7 @@ TRANSIENT = {
 """Kinds, by envelope, that Codex sends to watchers and never writes."""
 
 
-def is_kept(item: Item | Copied) -> bool:
+def is_kept(item: HistoryItem | Copied) -> bool:
     """Return whether an item belongs in a rollout; a copied line always does."""
     if isinstance(item, Copied):
         return True
@@ -113,7 +113,7 @@ class LiveThread:
     _locate: Locate
 
     def append(
-        self, items: Iterable[Item | Copied], at: datetime, expected: Look | None = None
+        self, items: Iterable[HistoryItem | Copied], at: datetime, expected: Look | None = None
     ) -> Appended | None:
         """Append the items that belong in a rollout, durably; return None where there are none."""
         kept = tuple(filter(is_kept, items))
@@ -252,7 +252,7 @@ class ThreadManager:
     def append(
         self,
         thread_id: str,
-        items: Iterable[Item | Copied],
+        items: Iterable[HistoryItem | Copied],
         at: datetime,
         expected: Look | None = None,
     ) -> Appended | None:

@@ -125,7 +125,7 @@ class Identity:
 
 
 @frozen
-class Item:
+class HistoryItem:
     """One canonical item of a history, to be written as one line.
 
     `extra` are further keys of the envelope (`metadata`); `timestamp` is UTC, the moment of writing
@@ -153,7 +153,7 @@ class NewThread:
     """
 
     meta: Mapping[str, object]
-    items: Iterable[Item | Copied] = ()
+    items: Iterable[HistoryItem | Copied] = ()
 
 
 @frozen
@@ -327,7 +327,7 @@ class Touched:
 
 
 @frozen
-class Fault:
+class StoreFault:
     """A reason why a store is not whole; `path` is one of `count` alike.
 
     `code` is one of `home_missing`, `rollouts_missing`, `rollouts_unreadable`, `unnamable`,

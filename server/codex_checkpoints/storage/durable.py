@@ -61,7 +61,7 @@ class TooLarge(Exception):
 
 
 @frozen
-class Unreadable:
+class UnreadableRecord:
     """A line that is no JSON; a `torn` one lacks its end, as a killed process leaves it."""
 
     torn: bool
@@ -499,14 +499,14 @@ def read(path: str, most: int) -> bytes:
 def lines_in(path: str) -> Iterator[object]:
     """Yield the readable lines of a file that only grows; raises `StorageError`."""
     values = map(value_of, raw_lines_in(path))
-    return (value for value in values if not isinstance(value, Unreadable))
+    return (value for value in values if not isinstance(value, UnreadableRecord))
 
 
 def unreadable_in(path: str) -> Iterator[int]:
     """Yield the numbers, from 1, of lines that hold no JSON object, but for a torn last one."""
     for number, line in enumerate(raw_lines_in(path), 1):
         value = value_of(line)
-        is_torn = isinstance(value, Unreadable) and value.torn
+        is_torn = isinstance(value, UnreadableRecord) and value.torn
         is_begun = is_torn and line is not None and not line.endswith(b"\n")
         if not (is_begun or isinstance(value, dict)):
             yield number
@@ -536,13 +536,13 @@ def _bounded(file: BinaryIO) -> Iterator[bytes | None]:
 
 
 def value_of(line: bytes | None) -> object:
-    """Return the JSON value of a line, `Unreadable` for what is none."""
+    """Return the JSON value of a line, `UnreadableRecord` for what is none."""
     if line is None:
-        return Unreadable(torn=False)
+        return UnreadableRecord(torn=False)
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
-        return Unreadable(_is_torn(line))
+        return UnreadableRecord(_is_torn(line))
 
 
 def _is_torn(line: bytes) -> bool:

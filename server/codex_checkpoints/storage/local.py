@@ -25,13 +25,13 @@ from codex_checkpoints.storage import durable, locks, tree, writer
 from codex_checkpoints.storage.contract import (
     Appended,
     Copied,
-    Fault,
-    Item,
+    HistoryItem,
     KeptHereAlone,
     Look,
     Rollout,
     Row,
     StorageFailed,
+    StoreFault,
     ThreadIsLive,
     Touched,
     UnreadableSource,
@@ -50,7 +50,7 @@ _THREAD_ID = pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
 
 
 @frozen
-class Given:
+class ThreadName:
     """What a thread was called, and when; an empty or missing text takes the name back."""
 
     text: str | None
@@ -76,14 +76,14 @@ class _Read(Generic[T]):
         return self._found
 
 
-def _codex_names(path: str) -> Mapping[str, Given]:
+def _codex_names(path: str) -> Mapping[str, ThreadName]:
     """Return what Codex's list says; the last line of a thread counts."""
-    found: dict[str, Given] = {}
+    found: dict[str, ThreadName] = {}
     for line in durable.lines_in(path):
         if is_object(line) and isinstance(thread_id := line.get("id"), str):
             name = line.get("thread_name")
             text = name if isinstance(name, str) else None
-            found[thread_id] = Given(text, _moment(line.get("updated_at")))
+            found[thread_id] = ThreadName(text, _moment(line.get("updated_at")))
     return found
 
 
@@ -97,11 +97,11 @@ def _moment(text: object) -> datetime:
     return _LONG_AGO
 
 
-def _last_name(path: str) -> Given | None:
-    last: Given | None = None
+def _last_name(path: str) -> ThreadName | None:
+    last: ThreadName | None = None
     for line in durable.lines_in(path):
         if is_object(line) and isinstance(name := line.get("name", 0), str | None):
-            last = Given(name, _moment(line.get("at")))
+            last = ThreadName(name, _moment(line.get("at")))
     return last
 
 
@@ -121,7 +121,7 @@ class GivenNames:
     def __init__(self, codex_home: str, state_dir: str, clock: Callable[[], str]) -> None:
         """`clock` returns the time at which a name is given: UTC, ISO 8601."""
         self._folder = os.path.join(state_dir, "sessions")
-        self._ours: dict[str, _Read[Given | None]] = {}
+        self._ours: dict[str, _Read[ThreadName | None]] = {}
         self._codex = _Read(os.path.join(codex_home, "session_index.jsonl"), _codex_names, {})
         self._clock = clock
 
@@ -131,7 +131,7 @@ class GivenNames:
 
     def all(self) -> Callable[[Row], str | None]:
         """Return the same for many: each file is looked at once, now."""
-        codex, ours = self._codex.now(), dict[str, Given | None]()
+        codex, ours = self._codex.now(), dict[str, ThreadName | None]()
         with contextlib.suppress(OSError):
             ours = {thread_id: self._own(thread_id) for thread_id in os.listdir(self._folder)}
         return lambda row: _name_of(row, ours.get(row.session_id), codex.get(row.session_id))
@@ -172,7 +172,7 @@ class GivenNames:
         line = {"id": thread_id, "thread_name": text or "", "updated_at": at}
         durable.append_line(self._codex.path, orjson.dumps(line))
 
-    def _own(self, thread_id: str) -> Given | None:
+    def _own(self, thread_id: str) -> ThreadName | None:
         if thread_id not in self._ours:
             if (path := self._path(thread_id)) is None:
                 return None
@@ -203,7 +203,7 @@ def _refusing(failure: type[StorageFailed], what: str) -> Generator[None]:
         raise failure(message) from error
 
 
-def _name_of(row: Row, ours: Given | None, codex: Given | None) -> str | None:
+def _name_of(row: Row, ours: ThreadName | None, codex: ThreadName | None) -> str | None:
     if codex is not None and (ours is None or codex.at > ours.at):
         return codex.text or None  # an empty name in Codex's own list clears it
     return row.recorded_name if ours is None else ours.text
@@ -294,12 +294,12 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
     def touched(self, paths: Iterable[str]) -> Touched:
         return tree.touched(self.codex_home, paths)
 
-    def faults(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[StoreFault, ...]:
         found = [*tree.faults(self.codex_home)]
         if self._index.fallback is not None:
-            found.append(Fault("index_unavailable", self._index.path, self._index.fallback))
+            found.append(StoreFault("index_unavailable", self._index.path, self._index.fallback))
         if self._unnamable:
-            found.append(Fault("unnamable", self._unnamable[0], count=len(self._unnamable)))
+            found.append(StoreFault("unnamable", self._unnamable[0], count=len(self._unnamable)))
         return tuple(found)
 
     def clear_leftovers(self) -> int:
@@ -330,7 +330,7 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
     def _append(
         self,
         rollout: Rollout,
-        items: Sequence[Item | Copied],
+        items: Sequence[HistoryItem | Copied],
         at: datetime,
         lock: locks.WriterLock,
         expected: Look | None,

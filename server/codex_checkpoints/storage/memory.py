@@ -14,8 +14,8 @@ from codex_checkpoints.storage.contract import (
     Appended,
     Copied,
     Feed,
+    HistoryItem,
     Identity,
-    Item,
     Look,
     Mark,
     Reading,
@@ -128,7 +128,7 @@ class InMemoryThreadStore(RolloutStore[None]):
     def _append(
         self,
         rollout: Rollout,
-        items: Sequence[Item | Copied],
+        items: Sequence[HistoryItem | Copied],
         at: datetime,
         lock: None,
         expected: Look | None,

@@ -35,8 +35,8 @@ from codex_checkpoints.storage.contract import (
     Copied,
     Ends,
     Feed,
+    HistoryItem,
     Identity,
-    Item,
     Mark,
     NewThread,
     Reading,
@@ -270,14 +270,16 @@ def id_of(new: NewThread) -> str:
 def lines_of(new: NewThread, at: datetime) -> Iterator[bytes]:
     """Yield the lines of a new thread, its `session_meta` first; raises `Unsupported`."""
     stamp = new.meta.get("timestamp")
-    head = Item("session_meta", new.meta, stamp if isinstance(stamp, str) else None)
+    head = HistoryItem("session_meta", new.meta, stamp if isinstance(stamp, str) else None)
     yield from _numbered(chain((head,), new.items), _first_ordinal(new.meta), at)
 
 
-def _numbered(items: Iterable[Item | Copied], ordinal: int | None, at: datetime) -> Iterator[bytes]:
+def _numbered(
+    items: Iterable[HistoryItem | Copied], ordinal: int | None, at: datetime
+) -> Iterator[bytes]:
     """Yield lines; a copied one keeps its ordinal, and what follows goes on from there."""
     for item in items:
-        if isinstance(item, Item):
+        if isinstance(item, HistoryItem):
             yield line_of(item, ordinal, at)
             own = ordinal
         else:
@@ -300,7 +302,7 @@ def _first_ordinal(meta: Mapping[str, object]) -> int | None:
             return 0
 
 
-def line_of(item: Item, ordinal: int | None, at: datetime) -> bytes:
+def line_of(item: HistoryItem, ordinal: int | None, at: datetime) -> bytes:
     """Return an item as one line with its LF, in the order of keys that Codex writes.
 
     `at` stands in where the item has no time of its own.  Raises `Unsupported` for what is no JSON
@@ -326,7 +328,7 @@ def line_of(item: Item, ordinal: int | None, at: datetime) -> bytes:
 
 
 def lines_behind(
-    last: int | None, items: Sequence[Item | Copied], at: datetime
+    last: int | None, items: Sequence[HistoryItem | Copied], at: datetime
 ) -> tuple[list[bytes], tuple[int, int] | None]:
     """Return lines behind one with the ordinal `last`, and the ordinals of their first and last.
 
@@ -336,7 +338,7 @@ def lines_behind(
     for number, item in enumerate(items, 1):
         ordinal = None if last is None else last + number
         match item:
-            case Item():
+            case HistoryItem():
                 lines.append(line_of(item, ordinal, at))
             case Copied(line=line):
                 if not follows(line, ordinal):

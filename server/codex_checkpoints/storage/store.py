@@ -25,8 +25,7 @@ from codex_checkpoints.storage.contract import (
     BadQuery,
     Conflict,
     Copied,
-    Fault,
-    Item,
+    HistoryItem,
     Look,
     NewThread,
     Patch,
@@ -34,6 +33,7 @@ from codex_checkpoints.storage.contract import (
     RolloutReader,
     Row,
     StoredThread,
+    StoreFault,
     ThreadNotFound,
     ThreadPage,
     ThreadQuery,
@@ -204,7 +204,7 @@ class RolloutStore(ABC, Generic[Lock]):
     def append_items(
         self,
         thread_id: str,
-        items: Sequence[Item | Copied],
+        items: Sequence[HistoryItem | Copied],
         at: datetime,
         expected: Look | None = None,
     ) -> Appended:
@@ -380,7 +380,7 @@ class RolloutStore(ABC, Generic[Lock]):
         """Return what changes at some paths may mean."""
         return Touched(frozenset(), everything=False, lives=False, foreign=frozenset(paths))
 
-    def faults(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[StoreFault, ...]:
         """Return the reasons why the store is not whole."""
         return ()
 
@@ -403,7 +403,7 @@ class RolloutStore(ABC, Generic[Lock]):
     def _append(
         self,
         rollout: Rollout,
-        items: Sequence[Item | Copied],
+        items: Sequence[HistoryItem | Copied],
         at: datetime,
         lock: Lock,
         expected: Look | None,
@@ -475,9 +475,9 @@ ThreadStore = RolloutStore[Any]
 """A store, wherever the bytes are."""
 
 
-def is_head(item: Item | Copied) -> bool:
+def is_head(item: HistoryItem | Copied) -> bool:
     """Return whether an item is a `session_meta`."""
-    if isinstance(item, Item):
+    if isinstance(item, HistoryItem):
         return item.type == "session_meta"
     return object_of(load(item.line)).get("type") == "session_meta"
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from codex_checkpoints.patterns import pattern
-from codex_checkpoints.storage.contract import Fault, Identity, Look, Rollout, Touched
+from codex_checkpoints.storage.contract import Identity, Look, Rollout, StoreFault, Touched
 
 _HEX = "[0-9a-fA-F]"
 _UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
@@ -274,23 +274,23 @@ def touched(codex_home: str, paths: Iterable[str]) -> Touched:
     return Touched(frozenset(files), folders, bool(about_locks), paths - inside - about_locks)
 
 
-def faults(codex_home: str) -> Iterator[Fault]:
+def faults(codex_home: str) -> Iterator[StoreFault]:
     """Yield what is wrong with the folders of a home."""
     if not os.path.isdir(codex_home):
-        yield Fault("home_missing", codex_home)
+        yield StoreFault("home_missing", codex_home)
         return
     active, archived = roots(codex_home)
     for root in (active, archived):
         if os.path.isdir(root):
             if not os.access(root, os.R_OK | os.X_OK):
-                yield Fault("rollouts_unreadable", root)
+                yield StoreFault("rollouts_unreadable", root)
         elif root == active:
-            yield Fault("rollouts_missing", root)
+            yield StoreFault("rollouts_missing", root)
     by_reason: dict[str, list[str]] = {}
     for path, reason in passed_over(codex_home):
         by_reason.setdefault(reason, []).append(path)
     for reason, paths in sorted(by_reason.items()):
-        yield Fault("passed_over", min(paths), reason, len(paths))
+        yield StoreFault("passed_over", min(paths), reason, len(paths))
 
 
 def _is_below(path: str, folder: str) -> bool:

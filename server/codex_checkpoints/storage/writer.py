@@ -29,7 +29,7 @@ from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import (
     Conflict,
     Copied,
-    Item,
+    HistoryItem,
     Look,
     StorageFailed,
     UnreadableSource,
@@ -75,7 +75,11 @@ def publish(path: str, lines: Iterable[bytes], nursery: str) -> None:
 
 
 def append(
-    path: str, items: Sequence[Item | Copied], at: datetime, lock: WriterLock, expected: Look | None
+    path: str,
+    items: Sequence[HistoryItem | Copied],
+    at: datetime,
+    lock: WriterLock,
+    expected: Look | None,
 ) -> Written:
     """Append lines to a plain session file in one write, durable when this returns.
 

@@ -326,7 +326,7 @@ class _End:
             case items.Tokens():
                 self._take_tokens(item)
                 self._take_window(item.window)
-            case items.Named(name=name) if self.unknown & _NAME:
+            case items.ThreadNamed(name=name) if self.unknown & _NAME:
                 found.name = None if name is None else value(name, MAX_VALUE_CHARS)
                 self.unknown &= ~_NAME
             case items.RolledBack(turns=turns) if turns > 0:

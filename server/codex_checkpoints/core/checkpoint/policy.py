@@ -180,7 +180,7 @@ _Where = Literal["line", "clause", "anywhere"]
 
 
 @frozen
-class Rule:
+class PolicyRule:
     """One form of policy, at the start of a line or a clause, or anywhere in the text.
 
     It is searched for only in texts with one of the `hints`; all have one where there is none.
@@ -232,9 +232,9 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def _rule(name: str, where: _Where, *patterns: str, hints: str = "") -> Rule:
+def _rule(name: str, where: _Where, *patterns: str, hints: str = "") -> PolicyRule:
     front = {"line": _LINE, "clause": FRONT, "anywhere": r"\b"}[where]
-    return Rule(name, where, tuple(hints.split()), f"{front}(?:{'|'.join(patterns)})")
+    return PolicyRule(name, where, tuple(hints.split()), f"{front}(?:{'|'.join(patterns)})")
 
 
 _JOINED = 4  # lines

@@ -159,7 +159,7 @@ class Reducer:
                     state.begin(item)
             case items.RolledBack(turns=turns):
                 state.turns.roll_back(turns)
-            case items.Named(name=name):
+            case items.ThreadNamed(name=name):
                 state.name = None if name is None else value(name, MAX_VALUE_CHARS)
 
     def _signal(self, item: items.Signal, line: Line) -> None:

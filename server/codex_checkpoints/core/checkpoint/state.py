@@ -477,7 +477,7 @@ _DECIDED = 4096
 
 
 @define
-class Calls:
+class PendingCalls:
     """The calls of an older file that wait for their outcome, and those whose outcome is known.
 
     `waiting` has each call with the length of its line.  Later records about a decided call change
@@ -538,7 +538,7 @@ class State:
     planned: Planned | None = None
     """A plan recorded before the first turn."""
     observations: Observations = Factory(Observations)
-    calls: Calls = Factory(Calls)
+    calls: PendingCalls = Factory(PendingCalls)
     compactions: int = 0
     """Those that were not taken back; `windows` counts all records that replaced the context."""
     windows: int = 0

@@ -15,7 +15,7 @@ MARK = "[redacted]"
 
 
 @frozen
-class Rule:
+class SecretRule:
     """One kind of secret; it is searched for only in texts with one of the lower-case `hints`."""
 
     name: str
@@ -67,7 +67,7 @@ def secrets(text: str) -> list[tuple[int, int]]:
             return sorted(found)
 
 
-def _hinted(text: str) -> list[Rule]:
+def _hinted(text: str) -> list[SecretRule]:
     """Return the rules of which a hint and a sign stand in a text; others find nothing there."""
     lower = text.lower()
     # One character is found many times sooner than a hint.
@@ -111,7 +111,7 @@ def _between_marks(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _without_secrets(
-    piece: tuple[int, str], rule: Rule, found: list[tuple[int, int]]
+    piece: tuple[int, str], rule: SecretRule, found: list[tuple[int, int]]
 ) -> Iterator[tuple[int, str]]:
     """Yield the rest of a piece with its offsets; add the secrets to `found`."""
     at, text = piece
@@ -177,11 +177,11 @@ def _rule(
     pattern: str,
     flags: re.RegexFlag = _ANY_CASE,
     **more: str,
-) -> Rule:
-    return Rule(name, hints, pattern, flags | re.VERBOSE, **more)
+) -> SecretRule:
+    return SecretRule(name, hints, pattern, flags | re.VERBOSE, **more)
 
 
-def _key(name: str, hints: tuple[str, ...], pattern: str, signs: str = "") -> Rule:
+def _key(name: str, hints: tuple[str, ...], pattern: str, signs: str = "") -> SecretRule:
     """Return a rule for keys with a known beginning."""
     return _rule(name, hints, rf"{_START} (?P<secret> {pattern} )", re.ASCII, signs=signs)
 

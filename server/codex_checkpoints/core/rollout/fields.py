@@ -28,14 +28,14 @@ _SURROGATE = pattern("[\ud800-\udfff]")
 
 
 @frozen
-class Unreadable:
+class UnreadableLine:
     """A line that is no JSON object, and the reason that is counted for it."""
 
     reason: str
 
 
 def load(raw: bytes) -> object:
-    """Return the value of a JSON text, or `Unreadable`."""
+    """Return the value of a JSON text, or `UnreadableLine`."""
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -43,7 +43,7 @@ def load(raw: bytes) -> object:
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        return Unreadable("not_utf8")
+        return UnreadableLine("not_utf8")
     # orjson refuses a lone surrogate, which Codex may write; all else that it refuses is no JSON
     # for Codex either (ROL-15).
     if _SURROGATE_ESCAPE.search(raw):
@@ -53,7 +53,7 @@ def load(raw: bytes) -> object:
             return _mended(json.loads(text))
         except (ValueError, RecursionError):
             pass
-    return Unreadable("not_json")
+    return UnreadableLine("not_json")
 
 
 def _mended(value: object) -> object:

@@ -111,7 +111,7 @@ class Tokens:
 
 
 @frozen
-class Named:
+class ThreadNamed:
     """The session got a name (older files)."""
 
     name: str | None
@@ -166,7 +166,7 @@ class CommandRun:
 
 
 @frozen
-class FileChange:
+class PatchedFile:
     """One file of a patch, by its path as written; `kind` is mostly `add`, `update` or `delete`.
 
     `added` is the hash of the content of an added file.
@@ -183,7 +183,7 @@ class FilesChanged:
     """A patch, and whether it was applied."""
 
     call_id: str
-    changes: tuple[FileChange, ...]
+    changes: tuple[PatchedFile, ...]
     done: bool
 
 
@@ -221,7 +221,7 @@ Item = (
     | RolledBack
     | UserMessage
     | Tokens
-    | Named
+    | ThreadNamed
     | ToolCall
     | ToolOutput
     | ToolResult

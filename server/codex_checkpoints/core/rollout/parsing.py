@@ -13,7 +13,7 @@ from functools import partial
 from codex_checkpoints.core.rollout import items
 from codex_checkpoints.core.rollout.fields import (
     Json,
-    Unreadable,
+    UnreadableLine,
     absent_or,
     content_hash,
     is_list,
@@ -64,7 +64,7 @@ def turn_named_by(payload: Json) -> str | None:
 def _function_call(payload: Json) -> items.Item:
     arguments = text_of(payload.get("arguments"))
     value = load(arguments.encode(errors="replace")) if arguments is not None else None
-    return _call(payload, None if isinstance(value, Unreadable) else value)
+    return _call(payload, None if isinstance(value, UnreadableLine) else value)
 
 
 def _call(payload: Json, arguments: object) -> items.Item:
@@ -184,7 +184,7 @@ EVENTS: Makers = {
     "user_message": _user_message,
     "token_count": _token_count,
     "thread_settings_applied": _thread_settings,
-    "thread_name_updated": lambda payload: items.Named(
+    "thread_name_updated": lambda payload: items.ThreadNamed(
         text_of(payload.get("thread_name")) or text_of(payload.get("name"))
     ),
     "patch_apply_end": _patch_end,
@@ -241,12 +241,12 @@ def _file_change(item: Json) -> items.FilesChanged:
 
 
 def _files_changed(call_id: str | None, value: Json, *, done: bool) -> items.FilesChanged:
-    changes: list[items.FileChange] = []
+    changes: list[items.PatchedFile] = []
     for path, each in object_of(value.get("changes")).items():
         change = object_of(each)
         kind, move_to = text_of(change.get("type")), text_of(change.get("move_path"))
         added = content_hash(text_of(change.get("content"))) if kind == "add" else None
-        changes.append(items.FileChange(path, kind or "update", move_to, added=added))
+        changes.append(items.PatchedFile(path, kind or "update", move_to, added=added))
     return items.FilesChanged(call_id or "", tuple(changes), done)
 
 

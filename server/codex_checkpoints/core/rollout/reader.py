@@ -17,7 +17,7 @@ import orjson
 from codex_checkpoints.core.rollout.fields import (
     NOTHING,
     Json,
-    Unreadable,
+    UnreadableLine,
     is_object,
     load,
     text_of,
@@ -277,7 +277,7 @@ class Reader:
             value, mended = load(raw), True
         if not is_object(value):
             scale.lines += 1
-            scale.count(value.reason if isinstance(value, Unreadable) else "not_object")
+            scale.count(value.reason if isinstance(value, UnreadableLine) else "not_object")
             return
         ordinal = whole_of(value.get("ordinal"))
         if scale.ordinals and ordinal is not None and ordinal >= self._limit:

@@ -12,12 +12,12 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from codex_checkpoints.core.rollout.fields import content_hash
-from codex_checkpoints.core.rollout.items import FileChange
+from codex_checkpoints.core.rollout.items import PatchedFile
 from codex_checkpoints.core.rollout.shell import (
     POWERSHELLS,
-    Part,
     Read,
     Redirect,
+    SimpleCommand,
     UnclearError,
     Word,
     Write,
@@ -35,9 +35,9 @@ _KINDS = (
 )
 
 
-def files_of(patch: str) -> tuple[FileChange, ...]:
+def files_of(patch: str) -> tuple[PatchedFile, ...]:
     """List the headers of a patch in their order, repetitions included."""
-    changes: list[FileChange] = []
+    changes: list[PatchedFile] = []
     # Only LF ends a line in a patch: `splitlines` would also cut an added line at a form feed
     # and take its rest for a header.
     lines = iter(patch.split("\n"))
@@ -66,18 +66,18 @@ def files_of(patch: str) -> tuple[FileChange, ...]:
     return tuple(changes)
 
 
-def _close(changes: list[FileChange], added: list[str]) -> None:
+def _close(changes: list[PatchedFile], added: list[str]) -> None:
     """Give an added file, whose lines have ended, the hash of its content."""
     if changes and changes[-1].kind == "add" and changes[-1].added is None:
         changes[-1] = evolve(changes[-1], added=content_hash("".join(added)))
     added.clear()
 
 
-def _header(marker: str) -> Iterator[FileChange]:
+def _header(marker: str) -> Iterator[PatchedFile]:
     for prefix, kind in _KINDS:
         path = marker.removeprefix(prefix).strip()
         if marker.startswith(prefix) and path:
-            yield FileChange(path, kind)
+            yield PatchedFile(path, kind)
 
 
 _Span = tuple[int | None, int | None]
@@ -179,12 +179,12 @@ def _paths_in(words: list[str]) -> Iterator[str]:
         before = word
 
 
-def split(script: str, program: str = "") -> tuple[Part, ...] | None:
+def split(script: str, program: str = "") -> tuple[SimpleCommand, ...] | None:
     """Split a script by the rules of its shell, as far as that is known or plain to see."""
     return (_split_once if len(script) <= _SHORT else _split)(script, program)
 
 
-def _split(script: str, program: str) -> tuple[Part, ...] | None:
+def _split(script: str, program: str) -> tuple[SimpleCommand, ...] | None:
     if BEGIN in script:
         # White space after the last line would hide the closing word of a heredoc.
         return parts_of(script.rstrip(" \t\n"))
@@ -200,7 +200,7 @@ _split_once = lru_cache(32)(_split)
 """Several things are asked of a command, and a session is read by several readers at once."""
 
 
-def writes_into(part: Part) -> tuple[Redirect, ...]:
+def writes_into(part: SimpleCommand) -> tuple[Redirect, ...]:
     """Return the redirections of a part into files; `2>&1` and `/dev/null` are none."""
     return tuple(
         each
@@ -209,7 +209,7 @@ def writes_into(part: Part) -> tuple[Redirect, ...]:
     )
 
 
-def _effects_of(part: Part, before: Part | None, *, feeds: bool) -> ShellReading:
+def _effects_of(part: SimpleCommand, before: SimpleCommand | None, *, feeds: bool) -> ShellReading:
     """Return what one part does; `before` is piped into it, and `feeds` if it is so itself."""
     if part.operators:
         return _NOTHING
@@ -226,7 +226,7 @@ def _effects_of(part: Part, before: Part | None, *, feeds: bool) -> ShellReading
     return ShellReading(None, reads, is_plain and literal, (*writes, *more))
 
 
-def _named_by(part: Part) -> tuple[tuple[Read, ...], tuple[Write, ...]]:
+def _named_by(part: SimpleCommand) -> tuple[tuple[Read, ...], tuple[Write, ...]]:
     """Return the files that the words of a part name."""
     command = _COMMANDS.get(part.name)
     is_fed = part.heredocs or any(each.operator not in _INTO for each in part.redirects)
@@ -250,7 +250,7 @@ def _named_by(part: Part) -> tuple[tuple[Read, ...], tuple[Write, ...]]:
     )
 
 
-def _patch_of(part: Part, before: Part | None) -> str | None:
+def _patch_of(part: SimpleCommand, before: SimpleCommand | None) -> str | None:
     """Return the patch that a part applies: from a heredoc, its one word, or what is piped in."""
     text = ""
     match part.words:
@@ -266,18 +266,20 @@ def _patch_of(part: Part, before: Part | None) -> str | None:
     return text if BEGIN in text else None
 
 
-def _leads_away(part: Part) -> bool:
+def _leads_away(part: SimpleCommand) -> bool:
     """Return whether the names of later commands are uncertain after this one."""
     words = [word.text for word in part.words]
     return not _MOVES.isdisjoint(words) or _FLOW.fullmatch("".join(words[:1])) is not None
 
 
-def _leading_folder(parts: tuple[Part, ...]) -> tuple[str | None, tuple[Part, ...]]:
+def _leading_folder(
+    parts: tuple[SimpleCommand, ...],
+) -> tuple[str | None, tuple[SimpleCommand, ...]]:
     """Return the folder of a leading `cd DIR &&`, and the rest of the script."""
     match parts:
-        case (Part((Word("cd"), Word("--"), folder), (), (), (), "&&"), *_):
+        case (SimpleCommand((Word("cd"), Word("--"), folder), (), (), (), "&&"), *_):
             pass
-        case (Part((Word("cd"), folder), (), (), (), "&&"), *_) if folder.text[:1] != "-":
+        case (SimpleCommand((Word("cd"), folder), (), (), (), "&&"), *_) if folder.text[:1] != "-":
             pass
         case _:
             return None, parts

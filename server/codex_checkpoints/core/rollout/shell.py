@@ -28,7 +28,7 @@ class Redirect(NamedTuple):
     target: Word
 
 
-class Part(NamedTuple):
+class SimpleCommand(NamedTuple):
     """One simple command, up to the separator that ends it.
 
     `operators` has what is neither word nor redirection nor separator: the `&` of a background
@@ -109,7 +109,7 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
 @lru_cache(_KEPT)
-def parts_of(script: str) -> tuple[Part, ...] | None:
+def parts_of(script: str) -> tuple[SimpleCommand, ...] | None:
     """Split a script into its simple commands; None if a quote in it has no end."""
     if _SIMPLE.fullmatch(script):
         return tuple(_simple_parts(script))
@@ -124,14 +124,14 @@ def parts_of(script: str) -> tuple[Part, ...] | None:
     return tuple(parts)
 
 
-def _simple_parts(script: str) -> Iterator[Part]:
+def _simple_parts(script: str) -> Iterator[SimpleCommand]:
     words: list[Word] = []
     for word, separator in (*_SIMPLE_TOKEN.findall(script), ("", "")):
         if word:
             text = _QUOTED.sub(_unquoted, word) if "'" in word or '"' in word else word
             words.append(Word(text, literal=True))
         elif words:
-            yield Part(tuple(words), then=separator)
+            yield SimpleCommand(tuple(words), then=separator)
             words = []
 
 
@@ -143,7 +143,7 @@ class Collected:
     """The parts of a script, as a pass over it in linear time finds them, of whatever shell."""
 
     def __init__(self) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[SimpleCommand] = []
         self.words: list[Word] = []
         self.redirects: list[Redirect] = []
         self.operators: list[str] = []
@@ -163,7 +163,7 @@ class Collected:
         """Add what was found as a part, if that is anything or it may be `empty`."""
         if self.words or self.redirects or self.operators or empty:
             content = tuple(self.words), tuple(self.redirects), tuple(self.operators)
-            self.parts.append(Part(*content, (), separator))
+            self.parts.append(SimpleCommand(*content, (), separator))
         self.words, self.redirects, self.operators = [], [], []
 
 
@@ -295,7 +295,7 @@ class _Splitter(Collected):
 def is_one_cat(script: str) -> bool:
     """Return whether a script is nothing but `cat FILE`."""
     match parts_of(script):
-        case (Part((Word("cat"), Word(name, literal=True)), (), (), (), "" | "\n"),):
+        case (SimpleCommand((Word("cat"), Word(name, literal=True)), (), (), (), "" | "\n"),):
             return not name.startswith("-")
         case _:
             return False

@@ -16,10 +16,10 @@ from codex_checkpoints.core.rollout.items import (
     SHELLS,
     Action,
     CommandRun,
-    FileChange,
     FilesChanged,
     FileViewed,
     Outcome,
+    PatchedFile,
     Seen,
     ToolCall,
     ToolRan,
@@ -37,7 +37,7 @@ from codex_checkpoints.core.rollout.script import (
     split,
     writes_into,
 )
-from codex_checkpoints.core.rollout.shell import Part
+from codex_checkpoints.core.rollout.shell import SimpleCommand
 from codex_checkpoints.core.rollout.turns import Steps
 from codex_checkpoints.hashes import sha256
 from codex_checkpoints.values import evolve, frozen
@@ -99,7 +99,7 @@ def program_of(script: str) -> str:
     return ""
 
 
-def _looks(part: Part) -> bool:
+def _looks(part: SimpleCommand) -> bool:
     words = _command_words(part)
     if part.operators or writes_into(part):
         return False
@@ -123,7 +123,7 @@ def _looks(part: Part) -> bool:
             return (name.lower() if "-" in name else name) in _LOOKS
 
 
-def _command_words(part: Part) -> list[str]:
+def _command_words(part: SimpleCommand) -> list[str]:
     """Return the words without assignments, `env NAME=…`, `time` and `sudo` in front."""
     words = [word.text for word in part.words]
     while words and (
@@ -402,7 +402,7 @@ def _argv_in(arguments: object) -> tuple[str, ...] | None:
 
 
 def _changes(
-    changes: Iterable[FileChange], call_id: str, folder: str | None = None
+    changes: Iterable[PatchedFile], call_id: str, folder: str | None = None
 ) -> tuple[Seen, ...]:
     seen: list[Seen] = []
     for change in changes:

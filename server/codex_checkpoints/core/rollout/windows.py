@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from codex_checkpoints.core.rollout.shell import SEPARATORS, Collected, Part, Word
+from codex_checkpoints.core.rollout.shell import SEPARATORS, Collected, SimpleCommand, Word
 
 _TOKEN = re.compile(
     r"(?P<blank>[ \t\r,]+|`\r?\n)|(?P<hash>\#[^\n]*)"
@@ -45,7 +45,7 @@ _KEPT = 4
 
 
 @lru_cache(_KEPT)
-def parts_of(script: str, program: str) -> tuple[Part, ...] | None:
+def parts_of(script: str, program: str) -> tuple[SimpleCommand, ...] | None:
     """Split a script into its commands; None where it cannot be split.
 
     `program` is `cmd`, or else it is PowerShell.  There brackets and blocks are not followed: a

@@ -87,7 +87,7 @@ from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.service.undertaking import added
-from codex_checkpoints.storage.contract import Item, NewThread, Row, in_text
+from codex_checkpoints.storage.contract import HistoryItem, NewThread, Row, in_text
 from codex_checkpoints.storage.records import MARKERS
 from codex_checkpoints.values import define, evolve, frozen
 
@@ -488,7 +488,7 @@ class Compacting:
         return HookCall(hooks, self._outside.run, self._sessions.records.state_dir)
 
 
-_Change = tuple[str, Chain, NewThread | tuple[Item, ...]]
+_Change = tuple[str, Chain, NewThread | tuple[HistoryItem, ...]]
 """The session where the work continues, its windows, and what an install writes."""
 
 

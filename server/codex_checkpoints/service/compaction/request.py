@@ -43,7 +43,7 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.reading.session_file import bytes_between
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.settings import Hook
+from codex_checkpoints.service.settings import CompactionHook
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.values import frozen
 
@@ -69,7 +69,7 @@ class HookResult:
 class HookCall:
     """The hooks of one event, how to run them, and in which folder."""
 
-    hooks: tuple[Hook, ...]
+    hooks: tuple[CompactionHook, ...]
     run: Run
     folder: str
 
@@ -97,7 +97,7 @@ class HookCall:
         )
 
     def _result(
-        self, number: int, hook: Hook, facts: Mapping[str, object], cancelled: IsCancelled
+        self, number: int, hook: CompactionHook, facts: Mapping[str, object], cancelled: IsCancelled
     ) -> HookResult:
         given, seconds = orjson.dumps(facts) + b"\n", hook.timeout_seconds
         ran = self.run(hook.command, given, seconds, self.folder, cancelled)

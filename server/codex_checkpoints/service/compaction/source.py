@@ -47,7 +47,7 @@ from codex_checkpoints.service.reading.session_file import (
 )
 from codex_checkpoints.service.refusal import Refusal, reading_file
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage.contract import Item, Look, Row
+from codex_checkpoints.storage.contract import HistoryItem, Look, Row
 from codex_checkpoints.values import evolve, frozen
 
 
@@ -302,9 +302,9 @@ def opened_after(chain: Chain, window_id: str) -> Chain:
     return evolve(chain, number=chain.number or 0).opened(window_id)
 
 
-def items_of(lines: tuple[RecordLine, ...]) -> tuple[Item, ...]:
+def items_of(lines: tuple[RecordLine, ...]) -> tuple[HistoryItem, ...]:
     """Return lines as a store takes them."""
-    return tuple(Item(line.type, line.payload) for line in lines)
+    return tuple(HistoryItem(line.type, line.payload) for line in lines)
 
 
 def behind(  # noqa: PLR0913, PLR0917 - the history, its size, its window, and its task
@@ -316,7 +316,7 @@ def behind(  # noqa: PLR0913, PLR0917 - the history, its size, its window, and i
     at: Moment,
     *,
     undo: bool = False,
-) -> tuple[Item, ...]:
+) -> tuple[HistoryItem, ...]:
     """Return the lines to append so that these items become the history of a session.
 
     `size` are the tokens in use from then on, `turn_id` a new one for lines that need a task;

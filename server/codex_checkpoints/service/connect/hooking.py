@@ -71,7 +71,7 @@ class Call:
     source: str
 
 
-class Given(NamedTuple):
+class HookAnswer(NamedTuple):
     """The text for Codex, if any, and the receipt of it."""
 
     session_id: str
@@ -87,7 +87,7 @@ class Hooking:
     _now: Callable[[], str] = stamps.now
     _new_id: Callable[[], str] = stamps.new_id
 
-    def answer(self, call: Call) -> Given:
+    def answer(self, call: Call) -> HookAnswer:
         """Handle a call; refuses as `Sessions`, and a file of another session or home."""
         row = self._row(call)
         match call.event:
@@ -101,11 +101,11 @@ class Hooking:
             case "PostCompact":
                 return self._after(call, row)
 
-    def confirm(self, given: Given) -> None:
+    def confirm(self, given: HookAnswer) -> None:
         """Write the receipt; raises `StorageError`."""
         self._sessions.records.add_receipt(given.session_id, given.receipt)
 
-    def _bundle(self, call: Call, row: Row, source: str) -> Given:
+    def _bundle(self, call: Call, row: Row, source: str) -> HookAnswer:
         shown = self._sessions.view(row.session_id)
         row = self._sessions.catalogue.now(row)
         view, checkpoint = shown.text, shown.of.checkpoint
@@ -132,7 +132,7 @@ class Hooking:
 
         return Digests(self._sessions).injected(row, setting, said)
 
-    def _before(self, call: Call, row: Row) -> Given:
+    def _before(self, call: Call, row: Row) -> HookAnswer:
         """Store the checkpoint, and mark the last turn that has ended."""
         _, opened = self._sessions.open(row.session_id)
         kept = self._sessions.projections.keep(row, opened)
@@ -149,7 +149,7 @@ class Hooking:
                 markers.mark_once(row.session_id, LABEL, ended[-1], "compaction")
         return self._receipt(call, row, None, None, kept.checkpoint.seq)
 
-    def _after(self, call: Call, row: Row) -> Given:
+    def _after(self, call: Call, row: Row) -> HookAnswer:
         """Store the checkpoint after the compaction, and count what it lost; return no text."""
         shown = self._sessions.view(row.session_id)
         window = self._window(row, shown.text)
@@ -203,7 +203,7 @@ class Hooking:
         window_id: str | None,
         seq: int,
         view: str = "",
-    ) -> Given:
+    ) -> HookAnswer:
         data = b"" if text is None else text.encode()
         receipt = {
             "at": self._now(),
@@ -218,7 +218,7 @@ class Hooking:
         }
         if text is not None:
             receipt["view"] = digest_of(view.encode())
-        return Given(row.session_id, text, receipt)
+        return HookAnswer(row.session_id, text, receipt)
 
 
 def note_failure(records: Records, failure: Mapping[str, object]) -> None:

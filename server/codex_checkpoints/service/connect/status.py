@@ -16,7 +16,7 @@ from codex_checkpoints.codex import config, entries, file_edit, hooks, program
 from codex_checkpoints.codex.app_server import AskingFailed
 from codex_checkpoints.codex.config import Found
 from codex_checkpoints.codex.entries import SERVER_NAME, ByEvent, CannotEdit, Entries, Hooks
-from codex_checkpoints.codex.program import Answer, SeenHook
+from codex_checkpoints.codex.program import CodexReport, SeenHook
 from codex_checkpoints.core.rollout.fields import load, object_of, text_of
 from codex_checkpoints.storage.records import AUDIT, HOOK_FAILED, RECEIPTS
 from codex_checkpoints.values import evolve, frozen
@@ -188,7 +188,7 @@ class FoundCodex:
 
     path: str | None
     version: str | None = None
-    answer: Answer | None = None
+    answer: CodexReport | None = None
     problem: str | None = None
 
 
@@ -342,7 +342,7 @@ def _called_twice(codex_home: str, found: Found) -> Iterator[str]:
         yield f"{path} has our MCP server more than once, as {', '.join(names)}: {_EACH_OFFERS}"
 
 
-def _elsewhere(codex_home: str, answer: Answer | None) -> Iterator[str]:
+def _elsewhere(codex_home: str, answer: CodexReport | None) -> Iterator[str]:
     """Report hooks of ours that Codex sees in the configuration of a project."""
     for path in dict.fromkeys(hook.path for hook in _hooks_of_us(answer)):
         if os.path.realpath(os.path.dirname(path)) != os.path.realpath(codex_home):
@@ -498,7 +498,7 @@ class _Look:
         return Door(*state, *called, problem, step, way_out, by_hand)
 
 
-def _hooks_of_us(answer: Answer | None) -> tuple[SeenHook, ...]:
+def _hooks_of_us(answer: CodexReport | None) -> tuple[SeenHook, ...]:
     """Return the hooks in the answer of Codex that call us."""
     hooks = () if answer is None else answer.hooks or ()
     return tuple(h for h in hooks if entries.calls_us("hook", entries.split(h.command)))

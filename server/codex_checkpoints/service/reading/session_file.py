@@ -50,7 +50,7 @@ _OURS = "codex-checkpoints"
 
 
 @frozen
-class Problem:
+class FileProblem:
     """What is wrong with a session's files: a code and the rollout id."""
 
     code: str
@@ -65,7 +65,7 @@ class SessionFile:
     path: str
     replay: Replay
     mark: Mark
-    problems: tuple[Problem, ...]
+    problems: tuple[FileProblem, ...]
     tail: bytes = b""
     seeds: Seeds = no_seed
     by: Followed = CHECKPOINT
@@ -167,7 +167,7 @@ class SessionFile:
 @frozen
 class _Saved:
     mark: Mark
-    problems: tuple[Problem, ...]
+    problems: tuple[FileProblem, ...]
     replay: object
 
 
@@ -209,7 +209,7 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
 NOWHERE = Mark(0, 0, "", "")
 
 
-def begin_reading(session: SessionFile, data: bytes, locate: Locate) -> tuple[Problem, ...]:
+def begin_reading(session: SessionFile, data: bytes, locate: Locate) -> tuple[FileProblem, ...]:
     """Read what a session builds on, before the first bytes of its own file; return problems."""
     reader, replay, path = session.reader, session.replay, session.path
     line = _first_line_of(data) or reader.first_line(path)
@@ -246,7 +246,7 @@ def _first_line_of(data: bytes) -> bytes | None:
 
 def bases_below(
     reader: RolloutReader, path: str, locate: Locate
-) -> tuple[list[tuple[str, HistoryBase]], list[Problem]]:
+) -> tuple[list[tuple[str, HistoryBase]], list[FileProblem]]:
     """Return the rollouts that one builds on, the nearest first, and what is wrong (ROL-5)."""
     head = head_of(reader.first_line(path))
     if head is None or head.base is None:
@@ -256,17 +256,17 @@ def bases_below(
 
 def _chain(
     reader: RolloutReader, base: HistoryBase, own_id: str, locate: Locate
-) -> tuple[list[tuple[str, HistoryBase]], list[Problem]]:
+) -> tuple[list[tuple[str, HistoryBase]], list[FileProblem]]:
     chain: list[tuple[str, HistoryBase]] = []
     seen = {own_id}
     wanted: HistoryBase | None = base
     while wanted is not None:
         if wanted.rollout_id in seen or len(chain) >= _LONGEST_CHAIN:
-            return chain, [Problem("base_cycle", wanted.rollout_id)]
+            return chain, [FileProblem("base_cycle", wanted.rollout_id)]
         seen.add(wanted.rollout_id)
         path = locate(wanted.rollout_id)
         if path is None:
-            return chain, [Problem("base_missing", wanted.rollout_id)]
+            return chain, [FileProblem("base_missing", wanted.rollout_id)]
         chain.append((path, wanted))
         try:
             head = head_of(reader.first_line(path))
@@ -278,8 +278,8 @@ def _chain(
 
 def _read_bases(
     reader: RolloutReader, replay: Replay, chain: list[tuple[str, HistoryBase]]
-) -> list[Problem]:
-    problems: list[Problem] = []
+) -> list[FileProblem]:
+    problems: list[FileProblem] = []
     for number, (path, cut) in enumerate(reversed(chain)):
         if number:
             replay.next_file(cut.end_ordinal)
@@ -290,11 +290,11 @@ def _read_bases(
         try:
             reached, rest = reader.read(path, 0, replay.feed, limit)
         except UnreadableSource:
-            problems.append(Problem("base_missing", cut.rollout_id))
+            problems.append(FileProblem("base_missing", cut.rollout_id))
             continue
         replay.close(rest)
         if not replay.stopped and _is_short(replay, cut, reached + len(rest)):
-            problems.append(Problem("base_short", cut.rollout_id))
+            problems.append(FileProblem("base_short", cut.rollout_id))
     if chain:
         replay.next_file()
     return problems

@@ -53,7 +53,13 @@ from codex_checkpoints.service.reading.session_file import (
     lines_of,
 )
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage.contract import Copied, Item, RolloutReader, Row, UnreadableSource
+from codex_checkpoints.storage.contract import (
+    Copied,
+    HistoryItem,
+    RolloutReader,
+    Row,
+    UnreadableSource,
+)
 from codex_checkpoints.storage.workspace import Workspace
 from codex_checkpoints.values import Factory, define, frozen
 
@@ -67,7 +73,7 @@ _SUBSTITUTE = "\x1a"
 _MOST_LEADING = 32
 """More lines than Codex writes before a prompt."""
 
-QUIET = Item("event_msg", {"type": "token_count", "info": None, "rate_limits": None})
+QUIET = HistoryItem("event_msg", {"type": "token_count", "info": None, "rate_limits": None})
 """A record of which Codex writes many and that says nothing."""
 
 
@@ -144,7 +150,7 @@ def last_of(
 
 def copied_history(
     reader: RolloutReader, parts: Iterable[CopiedPart], until: int, names: WindowNames
-) -> Iterator[Item | Copied]:
+) -> Iterator[HistoryItem | Copied]:
     """Yield the lines of a branch behind its head, up to position `until`.
 
     Positions count the lines that are not blank, from 1, through all files. Raises
@@ -204,12 +210,12 @@ def _in_utf8(line: bytes) -> bytes:
     return _NO_UTF8.sub(_SUBSTITUTE, line.decode(errors="surrogateescape")).encode()
 
 
-def _wrapped(line: bytes) -> Item:
+def _wrapped(line: bytes) -> HistoryItem:
     """Return a line of the oldest files in the envelope that Codex reads today (ROL-16)."""
     value = load(line)
     if not is_object(value) or "type" not in value:
         return QUIET
-    return Item("response_item", value)
+    return HistoryItem("response_item", value)
 
 
 def _chain(reader: RolloutReader, parts: Iterable[_Sealed]) -> Iterator[bytes]:

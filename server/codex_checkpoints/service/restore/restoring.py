@@ -47,7 +47,7 @@ from codex_checkpoints.service.restore.planning import (
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import added, operation_of, removed, undertaking
 from codex_checkpoints.storage import records as stamps
-from codex_checkpoints.storage.contract import Copied, Item, NewThread, Row, UnreadableSource
+from codex_checkpoints.storage.contract import Copied, HistoryItem, NewThread, Row, UnreadableSource
 from codex_checkpoints.storage.durable import Append, StorageError
 from codex_checkpoints.storage.records import MARKERS, OBSERVED, UPDATES
 from codex_checkpoints.values import define, evolve, frozen
@@ -194,7 +194,7 @@ class Restoring:
         ids = (branch_id, first, self._new_id())
         begins_with = [user_message([plan.pack.text])] if plan.pack.text else []
         made = new_session(begins_with, source, naming, moment, ids)
-        items = tuple(Item(line.type, line.payload) for line in made.lines)
+        items = tuple(HistoryItem(line.type, line.payload) for line in made.lines)
         return NewThread(made.meta, items), Windows(before, made.chain.first, made.chain.current)
 
     def _updates(self, plan: RestorePlan, shift: int) -> Iterator[dict[str, object]]:
@@ -228,7 +228,7 @@ class Restoring:
         return name or f"Restored from checkpoint {marker.checkpoint_id}"
 
 
-def _of(plan: RestorePlan, lines: Iterator[Item | Copied]) -> Iterator[Item | Copied]:
+def _of(plan: RestorePlan, lines: Iterator[HistoryItem | Copied]) -> Iterator[HistoryItem | Copied]:
     """Yield lines of the source; name the source where they cannot be read."""
     with reading_file(plan.source.row):
         yield from lines
@@ -248,7 +248,7 @@ def _inherited(head: Json) -> Json:
     return {} if start is None else {"subagent_history_start_ordinal": start}
 
 
-def _all_of(items: Iterable[Item | Copied], pace: Pace) -> Iterator[Item | Copied]:
+def _all_of(items: Iterable[HistoryItem | Copied], pace: Pace) -> Iterator[HistoryItem | Copied]:
     """Yield the lines of a branch; after the last one its publication cannot be cancelled."""
     for item in items:
         pace.step()

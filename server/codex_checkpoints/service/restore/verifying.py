@@ -31,7 +31,7 @@ from codex_checkpoints.service.reading.session_file import fingerprint, lines_of
 from codex_checkpoints.service.refusal import Refusal, one_named, reading
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import UnreadableSource
-from codex_checkpoints.storage.durable import Unreadable
+from codex_checkpoints.storage.durable import UnreadableRecord
 from codex_checkpoints.storage.records import IMPORTS, RESTORES
 from codex_checkpoints.values import frozen
 
@@ -224,7 +224,7 @@ def _read(sessions: Sessions) -> _Written:
     damaged = tuple(
         number
         for number, (line, _) in enumerate(audit, 1)
-        if not is_object(line) and not (isinstance(line, Unreadable) and line.torn)
+        if not is_object(line) and not (isinstance(line, UnreadableRecord) and line.torn)
     )
     later = _lines(sessions)
     return _Written(
