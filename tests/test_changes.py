@@ -177,16 +177,16 @@ def test_a_person_reads_which_files_changed_and_the_patches_of_one(home: Home, s
     (shop / "a.py").write_text(V3)
     seen(home, V2, seqs(home)[-1])
 
-    listed = home.run("changes", thread(1)).stdout.decode()
+    listed = home.here("changes", thread(1)).stdout.decode()
     assert listed == "a.py  created +3 -1  turns 1, 2  changed since turn 2\n"
-    one = home.run("changes", thread(1), "a.py", "--turn", "2").stdout.decode().splitlines()
+    one = home.here("changes", thread(1), "a.py", "--turn", "2").stdout.decode().splitlines()
     assert one[0] == "a.py  changed +1 -1  turn 2  changed since turn 2"
     assert one[2].startswith("turn 2  #")
     assert one[3:] == ["@@", "-x", "+y"]
     assert home.json("changes", thread(1), "--after", "2") == {"files": [], "left": 0}
-    none = home.run("changes", thread(1), "--after", "2").stdout.decode()
+    none = home.here("changes", thread(1), "--after", "2").stdout.decode()
     assert none == "No file was changed.\n"
-    other = home.run("changes", thread(1), "never.py").stdout.decode()
+    other = home.here("changes", thread(1), "never.py").stdout.decode()
     assert other == "never.py was not changed here. Without PATH, all changed files are listed.\n"
 
 

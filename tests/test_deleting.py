@@ -102,10 +102,10 @@ def test_own_turns_are_those_begun_behind_what_was_written_here(
     made = branch(home, how)
     go_on(file_of(home, made), made, *steps)
 
-    done = home.run("delete", made, "--json")
+    done = home.here("delete", made, "--json")
 
     assert (done.returncode == 1) == bool(turns)
-    home.run("delete", made, "--force")
+    home.here("delete", made, "--force")
     assert told(home) == [(made, bool(turns), turns)]
 
 
@@ -158,7 +158,7 @@ def test_a_refusal_says_how_to_keep_the_turns_and_how_to_lose_them(home: Home):
     made = branch(home, "soft")
     go_on(file_of(home, made), made, GONE_ON)
 
-    said = home.run("delete", made).stderr.decode()
+    said = home.here("delete", made).stderr.decode()
 
     assert f"session {made} has turns of your own: 1" in said
     assert f"archive {made}" in said

@@ -240,8 +240,8 @@ def test_facts_count_as_suspect_once_the_session_is_read(home: Home):
 def test_sessions_read_prints_what_the_list_leaves_out(home: Home):
     home.put(long())
 
-    first = json.loads(home.run("sessions", "--json").stdout)
-    whole = json.loads(home.run("sessions", "--json", "--read").stdout)
+    first = json.loads(home.here("sessions", "--json").stdout)
+    whole = json.loads(home.here("sessions", "--json", "--read").stdout)
 
     assert [first[0][name] for name in ("windows", "compactions", "turns", "seq")] == [None] * 4
     assert [whole[0][name] for name in ("windows", "compactions", "turns")] == [1, 0, 40]
@@ -251,7 +251,7 @@ def test_sessions_read_prints_what_the_list_leaves_out(home: Home):
 def test_a_list_for_people_shows_nothing_where_a_value_is_not_known(home: Home):
     home.put(long())
 
-    printed = home.run("sessions").stdout.decode()
+    printed = home.here("sessions").stdout.decode()
 
     assert "None" not in printed
     assert "step 0" in printed

@@ -59,7 +59,7 @@ def test_a_turn_that_began_with_a_picture_alone_has_a_line(home: Home):
 def test_for_people_there_are_no_secrets_and_no_controls_in_it(home: Home):
     home.put(rollout(session(), *chats(1, 96), turn(user(f"The key is {SECRET}\x1b[2J"))))
 
-    lines = home.run("outline", thread(1)).stdout.decode().splitlines()
+    lines = home.here("outline", thread(1)).stdout.decode().splitlines()
 
     assert lines[0].split() == ["turns", "windows", "request"]
     assert lines[1].split()[:4] == ["1-32", "0-0", "Do", "1."]

@@ -84,7 +84,7 @@ def test_messages_notes_and_texts_are_pinned_listed_in_their_order_and_let_go(ho
         NONE | {"note": "lamp-1"},
         NONE | {"note": "build.command"},
     ]
-    assert home.run("pin", SESSION).stdout.decode().splitlines() == [
+    assert home.here("pin", SESSION).stdout.decode().splitlines() == [
         "text: Release on Friday.",
         f"message {ref}",
         "a.py#L2-L3",
@@ -131,8 +131,8 @@ def test_what_is_no_message_no_note_or_a_secret_is_not_pinned(
 
 @pytest.mark.parametrize("what", [["a.py", "--text", "x"], ["--note", "lamp-1", "--message", "t1"]])
 def test_one_thing_is_pinned_at_a_time(home: Home, what: list[str]):
-    assert home.run("pin", SESSION, *what).returncode == 2
-    assert home.run("unpin", SESSION).returncode == 2
+    assert home.here("pin", SESSION, *what).returncode == 2
+    assert home.here("unpin", SESSION).returncode == 2
     with Peer(home.root) as peer:
         peer.start()
         none = peer.error("checkpoints/pin", {"sessionId": SESSION})

@@ -45,7 +45,7 @@ def given(at: str, text: str | None, **more: object) -> dict[str, object]:
 
 
 def test_a_session_tells_what_codex_was_given_last(home: Home):
-    view = home.run("view", SESSION).stdout.decode()
+    view = home.here("view", SESSION).stdout.decode()
     note(home, given("1", "old"), given("2", bundle(view), seq=9), given("3", None))
 
     with Peer(home.root, env={"PATH": ""}) as peer:
@@ -69,14 +69,14 @@ def test_a_session_tells_what_codex_was_given_last(home: Home):
 
 
 def test_a_view_that_a_tool_handed_over_is_current_as_well(home: Home):
-    view = home.run("view", SESSION).stdout.decode()
+    view = home.here("view", SESSION).stdout.decode()
     note(home, given("1", view, door="memory.read", event=None, windowId=f"{SESSION}:1"))
 
     first, second = home.json("windows", SESSION)
 
     assert first["received"] is None
     assert (second["received"]["door"], second["received"]["isCurrent"]) == ("memory.read", True)
-    shown = home.run("windows", SESSION).stdout.decode()
+    shown = home.here("windows", SESSION).stdout.decode()
     assert (
         f"Codex was given {len(view.encode())} bytes (as it is now), {digest(view)[:15]}" in shown
     )

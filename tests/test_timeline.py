@@ -49,7 +49,7 @@ def test_the_most_in_use_counts_what_was_in_use_before_a_compaction_in_the_same_
     home.put(r.rollout(r.session(), *WORK[:1], steps))
 
     rows = home.json("timeline", thread(1))["turns"]
-    lines = home.run("timeline", thread(1)).stdout.decode().split("\n")
+    lines = home.here("timeline", thread(1)).stdout.decode().split("\n")
 
     assert [(row["contextTokens"], row["mostTokens"]) for row in rows] == [
         (100_000, 100_000),
@@ -64,7 +64,7 @@ def test_the_most_in_use_counts_what_was_in_use_before_a_compaction_in_the_same_
 def test_a_bar_of_another_size_than_the_window_says_so(home: Home):
     home.put(r.rollout(r.session(), r.turn(r.user("Go on"), r.tokens(9_000))))
 
-    lines = home.run("timeline", thread(1)).stdout.decode().split("\n")
+    lines = home.here("timeline", thread(1)).stdout.decode().split("\n")
 
     told = "bars: the most context in use in a turn, up to 9,000 of 258,400 tokens"
     assert lines[1] == f"{told}; a full bar is 25,840"
@@ -75,7 +75,7 @@ def test_the_picture_reaches_the_most_that_was_in_use(home: Home, tmp_path: Path
     home.put(r.rollout(r.session(), steps))
     file = tmp_path / "picture.svg"
 
-    home.run("timeline", thread(1), "--svg", str(file))
+    home.here("timeline", thread(1), "--svg", str(file))
 
     assert 'class="fill" d="M64,200 L64.0,40.0 ' in file.read_text(encoding="utf-8")
 
@@ -85,7 +85,7 @@ def test_the_lines_name_requests_labels_and_titles_instead_of_ids(home: Home):
     marker = home.json("mark", thread(1), "--turn", "1", "--label", "before it")["checkpointId"]
     branch = home.json("restore", thread(1), marker, "--mode", "soft")["sessionId"]
 
-    text = home.run("timeline", thread(1)).stdout.decode()
+    text = home.here("timeline", thread(1)).stdout.decode()
 
     ends = ["Fix <the> login", "marker  before it", "branch  before it: Fix <the> login"]
     ends += ["Again", "compaction", "And now", "aborted: Stop it"]
@@ -129,7 +129,7 @@ def test_beyond_400_turns_rows_stand_for_several_and_it_is_said(home: Home):
 
     assert found["merged"] == 3
     assert [row["turn"] for row in found["turns"]] == list(range(1, 901, 3))
-    lines = home.run("timeline", thread(1)).stdout.decode().split("\n")
+    lines = home.here("timeline", thread(1)).stdout.decode().split("\n")
     assert "One row stands for 3 turns." in lines
     assert any(line.strip().startswith("898-900") for line in lines)
 
@@ -137,7 +137,7 @@ def test_beyond_400_turns_rows_stand_for_several_and_it_is_said(home: Home):
 def test_the_lines_have_a_bar_for_each_turn_and_name_what_happened_between(home: Home):
     home.put(DATA)
 
-    lines = home.run("timeline", thread(1)).stdout.decode().split("\n")
+    lines = home.here("timeline", thread(1)).stdout.decode().split("\n")
 
     assert lines[0] == "▃·▁"
     assert lines[1] == "bars: the most context in use in a turn, up to 100,000 of 258,400 tokens"
@@ -156,9 +156,9 @@ def test_a_full_bar_is_the_window_or_a_tenth_of_it_while_no_more_was_in_use(
     home.put(r.rollout(r.session(), r.turn(r.user("Fix it"), r.tokens(used))))
     picture = tmp_path / "picture.svg"
 
-    home.run("timeline", thread(1), "--svg", str(picture))
+    home.here("timeline", thread(1), "--svg", str(picture))
 
-    assert home.run("timeline", thread(1)).stdout.decode().startswith(bar)
+    assert home.here("timeline", thread(1)).stdout.decode().startswith(bar)
     assert f">{top}</text>" in picture.read_text(encoding="utf-8")
 
 
@@ -166,8 +166,8 @@ def test_the_picture_is_svg_in_which_no_text_becomes_markup(home: Home, tmp_path
     home.put(DATA)
     file = tmp_path / "picture.svg"
 
-    home.run("timeline", thread(1), "--svg", str(file))
-    home.run("timeline", thread(1), "--svg", str(file))  # a picture is replaced
+    home.here("timeline", thread(1), "--svg", str(file))
+    home.here("timeline", thread(1), "--svg", str(file))  # a picture is replaced
 
     picture = ET.fromstring(file.read_text(encoding="utf-8"))
     titles = [each.text for each in picture.iter("{http://www.w3.org/2000/svg}title")]
