@@ -600,6 +600,27 @@ def test_lines_that_tell_nothing_are_not_chosen() -> None:
     assert not re.search("Traceback|1 file changed", lines)
 
 
+def test_the_same_assent_to_two_questions_stands_twice_and_a_repeated_request_once() -> None:
+    turns = (("dig", "Dig /deep/er?"), ("yes", "Light it?"), ("yes", "Done."), ("go on", "Dug."))
+    steps = [r.turn(r.user(asked), r.assistant(told)) for asked, told in turns]
+    again = r.turn(r.user("go on"), r.assistant("Dug more."))
+    found = [line.split(" ", 3)[3] for line in section(digest(*steps, again), "REQUESTS")]
+    assert found == ["dig", "yes (asked: Dig /deep/er?)", "yes (asked: Light it?)", "go on"]
+
+
+def test_no_key_line_says_again_what_an_answer_says_that_stands_whole() -> None:
+    told = [
+        f"- `dig_{n}()` of `cave_{n}.py` is slow: {n * 7919} bats live there" for n in range(40)
+    ]
+    answers = [told[:20], told[20:], ["Done."]]
+    turns = [
+        r.turn(r.user(f"look at {n}"), r.assistant("\n".join(a))) for n, a in enumerate(answers)
+    ]
+    found = digest(*turns, budget=8000)
+    assert all(found.text.count(line) == 1 for line in told)
+    assert found.tokens < 8000
+
+
 def test_what_passed_before_later_edits_says_so() -> None:
     passed = r.turn(r.user("test it"), r.shell("pytest", "ok"), r.assistant("Green."))
     assert "exit 0: pytest" in section(digest(passed), "CHECKS")[0]

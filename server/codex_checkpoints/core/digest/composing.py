@@ -216,10 +216,16 @@ class _Composing:
         self._lines["REQUESTS"].reverse()
         self._section("EARLIER_SUMMARY", self._summary_rows())
         self._fill("KEY_LINES", self._carried("KEY_LINES"), self._room // 2)
+        before = self._room, [*self._lines["KEY_LINES"]], self._refused["KEY_LINES"]
         self._key_lines()
         standing = sum(_size(line.text) for line in self._lines["OUTCOMES"])
         at_length = sum(_size(row.forms[-1]) for row, told_at_length in rows if told_at_length)
+        left = self._room
         self._outcomes(rows, self._room + standing - at_length)
+        if (grown := left - self._room) > 0:  # no key line says again what stands there now
+            self._room, self._lines["KEY_LINES"], self._refused["KEY_LINES"] = before
+            self._room -= grown
+            self._key_lines()
 
     def digest(self) -> Digest:
         parts = [DIGEST_LINE]
@@ -440,9 +446,8 @@ class _Composing:
         seen, told = set[str](), list[tuple[Where, str, str, bool]]()
         for said in reversed(self._gathered.requests):
             folded = " ".join(said.text.split())
-            if not self._is_quoted(said.where) or folded in seen or folded in beside:
+            if not self._is_quoted(said.where) or folded in beside:
                 continue
-            seen.add(folded)
             text, why = said.text, "a request of the user"
             if said.chosen:
                 text, why = self._allowed(text, "REQUESTS"), "chosen by the user"
@@ -453,7 +458,9 @@ class _Composing:
                     question = before.said.text.rstrip().rpartition("\n")[2]
                     told_too = "" if _is_policy(question) else inline(question, _QUESTION)
                     clean = f"{clean} (asked: {told_too})" if told_too else clean
-                told.append((said.where, clean, why, folded[:_BEGINNING] in begun))
+                if clean not in seen:
+                    seen.add(clean)
+                    told.append((said.where, clean, why, folded[:_BEGINNING] in begun))
         room = self._share("REQUESTS") - len("REQUESTS") - 4
         rows = list[_Row]()
         for limit, rules in _REQUEST_LIMITS:
