@@ -21,6 +21,7 @@ from codex_checkpoints.core.compaction.building import Replacement, Terms, build
 from codex_checkpoints.core.compaction.handoff import bundle
 from codex_checkpoints.core.digest.calls import files_of_patch
 from codex_checkpoints.core.digest.composing import (
+    BREAK,
     SECTIONS,
     Digest,
     DigestTerms,
@@ -598,6 +599,29 @@ def test_lines_that_tell_nothing_are_not_chosen() -> None:
     lines = "\n".join(section(found, "KEY_LINES"))
     assert "dig_it" in lines
     assert not re.search("Traceback|1 file changed", lines)
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_the_same_command_in_two_folders_has_two_outcomes(form: r.Form) -> None:
+    failed = r.shell("npm test", "1 failed", exit_code=1, workdir=f"{r.FOLDER}/server")
+    passed = r.shell("npm test", "2 passed", workdir=f"{r.FOLDER}/extension")
+    found = section(digest(r.turn(r.user("test it"), failed, passed), form=form), "CHECKS")
+    assert [line.split(" ", 3)[3].partition(BREAK)[0] for line in found] == [
+        "exit 1 in server/: npm test",
+        "exit 0 in extension/: npm test",
+    ]
+    again = r.shell("npm test", "3 passed", workdir=f"{r.FOLDER}/server")
+    found = section(digest(r.turn(r.user("test it"), failed, passed, again), form=form), "CHECKS")
+    assert not any("exit 1" in line for line in found)
+
+
+def test_a_command_that_ends_later_ran_in_the_folder_of_its_call() -> None:
+    call = r.call("exec_command", {"cmd": "npm test", "workdir": f"{r.FOLDER}/server"}, "c1")
+    runs = r.output("c1", "Process running with session ID 7\nOutput:\n")
+    look = r.call("write_stdin", {"session_id": 7}, "c2")
+    ended = r.output("c2", "Process exited with code 1\nOutput:\n1 failed")
+    (line,) = section(digest(r.turn(r.user("x"), call, runs, look, ended), form="legacy"), "CHECKS")
+    assert "exit 1 in server/: npm test" in line
 
 
 def test_the_same_assent_to_two_questions_stands_twice_and_a_repeated_request_once() -> None:

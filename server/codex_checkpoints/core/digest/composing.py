@@ -421,7 +421,8 @@ class _Composing:
         return check.changes < self._gathered.edits
 
     def _is_stale(self, check: Check) -> bool:
-        passed = self._gathered.passed.get(check.program, -1) if check.program else -1
+        ran = check.folder, check.program
+        passed = self._gathered.passed.get(ran, -1) if check.program else -1
         return self._is_late(check) or passed > check.where.seq
 
     def _check(self, check: Check, *, late: bool) -> _Row:
@@ -429,6 +430,7 @@ class _Composing:
         if check.seconds is not None and check.seconds >= _LEAST_SECONDS:
             ended += f" ({check.seconds:.1f} s)"
         before = " before later edits" if late else ""
+        before += f" in {inline(check.folder, _FILES)}" if check.folder else ""
         head = f"{anchor(check.where)} {ended}{before}: {inline(check.command, 160)}"
         told = [line for line in (check.outcome.printed or "").split("\n") if line]
         lines = [line for line in told if not (_is_policy(line) or self._ignored.line(line))]

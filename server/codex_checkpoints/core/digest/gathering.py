@@ -45,6 +45,7 @@ from codex_checkpoints.core.digest.records import (
     Check,
     Gathered,
     Quote,
+    Ran,
     Said,
     Trail,
     Where,
@@ -65,6 +66,7 @@ from codex_checkpoints.core.rollout.items import (
     EDITS,
     CommandRun,
     Outcome,
+    Seen,
     ToolCall,
     UserMessage,
     outcome_in,
@@ -138,13 +140,24 @@ class _Turn:
 class _Call(NamedTuple):
     """A call that waits for its output: what names it, and what it is about.
 
-    `ran` is the same for two calls that do the same, and `seq` that of this one.
+    `ran` is the same for two calls that do the same, and `seq` that of this one.  `folder` is the
+    one that it names.
     """
 
     label: str
     about: str
     ran: str
     seq: int
+    folder: str | None = None
+
+
+class _Run(NamedTuple):
+    """A command that ended, in the folder that its call names."""
+
+    script: str
+    outcome: Outcome
+    folder: str | None
+    seconds: float | None
 
 
 @frozen
@@ -178,8 +191,8 @@ class Gathering(Fold):
         self._changes: dict[str, Trail] = {}
         self._edits = 0
         self._committed = -1
-        self._checks: dict[str, Check] = {}
-        self._passed: dict[str, Where] = {}
+        self._checks: dict[Ran, Check] = {}
+        self._passed: dict[Ran, Where] = {}
         self._replaced: _Replaced = _Replaced()
         self._undoable: deque[_Replaced] = deque(maxlen=_SUMMARIES)
         """What there was before each of the newest compactions."""
@@ -193,7 +206,7 @@ class Gathering(Fold):
         """Of what calls do the newest that printed something: the `seq` of the call, its turn."""
         self._patches: dict[str, tuple[int, tuple[str, ...]]] = {}
         """By call the line of a patch without an outcome yet, and the files that it names."""
-        self._refused: dict[str, str] = {}
+        self._refused: dict[str, Ran] = {}
         """By file the check that says that its newest patch was refused."""
         self._callers: dict[str, str | None] = {}
         self._said_with: dict[tuple[str | None, str], None] = {}
@@ -415,9 +428,10 @@ class Gathering(Fold):
         label, about = label_of(script or name), ends_of(script or text)
         is_patch = BEGIN in text
         given = item.arguments if isinstance(item, ToolCall) else None
-        folder = text_of(object_of(given).get("workdir")) or self._state.turn_folder or ""
-        ran = "\0".join((name, folder, script if script and parts == [text] else text))
-        call = _Call("" if is_patch else label, about, _hash_of(ran), line.seq)
+        folder = text_of(object_of(given).get("workdir"))
+        within = folder or self._state.turn_folder or ""
+        ran = "\0".join((name, within, script if script and parts == [text] else text))
+        call = _Call("" if is_patch else label, about, _hash_of(ran), line.seq, folder)
         if name == "write_stdin":
             session = str(object_of(load(text.encode(errors="replace"))).get("session_id"))
             call = self._running.get(session, call)
@@ -500,7 +514,7 @@ class Gathering(Fold):
         self._check(
             Check(where, f"apply_patch {', '.join(files)}", _PATCHES, refused, self._edits, None)
         )
-        self._refused.update(dict.fromkeys(files, f"apply_patch {', '.join(files)}"))
+        self._refused.update(dict.fromkeys(files, ("", f"apply_patch {', '.join(files)}")))
 
     def _quote(self, quote: Quote) -> None:
         quote = evolve(quote, text=ends_of(quote.text, LONGEST))
@@ -516,19 +530,6 @@ class Gathering(Fold):
         named = of_call or turn_named_by(line.payload)
         where = self._where(line, named)
         seen = observed.seen()
-        seconds, outcome = None, None
-        script = next((each.name for each in seen if each.is_command), None)
-        if isinstance(item, CommandRun):
-            outcome = outcome_of(item)
-            seconds = seconds_of(object_of(line.payload.get("item")) or line.payload, ())
-        elif isinstance(item, ToolCall) and not item.is_script:
-            outcome = outcome_in(observed.texts)
-            if item.name != "write_stdin":
-                seconds = seconds_of({}, observed.texts)
-            else:  # its time is that of the last look alone
-                session = object_of(item.arguments).get("session_id")
-                running = self._running.get(str(session))
-                script = None if running is None else running.label
         changed = [each for each in seen if each.kind == "file" and each.action in EDITS]
         hunks = hunks_of(item, line) if changed else {}
         whole = written_anew(item) if changed else frozenset[str]()
@@ -541,7 +542,7 @@ class Gathering(Fold):
                 continue
             self._edits += 1
             for name in (each.name, uri):
-                self._checks.pop(self._refused.pop(name, ""), None)
+                self._checks.pop(self._refused.pop(name, ("", "")), None)
             trail = self._changes.pop(uri, None)
             onto = None if each.only_if is None else name_of(each.condition, observed.place)[0]
             if trail is None:
@@ -558,10 +559,33 @@ class Gathering(Fold):
                 moved = self._moved(trail, moved, uri)
             self._changes[uri] = trail
             _keep_newest(self._changes)
-        if script is not None and outcome is not None and outcome.failed is not None:
-            if not outcome.failed and "git" in script:
-                self._git(script, observed, began)
-            self._ran(script, outcome, where, seconds)
+        if run := self._run_in(observed, line):
+            if not run.outcome.failed and "git" in run.script:
+                self._git(run, observed, began)
+            self._ran(run, observed, where)
+
+    def _run_in(self, observed: Observation, line: Line) -> _Run | None:
+        """Return the command whose end is told."""
+        item, seconds = observed.item, None
+        script = next((each.name for each in observed.seen() if each.is_command), None)
+        match item:
+            case CommandRun():
+                outcome, folder = outcome_of(item), item.folder
+                seconds = seconds_of(object_of(line.payload.get("item")) or line.payload, ())
+            case ToolCall(name="write_stdin"):  # its time is that of the last look alone
+                session = object_of(item.arguments).get("session_id")
+                call = self._running.get(str(session), _Call("", "", "", -1))
+                outcome, script, folder = outcome_in(observed.texts), call.label, call.folder
+            case ToolCall() if not item.is_script:
+                outcome, seconds = outcome_in(observed.texts), seconds_of({}, observed.texts)
+                folder = text_of(object_of(item.arguments).get("workdir"))
+            case _:
+                return None
+        return (
+            _Run(script, outcome, folder, seconds)
+            if script and outcome.failed is not None
+            else None
+        )
 
     def _moved(self, trail: Trail, source: str | None, uri: str) -> str | None:
         """Take an end of a move; the two stand one behind the other.  Return the first one."""
@@ -572,13 +596,9 @@ class Gathering(Fold):
             self._changes[source].moved_to = uri
         return None
 
-    def _git(self, script: str, observed: Observation, seq: int) -> None:
+    def _git(self, run: _Run, observed: Observation, seq: int) -> None:
         """Take what git put back; what may have been committed before stays in the files."""
-        item = observed.item
-        given = item.arguments if isinstance(item, ToolCall) else None
-        folder = text_of(object_of(given).get("workdir"))
-        folder = item.folder if isinstance(item, CommandRun) else folder
-        for each in files_put_back(script, folder):
+        for each in files_put_back(run.script, run.folder):
             uri = name_of(each, observed.place)[0]
             if uri is None:
                 continue
@@ -587,26 +607,32 @@ class Gathering(Fold):
                 if is_tracked and is_in(known, uri[:-1]):
                     self._edits += 1
                     trail.put_back_at(seq, whole=trail.began > self._committed)
-        if "commit" in script:
+        if "commit" in run.script:
             self._committed = seq
 
-    def _ran(self, script: str, outcome: Outcome, where: Where, seconds: float | None) -> None:
-        if only_looks(script):
+    def _ran(self, run: _Run, observed: Observation, where: Where) -> None:
+        if only_looks(run.script):
             return
-        program = program_of(script)
-        lines = self._check(Check(where, ends_of(script), program, outcome, self._edits, seconds))
-        if not outcome.failed and not tells_of_failure(lines):
-            renew(self._passed, program, where, MOST)
+        inside = name_of(Seen("file", "_", "read", run.folder), observed.place)[0] or "_"
+        program = program_of(run.script)
+        check = Check(
+            where,
+            ends_of(run.script),
+            program,
+            run.outcome,
+            self._edits,
+            run.seconds,
+            inside[:-1],
+        )
+        if not tells_of_failure(self._check(check)) and not run.outcome.failed:
+            renew(self._passed, (check.folder, program), where, MOST)
 
     def _check(self, check: Check) -> tuple[str, ...]:
         """Keep the last outcome of a command with the lines that tell how it ended; return them."""
         outcome = check.outcome
         lines = telling_lines(outcome.printed or "", failed=bool(outcome.failed))
-        self._checks.pop(check.command, None)
-        self._checks[check.command] = evolve(
-            check, outcome=evolve(outcome, printed="\n".join(lines))
-        )
-        _keep_newest(self._checks)
+        kept = evolve(check, outcome=evolve(outcome, printed="\n".join(lines)))
+        renew(self._checks, check.key, kept, MOST)
         return lines
 
 

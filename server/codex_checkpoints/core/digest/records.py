@@ -129,11 +129,16 @@ def is_in(uri: str, folder: str) -> bool:
     return f"{uri}/" == folder or uri.startswith(folder)
 
 
+Ran = tuple[str, str]
+"""A folder, and the command or the program that ran there."""
+
+
 @frozen
 class Check:
     """The last outcome of a command that acts; `changes` counts the edits that came before.
 
-    `seconds` is how long it took, None where the file does not tell.
+    `seconds` is how long it took, None where the file does not tell.  `folder` is the uri of the
+    folder in which it ran, with a `/` behind it; the base is empty.
     """
 
     where: Where
@@ -142,6 +147,12 @@ class Check:
     outcome: Outcome
     changes: int
     seconds: float | None = None
+    folder: str = ""
+
+    @property
+    def key(self) -> Ran:
+        """Return what is the same for two runs of the command."""
+        return self.folder, self.command
 
 
 @frozen
@@ -182,7 +193,7 @@ class Gathered:
     changes: Mapping[str, Trail] = Factory(dict[str, Trail])
     checks: tuple[Check, ...] = ()
     edits: int = 0
-    passed: Mapping[str, int] = Factory(dict[str, int])
+    passed: Mapping[Ran, int] = Factory(dict[Ran, int])
     summary: Said | None = None
     quotes: tuple[Quote, ...] = ()
     replaced_below: int = 0
@@ -220,7 +231,7 @@ class Gathered:
         """Return both together: `before` is of the sessions that this one goes on from."""
         old = before.below(self.turns)
         later = (evolve(each, changes=each.changes + old.edits) for each in self.checks)
-        checks = {each.command: each for each in (*old.checks, *later)}
+        checks = {each.key: each for each in (*old.checks, *later)}
         return Gathered(
             old.turns + self.turns,
             (*old.requests, *self.requests),
