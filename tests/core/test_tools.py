@@ -385,6 +385,22 @@ def test_the_first_record_with_an_outcome_counts_and_later_ones_change_nothing()
     assert artifacts(answer_first) == {"called.py": ("file", 5)}
 
 
+@pytest.mark.parametrize(
+    ("answer", "kinds"),
+    [
+        ("failed to parse function arguments: missing field `command` at line 1", {}),
+        ("unsupported call: shell<|channel|>", {}),
+        ("exec command rejected by user", {}),
+        ("aborted by user after 3.1s", {"make zap": "command"}),
+        ("make: failed to parse function arguments: x", {"make zap": "command"}),
+    ],
+)
+def test_a_call_of_which_the_answer_says_that_nothing_ran_gives_nothing(
+    answer: str, kinds: dict[str, str]
+):
+    assert met("legacy", answered("shell", {"cmd": ["bash", "-lc", "make zap"]}, answer)) == kinds
+
+
 def test_in_a_newer_file_items_alone_tell_what_happened():
     other = [
         answered("exec_command", {"cmd": "cat history.py"}),

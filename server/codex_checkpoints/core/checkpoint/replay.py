@@ -318,7 +318,7 @@ def _answer(state: State, item: items.ToolOutput, line: Line) -> None:
         return
     call, _ = waiting
     done = any("Success." in text for text in item.texts)
-    if not done and tools.needs_success(call):
+    if tools.nothing_ran(item.texts) or (not done and tools.needs_success(call)):
         state.calls.end(item.call_id)  # not decided: an event may still report success
         return
     state.calls.decide(item.call_id)
@@ -382,7 +382,7 @@ def _artifact(uri: str, observed: FileObservation, hashes: Hashes, seen: SeenHas
 LONGEST_TAIL = 1 << 23
 """A longer last line is not read before its LF is there, in bytes."""
 
-SAVED = 9
+SAVED = 10
 """The version of what `Replay.save` returns."""
 
 

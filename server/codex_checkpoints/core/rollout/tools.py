@@ -178,6 +178,11 @@ _SILENT = frozenset(
         "get_context_remaining",
     }
 )
+_NOT_RUN: Final = re.compile(
+    r"failed to parse function arguments: |unsupported call: |exec command rejected by user"
+)
+"""How an answer begins to a call that Codex could not read, or that the user refused."""
+
 _HOME = re.compile(r"~[^/\\]*(?:[/\\]|$)|\$HOME\b|\$\{HOME\}|\$env:", re.IGNORECASE)
 _OURS = frozenset({"memory.apply", "memory.read"})
 _OURS_TO_THE_MODEL = frozenset({"memory_apply", "memory_read"})
@@ -203,6 +208,11 @@ def called(call: ToolCall, texts: tuple[str, ...], *, shortened: bool = False) -
             case _:
                 seen += seen_by(result)
     return tuple(seen)
+
+
+def nothing_ran(texts: tuple[str, ...]) -> bool:
+    """Return whether the answer to a call says that nothing was run."""
+    return bool(texts) and _NOT_RUN.match(texts[0]) is not None
 
 
 def needs_success(call: ToolCall) -> bool:
