@@ -610,6 +610,8 @@ def test_the_same_command_in_two_folders_has_two_outcomes(form: r.Form) -> None:
         "exit 1 in server/: npm test",
         "exit 0 in extension/: npm test",
     ]
+    edited = digest(r.turn(r.user("test it"), failed, r.patch(update="a.py")), form=form)
+    assert "exit 1 in server/ before later edits: npm test" in section(edited, "CHECKS")[0]
     again = r.shell("npm test", "3 passed", workdir=f"{r.FOLDER}/server")
     found = section(digest(r.turn(r.user("test it"), failed, passed, again), form=form), "CHECKS")
     assert not any("exit 1" in line for line in found)
@@ -1433,6 +1435,13 @@ def test_what_was_committed_is_not_undone_where_git_puts_the_file_back(
     (line,) = section(digest(r.turn(*steps), form="legacy"), "CHANGES")
     assert "put back by git #" in line
     assert "dig_very_deep" in line
+
+
+def test_what_git_put_back_counts_nothing_of_the_session_before() -> None:
+    before = gathered(r.rollout(r.session("legacy"), r.turn(r.user("dig"), patched(*_DUG))))
+    back = r.turn(r.user("stop"), patched(*_DUG), r.shell("git restore deep"))
+    found = gathered(r.rollout(r.session("legacy"), back)).after(before)
+    assert found.changes["deep/cave.py"].added == 0
 
 
 def test_git_puts_no_file_back_that_the_session_made_and_deletes_none() -> None:

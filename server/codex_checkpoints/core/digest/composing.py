@@ -429,8 +429,8 @@ class _Composing:
         ended = check.outcome.ended
         if check.seconds is not None and check.seconds >= _LEAST_SECONDS:
             ended += f" ({check.seconds:.1f} s)"
+        ended += f" in {inline(check.folder, _FILES)}" if check.folder else ""
         before = " before later edits" if late else ""
-        before += f" in {inline(check.folder, _FILES)}" if check.folder else ""
         head = f"{anchor(check.where)} {ended}{before}: {inline(check.command, 160)}"
         told = [line for line in (check.outcome.printed or "").split("\n") if line]
         lines = [line for line in told if not (_is_policy(line) or self._ignored.line(line))]

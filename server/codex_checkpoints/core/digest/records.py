@@ -272,7 +272,7 @@ def _continued(before: Mapping[str, Trail], now: Mapping[str, Trail]) -> dict[st
     """Return the trails of now, with the counts of before."""
     return {
         uri: trail
-        if (old := before.get(uri)) is None
+        if (old := before.get(uri)) is None or trail.put_back is not None
         else evolve(
             trail,
             added=old.added + trail.added,
