@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import python
-from homes import WAIT, Home
+from homes import WAIT, Home, chat, thread
 
 PROGRAMS = {
     "a command": ["-m", "codex_checkpoints", "--version"],
@@ -54,6 +54,28 @@ def test_a_forked_program_does_what_a_new_interpreter_does(tmp_path: Path, progr
         both.append((done.returncode, done.stdout, b"".join(last)))
 
     assert both[0] == both[1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["sessions", "--json"], ["sessions", "--search", "nothing"], ["view", thread(1)]),
+        *(["show", "nobody", "--json"], ["show", "nobody"], ["sessions", "--nonsense"], ["--help"]),
+        ["doctor"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_inside_a_test_does_what_a_process_does(home: Home, arguments: list[str]):
+    home.put(chat("one"))
+    home.config("unheardOf = 1")
+    home.here("show", thread(1))
+
+    both = [run(*arguments) for run in (home.run, home.here)]
+
+    process, inside = ((each.returncode, each.stdout) for each in both)
+    assert inside == process
+    refused = [each.stderr.splitlines()[-1:] for each in both if each.returncode]
+    assert refused[:1] == refused[1:]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="groups of POSIX")
