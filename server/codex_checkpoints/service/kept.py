@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Container, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import Literal
@@ -23,9 +23,8 @@ from codex_checkpoints.core.compaction.records import (
     to_value,
 )
 from codex_checkpoints.core.history.survey import Trigger
-from codex_checkpoints.core.portable.reading import Import, import_in, links_of, seed_in
+from codex_checkpoints.core.portable.reading import Import, import_in, seed_in
 from codex_checkpoints.core.restore.events import TRANSFERRED, Operation
-from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.records import Restore, line_of, restores_in
 from codex_checkpoints.service.refusal import SHORTEST_PREFIX, Refusal, keeping
 from codex_checkpoints.storage.contract import UnreadableSource
@@ -327,13 +326,3 @@ class ImportRecords:
             made = self.made(session_id)
             if made is not None:
                 yield made
-
-    def links(self, here: Container[str]) -> Iterator[Link]:
-        """Yield the links in packs; sessions of this home keep their own parents (AGN-86)."""
-        for made in self.all():
-            own, *above = links_of(made.pack, made.session_id, made.imported_at, made.operation_id)
-            yield own
-            for link in above:
-                if link.child in here:
-                    break
-                yield link

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from codex_checkpoints.core.compaction.records import Installed
 from codex_checkpoints.core.portable.reading import links_of
 from codex_checkpoints.core.restore.lineage import (
-    MAX_CHAIN,
     Cut,
     Link,
     Node,
@@ -58,62 +57,60 @@ def lineage(sessions: Sessions, session: str) -> Tree:
 
 
 def way_up(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
-    """Return the links from a session up to the first one, the nearest first (AGN-86)."""
-    links = (*_links_in_records(sessions), *_links_in_heads(sessions, {}))
-    return chain_of(session_id, links)
+    """Return the links from a session up to the first one, the nearest first (AGN-86).
+
+    Only what stands on the way is read.
+    """
+    restores, imports = RestoreRecords(sessions.records), ImportRecords(sessions.records)
+    current, owners = sessions.catalogue.current(), _owners(sessions)
+    packed: dict[str, Link] = {}  # of sessions that are not here
+
+    def above(child: str) -> Link | None:
+        made, arrived, row = restores.made(child), imports.made(child), current.get(child)
+        links = [*map(link_of, () if made is None else (made,))]
+        links += _compactions_with(sessions, child)
+        if arrived is not None:
+            own, *further = links_of(arrived, current)
+            links.append(own)
+            packed.update((each.child, each) for each in further)
+        if row is not None and row.error is None:
+            links += _links_in_head(sessions, row, owners)
+        return parents_of(links).get(child) or packed.get(child)
+
+    return chain_of(session_id, above)
 
 
 def ancestors(sessions: Sessions, session_id: str) -> tuple[Ancestor, ...]:
     """Return the ancestors, the newest step first, by the records on the way (AGN-86)."""
-    restores = RestoreRecords(sessions.records)
-    owners = _owners(sessions)
-    links: dict[str, Link] = {}
-    chains: dict[str, tuple[Ancestor, ...]] = {}
-    at = session_id
-    while at not in links and len(links) < MAX_CHAIN:
-        made = restores.made(at)
-        if made is not None:
-            link: Link | None = link_of(made)
-            chains[at] = made.chain
-        else:
-            link = _link_above(sessions, at, owners)
-        if link is None:
-            break
-        links[at] = link
-        at = link.parent
-    return branches_above(links.values(), chains, session_id)
+    way, restores = way_up(sessions, session_id), RestoreRecords(sessions.records)
+    last = [each.child for each in way if each.kind == "restore"][-1:]
+    records = (restores.made(each) for each in last)
+    return branches_above(way, [step for made in records if made for step in made.chain])
 
 
 def leaving(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
     """Return the links to the sessions that were made from one; subagents are none of them."""
     owners = _owners(sessions)
-    links = [*_compactions_with(sessions, session_id)]
-    links += (link_of(each) for each in RestoreRecords(sessions.records).of(session_id))
+    links = _links_with(sessions, session_id)
     for row in sessions.catalogue.current().values():
         if source_of(row) == session_id and row.error is None:
             links += _links_in_head(sessions, row, owners)
     return tuple(link for link in parents_of(links).values() if link.parent == session_id)
 
 
-def _link_above(sessions: Sessions, session_id: str, owners: Mapping[str, str]) -> Link | None:
-    """Return the link of a session that no restore made, None where it has no parent."""
-    links = [*_compactions_with(sessions, session_id)]
-    arrived = ImportRecords(sessions.records).made(session_id)
-    if arrived is not None:
-        links += links_of(arrived.pack, session_id, arrived.imported_at, arrived.operation_id)[:1]
-    row = sessions.catalogue.current().get(session_id)
-    if row is not None and row.error is None:
-        links += _links_in_head(sessions, row, owners)
-    return parents_of(links).get(session_id)
+def _links_with(sessions: Sessions, session_id: str) -> list[Link]:
+    """Return the links that the compactions and restores with a session made."""
+    restores = RestoreRecords(sessions.records).of(session_id)
+    return [*_compactions_with(sessions, session_id), *map(link_of, restores)]
 
 
 def _links_in_records(sessions: Sessions) -> Iterator[Link]:
-    for restore in RestoreRecords(sessions.records).all():
-        yield link_of(restore)
+    yield from map(link_of, RestoreRecords(sessions.records).all())
     for session_id in sessions.compactions.holders():
         with contextlib.suppress(Refusal):
             yield from _compactions_with(sessions, session_id)
-    yield from ImportRecords(sessions.records).links(sessions.catalogue.current())
+    for made in ImportRecords(sessions.records).all():
+        yield from links_of(made, sessions.catalogue.current())
 
 
 def _compactions_with(sessions: Sessions, session_id: str) -> Iterator[Link]:
@@ -286,11 +283,15 @@ def around(sessions: Sessions, session: str) -> Branches:
     """Return the source and the branches of a session; refuses `unknown_session`."""
     row = sessions.find(session)
     session_id, current = row.session_id, sessions.catalogue.current()
-    made = _made(sessions, session_id)
+    restores = RestoreRecords(sessions.records).of(session_id)
+    modes = {each.session_id: each.mode for each in restores}
+    made = {link.child: link for link in _links_with(sessions, session_id)}
 
     def end(other: str, child: str) -> Branch:
-        found = evolve(made.get(child, Branch(child)), session_id=other)
-        there = current.get(other)
+        link, there = made.get(child), current.get(other)
+        found = Branch(other)
+        if link is not None:
+            found = filled(Branch, link, link.cut, session_id=other, mode=modes.get(child))
         if there is None:
             return found
         title = sessions.title(there)
@@ -308,15 +309,3 @@ def around(sessions: Sessions, session: str) -> Branches:
     source = source_of(row)
     above = None if source is None else end(source, session_id)
     return Branches(session_id, above, tuple(branches))
-
-
-def _made(sessions: Sessions, session_id: str) -> dict[str, Branch]:
-    restores = RestoreRecords(sessions.records).of(session_id)
-    modes = {each.session_id: each.mode for each in restores}
-    links = (*_compactions_with(sessions, session_id), *map(link_of, restores))
-    return {
-        link.child: filled(
-            Branch, link, link.cut, session_id=link.child, mode=modes.get(link.child)
-        )
-        for link in links
-    }

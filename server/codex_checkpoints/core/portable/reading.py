@@ -485,20 +485,18 @@ def marker_lines(pack: Pack, at: str) -> list[dict[str, Any]]:
     return [*map(created, markers), *(pinned(pin, at) for pin in pack.pins)]
 
 
-def links_of(pack: Pack, session_id: str, at: str, operation_id: str) -> tuple[Link, ...]:
-    """Return the links above a session that was made from a pack, the nearest first."""
-    own = Link(session_id, pack.origin.session_id, "import", Cut(operation_id=operation_id), at)
-    above = (
-        Link(
-            each.child,
-            each.parent,
-            each.kind,
-            Cut(turn_id=each.turn_id, checkpoint_id=each.checkpoint_id),
-            each.at,
-        )
-        for each in pack.lineage
-    )
-    return (own, *above)
+def links_of(made: Import, here: Container[str]) -> Iterator[Link]:
+    """Yield the links above a session that was made from a pack, the nearest first.
+
+    Sessions that are `here` keep their own parents (AGN-86).
+    """
+    source, cut = made.pack.origin.session_id, Cut(operation_id=made.operation_id)
+    yield Link(made.session_id, source, "import", cut, made.imported_at)
+    for each in made.pack.lineage:
+        if each.child in here:
+            break
+        cut = Cut(turn_id=each.turn_id, checkpoint_id=each.checkpoint_id)
+        yield Link(each.child, each.parent, each.kind, cut, each.at)
 
 
 @frozen

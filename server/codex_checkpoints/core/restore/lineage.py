@@ -6,7 +6,7 @@ closes a circle is left out and reported.  Nothing here is recursive; the size i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from codex_checkpoints.core.restore.pack import Ancestor, LinkKind, Parent
 from codex_checkpoints.core.restore.records import Restore
@@ -56,44 +56,41 @@ def link_of(restore: Restore) -> Link:
     return Link(restore.session_id, source, "restore", cut, restore.restored_at)
 
 
-def branches_above(
-    links: Iterable[Link], recorded: Mapping[str, tuple[Ancestor, ...]], session_id: str
-) -> tuple[Ancestor, ...]:
+def chain_of(session_id: str, above: Callable[[str], Link | None]) -> tuple[Link, ...]:
+    """Return the links from a session upwards, the nearest first, up to a circle or the limit.
+
+    `above` returns the link of a child, None for a first session.
+    """
+    way: dict[str, Link] = {}
+    while len(way) < MAX_CHAIN and (link := above(session_id)) is not None:
+        way[session_id] = link
+        session_id = link.parent
+        if session_id in way:
+            way.popitem()  # it closes the circle
+            break
+    return tuple(way.values())
+
+
+def branches_above(chain: Sequence[Link], recorded: Iterable[Ancestor]) -> tuple[Ancestor, ...]:
     """Return the steps that led to a session, the newest first, back to the first session.
 
     The record of a restore also holds the chain of its time, so the steps are known where records
-    further up are gone (AGN-87): `recorded` has these chains, by the session that the restore made.
+    further up are gone (AGN-87): `recorded` is the chain in the last record on the way.
     """
-    parents = parents_of(links)
-    above: dict[str, Ancestor] = {}
-    at, rest = session_id, recorded.get(session_id, ())
-    while (link := parents.get(at)) is not None and at not in above and len(above) < MAX_CHAIN:
-        parent = Parent(link.parent, link.cut.turn_id)
-        above[at] = Ancestor(at, parent, link.cut.checkpoint_id, link.kind)
-        at = link.parent
-        rest = recorded.get(at, rest)
-    for ancestor in rest:
-        if ancestor.session_id in above:
+    steps = [
+        Ancestor(
+            each.child, Parent(each.parent, each.cut.turn_id), each.cut.checkpoint_id, each.kind
+        )
+        for each in chain
+    ]
+    known = {each.session_id for each in steps}
+    for ancestor in recorded:
+        if ancestor.session_id in known:
             continue
-        if ancestor.session_id != at or len(above) >= MAX_CHAIN:
+        if ancestor.session_id != steps[-1].source_turn.session_id or len(steps) >= MAX_CHAIN:
             break
-        above[at] = ancestor
-        at = ancestor.source_turn.session_id
-    return tuple(above.values())
-
-
-def chain_of(session_id: str, links: Iterable[Link]) -> tuple[Link, ...]:
-    """Return the links from a session upwards, the nearest first, up to a circle or the limit."""
-    parents = parents_of(links)
-    way: dict[str, Link] = {}
-    at = session_id
-    while (link := parents.get(at)) is not None and len(way) < MAX_CHAIN:
-        way[at] = link
-        at = link.parent
-        if at in way:
-            way.popitem()
-            break
-    return tuple(way.values())
+        steps.append(ancestor)
+    return tuple(steps)
 
 
 def parents_of(links: Iterable[Link]) -> dict[str, Link]:
