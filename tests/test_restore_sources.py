@@ -330,7 +330,7 @@ def renamed(*found: str) -> list[str]:
     new = (f"N{number}" for number in range(1, 9))
     names = WindowNames("FIRST", lambda: next(new))
     lines = (f'{{"type":"compacted","payload":{payload},"window_id":"W"}}' for payload in found)
-    done = [names.renamed(line.encode()).decode() for line in lines]
+    done = [names.renamed(line) for line in lines]
     return [
         each.removeprefix('{"type":"compacted","payload":').removesuffix(',"window_id":"W"}')
         for each in done

@@ -18,7 +18,7 @@ VALUES = st.recursive(
 OBJECTS = st.dictionaries(NAMES, VALUES, max_size=4)
 
 
-def found(line: bytes) -> list[tuple[str | None, bytes]]:
+def found(line: str) -> list[tuple[str | None, str]]:
     return [(each.name, line[each.start : each.end]) for each in payload_members(line)]
 
 
@@ -26,31 +26,29 @@ def found(line: bytes) -> list[tuple[str | None, bytes]]:
     ("line", "members"),
     [
         (
-            rb'{"payload":{"a":"x","b":-1.5e3,"c":null}}',
-            [("a", b'"x"'), ("b", b"-1.5e3"), ("c", b"null")],
+            r'{"payload":{"a":"x","b":-1.5e3,"c":null}}',
+            [("a", '"x"'), ("b", "-1.5e3"), ("c", "null")],
         ),
         (
-            rb'{"payload":{"a":{"b":[{"a":1},[]]},"c":[{}]}}',
-            [("a", rb'{"b":[{"a":1},[]]}'), ("c", b"[{}]")],
+            r'{"payload":{"a":{"b":[{"a":1},[]]},"c":[{}]}}',
+            [("a", r'{"b":[{"a":1},[]]}'), ("c", "[{}]")],
         ),
-        (rb'{"payload":{"a":["}]\"{"],"\"}":"\\"}}', [("a", rb'["}]\"{"]'), ('"}', rb'"\\"')]),
-        (b' { "payload" : { "a" : 1 , "b" :\t[ 2 ] } , "c" : 3 } ', [("a", b"1"), ("b", b"[ 2 ]")]),
-        (rb'{"payload":{"\u0061":1}}', [("a", b"1")]),  # an escaped name
-        (rb'{"payload":{"\ud800":1}}', [("\ufffd", b"1")]),  # half a character
-        (b'{"a":{"payload":{"b":1}},"payload":{"c":2},"d":3}', [("c", b"2")]),
-        (b'{"payload":{"a":1},"payload":{"a":2}}', [("a", b"1"), ("a", b"2")]),  # two payloads
-        (b'{"payload":{},"a":1}', []),  # an empty payload
-        (b'{"payload":[{"a":1}]}', []),  # a list
-        (b'{"payload":"{\\"a\\":1}"}', []),  # a text
-        (b'{"payload":null,"a":1}', []),  # null
-        (b'[{"payload":{"a":1}}]', []),  # no record
-        (b"", []),  # nothing
-        (b'{"payload":{"a":[1', [("a", b"[1")]),  # broken off in a list
-        (b'{"payload":{"a":', [("a", b"")]),  # broken off before a value
+        (r'{"payload":{"a":["}]\"{"],"\"}":"\\"}}', [("a", r'["}]\"{"]'), ('"}', r'"\\"')]),
+        (' { "payload" : { "a" : 1 , "b" :\t[ 2 ] } , "c" : 3 } ', [("a", "1"), ("b", "[ 2 ]")]),
+        (r'{"payload":{"\u0061":1}}', [("a", "1")]),  # an escaped name
+        (r'{"payload":{"\ud800":1}}', [("\ufffd", "1")]),  # half a character
+        ('{"a":{"payload":{"b":1}},"payload":{"c":2},"d":3}', [("c", "2")]),
+        ('{"payload":{"a":1},"payload":{"a":2}}', [("a", "1"), ("a", "2")]),  # two payloads
+        ('{"payload":{},"a":1}', []),  # an empty payload
+        ('{"payload":[{"a":1}]}', []),  # a list
+        ('{"payload":"{\\"a\\":1}"}', []),  # a text
+        ('{"payload":null,"a":1}', []),  # null
+        ('[{"payload":{"a":1}}]', []),  # no record
+        ("", []),  # nothing
     ],
 )
 def test_what_stands_directly_in_a_payload_is_found(
-    line: bytes, members: list[tuple[str | None, bytes]]
+    line: str, members: list[tuple[str | None, str]]
 ):
     assert found(line) == members
 
@@ -60,6 +58,6 @@ def test_every_member_of_any_payload_is_found_where_it_stands(
     others: dict[str, object], payload: dict[str, object], indent: int | None, escaped: bool
 ):
     record = others | {"payload": payload}
-    line = json.dumps(record, indent=indent, ensure_ascii=escaped).encode()
+    line = json.dumps(record, indent=indent, ensure_ascii=escaped)
 
     assert [(name, json.loads(value)) for name, value in found(line)] == list(payload.items())

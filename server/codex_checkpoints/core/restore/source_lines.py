@@ -7,6 +7,8 @@ the permissions, instructions and environment.  `rollout.turns` decides where tu
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -62,52 +64,32 @@ def _leads(item: Mapping[str, object]) -> bool:
             return False
 
 
-_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_NAMED = rb"(?P<name>%b)\s*+:\s*+" % _STRING
-_OUTER = re.compile(rb"[{},\s]*+" + _NAMED)
-"""It also passes over the end of a payload."""
-_INNER = re.compile(rb"[{,\s]*+" + _NAMED)
-_PLAIN = re.compile(rb"%b|[^,}\s]++" % _STRING)
-_TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|%b)*+[\[\]{}]' % _STRING)
+_MEMBER = re.compile(r'[\s{,]*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*')
+_JSON = json.JSONDecoder(parse_int=str, parse_float=str)  # a number may have any length
 
 
 @frozen
 class Member:
-    """A key, None if it cannot be decoded, and the first and last offset of its value."""
+    """A key, None if it cannot be decoded, and where its value begins and ends in a text."""
 
     name: str | None
     start: int
     end: int
 
 
-def payload_members(line: bytes) -> Iterator[Member]:
+def payload_members(line: str) -> Iterator[Member]:
     """Yield the members of the payload of a record in their order, repetitions included.
 
     Yields nothing if the payload is no object.
     """
-    position = 0
-    while outer := _OUTER.match(line, position):
-        position = outer.end()
-        if _name(outer) != "payload" or line[position : position + 1] != b"{":
-            position = _end(line, position)
-            continue
-        while inner := _INNER.match(line, position):
-            position = _end(line, inner.end())
-            yield Member(_name(inner), inner.end(), position)
+    for each in _members(line, 0):
+        if each.name == "payload" and line[each.start] == "{":
+            yield from _members(line, each.start)
 
 
-def _name(found: re.Match[bytes]) -> str | None:
-    return text_of(load(found["name"]))
-
-
-def _end(line: bytes, start: int) -> int:
-    """Return where a value ends, or the end of the line if it is cut off."""
-    if line[start : start + 1] not in {b"[", b"{"}:
-        plain = _PLAIN.match(line, start)
-        return len(line) if plain is None else plain.end()
-    depth = 0
-    for bracket in _TO_BRACKET.finditer(line, start):
-        depth += 1 if line[bracket.end() - 1] in b"[{" else -1
-        if depth == 0:
-            return bracket.end()
-    return len(line)
+def _members(text: str, at: int) -> Iterator[Member]:
+    """Yield the members of the object that begins at a place; none where it is broken off."""
+    with contextlib.suppress(ValueError, RecursionError):
+        while member := _MEMBER.match(text, at):
+            _, at = _JSON.raw_decode(text, member.end())
+            yield Member(text_of(load(member[1].encode())), member.end(), at)

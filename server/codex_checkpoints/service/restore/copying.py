@@ -85,7 +85,7 @@ class WindowNames:
     _new_id: Callable[[], str]
     _known: dict[str, str] = Factory(dict[str, str])
 
-    def renamed(self, line: bytes) -> bytes:
+    def renamed(self, line: str) -> str:
         """Return the record of a compaction with the window ids of the branch."""
         told = list(_window_ids(line))
         if self._first not in self._known.values():
@@ -93,11 +93,11 @@ class WindowNames:
             firsts = (old for member, old in told if member.name == _FIRST)
             for old in islice(firsts, 1):
                 self._known.setdefault(old, self._first)
-        pieces, done = list[bytes](), 0
+        pieces, done = list[str](), 0
         for member, old in told:
-            pieces += line[done : member.start], b'"%b"' % self._new(old).encode()
+            pieces += line[done : member.start], f'"{self._new(old)}"'
             done = member.end
-        return b"".join([*pieces, line[done:]])
+        return "".join([*pieces, line[done:]])
 
     def _new(self, old: str) -> str:
         if old not in self._known:
@@ -105,10 +105,10 @@ class WindowNames:
         return self._known[old]
 
 
-def _window_ids(line: bytes) -> Iterator[tuple[Member, str]]:
+def _window_ids(line: str) -> Iterator[tuple[Member, str]]:
     for member in payload_members(line):
         if member.name in _WINDOW_IDS:
-            old = text_of(load(line[member.start : member.end]))
+            old = text_of(load(line[member.start : member.end].encode()))
             if old is not None:
                 yield member, old
 
@@ -167,7 +167,7 @@ def copied_history(
         elif b'"session_meta"' in line and object_of(load(line)).get("type") == "session_meta":
             yield QUIET  # Codex forgets what stands before a second head
         elif b'"compacted"' in line and object_of(load(line)).get("type") == "compacted":
-            yield Copied(names.renamed(line))
+            yield Copied(names.renamed(line.decode()).encode())
         else:
             yield Copied(_in_utf8(line))
         if position >= until:
