@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 import orjson
@@ -53,7 +53,7 @@ from codex_checkpoints.core.restore.lineage import Cut, Link
 from codex_checkpoints.core.restore.markers import Marker, created, label_of, pinned
 from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.core.restore.references import WEAK
-from codex_checkpoints.core.rollout.fields import CONTROLS, is_list, is_object
+from codex_checkpoints.core.rollout.fields import CONTROLS, Json, is_list, is_object
 from codex_checkpoints.values import asdict, evolve, frozen
 
 Code = Literal["invalid_payload", "limit_exceeded", "policy_text"]
@@ -98,9 +98,10 @@ def _pack_in(data: bytes) -> Pack:
     if type(values.get("version")) is not int or values["version"] != VERSION:
         raise BadPack("invalid_payload", [f"version: only {VERSION} is known here"])
     _refuse("limit_exceeded", too_long(values))
-    pack = _structured({key: values[key] for key in values if key not in {"format", "version"}})
-    _refuse("limit_exceeded", too_many(pack))
-    _refuse("invalid_payload", wrong(pack))
+    del values["format"], values["version"]
+    pack = _structured(values)
+    _refuse("limit_exceeded", (*too_many(pack), *_too_long(values)))
+    _refuse("invalid_payload", (*_misshapen(values), *wrong(pack)))
     return pack
 
 
@@ -183,9 +184,53 @@ def _structured(values: Mapping[str, Any]) -> Pack:
 
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 _HASH = re.compile(r"sha256:[0-9a-f]{64}|stat:\d{1,20}-\d{1,20}|unknown:", re.ASCII)
+_VALUES = ("name", "model", "text", "topic", "decision", "rationale", "value", "label", "mode")
+
+_LONGEST = dict.fromkeys(_VALUES, MAX_VALUE_CHARS) | {"uri": MAX_URI_CHARS}
+"""The most characters of a text, by its key."""
+
+_FORMS: Mapping[str, tuple[Callable[[str], object], str]] = {
+    **dict.fromkeys(("turnId", "checkpointId", "child", "parent"), (is_id, "no plain name")),
+    "sessionId": (_SESSION.fullmatch, "no plain name"),
+    **dict.fromkeys(("id", "ref"), (lambda text: 0 < len(text) <= MAX_URI_CHARS, "no name")),
+    **dict.fromkeys(("startedAt", "endedAt", "at", "createdAt"), (is_time, "not a time in UTC")),
+    **dict.fromkeys(("hash", "seenHash"), (_HASH.fullmatch, "not a hash")),
+    "cliVersion": (is_version, "not a version"),
+}
+"""Which form a text has, by its key, and what it is otherwise."""
 
 
-def too_long(values: Mapping[str, object]) -> Iterator[str]:
+def _texts(part: object, at: str = "", key: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield the texts of a pack, each with its place and its key; payloads are no part of it.
+
+    A place quotes no name of a fact or an artifact.
+    """
+    if isinstance(part, str):
+        yield at, key, part
+    elif is_list(part):
+        for number, each in enumerate(part):
+            yield from _texts(each, f"{at}[{number}]")
+    elif is_object(part):
+        named = key not in {"facts", "artifacts"}
+        for number, (name, each) in enumerate(part.items()):
+            if name != "payload":
+                place = f"{at}.{name}".lstrip(".") if named else f"{at}[{number}]"
+                yield from _texts(each, place, name)
+
+
+def _too_long(values: Json) -> Iterator[str]:
+    for at, key, text in _texts(values):
+        if len(text) > _LONGEST.get(key, len(text)):
+            yield f"{at}: more than {_LONGEST[key]} characters"
+
+
+def _misshapen(values: Json) -> Iterator[str]:
+    for at, key, text in _texts(values):
+        if key in _FORMS and not _FORMS[key][0](text):
+            yield f"{at}: {_FORMS[key][1]}"
+
+
+def too_long(values: Json) -> Iterator[str]:
     """Yield the lists that are too long, before anything in them is read."""
     for name, most in LISTS.items():
         found = values.get(name)
@@ -206,66 +251,18 @@ def too_many(pack: Pack) -> Iterator[str]:
     ):
         if count > most:
             yield f"{name}: {count}, more than {most}"
-    if any(len(text) > MAX_VALUE_CHARS for text in _texts(pack)):
-        yield f"a text is longer than {MAX_VALUE_CHARS} characters"
-    resting = (each.uri for fact in checkpoint.facts.values() for each in fact.depends_on)
-    if any(len(name) > MAX_URI_CHARS for name in (*checkpoint.artifacts, *resting)):
-        yield f"a uri is longer than {MAX_URI_CHARS} characters"
-
-
-def _texts(pack: Pack) -> Iterator[str]:
-    checkpoint = pack.checkpoint
-    yield from (pack.origin.name or "", pack.origin.model or "")
-    yield "" if checkpoint.task is None else checkpoint.task.text
-    yield from (step.text for step in checkpoint.plan.steps)
-    for decision in checkpoint.decisions:
-        yield from (decision.topic or "", decision.decision, decision.rationale)
-    yield from (fact.value for fact in checkpoint.facts.values())
-    yield from (each.label for each in pack.markers)
-    yield from (each.mode for each in pack.modes)
-    yield from (each.uri for each in checkpoint.artifacts.values() if each.kind == "command")
+    commands = (each.uri for each in checkpoint.artifacts.values() if each.kind == "command")
+    if any(len(text) > MAX_VALUE_CHARS for text in commands):
+        yield f"a command is longer than {MAX_VALUE_CHARS} characters"
 
 
 def wrong(pack: Pack) -> Iterator[str]:
     """Yield what is wrong in a pack, each by its place."""
-    yield from _wrong_names(pack)
     yield from _wrong_numbers(pack)
     yield from _wrong_files(pack)
     yield from _wrong_notes(pack)
     yield from _wrong_past(pack)
     yield from _wrong_markers(pack)
-    if any(len(name) > MAX_URI_CHARS or not name for name in _names(pack)):
-        yield "an id, a key or a reference is empty or too long"
-    times = [each.at for each in (*pack.notes, *pack.lineage)]
-    times += [each.created_at for each in pack.markers]
-    times += [at for turn in pack.turns for at in (turn.started_at, turn.ended_at)]
-    if any(at is not None and not is_time(at) for at in times):
-        yield "a time is not UTC in ISO 8601"
-    hashes = [each.hash for each in pack.checkpoint.artifacts.values()]
-    hashes += [each.seen_hash for each in pack.checkpoint.artifacts.values()]
-    hashes += [each.hash for fact in pack.checkpoint.facts.values() for each in fact.depends_on]
-    if any(each is not None and _HASH.fullmatch(each) is None for each in hashes):
-        yield "a hash is none"
-
-
-def _wrong_names(pack: Pack) -> Iterator[str]:
-    sessions = [pack.origin.session_id]
-    sessions += [each.session_id for each in (*pack.turns, *pack.markers)]
-    if any(_SESSION.fullmatch(name) is None for name in sessions):
-        yield "a session id is no plain name"
-    links, noted = pack.lineage, (*pack.lineage, *pack.notes, *pack.modes)
-    ids = [name for each in pack.markers for name in (each.checkpoint_id, each.turn_id)]
-    ids += [name for link in links for name in (link.child, link.parent)]
-    ids += [turn.turn_id for turn in pack.turns]
-    named = (*(link.checkpoint_id for link in links), *(each.turn_id for each in noted))
-    if not all(map(is_id, (*ids, *(name for name in named if name is not None)))):
-        yield "an id of a marker, a turn or a session is no plain name"
-    version = pack.origin.cli_version
-    if version is not None and not is_version(version):
-        yield "origin.cliVersion: not a version"
-    way = [pack.origin.session_id, *(each.parent for each in pack.lineage)]
-    if [each.child for each in pack.lineage] != way[:-1] or len(set(way)) < len(way):
-        yield "lineage: not one way up from the session"
 
 
 def _wrong_numbers(pack: Pack) -> Iterator[str]:
@@ -299,7 +296,10 @@ def _wrong_files(pack: Pack) -> Iterator[str]:
 
 
 def _wrong_past(pack: Pack) -> Iterator[str]:
-    """Yield what no session has: an open turn with an end, and turns or modes in disorder."""
+    """Yield what no session has: an open turn with an end, and turns, modes, links in disorder."""
+    way = [pack.origin.session_id, *(each.parent for each in pack.lineage)]
+    if [each.child for each in pack.lineage] != way[:-1] or len(set(way)) < len(way):
+        yield "lineage: not one way up from the session"
     turns = {(each.session_id, each.turn_id) for each in pack.turns}
     if len(turns) < len(pack.turns):
         yield "turns: one stands twice"
@@ -372,17 +372,6 @@ def _claims(checkpoint: Checkpoint) -> Iterator[tuple[str, Mapping[str, object]]
         more = {"topic": each.topic, "supersedes": each.supersedes}
         claim |= {key: text for key, text in more.items() if text is not None}
         yield f"checkpoint.decisions[{place}]", claim
-
-
-def _names(pack: Pack) -> Iterator[str]:
-    yield from (each.ref for each in evidence_in(pack.checkpoint) if each.source != "file")
-    for each in pack.markers:
-        yield from (each.checkpoint_id, each.turn_id)
-    for link in pack.lineage:
-        yield from (link.child, link.parent, link.turn_id or "-", link.checkpoint_id or "-")
-    for note in pack.notes:
-        yield from (note.turn_id or "-", "-" if note.revoked is None else note.revoked.id)
-    yield from (step.id for step in pack.checkpoint.plan.steps)
 
 
 @frozen
