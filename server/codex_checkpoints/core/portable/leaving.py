@@ -7,14 +7,13 @@ is SUSPECT on every machine.  Of every list the newest are packed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
     MAX_VALUE_CHARS,
     Artifact,
     Checkpoint,
-    Evidence,
     Limits,
     evidence_in,
 )
@@ -30,6 +29,7 @@ from codex_checkpoints.core.portable.pack import (
     PackedTurn,
     Places,
     Revoked,
+    form,
     is_id,
     is_time,
     is_version,
@@ -41,17 +41,19 @@ from codex_checkpoints.core.portable.reading import policies
 from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.markers import MarkerSet, label_of
 from codex_checkpoints.core.restore.references import ModeChange
-from codex_checkpoints.core.rollout.fields import Json, is_list, is_object, list_of, object_of
-from codex_checkpoints.values import evolve, fields, frozen, has
+from codex_checkpoints.core.rollout.fields import is_list, is_object, list_of, object_of
+from codex_checkpoints.values import evolve, frozen
 
 T = TypeVar("T")
 
-_TEXTS = frozenset({"value", "topic", "decision", "rationale", "text"})
+_TEXTS = ("value", "topic", "decision", "rationale", "text", "name", "model", "mode", "label")
 _NAMES = (
-    *("id", "decision_id", "supersedes", "session_id", "turn_id", "checkpoint_id"),
+    *("id", "key", "decisionId", "supersedes", "sessionId", "turnId", "checkpointId"),
     *("child", "parent"),
 )
-_TIMES = ("started_at", "ended_at", "at")
+_TIMES = ("startedAt", "endedAt", "at")
+_BY_NAME = frozenset({"done", "facts"})
+"""Objects of which the keys are names."""
 
 
 class Names:
@@ -79,9 +81,12 @@ class Names:
             | {uri for uri in others if self.stays(uri) or places.shows_in(uri)}
         )
         self.outside = {uri: f"outside:{number}" for number, uri in enumerate(outside, 1)}
-        texts = dict.fromkeys(_TEXTS | {"name", "model", "mode", "label"}, self.text)
-        names = dict.fromkeys(_NAMES, self.name)
-        self._rules = texts | names | {"uri": self.uri} | dict.fromkeys(_TIMES, _time)
+        self._rules = {
+            **dict.fromkeys(_TEXTS, self.text),
+            **dict.fromkeys(_NAMES, self.name),
+            **dict.fromkeys(_TIMES, _time),
+            "uri": self.uri,
+        }
 
     def stays(self, uri: str) -> bool:
         """Return whether the name of a file must stay behind."""
@@ -101,32 +106,11 @@ class Names:
             return self.outside.get(uri, uri)
         return self.outside.get(uri) or self._places.without(uri)
 
-    def of(self, part: Any, field: str = "") -> Any:  # noqa: ANN401 - a record, or a part of one
-        """Return a record as it may leave: each of its texts by the name of the field."""
-        kind = cast("type[Any]", type(part))
-        match part:
-            case str():
-                rule = self._rules.get(field)
-                return part if rule is None else rule(part)
-            case Evidence():
-                named = self.uri if part.source == "file" else self.name
-                return evolve(part, ref=named(part.ref))
-            case Checkpoint():
-                return self._checkpoint(part)
-            case tuple():
-                return tuple(self.of(each, field) for each in cast("tuple[Any, ...]", part))
-            case Mapping():
-                by_name = cast("Mapping[str, Any]", part)
-                if field == "payload":
-                    return self._payload(by_name)
-                return {self.name(name): self.of(each) for name, each in by_name.items()}
-            case _ if has(kind):
-                names = [each.name for each in fields(kind)]
-                return evolve(part, **{name: self.of(getattr(part, name), name) for name in names})
-            case _:
-                return part
+    def of(self, record: T) -> T:
+        """Return a record as it may leave, but for the artifacts of a checkpoint."""
+        return form.read(self._leaving(form.write(record)), type(record))
 
-    def _checkpoint(self, checkpoint: Checkpoint) -> Checkpoint:
+    def checkpoint(self, checkpoint: Checkpoint) -> Checkpoint:
         """Return a checkpoint without the files outside."""
         artifacts: dict[str, Artifact] = {}
         for artifact in sorted(checkpoint.artifacts.values(), key=lambda each: each.uri):
@@ -139,35 +123,31 @@ class Names:
                 artifacts[named.uri] = named
         recent = sorted(artifacts.values(), key=lambda each: (-each.last_observed_seq, each.uri))
         return evolve(
-            checkpoint,
-            task=self.of(checkpoint.task),
-            plan=self.of(checkpoint.plan),
-            decisions=self.of(checkpoint.decisions),
+            self.of(evolve(checkpoint, artifacts={}, recent_artifacts=())),
             artifacts=artifacts,
-            facts=self.of(checkpoint.facts),
             recent_artifacts=tuple(each.uri for each in recent[: Limits().max_recent_artifacts]),
         )
 
-    def _payload(self, payload: Json) -> dict[str, object]:
-        """Return a payload with its texts as they are stored, and without hashes."""
-        values: dict[str, object] = {}
-        for key, found in payload.items():
-            if key == "hash":
-                continue
-            match found:
-                case str() if key in _TEXTS:
-                    values[key] = self.text(found)
-                case str():
-                    values[key] = self.uri(found) if key in {"uri", "ref"} else self.name(found)
-                case _ if is_list(found):
-                    values[key] = [self._payload(object_of(part)) for part in found]
-                case _ if is_object(found) and key == "done":
-                    values[key] = {self.name(step): is_done for step, is_done in found.items()}
-                case _ if is_object(found):
-                    values[key] = self._payload(found)
-                case _:
-                    values[key] = found
-        return values
+    def _leaving(self, part: object, key: str = "", *, noted: bool = False) -> object:
+        """Return a JSON value with each of its texts by the rule of its key.
+
+        A payload, which is `noted`, has no hashes.
+        """
+        if isinstance(part, str):
+            rule = self._rules.get(key)
+            return part if rule is None else rule(part)
+        if is_list(part):
+            return [self._leaving(each, key, noted=noted) for each in part]
+        if not is_object(part):
+            return part
+        left: dict[str, object] = {}
+        for name, found in part.items():
+            if isinstance(found, str) and name == "ref":
+                left[name] = (self.uri if part.get("source") == "file" else self.name)(found)
+            elif not (noted and name == "hash"):
+                known = self.name(name) if key in _BY_NAME else name
+                left[known] = self._leaving(found, name, noted=noted or name == "payload")
+        return left
 
 
 def _time(at: str) -> str | None:
@@ -260,11 +240,10 @@ def _without_orders(pack: Pack) -> tuple[Pack, int]:
 
 def packed(contents: SessionContents, homes: Iterable[str]) -> tuple[Pack, Left]:
     """Return the pack of a session, and what was left out; `homes` are home folders here."""
-    checkpoint, origin = contents.checkpoint, contents.origin
+    checkpoint = contents.checkpoint
     names = Names(checkpoint, contents.history, contents.base, places_of(contents.base, homes))
-    version = origin.cli_version
-    history: list[NoteEvent] = [
-        evolve(each, turn_id=_plain(each.turn_id)) for each in names.of(contents.history)
+    history = [
+        evolve(each, turn_id=_plain(each.turn_id)) for each in map(names.of, contents.history)
     ]
     notes = history[-LISTS["notes"] :]
     markers: list[PackedMarker] = []
@@ -276,31 +255,26 @@ def packed(contents: SessionContents, homes: Iterable[str]) -> tuple[Pack, Left]
             markers.append(marker)
     markers = markers[-LISTS["markers"] :]
     turns: dict[tuple[str, str], PackedTurn] = {}
-    for turn in names.of(contents.turns):
+    for turn in map(names.of, contents.turns):
         if is_id(turn.session_id) and is_id(turn.turn_id):
             turns.setdefault((turn.session_id, turn.turn_id), turn)
     way: list[PackedLink] = []
-    for each in contents.lineage[: LISTS["lineage"]]:
-        ends, cut = (names.name(each.child), names.name(each.parent)), each.cut
-        if not all(map(is_id, ends)):
+    for link in contents.lineage[: LISTS["lineage"]]:
+        left = link.cut.turn_id, link.cut.checkpoint_id
+        each = names.of(PackedLink(link.child, link.parent, link.kind, link.at, *left))
+        if not (is_id(each.child) and is_id(each.parent)):
             break
-        left = cut.turn_id, cut.checkpoint_id
-        named = (name if name is None else _plain(names.name(name)) for name in left)
-        way.append(
-            PackedLink(*ends, each.kind, None if each.at is None else _time(each.at), *named)
-        )
+        plain = {"turn_id": _plain(each.turn_id), "checkpoint_id": _plain(each.checkpoint_id)}
+        way.append(evolve(each, **plain))
     pins = tuple(pin for pin in contents.marker_set.files if not names.stays(pin.uri))
+    origin = names.of(contents.origin)
+    version = origin.cli_version if is_version(origin.cli_version or "") else None
     pack = Pack(
-        evolve(
-            origin,
-            name=names.of(origin.name, "name") or None,
-            cli_version=version if version is not None and is_version(version) else None,
-            model=names.of(origin.model, "model") or None,
-        ),
-        names.of(checkpoint),
+        evolve(origin, name=origin.name or None, cli_version=version, model=origin.model or None),
+        names.checkpoint(checkpoint),
         tuple(turns.values())[-LISTS["turns"] :],
         tuple(notes),
-        _modes(names.of(contents.modes), checkpoint.seq),
+        _modes(map(names.of, contents.modes), checkpoint.seq),
         tuple(markers),
         pins,
         tuple(way),
