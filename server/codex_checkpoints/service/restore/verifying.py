@@ -7,11 +7,11 @@ ended before there was a branch stands in the audit alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal
 
-from codex_checkpoints.core.audit import DIGEST, breaks, digest_of, is_intact
+from codex_checkpoints.core.audit import DIGEST, Head, breaks, digest_of, is_intact
 from codex_checkpoints.core.compaction.records import Installed, Undone
 from codex_checkpoints.core.compaction.records import digest_of as digest_of_items
 from codex_checkpoints.core.restore.events import Code, Fault, unended
@@ -153,91 +153,48 @@ class Verified:
 
 
 def verify(sessions: Sessions) -> Verified:
-    """Check the audit, and records and files of operations; refuses `storage_error`."""
+    """Check the audit, and records and files of operations; refuses `storage_error`.
+
+    Others may write meanwhile, so the order of reading matters: a recorded operation that does not
+    run has all its events, an operation with all events has its records, and an operation of the
+    audit that does not run has its end.
+    """
+    records = sessions.records
     with reading("records"):
-        written = _read(sessions)
-    restores = map(restore_in, (line for _, line in written.lines if is_intact(line)))
-    records = {each.operation_id: each for each in restores if each is not None}
-    compactions = tuple(each for each in written.changes if isinstance(each, Installed))
-    found = looks(sessions, tuple(records.values()), compactions, written.log)
+        open_before = frozenset(unended(records.audit.events()))
+        lines, changes = _lines(sessions), _changes(sessions)
+        under_way = frozenset(records.undertakings())
+        begun = map(RestoreRecords(records).begun, under_way)
+        running = {each.operation.operation_id for each in begun if each}
+        head = records.audit.head()  # first: the audit only grows
+        audit = tuple(records.audit.lines())
+        later = _lines(sessions)
+    log = [object_of(line) for line, _ in audit]
+    intact = [line for _, line in lines if is_intact(line)]
+    ended = [line for line in intact if line.get("sessionId") not in under_way]
+    restores = {each.operation_id: each for each in map(restore_in, intact) if each is not None}
+    compactions = [each for each in changes if isinstance(each, Installed)]
+    found = looks(sessions, tuple(restores.values()), compactions, log)
     unavailable = sum(look is None for look in found)
+    cut = [each for each in unended(log) if each in open_before and each not in running]
     findings = (
-        *_changed(written),
-        *_lacking_events(written),
-        *_lacking_records(sessions, written),
+        *_changed_lines(audit, log, head),
+        *(
+            Fault("changed_record", text_of(line.get("operationId")), session_id)
+            for session_id, line in lines
+            if not is_intact(line)
+        ),
+        *_lacking_events(log, ended, cut),
+        *_lacking_changes(log, [each for each in changes if each.compaction_id not in under_way]),
+        *_lacking_records(sessions, (*ended, *log), later),
         *(look for look in found if isinstance(look, Fault)),
     )
-    events = sum(map(bool, written.log))
-    return Verified(events, len(written.lines), len(found) - unavailable, unavailable, findings)
+    events = sum(map(bool, log))
+    return Verified(events, len(lines), len(found) - unavailable, unavailable, findings)
 
 
 _Lines = list[tuple[str, Json]]
 """Records of restores and of imports, each with the session that it lies with."""
-
-
-@frozen
-class _Written:
-    """The records, events and running operations.
-
-    `open_before` are the operations without an end when the reading began, `later` the records when
-    it was over. `log` has an event for each line of the audit, an empty one for a line that is
-    none; `damaged` are the numbers of such lines that a crash does not explain, `breaks` of those
-    behind which the chain breaks. `changes` are the compactions and undoings, the newest the last.
-    """
-
-    open_before: frozenset[str]
-    lines: _Lines
-    under_way: frozenset[str]
-    operations: frozenset[str]
-    log: tuple[Json, ...]
-    damaged: tuple[int, ...]
-    breaks: tuple[int, ...]
-    later: _Lines
-    changes: tuple[Installed | Undone, ...]
-
-    @property
-    def ended(self) -> list[Json]:
-        """Return the records of sessions that no process is creating."""
-        return [
-            line
-            for _, line in self.lines
-            if is_intact(line) and line.get("sessionId") not in self.under_way
-        ]
-
-
-def _read(sessions: Sessions) -> _Written:
-    """Read the records while others may write; raises `StorageError`.
-
-    The order matters: a recorded operation that does not run has all its events, an operation with
-    all events has its records, and an operation of the audit that does not run has its end.
-    """
-    records = sessions.records
-    open_before = frozenset(unended(records.audit.events()))
-    lines, changes = _lines(sessions), _changes(sessions)
-    under_way = frozenset(records.undertakings())
-    begun = map(RestoreRecords(records).begun, under_way)
-    operations = frozenset(each.operation.operation_id for each in begun if each)
-    head = records.audit.head()  # first: the audit only grows
-    audit = tuple(records.audit.lines())
-    log = tuple(object_of(line) for line, _ in audit)
-    chain = breaks(zip(log, (digest for _, digest in audit), strict=True), head)
-    damaged = tuple(
-        number
-        for number, (line, _) in enumerate(audit, 1)
-        if not is_object(line) and not (isinstance(line, UnreadableRecord) and line.torn)
-    )
-    later = _lines(sessions)
-    return _Written(
-        open_before,
-        lines,
-        under_way,
-        operations,
-        log,
-        damaged,
-        tuple(chain),
-        later,
-        changes,
-    )
 
 
 def _lines(sessions: Sessions) -> _Lines:
@@ -261,47 +218,52 @@ def _changes(sessions: Sessions) -> tuple[Installed | Undone, ...]:
     return tuple(sorted(found.values(), key=lambda record: record.at))
 
 
-def _changed(written: _Written) -> Iterator[Fault]:
-    found = [*verify_events(written.log)]
+def _changed_lines(
+    audit: Sequence[tuple[object, str]], log: Sequence[Json], head: Head | None
+) -> list[Fault]:
+    """Return the faults of the audit by itself; `log` has an empty event for a line that is none.
+
+    A line without its end was left by a crash.
+    """
+    found = [*verify_events(log)]
     known = {each.line for each in found if each.code == "changed_line"}
-    for number, event in enumerate(written.log, 1):
+    for number, ((line, _), event) in enumerate(zip(audit, log, strict=True), 1):
+        damaged = not is_object(line) and not (isinstance(line, UnreadableRecord) and line.torn)
         seals = DIGEST in event or event.get("type") in _SEALED
-        changed = number in written.damaged or (seals and not is_intact(event))
-        if changed and number not in known:
+        if (damaged or (seals and not is_intact(event))) and number not in known:
             known.add(number)
             found.append(Fault("changed_line", text_of(event.get("operationId")), line=number))
-    for number in dict.fromkeys(written.breaks):
+    chain = breaks(zip(log, (digest for _, digest in audit), strict=True), head)
+    for number in dict.fromkeys(chain):
         if number not in known:  # else the line says it
-            behind = number + 1 if number < len(written.log) else None
+            behind = number + 1 if number < len(log) else None
             found.append(Fault("broken_chain", None, line=behind))
-    yield from sorted(found, key=lambda fault: fault.line or len(written.log) + 1)
-    for session_id, line in written.lines:
-        if not is_intact(line):
-            yield Fault("changed_record", text_of(line.get("operationId")), session_id)
+    return sorted(found, key=lambda fault: fault.line or len(log) + 1)
 
 
-def _lacking_events(written: _Written) -> Iterator[Fault]:
-    done = {
-        text_of(event.get("operationId")) for event in written.log if event.get("type") in _DONE
-    }
-    recorded = (text_of(line.get("operationId")) for line in written.ended)
-    open_still = (each for each in unended(written.log) if each in written.open_before)
-    cut = (each for each in open_still if each not in written.operations)
+def _lacking_events(
+    log: Sequence[Json], ended: Sequence[Json], cut: Iterable[str]
+) -> Iterator[Fault]:
+    """Yield the recorded and the `cut` operations that have no closing event."""
+    done = {text_of(event.get("operationId")) for event in log if event.get("type") in _DONE}
+    recorded = (text_of(line.get("operationId")) for line in ended)
     for each in dict.fromkeys((*recorded, *cut)):
         if each and each not in done:
             yield Fault("missing_lines", each)
-    told = {(event.get("type"), event.get("operationId")) for event in written.log}
-    for change in written.changes:
-        kind, operation_id = f"Compaction{type(change).__name__}", change.compaction_id
-        if operation_id not in written.under_way and (kind, operation_id) not in told:
-            yield Fault("missing_lines", operation_id)
 
 
-def _lacking_records(sessions: Sessions, written: _Written) -> Iterator[Fault]:
+def _lacking_changes(log: Sequence[Json], changes: Iterable[Installed | Undone]) -> Iterator[Fault]:
+    told = {(event.get("type"), event.get("operationId")) for event in log}
+    for change in changes:
+        if (f"Compaction{type(change).__name__}", change.compaction_id) not in told:
+            yield Fault("missing_lines", change.compaction_id)
+
+
+def _lacking_records(sessions: Sessions, told: Iterable[Json], later: _Lines) -> Iterator[Fault]:
     here = {row.session_id for row in sessions.catalogue.rows().values()}
-    found = {(session_id, text_of(line.get("operationId"))) for session_id, line in written.later}
+    found = {(session_id, text_of(line.get("operationId"))) for session_id, line in later}
     wanted: dict[tuple[str | None, str | None], None] = {}
-    for each in (*written.ended, *written.log):
+    for each in told:
         if each.get("type") in _WITH_RECORDS:
             operation_id = text_of(each.get("operationId"))
             wanted[text_of(each.get("sessionId")), operation_id] = None
