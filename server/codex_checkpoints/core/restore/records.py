@@ -32,7 +32,7 @@ from codex_checkpoints.core.restore.references import (
     ModeChange,
     References,
 )
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import filled, frozen
 
 SEMANTICS = 1
 """The version of the semantics; a record has the one it was made with."""
@@ -200,23 +200,21 @@ def restore_of(  # noqa: PLR0913 - what a service found, each a field of its own
         ("weak_hashes", weaker.count("weak_hash")),
         ("earlier_unknown", weaker.count("earlier_unknown")),
     )
-    return Restore(
+    return filled(
+        Restore,
+        origin,
+        contents,
         semantics=SEMANTICS,
         operation_id="",
         session_id="",
         source_session_id=origin.source_turn.session_id,
-        checkpoint_id=origin.checkpoint_id,
-        source_turn=origin.source_turn,
         label=value(origin.label, MAX_VALUE_CHARS),
         marked_at=origin.created_at,
         mode="hard" if hard else "soft",
         restored_at="",
         context_reset=hard,
-        chain=origin.chain,
         reason=value(contents.reason, MAX_VALUE_CHARS),
-        modes=contents.modes,
-        references=contents.references,
-        pinned=tuple(PinnedReference(p.uri, p.start, p.end, p.hash) for p in contents.pins),
+        pinned=tuple(filled(PinnedReference, each) for each in contents.pins),
         included=items_of(contents) if pack is None else pack.included,
         deferred=() if pack is None else pack.deferred,
         warnings=tuple(Caution(code, count) for code, count in counts if count),
@@ -227,10 +225,7 @@ def restore_of(  # noqa: PLR0913 - what a service found, each a field of its own
         source_digest=source_digest,
         pack=None if pack is None else figures_of(pack),
         seed=checkpoint if hard else None,
-        drift=contents.drift,
-        missing=contents.missing,
         fallbacks=fallbacks,
-        not_compared=contents.not_compared,
         placement="seed" if hard else "copy",
         source_bytes=source_bytes,
     )

@@ -14,7 +14,7 @@ from typing import Literal
 from codex_checkpoints.core.audit import DIGEST, Head, breaks, digest_of, is_intact
 from codex_checkpoints.core.compaction.records import Installed, Undone
 from codex_checkpoints.core.compaction.records import digest_of as digest_of_items
-from codex_checkpoints.core.restore.events import Code, Fault, unended
+from codex_checkpoints.core.restore.events import Fault, unended
 from codex_checkpoints.core.restore.events import verify as verify_events
 from codex_checkpoints.core.restore.records import Restore, restore_in
 from codex_checkpoints.core.rollout.fields import (
@@ -39,52 +39,27 @@ Look = Fault | Literal["same"] | None
 """What came of a look at a file: None where it is gone."""
 
 
-def looks(
-    sessions: Sessions,
-    restores: Sequence[Restore],
-    compactions: Sequence[Installed],
-    log: Sequence[Json],
-) -> list[Look]:
-    """Check the files of restores and compactions, the newest of these last.
+def _beginnings(
+    restores: Iterable[Restore], compactions: Iterable[Installed]
+) -> Iterator[tuple[Fault, str, int | None]]:
+    """Yield the recorded beginnings of files: the fault if one differs, its digest and its size.
 
     Of a session only the newest compaction checks the bytes in front of it: they include the rest.
     """
-    sources = {each.source.session_id: each for each in compactions}
-    sessions.pace.expect(sum(map(_size_of, log)))
-    sessions.pace.expect(sum(each.source.bytes_before for each in sources.values()))
-    return [
-        *(look for record in restores for look in _restored(sessions, record, log)),
-        *(_compacted(sessions, each) for each in sources.values()),
-        *(_continued(sessions, each) for each in compactions if each.into == "new"),
-    ]
+    for each in restores:
+        branch = Fault("changed_branch", each.operation_id, each.session_id)
+        source = Fault("changed_source", each.operation_id, each.source_session_id)
+        yield branch, each.branch_digest, each.branch_bytes
+        yield source, each.source_digest, each.source_bytes
+    for each in {each.source.session_id: each for each in compactions}.values():
+        source = Fault("changed_source", each.compaction_id, each.source.session_id)
+        yield source, each.source.prefix, each.source.bytes_before
 
 
-def _size_of(event: Json) -> int:
-    written = event.get("branchBytes"), event.get("sourceBytes")
-    return sum(size for size in written if type(size) is int and size > 0)
-
-
-def _restored(sessions: Sessions, record: Restore, log: Sequence[Json]) -> Iterator[Look]:
-    """Check the recorded bytes of branch and source; yield None for one that is gone.
-
-    Older records lack the sizes: then the events have them.
-    """
-    own = [event for event in log if event.get("operationId") == record.operation_id]
-    sizes = {str(event.get("type")): event for event in own}
-    branch = record.branch_bytes or sizes.get("BranchCreated", {}).get("branchBytes")
-    source = record.source_bytes or sizes.get("RestoreValidated", {}).get("sourceBytes")
-    sides: tuple[tuple[Code, str, str, object], ...] = (
-        ("changed_branch", record.session_id, record.branch_digest, branch),
-        ("changed_source", record.source_session_id, record.source_digest, source),
-    )
-    for code, session_id, digest, size in sides:
-        yield _look(sessions, Fault(code, record.operation_id, session_id), digest, size)
-
-
-def _look(sessions: Sessions, fault: Fault, digest: str, size: object) -> Look:
+def _look(sessions: Sessions, fault: Fault, digest: str, size: int | None) -> Look:
     """Return the fault where the first bytes of its session have another digest."""
     paths = _paths(sessions, fault.session_id)
-    if type(size) is not int or not paths:
+    if size is None or not paths:
         return None
     reader = sessions.catalogue.reader
     try:
@@ -92,12 +67,6 @@ def _look(sessions: Sessions, fault: Fault, digest: str, size: object) -> Look:
     except UnreadableSource:
         return None
     return "same" if same else fault
-
-
-def _compacted(sessions: Sessions, record: Installed) -> Look:
-    source = record.source
-    fault = Fault("changed_source", record.compaction_id, source.session_id)
-    return _look(sessions, fault, source.prefix, source.bytes_before)
 
 
 def _continued(sessions: Sessions, record: Installed) -> Look:
@@ -174,7 +143,10 @@ def verify(sessions: Sessions) -> Verified:
     ended = [line for line in intact if line.get("sessionId") not in under_way]
     restores = {each.operation_id: each for each in map(restore_in, intact) if each is not None}
     compactions = [each for each in changes if isinstance(each, Installed)]
-    found = looks(sessions, tuple(restores.values()), compactions, log)
+    began = [*_beginnings(restores.values(), compactions)]
+    sessions.pace.expect(sum(size or 0 for _, _, size in began))
+    found = [_look(sessions, *each) for each in began]
+    found += [_continued(sessions, each) for each in compactions if each.into == "new"]
     unavailable = sum(look is None for look in found)
     cut = [each for each in unended(log) if each in open_before and each not in running]
     findings = (
