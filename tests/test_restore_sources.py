@@ -241,7 +241,7 @@ def test_what_is_said_after_a_restore_was_asked_for_stays_out_where_no_line_ends
 
         assert before != sessions.show(thread(2)).checkpoint
         assert plan.contents.checkpoint == before
-        assert plan.source.until == source.until
+        assert plan.until == source.until
         assert "Now the till" not in [each.text for each in plan.contents.window]
 
 

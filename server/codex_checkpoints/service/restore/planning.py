@@ -14,6 +14,7 @@ from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, UNKNOWN_H
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.compaction.installed import SourceSession
 from codex_checkpoints.core.digest.composing import digest_v1
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.ignoring import Ignoring
@@ -55,6 +56,7 @@ from codex_checkpoints.core.restore.references import (
     weak_hashes,
 )
 from codex_checkpoints.core.rollout.fields import Json, load, object_of, text_of
+from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.digests import Digests, checked_budget
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.lineages import ancestors
@@ -84,11 +86,16 @@ from codex_checkpoints.values import define, evolve, field, frozen
 
 @frozen
 class RestoreSource:
-    """The file that holds the turn of a marker, and the position of the last line to read."""
+    """The file that holds the turn of a marker, and the position of the last line to read.
+
+    `following` is the turn behind a turn that no record ends: that one's lines are not all its own.
+    """
 
     row: Row
     opened: SessionFile
     marker: Marker
+    turn: Turn
+    following: Turn | None
     until: int
     detached: bool
 
@@ -127,14 +134,15 @@ def asked_of(sessions: Sessions, session: str) -> str | None:
     return row.session_id
 
 
-def ends_with_turn(replay: Replay, source: RestoreSource) -> bool:
-    """Return whether a source that was read again still has the turn in its place."""
+def ends_with_turn(replay: Replay, turn_id: str, until: int) -> bool:
+    """Return whether a source that was read again still has a turn that ends in its place."""
     turns = replay.state.turns.turns
     for turn in turns:
-        if turn.turn_id == source.marker.turn_id:
+        if turn.turn_id == turn_id:
             end = end_of(turn, turns)
-            ended = end == source.until or (end is None and not turn.in_task)
-            return ended and replay.scale.lines == source.until
+            return (end == until or (end is None and not turn.in_task)) and (
+                replay.scale.lines == until
+            )
     return False
 
 
@@ -154,8 +162,9 @@ def _at_turn(sessions: Sessions, row: Row, opened: SessionFile, marker: Marker) 
     for candidate, its in _segments(sessions, row, opened):
         now = its.now()
         turns = now.state.turns.turns
-        found = next((turn for turn in turns if turn.turn_id == marker.turn_id), None)
-        if found is not None:
+        place = next((n for n, turn in enumerate(turns) if turn.turn_id == marker.turn_id), None)
+        if place is not None:
+            found, behind = turns[place], turns[place + 1 : place + 2]
             if not has_ended(found, now.state):
                 message = f"turn {found.turn_id[:80]!r} of {row.session_id} has not ended"
                 facts = {"sessionId": row.session_id, "turnId": found.turn_id}
@@ -163,7 +172,8 @@ def _at_turn(sessions: Sessions, row: Row, opened: SessionFile, marker: Marker) 
             until = end_of(found, turns)
             # No line ends the last turn: what is said from here on belongs to it no more.
             until = now.scale.lines if until is None else until
-            return RestoreSource(candidate, its, marker, until, detached)
+            following = behind[0] if behind and found.ended is None else None
+            return RestoreSource(candidate, its, marker, found, following, until, detached)
     raise unknown_turn(opened.now(), marker.turn_id, row.session_id)
 
 
@@ -221,20 +231,19 @@ def checked(params: RestoreParams) -> RestoreParams:
 class RestorePlan:
     """A restore without its ids, its time and the windows of its branch.
 
-    `parts` are the files that the branch rests on, that of the source last, `settings` the payload
-    of the newest `turn_context`, `seen` what was seen of the files of the source.
+    `until` is the position of the last line that a branch may hold, `parts` are the files with
+    these lines, that of the source last, `seen` is what was seen of the files of the source.
     """
 
-    source: RestoreSource
+    row: Row
+    until: int
+    session: SourceSession
     record: Restore
     contents: PackContents
     pack: StatePack | None
     marker_set: MarkerSet
     updates: tuple[Update, ...]
     turns: tuple[str, ...]
-    head: Json
-    settings: Json | None
-    cwd: str
     parts: tuple[CopiedPart, ...]
     seen: SeenHashes
 
@@ -261,11 +270,16 @@ class Planner:
             raise unreadable(row.path, reason, row.session_id)
         passes = 4 if hard else 6  # a soft branch is copied, and its own windows are looked at
         sessions.pace.expect(passes * sessions.catalogue.chains.weight(row))
-        self._cut()
+        reader, following = sessions.catalogue.reader, self.source.following
         # Before the source is read for the plan: then what is planned is told by these digests.
-        own = part_of(sessions.catalogue.reader, row.path)
-        parts = (own,) if hard else (*self._below(), own)
-        trace = self._read()
+        own = part_of(reader, row.path)
+        parts, until = (own,), self.source.until
+        if following is not None or not hard:
+            locate = sessions.catalogue.chains.locator(row.path)
+            parts = (*parts_below(reader, row.path, locate), own)
+        if following is not None:
+            until = last_of(reader, parts, self.source.turn, following, until)
+        trace = self._read(until)
         state, seq = trace.replay.state, trace.replay.seq
         updates = sessions.projections.updates_of(self.source.opened)
         updates = tuple(each for each in updates if each.seq <= seq)
@@ -277,8 +291,7 @@ class Planner:
         contents = self._compared(contents, trace, now)
         if hard:
             contents = self._with_the_talk(contents, trace, marker_set.pins)
-        first = sessions.catalogue.reader.first_line(row.path)
-        head = object_of(object_of(load(first)).get("payload"))
+        head = object_of(object_of(load(reader.first_line(row.path))).get("payload"))
         pack = state_pack(contents, self._budget) if hard else None
         record = restore_of(
             contents,
@@ -297,7 +310,11 @@ class Planner:
             problems=len(problems),
         )
         return RestorePlan(
-            source=self.source,
+            row=row,
+            until=until,
+            session=SourceSession(
+                row.session_id, row.cwd or state.base or "", head, state.window, trace.settings
+            ),
             # The copied history of a session that began with a seed still rests on it.
             record=record if hard else evolve(record, seed=state.seed),
             contents=contents,
@@ -305,38 +322,20 @@ class Planner:
             marker_set=marker_set,
             updates=updates,
             turns=tuple(turn.turn_id for turn in state.turns.counting()),
-            head=head,
-            settings=trace.settings,
-            cwd=row.cwd or state.base or "",
             parts=parts,
             seen=sessions.projections.seen_of(self.source.opened),
         )
 
-    def _below(self) -> tuple[CopiedPart, ...]:
-        catalogue, path = self.sessions.catalogue, self.source.row.path
-        return parts_below(catalogue.reader, path, catalogue.chains.locator(path))
-
-    def _read(self) -> Trace:
+    def _read(self, until: int) -> Trace:
         """Read up to the turn; raises `UnreadableSource` where it is no longer there."""
         trace = Trace()
         if self.options.mode == "hard":
             self.gathering = Gathering(trace.replay, self.source.row.session_id)
-        trace.replay.until = self.source.until
+        trace.replay.until = until
         self.sessions.catalogue.read_with(trace.replay, self.source.row)
-        if not ends_with_turn(trace.replay, self.source):
+        if not ends_with_turn(trace.replay, self.source.marker.turn_id, until):
             raise UnreadableSource(CHANGED)
         return trace
-
-    def _cut(self) -> None:
-        """Leave out the lines of the next turn, where no record ends the marked one."""
-        source, turns = self.source, self.source.opened.now().state.turns.turns
-        place = [each.turn_id for each in turns].index(source.marker.turn_id)
-        turn, *following = turns[place : place + 2]
-        if turn.ended is None and following:
-            reader = self.sessions.catalogue.reader
-            parts = (*self._below(), part_of(reader, source.row.path))
-            until = last_of(reader, parts, turn, following[0], source.until)
-            self.source = evolve(source, until=until)
 
     def _contents(
         self, trace: Trace, updates: tuple[Update, ...], before: Earlier, pins: tuple[Pin, ...]

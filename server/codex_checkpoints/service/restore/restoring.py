@@ -17,7 +17,6 @@ from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, kept
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.compaction.installed import (
     Naming,
-    SourceSession,
     moment_of,
     new_session,
     session_meta,
@@ -164,31 +163,30 @@ class Restoring:
             restored_at=at,
             windows=windows,
         )
+        soft, until = plan.pack is None, plan.contents.checkpoint.seq
+        shift = self._shift(plan) if soft else 0
         # A soft branch keeps its turns; a hard one has none of its source.
-        turns = plan.turns if plan.pack is None else None
-        shift, until = self._shift(plan), plan.contents.checkpoint.seq
-        source_id = record.source_session_id
-        marker_set = markers.copied(plan.marker_set, source_id, branch_id, turns, until, shift)
+        ids = record.source_session_id, branch_id, plan.turns if soft else None
+        marker_set = markers.copied(plan.marker_set, *ids, until, shift)
         count = transferred(plan.contents, len(marker_set.markers))
         work.prepared = BegunRestore(work.operation, record, count)
         prepare(kept.write(work.prepared))
         added(records, branch_id, MARKERS, markers.lines_of(marker_set, at))
-        added(records, branch_id, UPDATES, self._updates(plan, shift))
-        added(records, branch_id, OBSERVED, _observed(plan, shift, at))
+        if soft:  # a hard one has its notes in its seed (AGN-46)
+            added(records, branch_id, UPDATES, self._updates(plan, shift))
+            added(records, branch_id, OBSERVED, _observed(plan, shift, at))
         new = evolve(new, items=_all_of(new.items, self._sessions.pace))
         work.row = self._sessions.threads.create(new, datetime.fromisoformat(at))
 
     def _thread(self, plan: RestorePlan, branch_id: str, at: str) -> tuple[NewThread, Windows]:
         """Return the session file to create, and its windows as far as they are known (WIN-13)."""
         first, before = self._new_id(), plan.record.windows.source
-        source_id, window = plan.record.source_session_id, plan.record.tokens.window
-        source = SourceSession(source_id, plan.cwd, plan.head, window, plan.settings)
-        moment = moment_of(at)
+        source, moment = plan.session, moment_of(at)
         if plan.pack is None:
             reader = self._sessions.catalogue.reader
-            meta = {**session_meta(branch_id, first, source, moment), **_inherited(plan.head)}
+            meta = {**session_meta(branch_id, first, source, moment), **_inherited(source.head)}
             names = WindowNames(first, self._new_id)
-            lines = copied_history(reader, plan.parts, plan.source.until, names)
+            lines = copied_history(reader, plan.parts, plan.until, names)
             return NewThread(meta, _of(plan, lines)), Windows(before, first, first)
         naming = Naming(self._name(plan), self._new_id(), self._new_id())
         ids = (branch_id, first, self._new_id())
@@ -198,18 +196,15 @@ class Restoring:
         return NewThread(made.meta, items), Windows(before, made.chain.first, made.chain.current)
 
     def _updates(self, plan: RestorePlan, shift: int) -> Iterator[dict[str, object]]:
-        """Yield the updates of a soft branch; a hard one has them in its seed (AGN-46)."""
-        if plan.pack is not None:
-            return
         for update in plan.updates:
             update_id = self._new_id() if update.revokes is None else ""
             yield noted(evolve(update, seq=update.seq + shift), update_id)
 
     def _shift(self, plan: RestorePlan) -> int:
         """Return how much higher a soft branch counts: a source without a head has a line less."""
-        if plan.pack is not None or plan.head.get("history_mode") == "paginated":
+        if plan.session.paginated:
             return 0
-        with reading_file(plan.source.row):
+        with reading_file(plan.row):
             return head_of(self._sessions.catalogue.reader.first_line(plan.parts[0].path)) is None
 
     def _name(self, plan: RestorePlan) -> str:
@@ -217,29 +212,28 @@ class Restoring:
 
         A title that is only the first message is left out, unless it is the task (AGN-39).
         """
-        marker, task = plan.source.marker, plan.contents.checkpoint.task
-        title = self._sessions.catalogue.store.name_of(plan.source.row) or ""
+        origin, task = plan.contents.origin, plan.contents.checkpoint.task
+        title = self._sessions.catalogue.store.name_of(plan.row) or ""
         if not title and task is not None:
-            first = self._sessions.title(plan.source.row)
+            first = self._sessions.title(plan.row)
             title = task.text if first == task.text else ""
         title = value(title, MAX_VALUE_CHARS)
-        parts = dict.fromkeys(part for part in (marker.label, title) if part)
+        parts = dict.fromkeys(part for part in (origin.label, title) if part)
         name = value(": ".join(parts), MAX_VALUE_CHARS)
-        return name or f"Restored from checkpoint {marker.checkpoint_id}"
+        return name or f"Restored from checkpoint {origin.checkpoint_id}"
 
 
 def _of(plan: RestorePlan, lines: Iterator[HistoryItem | Copied]) -> Iterator[HistoryItem | Copied]:
     """Yield lines of the source; name the source where they cannot be read."""
-    with reading_file(plan.source.row):
+    with reading_file(plan.row):
         yield from lines
 
 
 def _observed(plan: RestorePlan, shift: int, at: str) -> Iterator[dict[str, object]]:
     """Yield what was seen of the files in the lines that a branch copies (TRU-2)."""
-    if plan.pack is None:
-        for (uri, seq), seen in plan.seen.items():
-            if seq <= plan.contents.checkpoint.seq:
-                yield {"uri": uri, "seq": seq + shift, "hash": seen, "at": at}
+    for (uri, seq), seen in plan.seen.items():
+        if seq <= plan.contents.checkpoint.seq:
+            yield {"uri": uri, "seq": seq + shift, "hash": seen, "at": at}
 
 
 def _inherited(head: Json) -> Json:
