@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from attrs import asdict
 
+import rollouts as r
 from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.service.doctor import diagnose
 from codex_checkpoints.service.following import Follower
@@ -17,32 +18,20 @@ from codex_checkpoints.service.summaries import SessionSummary
 from homes import Home, chat, go_on, thread
 from peer import Peer
 from reading import compressed
-from rollouts import (
-    Step,
-    compacted,
-    complete,
-    raw,
-    rollback,
-    rollout,
-    session,
-    shell,
-    started,
-    tokens,
-    turn,
-    user,
-)
 
 UNREAD = ("windows", "compactions", "turns", "seq")
 
 
 def long(
-    *last: Step,
+    *last: r.Step,
     number: int = 1,
     form: Any = "paginated",  # noqa: ANN401 - one of the forms
     **head: Any,  # noqa: ANN401 - fields of a head
 ) -> bytes:
-    work = (turn(user(f"step {n}"), shell("ls", "x" * 3000), tokens(100 + n)) for n in range(40))
-    return rollout(session(form, thread=thread(number), **head), *work, *last)
+    work = (
+        r.turn(r.user(f"step {n}"), r.shell("ls", "x" * 3000), r.tokens(100 + n)) for n in range(40)
+    )
+    return r.rollout(r.session(form, thread=thread(number), **head), *work, *last)
 
 
 def rows(house: Assembly) -> dict[str, SessionSummary]:
@@ -110,34 +99,34 @@ def test_a_fork_has_the_first_words_of_its_base(home: Home):
 def test_a_fork_that_was_cut_before_the_first_words_has_its_own(home: Home):
     home.put(long(number=1), 1)
     base = {"thread_id": thread(1), "end_ordinal_exclusive": 1, "end_byte_offset": 1}
-    home.put(rollout(session(thread=thread(2), history_base=base), turn(user("mine"))), 2)
+    home.put(r.rollout(r.session(thread=thread(2), history_base=base), r.turn(r.user("mine"))), 2)
 
     assert row(home, 2).title is None
     assert read(home, 2).title == "mine"
 
 
 def test_what_a_rollback_at_the_end_takes_away_is_not_known(home: Home):
-    home.put(long(rollback(1), form="legacy"))
+    home.put(long(r.rollback(1), form="legacy"))
 
     assert_exact(row(home), read(home), "task")
 
 
 def test_a_compaction_at_the_end_leaves_no_tokens(home: Home):
-    home.put(long(compacted("so far")))
+    home.put(long(r.compacted("so far")))
 
     assert row(home).context_tokens is None
     assert_exact(row(home), read(home))
 
 
 def test_damage_at_the_end_is_passed_over(home: Home):
-    home.put(long(raw(b'{"timestamp":"2027-01-01T00:00:00.000Z","type":"event_msg","pay\n')))
+    home.put(long(r.raw(b'{"timestamp":"2027-01-01T00:00:00.000Z","type":"event_msg","pay\n')))
 
     assert_exact(row(home), read(home))
 
 
 def test_a_turn_that_runs_is_open(home: Home):
     home.config("contextWindowTokens = 100\n")
-    home.put(long(complete(), started(), user("more")))
+    home.put(long(r.complete(), r.started(), r.user("more")))
 
     assert row(home).offer is None
     assert_exact(row(home), read(home))
@@ -184,7 +173,7 @@ def test_a_file_that_goes_on_is_glanced_at_again(home: Home):
     path = home.put(long())
     with home.house() as house:
         assert rows(house)[thread(1)].task == "step 39"
-        go_on(path, thread(1), turn(user("one more")))
+        go_on(path, thread(1), r.turn(r.user("one more")))
         now = rows(house)[thread(1)]
     assert (now.task, now.turns) == ("one more", None)
 
@@ -211,7 +200,7 @@ def test_a_list_reads_the_ends_of_a_file_alone(home: Home):
 
 
 def test_neither_a_huge_prompt_nor_an_end_without_one_is_read_whole(home: Home):
-    path = home.put(rollout(session(), started()))
+    path = home.put(r.rollout(r.session(), r.started()))
     add_huge_line(path)
 
     glance = row(home)
@@ -220,7 +209,10 @@ def test_neither_a_huge_prompt_nor_an_end_without_one_is_read_whole(home: Home):
 
 
 def test_a_row_whose_time_is_not_known_is_sorted_by_that_of_its_file(home: Home):
-    old, huge = home.put(chat("old"), 1), home.put(rollout(session(thread=thread(2)), started()), 2)
+    old, huge = (
+        home.put(chat("old"), 1),
+        home.put(r.rollout(r.session(thread=thread(2)), r.started()), 2),
+    )
     add_huge_line(huge)
     os.utime(huge, (2e9, 2e9))
 

@@ -13,24 +13,13 @@ from typing import Any, cast
 
 import pytest
 
+import rollouts as r
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.protocol import METHODS
 from codex_checkpoints.server.app import next_look
 from codex_checkpoints.service.following import Follower
 from homes import Home, chat, eventually, more, summary, thread
 from peer import WAIT, Peer
-from rollouts import (
-    patch,
-    plan,
-    raw,
-    rollout,
-    session,
-    started,
-    tokens,
-    turn,
-    turn_context,
-    user,
-)
 
 SECRET = "the-words-of-the-user-5f2a"
 
@@ -39,16 +28,16 @@ Json = dict[str, Any]
 
 def fill(home: Home) -> None:
     """Two sessions, and an archived one that had a line which gave nothing."""
-    first = turn(
-        turn_context(),
-        user(f"why? {SECRET}"),
-        patch(add="auth.py"),
-        plan(("look", True), ("fix", False)),
-        tokens(1000),
+    first = r.turn(
+        r.turn_context(),
+        r.user(f"why? {SECRET}"),
+        r.patch(add="auth.py"),
+        r.plan(("look", True), ("fix", False)),
+        r.tokens(1000),
     )
-    home.put(rollout(session(thread=thread(1)), first, started("b"), user("go on")))
+    home.put(r.rollout(r.session(thread=thread(1)), first, r.started("b"), r.user("go on")))
     home.put(chat("two", 2, cwd="/home/ana/two").replace(b"T10:00", b"T09:00"), 2)
-    damaged = rollout(session(thread=thread(3)), turn(user("three")), raw(b"no json\n"))
+    damaged = r.rollout(r.session(thread=thread(3)), r.turn(r.user("three")), r.raw(b"no json\n"))
     home.put(damaged, 3, archived=True)
 
 
@@ -277,7 +266,11 @@ def test_an_unknown_request_is_told_and_an_unknown_notification_is_not(client: P
 
 
 def test_the_options_of_a_client_choose_folders_and_settings(own: Home, tmp_path: Path):
-    own.put(rollout(session(thread=thread(1)), turn(user("one"), plan(("a", False), ("b", False)))))
+    own.put(
+        r.rollout(
+            r.session(thread=thread(1)), r.turn(r.user("one"), r.plan(("a", False), ("b", False)))
+        )
+    )
     own.config("[caps]\nmaxOpenPlanSteps = 2\nmaxDecisions = 7")
     (tmp_path / "other").mkdir()
     options = {
@@ -324,8 +317,8 @@ def test_changes_are_told_and_counted_from_one(own: Home, tmp_path: Path):
     shop = tmp_path / "shop"
     shop.mkdir()
     (shop / "a.py").write_text("v1")
-    steps = turn(user("one"), patch(add="a.py"))
-    own.put(rollout(session(thread=thread(1), cwd=str(shop)), steps))
+    steps = r.turn(r.user("one"), r.patch(add="a.py"))
+    own.put(r.rollout(r.session(thread=thread(1), cwd=str(shop)), steps))
 
     def told(seq: int, number: int, reason: str) -> Json:
         return {"sessionIds": [thread(number)], "seq": seq, "reason": reason}
@@ -334,7 +327,7 @@ def test_changes_are_told_and_counted_from_one(own: Home, tmp_path: Path):
         peer.start()
         assert peer.heard("checkpoints/changed") == told(1, 1, "rollout")
         with own.path().open("ab") as file:
-            file.write(more(started("z"), user("two"), thread=thread(1), ordinal=9))
+            file.write(more(r.started("z"), r.user("two"), thread=thread(1), ordinal=9))
         assert peer.heard("checkpoints/changed") == told(2, 1, "rollout")
         assert own.stored()["task"]["text"] == "two"
 
@@ -599,7 +592,7 @@ def test_a_stray_print_does_not_reach_the_client(own: Home):
 def test_nothing_that_a_session_says_is_in_the_log(own: Home):
     fill(own)
     own.put(b"no zstd at all " + SECRET.encode(), 4, form=".jsonl.zst")
-    own.put(rollout(session(thread=thread(5)), raw(f'{{"{SECRET}\n'.encode())), 5)
+    own.put(r.rollout(r.session(thread=thread(5)), r.raw(f'{{"{SECRET}\n'.encode())), 5)
 
     with Peer(own.root) as peer:
         peer.start({"neverHeardOf": SECRET})

@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+import rollouts as r
 from codex_checkpoints.core.checkpoint.records import Checkpoint, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.service.reading.session_file import FileProblem, SessionFile, open_session
@@ -18,35 +19,17 @@ from codex_checkpoints.storage.contract import UnreadableSource
 from codex_checkpoints.storage.rollout_file import FileReader
 from homes import SERVER, Home, go_on, thread
 from reading import compressed, read
-from rollouts import (
-    Form,
-    Step,
-    based_on,
-    call,
-    crlf,
-    image,
-    item,
-    output,
-    patch,
-    reasoning,
-    rollback,
-    rollout,
-    session,
-    shell,
-    started,
-    torn,
-    turn,
-    user,
-)
 
 FILES = FileReader()
 
 
 BASE, OWN = thread(1), thread(2)
-FIRST = rollout(session(), turn(user("first"), patch(add="first.py")))
-OTHER = rollout(session(), turn(user("other"), patch(add="other.py")))
-LEGACY = rollout(session("legacy"), turn(user("first"), patch(add="first.py")))
-MIGRATED = rollout(session(), turn(user("first"), patch(add="first.py")), turn(user("more")))
+FIRST = r.rollout(r.session(), r.turn(r.user("first"), r.patch(add="first.py")))
+OTHER = r.rollout(r.session(), r.turn(r.user("other"), r.patch(add="other.py")))
+LEGACY = r.rollout(r.session("legacy"), r.turn(r.user("first"), r.patch(add="first.py")))
+MIGRATED = r.rollout(
+    r.session(), r.turn(r.user("first"), r.patch(add="first.py")), r.turn(r.user("more"))
+)
 
 
 class Files(Home):
@@ -98,27 +81,27 @@ def cut(data: bytes, lines: int) -> int:
 
 def parent(home: Files) -> bytes:
     """Put a session of two turns: lines 0 to 7, and 8 to 14."""
-    turns = (turn(user(name), patch(add=f"{name}.py")) for name in ("one", "two"))
-    data = rollout(session(), *turns)
+    turns = (r.turn(r.user(name), r.patch(add=f"{name}.py")) for name in ("one", "two"))
+    data = r.rollout(r.session(), *turns)
     home.put(data)
     return data
 
 
-def child(home: Files, base: Mapping[str, object], *steps: Step, number: int = 2) -> bytes:
+def child(home: Files, base: Mapping[str, object], *steps: r.Step, number: int = 2) -> bytes:
     """Put a session that builds on another; return what is its own."""
-    own = rollout(session(thread=thread(number), history_base=base), *steps)
+    own = r.rollout(r.session(thread=thread(number), history_base=base), *steps)
     home.put(own, number)
     return own
 
 
-MORE = turn(user("three", ref="u9"), name="t9")
+MORE = r.turn(r.user("three", ref="u9"), name="t9")
 
 
 @pytest.mark.parametrize("front", [b"", b"\n", b" \r\n\n", b"\xef\xbb\xbf"])
 def test_a_fork_is_its_base_up_to_the_cut_and_then_its_own(home: Files, front: bytes):
     """Whatever stands before its first line."""
     data = parent(home)
-    own = child(home, based_on(BASE, 8, cut(data, 8)), MORE)
+    own = child(home, r.based_on(BASE, 8, cut(data, 8)), MORE)
     home.put(front + own, 2)
 
     forked = home.open(2)
@@ -131,8 +114,8 @@ def test_a_fork_is_its_base_up_to_the_cut_and_then_its_own(home: Files, front: b
 
 def test_a_revert_is_a_segment_of_the_same_thread(home: Files):
     data = parent(home)
-    head = session(history_base=based_on(BASE, 8, cut(data, 8)))
-    path = home.put(rollout(head, MORE), segment=7)
+    head = r.session(history_base=r.based_on(BASE, 8, cut(data, 8)))
+    path = home.put(r.rollout(head, MORE), segment=7)
 
     reverted = home.open(7)
 
@@ -146,7 +129,7 @@ def test_a_revert_is_a_segment_of_the_same_thread(home: Files):
 def test_ordinals_say_where_a_base_is_cut_whatever_the_offset_says(home: Files, offset: int):
     data = parent(home)
     for number in range(16):
-        child(home, based_on(BASE, number, offset or cut(data, number)))
+        child(home, r.based_on(BASE, number, offset or cut(data, number)))
 
         found = home.now(2)
 
@@ -156,17 +139,19 @@ def test_ordinals_say_where_a_base_is_cut_whatever_the_offset_says(home: Files, 
 
 def test_a_base_that_grows_behind_the_cut_changes_nothing(home: Files):
     data = parent(home)
-    child(home, based_on(BASE, 15, len(data)), MORE)
+    child(home, r.based_on(BASE, 15, len(data)), MORE)
     before = home.now(2)
 
-    go_on(home.path(), BASE, turn(user("later"), patch(add="later.py")))
+    go_on(home.path(), BASE, r.turn(r.user("later"), r.patch(add="later.py")))
 
     assert home.now(2) == before
 
 
 def test_a_missing_base_or_grandparent_is_reported_and_the_rest_is_read(home: Files):
-    own = child(home, based_on(BASE, 8, 999), turn(user("x", ref="u8"), patch(add="own.py")))
-    child(home, based_on(OWN, 15, len(own)), MORE, number=3)
+    own = child(
+        home, r.based_on(BASE, 8, 999), r.turn(r.user("x", ref="u8"), r.patch(add="own.py"))
+    )
+    child(home, r.based_on(OWN, 15, len(own)), MORE, number=3)
 
     for number in (2, 3):
         orphan = home.open(number)
@@ -177,7 +162,7 @@ def test_a_missing_base_or_grandparent_is_reported_and_the_rest_is_read(home: Fi
 
 def test_a_base_shorter_than_the_cut_is_reported_and_read_as_far_as_it_goes(home: Files):
     data = parent(home)
-    child(home, based_on(BASE, 40, len(data) + 5000), MORE)
+    child(home, r.based_on(BASE, 40, len(data) + 5000), MORE)
 
     assert home.open(2).problems == (FileProblem("base_short", BASE),)
     assert set(home.now(2).artifacts) == {"one.py", "two.py"}
@@ -187,7 +172,7 @@ def test_the_last_line_of_a_base_counts_without_its_line_end(home: Files):
     data = parent(home)[: cut(parent(home), 6)].removesuffix(b"\n")
     for end in (b"", b"\n"):
         home.put(data + end)
-        child(home, based_on(BASE, 6, len(data + end)), MORE)
+        child(home, r.based_on(BASE, 6, len(data + end)), MORE)
 
         assert home.open(2).problems == ()
         assert set(home.now(2).artifacts) == {"one.py"}
@@ -196,8 +181,8 @@ def test_the_last_line_of_a_base_counts_without_its_line_end(home: Files):
 @pytest.mark.parametrize("length", [1, 2, 5])
 def test_a_chain_that_leads_in_a_circle_is_reported_and_ends(home: Files, length: int):
     for number in range(1, length + 1):
-        base = based_on(thread(number % length + 1), 8, 999)
-        child(home, base, turn(user("x", ref="u9"), image(f"{number}.png")), number=number)
+        base = r.based_on(thread(number % length + 1), 8, 999)
+        child(home, base, r.turn(r.user("x", ref="u9"), r.image(f"{number}.png")), number=number)
 
     assert "base_cycle" in {each.code for each in home.open().problems}
     assert "1.png" in home.now().artifacts
@@ -205,12 +190,12 @@ def test_a_chain_that_leads_in_a_circle_is_reported_and_ends(home: Files, length
 
 def test_a_long_chain_is_read_to_its_beginning(home: Files):
     """Every revert adds a segment: a hundred of them are a long afternoon."""
-    own = rollout(session(), image("1.png"))
+    own = r.rollout(r.session(), r.image("1.png"))
     home.put(own)
     ordinal = own.count(b"\n")
     for number in range(2, 101):
-        base = based_on(thread(number - 1), ordinal, len(own))
-        own = child(home, base, image(f"{number}.png", call=f"c{number}"), number=number)
+        base = r.based_on(thread(number - 1), ordinal, len(own))
+        own = child(home, base, r.image(f"{number}.png", call=f"c{number}"), number=number)
         ordinal += own.count(b"\n")
 
     last = home.open(100)
@@ -222,7 +207,7 @@ def test_a_long_chain_is_read_to_its_beginning(home: Files):
 
 def test_a_base_may_be_compressed_and_is_reported_where_it_is_damaged(home: Files):
     data = parent(home)
-    child(home, based_on(BASE, 8, cut(data, 8)), MORE)
+    child(home, r.based_on(BASE, 8, cut(data, 8)), MORE)
     plain = home.now(2)
     home.path().unlink()
 
@@ -237,7 +222,7 @@ def test_a_base_may_be_compressed_and_is_reported_where_it_is_damaged(home: File
 
 def test_a_strange_pointer_to_a_base_stops_nobody(home: Files):
     parent(home)
-    head, rest = rollout(session(thread=OWN), turn(user("own", ref="u9"))).split(b"\n", 1)
+    head, rest = r.rollout(r.session(thread=OWN), r.turn(r.user("own", ref="u9"))).split(b"\n", 1)
     for base in (
         {},
         {"thread_id": BASE},
@@ -255,9 +240,9 @@ def test_a_strange_pointer_to_a_base_stops_nobody(home: Files):
 # --- growth --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("head", [session(), session("legacy"), session("bare")])
-def test_a_growing_file_is_followed_byte_by_byte(home: Files, head: Step):
-    data = rollout(head, turn(user("hello é"), shell("cat a.py", "ü", reads=["a.py"])))
+@pytest.mark.parametrize("head", [r.session(), r.session("legacy"), r.session("bare")])
+def test_a_growing_file_is_followed_byte_by_byte(home: Files, head: r.Step):
+    data = r.rollout(head, r.turn(r.user("hello é"), r.shell("cat a.py", "ü", reads=["a.py"])))
     path = home.put(b"")
     follower = home.open()
 
@@ -280,8 +265,10 @@ def test_following_costs_what_was_appended(home: Files, monkeypatch: pytest.Monk
         offered += len(data)
         return feed(replay, data)
 
-    steps = [turn(user(f"message {number}"), shell("ls", "x" * 2000)) for number in range(300)]
-    data = rollout(session(), *steps)
+    steps = [
+        r.turn(r.user(f"message {number}"), r.shell("ls", "x" * 2000)) for number in range(300)
+    ]
+    data = r.rollout(r.session(), *steps)
     ends = [place + 1 for place, byte in enumerate(data) if byte == 0x0A]
     path = home.put(data[: ends[0]])
     follower = home.open()
@@ -301,9 +288,9 @@ def test_following_costs_what_was_appended(home: Files, monkeypatch: pytest.Monk
 
 
 def test_a_torn_tail_is_ended_by_codex_and_stays_torn(home: Files):
-    patched = item("FileChange", id="c1", status="completed", changes={"a.py": {"type": "add"}})
-    begun = (session(), started(), user("x"), torn(patched, 30))
-    torn_off, whole = rollout(*begun), rollout(*begun, shell("ls"))
+    patched = r.item("FileChange", id="c1", status="completed", changes={"a.py": {"type": "add"}})
+    begun = (r.session(), r.started(), r.user("x"), r.torn(patched, 30))
+    torn_off, whole = r.rollout(*begun), r.rollout(*begun, r.shell("ls"))
     assert whole.startswith(torn_off + b"\n")
 
     path = home.put(torn_off)
@@ -322,7 +309,7 @@ def test_a_torn_tail_is_ended_by_codex_and_stays_torn(home: Files):
 
 @pytest.mark.parametrize("lost", [40, 1])
 def test_a_torn_tail_may_be_completed_and_a_whole_one_counts_once(home: Files, lost: int):
-    data = rollout(session("legacy"), user("x"), shell("ls"))
+    data = r.rollout(r.session("legacy"), r.user("x"), r.shell("ls"))
     path = home.put(data[:-lost])
     follower = home.open()
     early = told(follower)
@@ -336,7 +323,7 @@ def test_a_torn_tail_may_be_completed_and_a_whole_one_counts_once(home: Files, l
 
 
 def test_looking_at_a_tail_leaves_the_follower_where_it_is(home: Files):
-    home.put(rollout(session(), started(), user("x"), rollback(1))[:-1])
+    home.put(r.rollout(r.session(), r.started(), r.user("x"), r.rollback(1))[:-1])
     follower = home.open()
 
     for _ in range(2):
@@ -345,8 +332,8 @@ def test_looking_at_a_tail_leaves_the_follower_where_it_is(home: Files):
 
 
 def test_a_long_last_line_is_read_when_it_is_whole(home: Files):
-    for step in (user("y" * 300_000), reasoning("y" * 300_000), shell("ls", "y" * 300_000)):
-        data = rollout(session(), started(), user("x"), step)
+    for step in (r.user("y" * 300_000), r.reasoning("y" * 300_000), r.shell("ls", "y" * 300_000)):
+        data = r.rollout(r.session(), r.started(), r.user("x"), step)
         path = home.put(data[: cut(data, 4)])
         follower = home.open()
         for end in (cut(data, 4) + 70_000, len(data) - 100_000, len(data) - 1, len(data)):
@@ -369,7 +356,7 @@ def test_a_long_last_line_is_read_when_it_is_whole(home: Files):
         pytest.param(FIRST, OTHER + OTHER, id="longer"),
         pytest.param(LEGACY, MIGRATED, id="migrated"),
         pytest.param(MIGRATED, LEGACY, id="migrated back"),
-        pytest.param(FIRST, crlf(FIRST), id="other line ends"),
+        pytest.param(FIRST, r.crlf(FIRST), id="other line ends"),
         pytest.param(b"", FIRST, id="from nothing"),
         pytest.param(FIRST, FIRST, id="the same"),
     ],
@@ -409,11 +396,11 @@ def test_what_is_gone_or_no_file_cannot_be_read(home: Files, tmp_path: Path):
 
 
 def test_a_session_is_its_head_else_its_file_name(home: Files):
-    rest = rollout(session(), user("x")).split(b"\n", 1)[1]
+    rest = r.rollout(r.session(), r.user("x")).split(b"\n", 1)[1]
     for data, name in (
         (b"", thread(5)),
-        (rollout(session(thread=BASE)), BASE),
-        (rollout(session("bare", thread=BASE), user("x")), BASE),
+        (r.rollout(r.session(thread=BASE)), BASE),
+        (r.rollout(r.session("bare", thread=BASE), r.user("x")), BASE),
         (b"not json\n" + rest, thread(5)),
     ):
         home.put(data, 5)
@@ -426,7 +413,9 @@ def test_a_session_is_its_head_else_its_file_name(home: Files):
 
 
 def test_a_compressed_file_says_the_same_in_one_frame_or_several(home: Files):
-    long = rollout(session(), *(turn(user(f"x{n}"), shell("ls", "y" * 9000)) for n in range(40)))
+    long = r.rollout(
+        r.session(), *(r.turn(r.user(f"x{n}"), r.shell("ls", "y" * 9000)) for n in range(40))
+    )
     for data in (FIRST, LEGACY, FIRST[:-1], FIRST[:-40], long, b""):
         middle = len(data) // 2
         for packed in (compressed(data), compressed(data[:middle]) + compressed(data[middle:])):
@@ -456,12 +445,12 @@ def test_a_damaged_compressed_file_cannot_be_read(home: Files):
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
-def test_a_follower_can_be_saved_at_any_line_and_taken_up_again(home: Files, form: Form):
-    data = rollout(
-        session(form),
-        turn(user("one"), shell("cat a.py", reads=["a.py"]), patch(add="b.py")),
-        turn(user("two"), shell("ls"), image("c.png")),
-        rollback(1),
+def test_a_follower_can_be_saved_at_any_line_and_taken_up_again(home: Files, form: r.Form):
+    data = r.rollout(
+        r.session(form),
+        r.turn(r.user("one"), r.shell("cat a.py", reads=["a.py"]), r.patch(add="b.py")),
+        r.turn(r.user("two"), r.shell("ls"), r.image("c.png")),
+        r.rollback(1),
     )
     path = home.put(data)
 
@@ -504,7 +493,7 @@ def test_what_cannot_be_taken_up_is_no_follower(home: Files):
 
 def test_a_session_can_be_read_up_to_a_line(home: Files):
     data = parent(home)
-    child(home, based_on(BASE, 8, cut(data, 8)), MORE)
+    child(home, r.based_on(BASE, 8, cut(data, 8)), MORE)
     path = home.locate(OWN)
     assert path is not None
 
@@ -593,11 +582,11 @@ def test_a_line_of_80_megabytes_takes_a_bounded_memory(tmp_path: Path):
 
 def test_a_state_with_a_secret_in_a_waiting_call_is_not_kept(home: Files):
     key = "sk-" + "proj-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4"
-    asked = call("shell_command", {"command": f"export OPENAI_API_KEY={key}"}, "c1")
-    begun = [session("legacy"), user("go"), asked]
-    home.put(rollout(*begun))
+    asked = r.call("shell_command", {"command": f"export OPENAI_API_KEY={key}"}, "c1")
+    begun = [r.session("legacy"), r.user("go"), asked]
+    home.put(r.rollout(*begun))
     assert home.open().save() is None
-    home.put(rollout(*begun, output("c1", "Exit code: 0")))
+    home.put(r.rollout(*begun, r.output("c1", "Exit code: 0")))
     decided = home.open().save()
     assert decided is not None
     assert key not in json.dumps(decided)

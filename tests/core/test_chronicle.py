@@ -2,27 +2,15 @@
 
 import pytest
 
+import rollouts as r
 from codex_checkpoints.core.restore.references import Trace
 from reading import read_with
-from rollouts import (
-    Form,
-    Step,
-    aborted,
-    assistant,
-    rollout,
-    session,
-    several,
-    started,
-    turn,
-    turn_context,
-    user,
-)
 
-STEPS: tuple[Step, ...] = (
-    turn(turn_context(), user("One"), assistant("So.")),
-    several(started(), user("Two"), aborted()),
-    turn(user("Three"), assistant("日本 " * 9000)),
-    several(started(), user("Four")),
+STEPS: tuple[r.Step, ...] = (
+    r.turn(r.turn_context(), r.user("One"), r.assistant("So.")),
+    r.several(r.started(), r.user("Two"), r.aborted()),
+    r.turn(r.user("Three"), r.assistant("日本 " * 9000)),
+    r.several(r.started(), r.user("Four")),
 )
 
 
@@ -41,8 +29,8 @@ def stamps_of(data: bytes, kinds: set[bytes]) -> list[str]:
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_turn_ended_when_the_record_of_its_end_was_written(form: Form):
-    data = rollout(session(form), *STEPS)
+def test_a_turn_ended_when_the_record_of_its_end_was_written(form: r.Form):
+    data = r.rollout(r.session(form), *STEPS)
 
     found = ends(chronicle(data))
 
@@ -50,17 +38,17 @@ def test_a_turn_ended_when_the_record_of_its_end_was_written(form: Form):
 
 
 def test_a_file_that_tells_of_no_ends_has_none():
-    assert ends(chronicle(rollout(session("bare"), *STEPS))) == [None] * 4
+    assert ends(chronicle(r.rollout(r.session("bare"), *STEPS))) == [None] * 4
 
 
 def test_an_end_in_a_last_line_without_its_line_end_counts():
-    data = rollout(session(), *STEPS[:1])
+    data = r.rollout(r.session(), *STEPS[:1])
 
     assert ends(chronicle(data[:-1])) == ends(chronicle(data)) != [None]
 
 
 def test_what_comes_behind_the_last_record_that_counts_is_not_told():
-    data = rollout(session(), *STEPS)
+    data = r.rollout(r.session(), *STEPS)
     whole = chronicle(data)
     first = whole.replay.state.turns.turns[0]
     assert first.ended_seq is not None

@@ -2,35 +2,20 @@
 
 import pytest
 
+import rollouts as r
 from codex_checkpoints.core.restore.source_lines import before_task, leading
-from rollouts import (
-    Step,
-    assistant,
-    complete,
-    environment,
-    event,
-    injected,
-    output,
-    record,
-    rollout,
-    session,
-    started,
-    tokens,
-    turn_context,
-    user,
-)
 
-DEVELOPER = injected(
+DEVELOPER = r.injected(
     "<permissions instructions>\nread\n</permissions instructions>", role="developer"
 )
-ADVICE = injected("Be brief.", role="developer")
-HAPPENED = injected("<user_shell_command>\nls\n</user_shell_command>")
-PROMPT = injected("And the logout")
+ADVICE = r.injected("Be brief.", role="developer")
+HAPPENED = r.injected("<user_shell_command>\nls\n</user_shell_command>")
+PROMPT = r.injected("And the logout")
 
 
-def counted(*steps: Step) -> int:
+def counted(*steps: r.Step) -> int:
     """Count what leads into the next turn, behind these steps of a file with events."""
-    return leading(rollout(session("legacy"), *steps).splitlines()[1:])
+    return leading(r.rollout(r.session("legacy"), *steps).splitlines()[1:])
 
 
 @pytest.mark.parametrize(
@@ -38,27 +23,27 @@ def counted(*steps: Step) -> int:
     [
         ((), 0),
         ((PROMPT,), 1),
-        ((assistant("Done."), PROMPT), 1),
-        ((tokens(900), DEVELOPER, environment(), PROMPT), 3),
-        ((user("Fix the login"), PROMPT), 1),
+        ((r.assistant("Done."), PROMPT), 1),
+        ((r.tokens(900), DEVELOPER, r.environment(), PROMPT), 3),
+        ((r.user("Fix the login"), PROMPT), 1),
         ((ADVICE, PROMPT), 2),
-        ((HAPPENED, environment(), PROMPT), 2),
-        ((output("c1", "told"), environment()), 1),
-        ((record("compacted", {"message": "m"}), PROMPT), 1),
+        ((HAPPENED, r.environment(), PROMPT), 2),
+        ((r.output("c1", "told"), r.environment()), 1),
+        ((r.record("compacted", {"message": "m"}), PROMPT), 1),
     ],
 )
-def test_a_prompt_leads_in_and_what_is_stated_with_it(steps: tuple[Step, ...], expected: int):
+def test_a_prompt_leads_in_and_what_is_stated_with_it(steps: tuple[r.Step, ...], expected: int):
     assert counted(*steps) == expected
 
 
 def test_a_task_begins_a_turn_before_all_that_goes_with_it():
-    told = rollout(
-        session("legacy"),
-        assistant("Done."),
-        started("t1"),
-        complete("t1"),
-        started("t2"),
-        record("world_state", {"task_started": 1}),
+    told = r.rollout(
+        r.session("legacy"),
+        r.assistant("Done."),
+        r.started("t1"),
+        r.complete("t1"),
+        r.started("t2"),
+        r.record("world_state", {"task_started": 1}),
         PROMPT,
     ).splitlines()
 
@@ -68,8 +53,8 @@ def test_a_task_begins_a_turn_before_all_that_goes_with_it():
 
 
 def test_settings_belong_to_the_turn_before():
-    assert counted(event("user_message"), turn_context(), environment(), PROMPT) == 2
-    assert counted(environment(), turn_context(), PROMPT) == 1
+    assert counted(r.event("user_message"), r.turn_context(), r.environment(), PROMPT) == 2
+    assert counted(r.environment(), r.turn_context(), PROMPT) == 1
 
 
 @pytest.mark.parametrize(
@@ -84,5 +69,5 @@ def test_settings_belong_to_the_turn_before():
     ],
 )
 def test_of_the_oldest_lines_a_mark_between_items_is_passed_over(line: bytes, expected: int):
-    stated, prompt = rollout(session("bare"), environment(), user("Go on")).splitlines()[1:]
+    stated, prompt = r.rollout(r.session("bare"), r.environment(), r.user("Go on")).splitlines()[1:]
     assert leading([stated, line, prompt]) == expected

@@ -6,29 +6,16 @@ from collections.abc import Mapping
 
 import pytest
 
+import rollouts as r
 from codex_checkpoints.core.checkpoint.records import Artifact, Checkpoint, from_bytes, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.rollout.items import answered_whole
 from codex_checkpoints.core.rollout.script import files_of
 from reading import read, read_on
-from rollouts import (
-    Form,
-    Step,
-    custom_call,
-    event,
-    output,
-    patch,
-    patch_text,
-    rollout,
-    session,
-    shell,
-    turn,
-    user,
-)
 
 WAS = "a = 1\n"
 OTHER = "sha256:" + "0" * 64
-FORMS: tuple[Form, ...] = ("paginated", "legacy")
+FORMS: tuple[r.Form, ...] = ("paginated", "legacy")
 
 
 def sha(text: str) -> str:
@@ -36,25 +23,25 @@ def sha(text: str) -> str:
 
 
 def seen(
-    *steps: Step,
+    *steps: r.Step,
     hashes: Mapping[str, str | None] | None = None,
     lines: Mapping[tuple[str, int], str] | None = None,
-    form: Form = "paginated",
+    form: r.Form = "paginated",
 ) -> Artifact:
     """Return `a.py` as a checkpoint has it; the host can look at it, and finds another content."""
-    replay = read(rollout(session(form), turn(user("look"), *steps)))
+    replay = read(r.rollout(r.session(form), r.turn(r.user("look"), *steps)))
     return replay.checkpoint(
         (), {"a.py": OTHER} if hashes is None else hashes, seen=lines or {}
     ).artifacts["a.py"]
 
 
-def cat(text: str = WAS, script: str = "cat a.py", **more: object) -> Step:
-    return shell(script, text, reads=["a.py"], **more)  # type: ignore[arg-type]
+def cat(text: str = WAS, script: str = "cat a.py", **more: object) -> r.Step:
+    return r.shell(script, text, reads=["a.py"], **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("text", [WAS, "größe = 1", "\ufeffa\tb\r\n".replace("\r", ""), "a\rb"])
-def test_a_call_that_is_nothing_but_cat_proves_the_content_of_its_file(form: Form, text: str):
+def test_a_call_that_is_nothing_but_cat_proves_the_content_of_its_file(form: r.Form, text: str):
     found = seen(cat(text), form=form)
 
     assert found.seen_hash == sha(text)
@@ -93,7 +80,7 @@ def test_any_other_way_to_read_a_file_proves_nothing(script: str):
     ],
 )
 @pytest.mark.parametrize("form", FORMS)
-def test_an_output_that_may_not_be_the_file_to_the_letter_proves_nothing(form: Form, text: str):
+def test_an_output_that_may_not_be_the_file_to_the_letter_proves_nothing(form: r.Form, text: str):
     assert seen(cat(text), form=form).seen_hash is None
 
 
@@ -102,7 +89,7 @@ def test_the_longest_output_that_is_surely_whole_has_65529_bytes():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_read_that_failed_proves_nothing(form: Form):
+def test_a_read_that_failed_proves_nothing(form: r.Form):
     assert seen(cat(exit_code=1, status="failed"), form=form).seen_hash is None
 
 
@@ -121,16 +108,16 @@ def test_an_answer_that_says_how_much_there_was_must_hold_it_all():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_file_that_a_patch_added_was_seen_with_its_content(form: Form):
-    assert seen(patch(add="a.py"), form=form).seen_hash == sha("x\n")
+def test_a_file_that_a_patch_added_was_seen_with_its_content(form: r.Form):
+    assert seen(r.patch(add="a.py"), form=form).seen_hash == sha("x\n")
 
 
 def test_a_patch_that_only_its_call_tells_of_proves_the_added_file_too():
     done = "Success. Updated the following files:\nA a.py\n"
-    text = patch_text(add="a.py")
+    text = r.patch_text(add="a.py")
 
     found = seen(
-        custom_call("apply_patch", text, "p"), output("p", done, custom=True), form="legacy"
+        r.custom_call("apply_patch", text, "p"), r.output("p", done, custom=True), form="legacy"
     )
 
     assert found.seen_hash == sha("x\n")
@@ -154,13 +141,13 @@ def test_the_content_of_an_added_file_is_its_lines(lines: list[str], content: st
 @pytest.mark.parametrize(
     "step",
     [
-        patch(update="a.py"),
-        patch(delete="a.py"),
-        patch(move=("b.py", "a.py")),
+        r.patch(update="a.py"),
+        r.patch(delete="a.py"),
+        r.patch(move=("b.py", "a.py")),
         cat(script="head a.py"),
     ],
 )
-def test_what_was_seen_belongs_to_the_last_observation_and_to_no_earlier_one(step: Step):
+def test_what_was_seen_belongs_to_the_last_observation_and_to_no_earlier_one(step: r.Step):
     assert seen(cat(), step).seen_hash is None
     assert seen(step, cat()).seen_hash == sha(WAS)
 
@@ -170,7 +157,7 @@ def test_a_file_added_and_changed_by_one_patch_is_not_as_it_was_added():
         "/home/ana/shop/a.py": {"type": "add", "content": "x\n"},
         "a.py": {"type": "update", "unified_diff": ""},
     }
-    done = event("patch_apply_end", call_id="p", success=True, changes=changes)
+    done = r.event("patch_apply_end", call_id="p", success=True, changes=changes)
 
     assert seen(done, form="legacy").seen_hash is None
 
@@ -211,12 +198,12 @@ def test_an_unchanged_file_is_not_changed():
     assert (same.hash, same.seen_hash, same.is_changed) == (sha(WAS), sha(WAS), False)
 
 
-def checkpoint(*steps: Step, hashes: Mapping[str, str | None]) -> Checkpoint:
-    return read(rollout(session(), turn(user("look"), *steps))).checkpoint((), hashes)
+def checkpoint(*steps: r.Step, hashes: Mapping[str, str | None]) -> Checkpoint:
+    return read(r.rollout(r.session(), r.turn(r.user("look"), *steps))).checkpoint((), hashes)
 
 
 def test_the_seen_hash_stands_right_behind_the_hash_and_is_absent_when_unknown():
-    found = checkpoint(cat(), patch(update="b.py"), hashes={"a.py": OTHER, "b.py": OTHER})
+    found = checkpoint(cat(), r.patch(update="b.py"), hashes={"a.py": OTHER, "b.py": OTHER})
     data = to_bytes(found)
 
     written = json.loads(data)["artifacts"]
@@ -229,7 +216,7 @@ def test_a_session_that_goes_on_from_a_checkpoint_keeps_what_was_seen():
     before = checkpoint(cat(), hashes={"a.py": OTHER})
     replay = Replay()
     replay.begin_from(before)
-    after = read_on(replay, rollout(session(), turn(user("go on"))))
+    after = read_on(replay, r.rollout(r.session(), r.turn(r.user("go on"))))
 
     assert after.checkpoint((), {"a.py": OTHER}).artifacts["a.py"].seen_hash == sha(WAS)
     loaded = Replay.load(json.loads(json.dumps(after.save())))
@@ -240,6 +227,6 @@ def test_a_session_that_goes_on_from_a_checkpoint_keeps_what_was_seen():
 def test_a_line_that_lost_its_blobs_proves_nothing():
     blob = "A" * 5_000_000
     changes = {"/home/ana/shop/a.py": {"type": "add", "content": blob}}
-    done = event("patch_apply_end", call_id="p", success=True, changes=changes)
+    done = r.event("patch_apply_end", call_id="p", success=True, changes=changes)
 
     assert seen(done, form="legacy").seen_hash is None
