@@ -14,7 +14,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.core.compaction.kinds import Past
+from codex_checkpoints.core.history.kinds import Past
 from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.core.rollout.ours import HOW_TO_LINE, RESTORE_LINE
 from rollouts import SUMMARY_OF_CODEX

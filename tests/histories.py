@@ -26,7 +26,7 @@ def history(data: bytes, *bases: Base, chunk: int = CHUNK) -> History:
     _feed(survey.reader, chain, Place(0, 0), chunk)
     outline = survey.outline()
     choice = choose(outline)
-    rebuild = Rebuild(choice, outline.start)
+    rebuild = Rebuild(choice, outline)
     _feed(rebuild.reader, chain, rebuild.start, chunk)
     assert rebuild.found
     return history_of(outline, rebuild)

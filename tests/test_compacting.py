@@ -18,8 +18,8 @@ import rollouts as r
 from codex_checkpoints.codex.app_server import run
 from codex_checkpoints.core.audit import is_intact
 from codex_checkpoints.core.checkpoint.records import Checkpoint, from_bytes
-from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.compaction.records import Installed, Into, Undone, digest_of, record_of
+from codex_checkpoints.core.history.kinds import kind_of
 from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE

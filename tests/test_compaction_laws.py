@@ -18,7 +18,7 @@ from codex_checkpoints.core.compaction.building import (
 )
 from codex_checkpoints.core.compaction.handoff import HOW_TO
 from codex_checkpoints.core.compaction.installed import compacted
-from codex_checkpoints.core.compaction.kinds import Past, kind_of, plain_message
+from codex_checkpoints.core.history.kinds import Past, kind_of, plain_message
 from codex_checkpoints.core.history.rebuild import paired
 from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.history.windows import begun
@@ -76,7 +76,8 @@ def test_a_replacement_is_messages_of_the_user_and_one_handoff_at_the_end_and_wi
 
     assert {(item["type"], item["role"]) for item in items} == {("message", "user")}
     assert [kind_of(item) for item in items] == ["user"] * (len(items) - 1) + ["handoff"]
-    assert paired(items) == items
+    past = [Past(item) for item in items]
+    assert list(paired(past)) == past
     assert of_items(items) == report.after <= report.bound
     assert terms.target is None or report.bound <= terms.target
     view = view_v1(checkpoint, caps)

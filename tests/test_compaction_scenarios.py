@@ -7,8 +7,8 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints.core.checkpoint.records import from_bytes
-from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.compaction.records import Into
+from codex_checkpoints.core.history.kinds import kind_of
 from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.operations.compactions import outside

@@ -13,7 +13,7 @@ from attrs import evolve
 
 from codex_checkpoints.codex import SCRATCH, program
 from codex_checkpoints.codex.app_server import AskingFailed, Patience, RequestDeclined, run
-from codex_checkpoints.core.compaction.kinds import kind_of
+from codex_checkpoints.core.history.kinds import kind_of
 from codex_checkpoints.core.history.tokens import budget_of, of_items, window_size
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import (

@@ -10,7 +10,7 @@ from codex.conftest import MakeHome
 from codex.product import service_over, worked
 from codex.requests import sent
 from codex.scripted_model import Answer, Request, Usage, say, shell, update_plan
-from codex_checkpoints.core.compaction.kinds import kind_of
+from codex_checkpoints.core.history.kinds import kind_of
 from codex_checkpoints.operations.compactions import outside
 from codex_checkpoints.service.compaction import request as asking
 from codex_checkpoints.service.compaction.compacting import Compacting

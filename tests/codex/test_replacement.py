@@ -24,7 +24,7 @@ from codex_checkpoints.core.compaction.installed import (
     in_place,
     new_session,
 )
-from codex_checkpoints.core.compaction.kinds import Past
+from codex_checkpoints.core.history.kinds import Past
 from codex_checkpoints.core.history.rebuild import History, Rebuild, choose, history_of
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.storage import locks, writer
@@ -56,7 +56,7 @@ def history_in(path: Path) -> History:
     survey.reader.feed(data)
     outline = survey.outline()
     choice = choose(outline)
-    rebuild = Rebuild(choice, outline.start)
+    rebuild = Rebuild(choice, outline)
     rebuild.reader.feed(data[rebuild.start.offset :])
     return history_of(outline, rebuild)
 

@@ -18,7 +18,7 @@ from codex.product import PATIENCE, environment, product, run, service_over, wor
 from codex.requests import sent
 from codex.scripted_model import Answer, Json, say, shell
 from codex_checkpoints.codex import SCRATCH, program
-from codex_checkpoints.core.compaction.kinds import kind_of
+from codex_checkpoints.core.history.kinds import kind_of
 from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.operations.compactions import outside
 from codex_checkpoints.service.compaction.compacting import Compacting

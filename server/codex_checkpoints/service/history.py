@@ -13,8 +13,6 @@ from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction import offering
-from codex_checkpoints.core.compaction.installed import Retracing
-from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.history.rebuild import (
     Choice,
     History,
@@ -66,20 +64,15 @@ class Surveyed:
 
 @frozen
 class Traced:
-    """A history with the place of each item, and what else its compaction needs.
+    """A history, and what else its compaction needs.
 
-    The lines are those from `from_seq` to `to_seq`; `instructions` are the tokens of the base
-    instructions, `head` is the payload of the session's own head, `last_report` that of the newest
-    `token_count`, `last_settings` that of the newest `turn_context`.  `surveyed` is the first pass,
-    `in_front` that of what lies in front of its cut.
+    `head` is the payload of the session's own head, `last_report` that of the newest `token_count`,
+    `last_settings` that of the newest `turn_context`.  `surveyed` is the first pass, `in_front`
+    that of what lies in front of its cut.
     """
 
     history: History
-    past: tuple[Past, ...]
-    from_seq: int
-    to_seq: int
     surveyed: Surveyed
-    instructions: int
     head: Json
     last_report: Json | None
     last_settings: Json | None
@@ -89,6 +82,12 @@ class Traced:
     def outline(self) -> Outline:
         """Return the outline of the first pass."""
         return self.surveyed.outline
+
+    @property
+    def from_seq(self) -> int:
+        """Return the first line that the history is made of; the last is that of the outline."""
+        base = self.surveyed.choice.base
+        return self.outline.opened_seq if base is None else base.seq
 
 
 class Histories:
@@ -103,8 +102,8 @@ class Histories:
         row = self._sessions.find(session)
         for _ in range(_TRIES):
             surveyed = self._surveyed(row)
-            rebuild = Rebuild(surveyed.choice, surveyed.outline.start)
-            if self._is_found(row, rebuild, surveyed):
+            rebuild = self._rebuilt(row, surveyed)
+            if rebuild.found:
                 return history_of(surveyed.outline, rebuild)
         raise _replaced(row)
 
@@ -156,31 +155,22 @@ class Histories:
     ) -> Traced:
         """Return the same by a survey that has read these parts of a chain."""
         surveyed = Surveyed.of(survey.outline(), parts)
-        outline, choice = surveyed.outline, surveyed.choice
-        retracing = self._retraced(row, surveyed)
         above = None if cut is None else (*parts[:-1], ChainPart(row.path, None, cut))
         return Traced(
-            history_of(outline, retracing.rebuild),
-            retracing.past(),
-            from_seq=outline.opened_seq if choice.base is None else choice.base.seq,
-            to_seq=outline.seq,
-            surveyed=surveyed,
-            instructions=outline.instructions,
-            head=survey.head,
-            last_report=survey.last_report,
-            last_settings=survey.last_settings,
-            in_front=None if above is None else Surveyed.of(survey.in_front, above),
+            self.surveyed(row, surveyed),
+            surveyed,
+            survey.head,
+            survey.last_report,
+            survey.last_settings,
+            None if above is None else Surveyed.of(survey.in_front, above),
         )
 
-    def items(self, row: Row, surveyed: Surveyed) -> tuple[Json, ...]:
-        """Return the items of a surveyed history; raises `unreadable_source`."""
-        rebuild = Rebuild(surveyed.choice, surveyed.outline.start)
-        self._rebuild(row, rebuild, surveyed)
-        return rebuild.result()
-
-    def past(self, row: Row, surveyed: Surveyed) -> tuple[Past, ...]:
-        """Return the items with their places, numbered as in `traced`; raises as `items`."""
-        return self._retraced(row, surveyed).past()
+    def surveyed(self, row: Row, surveyed: Surveyed) -> History:
+        """Return the history behind a first pass; raises `unreadable_source`."""
+        rebuild = self._rebuilt(row, surveyed)
+        if not rebuild.found:
+            raise _replaced(row)
+        return history_of(surveyed.outline, rebuild)
 
     def _shift(self, row: Row, root: ChainPart) -> int:
         """Return the lead of a session's `seq` over its lines, which a seed causes."""
@@ -217,20 +207,12 @@ class Histories:
             parts.append(ChainPart(base, cut.end_ordinal if numbered else None, end))
         return tuple(parts)
 
-    def _retraced(self, row: Row, surveyed: Surveyed) -> Retracing:
-        retracing = Retracing(surveyed.choice, surveyed.outline)
-        self._rebuild(row, retracing.rebuild, surveyed)
-        return retracing
-
-    def _rebuild(self, row: Row, rebuild: Rebuild, surveyed: Surveyed) -> None:
-        if not self._is_found(row, rebuild, surveyed):
-            raise _replaced(row)
-
-    def _is_found(self, row: Row, rebuild: Rebuild, surveyed: Surveyed) -> bool:
-        """Read the second pass; return whether what the first one chose still stands there."""
+    def _rebuilt(self, row: Row, surveyed: Surveyed) -> Rebuild:
+        """Read the second pass."""
+        rebuild = Rebuild(surveyed.choice, surveyed.outline)
         with reading_file(row):
             read_parts(self._reader, rebuild.reader, surveyed.parts, rebuild.start, row.path)
-        return rebuild.found
+        return rebuild
 
 
 def timeline_in(replay: Replay) -> Timeline:

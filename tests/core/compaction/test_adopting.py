@@ -16,8 +16,8 @@ from codex_checkpoints.core.compaction.building import (
     fit,
     handed_over,
 )
-from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.compaction.records import remaining
+from codex_checkpoints.core.history.kinds import Past
 from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.ours import CHECKPOINT_LINE, HOW_TO_LINE, RESTORE_LINE

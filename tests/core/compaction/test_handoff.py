@@ -12,8 +12,8 @@ from codex_checkpoints.core.compaction.handoff import (
     is_empty,
     shows,
 )
-from codex_checkpoints.core.compaction.kinds import AUTHORS, kind_of
 from codex_checkpoints.core.history.items import Item, user_message
+from codex_checkpoints.core.history.kinds import AUTHORS, kind_of
 from codex_checkpoints.core.rollout.ours import is_ours
 from compactions import CHECKPOINT, text_of
 

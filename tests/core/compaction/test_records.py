@@ -6,7 +6,6 @@ import pytest
 
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint
 from codex_checkpoints.core.compaction.building import Replacement, Terms, build
-from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.compaction.records import (
     Counts,
     Installed,
@@ -26,6 +25,7 @@ from codex_checkpoints.core.compaction.records import (
     standing,
     to_value,
 )
+from codex_checkpoints.core.history.kinds import Past
 from codex_checkpoints.core.history.tokens import Figure
 from codex_checkpoints.core.history.windows import Chain
 from compactions import CHECKPOINT, LONG_ANSWER, image, output, pasts, user, with_parts

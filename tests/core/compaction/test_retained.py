@@ -7,7 +7,7 @@ import pytest
 
 from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS
 from codex_checkpoints.core.compaction.building import select
-from codex_checkpoints.core.compaction.kinds import plain_message
+from codex_checkpoints.core.history.kinds import plain_message
 from codex_checkpoints.core.rollout.contextual import LeftOut
 from codex_checkpoints.core.rollout.ours import CHECKPOINT_LINE, HOW_TO_LINE, RESTORE_LINE
 from compactions import (

@@ -14,7 +14,9 @@ from typing import Literal, assert_never
 from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS, Caps, Checkpoint
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.handoff import handoff, is_empty
-from codex_checkpoints.core.compaction.kinds import (
+from codex_checkpoints.core.digest.composing import LEAST_TOKENS, Digest
+from codex_checkpoints.core.history.items import texts, user_message
+from codex_checkpoints.core.history.kinds import (
     AUTHORS,
     Author,
     Kind,
@@ -23,8 +25,6 @@ from codex_checkpoints.core.compaction.kinds import (
     kind_of,
     plain_message,
 )
-from codex_checkpoints.core.digest.composing import LEAST_TOKENS, Digest
-from codex_checkpoints.core.history.items import texts, user_message
 from codex_checkpoints.core.history.tokens import (
     Figure,
     approximate_tokens,

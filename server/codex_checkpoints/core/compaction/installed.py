@@ -7,17 +7,15 @@ ordinals, and writes the file.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
-from codex_checkpoints.core.compaction.kinds import Past
-from codex_checkpoints.core.history.items import Item, payloads_of
-from codex_checkpoints.core.history.rebuild import Choice, Rebuild, choose, is_output
-from codex_checkpoints.core.history.survey import Outline, Said, Survey, first_said
+from codex_checkpoints.core.history.items import Item
+from codex_checkpoints.core.history.rebuild import Rebuild, choose
+from codex_checkpoints.core.history.survey import Outline, Survey
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, whole_of
 from codex_checkpoints.core.rollout.ours import UNDO
-from codex_checkpoints.core.rollout.reader import Fold, Line
 from codex_checkpoints.values import evolve, frozen
 
 _USAGE = (
@@ -268,12 +266,13 @@ def _history(outline: Outline, form: Form) -> tuple[Item, ...] | None:
     survey = Survey()
     survey.reader.feed(data)
     added = survey.outline().marks
-    choice = choose(evolve(outline, marks=(*outline.marks, *added)))
+    outline = evolve(outline, marks=(*outline.marks, *added))
+    choice = choose(outline)
     if choice.base is None or all(choice.base is not mark for mark in added):
         return None
-    rebuild = Rebuild(choice, choice.base.place)
+    rebuild = Rebuild(choice, outline)
     rebuild.reader.feed(data[choice.base.place.offset :])
-    return rebuild.result()
+    return tuple(each.item for each in rebuild.result())
 
 
 def _written(line: RecordLine) -> bytes:
@@ -283,60 +282,3 @@ def _written(line: RecordLine) -> bytes:
     """
     whole = {"timestamp": "", "type": line.type, "payload": dict(line.payload)}
     return json.dumps(whole, separators=(",", ":")).encode("ascii") + b"\n"
-
-
-class Retracing(Fold):
-    """The second pass; it also keeps the line and time of each item (JUN-43)."""
-
-    def __init__(self, choice: Choice, outline: Outline) -> None:
-        """Start as `Rebuild` does."""
-        self.rebuild = Rebuild(choice, outline.start)
-        self.reader = self.rebuild.reader
-        self.reader.folds.append(self)
-        if choice.base is not None:
-            # Without ordinals all lines count, also those in front that are not read again.
-            self.reader.scale.lines = max(0, choice.base.seq - outline.shift - 1)
-        self._shift = outline.shift
-        self._said = outline.said
-        self._before = self.rebuild.items
-        self._seen: list[tuple[Item, str | None, int]] = []
-
-    def take(self, line: Line) -> None:
-        """Note the line of the items that came with it."""
-        items, same = self.rebuild.items, len(self._seen)
-        if items is not self._before:
-            both = enumerate(zip(self._seen, items, strict=False))
-            least = min(same, len(items))
-            same = next((at for at, (known, item) in both if known[0] is not item), least)
-        self._before = items
-        # Free the items that no longer count.
-        del self._seen[same:]
-        said: Mapping[int, Said] = {}
-        if line.kind == "compacted" and len(items) > same:
-            said = first_said(items[same:], payloads_of(line.payload), self._said, line.place)
-        for number, item in enumerate(items[same:]):
-            stamp, seq = line.stamp, line.seq + self._shift
-            if (first := said.get(number)) is not None:
-                stamp, seq = first.stamp, first.seq
-            self._seen.append((item, stamp, seq))
-
-    def past(self) -> tuple[Past, ...]:
-        """Return the items of the history with their time and line.
-
-        An output that was added for a call without one has neither.
-        """
-        found: list[Past] = []
-        at = 0
-        for item in self.rebuild.result():
-            ahead = at
-            while ahead < len(self._seen) and self._seen[ahead][0] is not item:
-                # Only outputs are left out: behind anything else the item cannot be.
-                ahead = ahead + 1 if is_output(self._seen[ahead][0]) else len(self._seen)
-            if ahead >= len(self._seen):
-                found.append(Past(item))
-                continue
-            _, stamp, seq = self._seen[ahead]
-            is_summary = any(item is each for each in self.rebuild.summaries)
-            found.append(Past(item, stamp or None, f"seq:{seq}", is_summary))
-            at = ahead + 1
-        return tuple(found)

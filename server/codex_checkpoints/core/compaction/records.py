@@ -14,9 +14,9 @@ import orjson
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint, kept
 from codex_checkpoints.core.compaction.building import Fate, Placement, Replacement, Report, counted
-from codex_checkpoints.core.compaction.kinds import AUTHORS, Author, Kind, Past, kind_of
 from codex_checkpoints.core.digest.composing import LEAST_TOKENS, Digest
 from codex_checkpoints.core.history.items import texts
+from codex_checkpoints.core.history.kinds import AUTHORS, Author, Kind, Past, kind_of
 from codex_checkpoints.core.history.tokens import Figure, of_item
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json, is_object

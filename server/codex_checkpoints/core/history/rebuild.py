@@ -2,7 +2,7 @@
 
     survey = Survey()                        # reads all bytes of the session, its bases first
     choice = choose(survey.outline())
-    rebuild = Rebuild(choice, outline.start)   # reads the bytes from `rebuild.start` on
+    rebuild = Rebuild(choice, outline)       # reads the bytes from `rebuild.start` on
     history = history_of(outline, rebuild)
 
 Rules, as Codex follows them:
@@ -32,11 +32,13 @@ from codex_checkpoints.core.history.items import (
     is_forgotten,
     is_instruction,
     is_legacy,
+    payloads_of,
     read_item,
     replacement_of,
     texts,
     user_message,
 )
+from codex_checkpoints.core.history.kinds import Past
 from codex_checkpoints.core.history.speakers import begins_turn, is_prompt, states_context
 from codex_checkpoints.core.history.survey import (
     Compaction,
@@ -47,13 +49,14 @@ from codex_checkpoints.core.history.survey import (
     Strategy,
     Trigger,
     WorldState,
+    first_said,
 )
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import NOTHING, Json, object_of, text_of, whole_of
 from codex_checkpoints.core.rollout.items import RolledBack, TaskEnded, TaskStarted
 from codex_checkpoints.core.rollout.ours import Opener
-from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
-from codex_checkpoints.values import Factory, define, frozen
+from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Reader
+from codex_checkpoints.values import Factory, define, evolve, frozen
 
 
 @frozen
@@ -194,20 +197,25 @@ def is_output(item: Item) -> bool:
     return item["type"] in _OUTPUTS
 
 
-def paired(items: Sequence[Item]) -> tuple[Item, ...]:
-    """Return a history in which every call has an output and every output has a call."""
+def paired(past: Sequence[Past]) -> tuple[Past, ...]:
+    """Return a history in which every call has an output and every output has a call.
+
+    An output that is added has neither a time nor a line.
+    """
+    items = [each.item for each in past]
     called = {(_OUTPUT_OF[kind], call_id) for kind, call_id in _ids(items) if kind in _OUTPUT_OF}
     answered = {(kind, call_id) for kind, call_id in _ids(items) if kind in _OUTPUTS}
-    whole: list[Item] = []
-    for item in items:
+    whole: list[Past] = []
+    for each in past:
+        item = each.item
         by_service = item["type"] == "tool_search_output" and item.get("execution") == "server"
         known = item.get("call_id") is None or (str(item["type"]), item["call_id"]) in called
         if is_output(item) and not by_service and not known:
             continue
-        whole.append(item)
+        whole.append(each)
         output, call_id = _OUTPUT_OF.get(str(item["type"])), item.get("call_id")
         if output is not None and call_id is not None and (output, call_id) not in answered:
-            whole.append(_aborted(output, call_id))
+            whole.append(Past(_aborted(output, call_id)))
     return tuple(whole)
 
 
@@ -229,24 +237,26 @@ NO_SUMMARY = "(no summary available)"
 
 
 class Rebuild:
-    """The fold that keeps the items of a history, from the chosen place on."""
+    """The fold that keeps the items of a history and where they came from, from a place on."""
 
-    def __init__(self, choice: Choice, start: Place) -> None:
+    def __init__(self, choice: Choice, outline: Outline) -> None:
         self.choice = choice
         self._base = choice.base
-        self.start = start if choice.base is None else choice.base.place
+        self._outline = outline
+        self.start = outline.start if choice.base is None else choice.base.place
         self.reader = Reader(self, start=self.start)
-        self.items: list[Item] = []
-        self.summaries: list[Item] = []
-        """Items made of the summary of a record without a replacement."""
+        if choice.base is not None:
+            # Without ordinals all lines count, also those in front that are not read again.
+            self.reader.scale.lines = max(0, choice.base.seq - outline.shift - 1)
+        self._past: list[Past] = []
         self.reconstructed = False
         """Whether part of the history was made up (CKP-26)."""
         self.found = choice.base is None
         """Whether the reader has passed the record that the history begins with."""
 
-    def result(self) -> tuple[Item, ...]:
+    def result(self) -> tuple[Past, ...]:
         """Return the history so far as it would be sent, calls and outputs paired."""
-        return paired(self.items)
+        return paired(self._past)
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
         """Ask for items and rollbacks whole."""
@@ -262,18 +272,23 @@ class Rebuild:
         match line.kind:
             case "response_item":
                 beside = NOTHING if line.bare else object_of(line.envelope.get("metadata"))
-                self._response_item(line.payload, beside)
+                self._response_item(line, beside)
             case "compacted":
                 self._compacted(line)
             case "inter_agent_communication":
-                self.items.extend(_letter(line.payload))
+                self._past += [self._from(line, item) for item in _letter(line.payload)]
             case "event_msg" if line.tag == "thread_rolled_back":
                 turns = whole_of(line.payload.get("num_turns")) or 0
-                self.items = without_last_turns(self.items, turns)
+                items = [each.item for each in self._past]
+                del self._past[before_last_turns(items, turns) :]
             case _:
                 pass
 
-    def _response_item(self, payload: Json, beside: Json) -> None:
+    def _from(self, line: Line, item: Item) -> Past:
+        return Past(item, line.stamp or None, f"seq:{line.seq + self._outline.shift}")
+
+    def _response_item(self, line: Line, beside: Json) -> None:
+        payload = line.payload
         item = read_item(payload)
         if item is None or item is OTHER or is_forgotten(item) or is_instruction(payload):
             return
@@ -286,29 +301,38 @@ class Rebuild:
             return
         cuttable = is_output(item) and item["type"] != "tool_search_output"
         most = tokens.OUTPUT_TOKENS if limit is None else whole_of(limit) or 0
-        self.items.append(tokens.cut_output(item, most) if cuttable else item)
+        self._past.append(self._from(line, tokens.cut_output(item, most) if cuttable else item))
 
     def _compacted(self, line: Line) -> None:
         replacement = replacement_of(line.payload)
         if self._base is not None and line.place == self._base.place:
-            self.items = list(replacement or ())
+            self._replace(line, replacement or ())
             self.found = replacement is not None
         elif replacement is None and is_legacy(line.payload):
             message = text_of(line.payload.get("message")) or NO_SUMMARY
-            self.summaries.append(user_message([message]))
-            self.items = [*kept_prompts(self.items), self.summaries[-1]]
+            kept = kept_prompts(each.item for each in self._past)
+            self._replace(line, (*kept, user_message([message])))
+            self._past[-1] = evolve(self._past[-1], is_summary=True)
             self.reconstructed = True
 
+    def _replace(self, line: Line, items: Sequence[Item]) -> None:
+        """Begin anew with what a record installs; messages of the user stood before it (JUN-43)."""
+        said = first_said(items, payloads_of(line.payload), self._outline.said, line.place)
+        self._past = [self._from(line, item) for item in items]
+        for number, first in said.items():
+            its = self._past[number]
+            self._past[number] = evolve(its, at=first.stamp or None, ref=f"seq:{first.seq}")
 
-def without_last_turns(items: Sequence[Item], turns: int) -> list[Item]:
-    """Return a history without its last turns and the context written with them."""
+
+def before_last_turns(items: Sequence[Item], turns: int) -> int:
+    """Return how many items stand before the last turns and the context written with them."""
     begins = [place for place, item in enumerate(items) if begins_turn(item)]
     if turns == 0 or not begins:
-        return list(items)
+        return len(items)
     cut = begins[max(0, len(begins) - turns)]
     while cut > begins[0] and states_context(items[cut - 1]):
         cut -= 1
-    return list(items[:cut])
+    return cut
 
 
 def kept_prompts(items: Iterable[Item], most: int = KEPT_TOKENS) -> list[Item]:
@@ -364,14 +388,20 @@ def _letter(payload: Json) -> Iterable[Item]:
 class History:
     """The history of a session; `Choice` explains `baseline`.
 
-    `items` are as Codex would send them, without base instructions and without fresh context.
+    `past` are the items as Codex would send them, without base instructions and without fresh
+    context, each with its time and line.
     """
 
-    items: tuple[Item, ...]
+    past: tuple[Past, ...]
     reconstructed: bool
     chain: Chain
     context: tokens.Context
     baseline: int | None
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """Return the items alone."""
+        return tuple(each.item for each in self.past)
 
 
 @frozen
@@ -392,10 +422,10 @@ class Window:
 
 def history_of(outline: Outline, rebuild: Rebuild) -> History:
     """Join the results of both passes."""
-    items, choice = rebuild.result(), rebuild.choice
-    size = tokens.of_items(items)
+    past, choice = rebuild.result(), rebuild.choice
+    size = tokens.of_items(each.item for each in past)
     return History(
-        items=items,
+        past=past,
         reconstructed=rebuild.reconstructed,
         chain=choice.chain,
         context=tokens.context(outline.usage, size, outline.instructions, stale=outline.stale),

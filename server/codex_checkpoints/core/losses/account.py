@@ -21,10 +21,10 @@ from codex_checkpoints.core.history.items import (
 )
 from codex_checkpoints.core.history.rebuild import (
     KEPT_TOKENS,
+    before_last_turns,
     choose,
     kept_prompts,
     windows_of,
-    without_last_turns,
 )
 from codex_checkpoints.core.history.speakers import is_prompt
 from codex_checkpoints.core.history.survey import Compaction, Survey
@@ -201,7 +201,7 @@ class Account(Fold):
                 self._prompted(line)
             case "event_msg" if line.tag == "thread_rolled_back":
                 turns = whole_of(line.payload.get("num_turns")) or 0
-                self._prompts = without_last_turns(self._prompts, turns)
+                del self._prompts[before_last_turns(self._prompts, turns) :]
             case _:
                 pass
 

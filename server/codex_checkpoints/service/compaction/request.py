@@ -25,7 +25,6 @@ from codex_checkpoints.core.compaction.building import (
     TooLarge,
     handed_over,
 )
-from codex_checkpoints.core.compaction.kinds import Kind, kind_of
 from codex_checkpoints.core.compaction.records import (
     CompactionWarning,
     Contents,
@@ -36,6 +35,7 @@ from codex_checkpoints.core.compaction.records import (
     Windows,
     digest_of,
 )
+from codex_checkpoints.core.history.kinds import Kind, kind_of
 from codex_checkpoints.core.history.tokens import Figure, of_item, of_items
 from codex_checkpoints.core.rollout.fields import Json, is_object, load, object_of, text_of
 from codex_checkpoints.service.compaction.source import CompactionSource
@@ -203,7 +203,7 @@ def excerpt_of(
     session. A compressed session gives an excerpt too: Codex would unpack its file for a fork.
     """
     history, context = source.traced.history.items, source.traced.history.context
-    room -= max(source.traced.instructions or BASE_TOKENS, context.beside)
+    room -= max(source.traced.outline.instructions or BASE_TOKENS, context.beside)
     if context.history <= room:
         rows = (source.row, *sessions.catalogue.chains.below(source.row))
         if not any(each.rollout.compressed for each in rows):

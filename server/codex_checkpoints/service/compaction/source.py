@@ -16,7 +16,6 @@ from codex_checkpoints.core.compaction.installed import (
     in_place,
     in_task,
 )
-from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.compaction.records import (
     Installed,
     Range,
@@ -26,6 +25,7 @@ from codex_checkpoints.core.compaction.records import (
 )
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.records import Gathered
+from codex_checkpoints.core.history.kinds import Past
 from codex_checkpoints.core.history.survey import Compaction, Survey
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json
@@ -202,7 +202,7 @@ class Sources:
     def items_in_front(self, source: CompactionSource) -> tuple[Json, ...]:
         """Return the history in front of the `cut`."""
         in_front = source.traced.in_front
-        return () if in_front is None else self._histories.items(source.row, in_front)
+        return () if in_front is None else self._histories.surveyed(source.row, in_front).items
 
     def checkpoint(self, source: CompactionSource) -> Checkpoint:
         """Return the checkpoint of a session, with the present hashes; nothing is stored."""
@@ -218,7 +218,7 @@ class Sources:
         for each in (*self._sessions.catalogue.chains.below(source.row), source.row):
             opened.update(self._sessions.compactions.by_window(each.session_id))
         traced = source.traced
-        return self._first(traced.surveyed, traced.past, opened)
+        return self._first(traced.surveyed, traced.history.past, opened)
 
     def _first(
         self,
@@ -256,9 +256,9 @@ class Sources:
         then = self._histories.traced(row, base.place.offset, cut, seed)
         if then.in_front is None:
             return ()
-        past = self._histories.past(row, then.in_front)
+        past = self._histories.surveyed(row, then.in_front).past
         before = self._first(then.in_front, past, opened)
-        return (*before, *then.past[len(record.items) :])
+        return (*before, *then.history.past[len(record.items) :])
 
     def range_of(self, source: CompactionSource) -> Range:
         """Return the range that a compaction replaces, with its digests (CKP-33)."""
@@ -268,7 +268,7 @@ class Sources:
         return Range(
             source.session_id,
             traced.from_seq,
-            traced.to_seq,
+            traced.outline.seq,
             digest_of(traced.history.items),
             source.end,
             prefix,
