@@ -15,6 +15,7 @@ import attrs
 import pytest
 
 import rollouts as r
+from codex_checkpoints.assembly import put_forks_away
 from codex_checkpoints.codex.app_server import run
 from codex_checkpoints.core.audit import is_intact
 from codex_checkpoints.core.checkpoint.records import Checkpoint, from_bytes
@@ -31,7 +32,6 @@ from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.notes import Notes
-from codex_checkpoints.service.recovery import recover_prepared
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.timelines import timeline
 from codex_checkpoints.storage import records as stamps
@@ -138,16 +138,15 @@ def test_a_new_session_is_what_is_resumed_and_the_source_stays_as_it_was(
 
     assert home.path().read_bytes() == before
     assert done.session_id != thread(1)
-    assert history_of(sessions, str(done.session_id)) == list(done.built.items)
-    assert [kind_of(item) for item in done.built.items] == ["user", "user", "handoff"]
-    assert "".join(texts_of(done.built.items[0]["content"])) == "Fix the login, größer 日本 🙂"
-    view, digest = handed_over(done.built.items)
-    assert WORK[:40] not in json.dumps(done.built.items[:-1]) + view
+    assert history_of(sessions, str(done.session_id)) == list(done.replacement)
+    assert [kind_of(item) for item in done.replacement] == ["user", "user", "handoff"]
+    assert "".join(texts_of(done.replacement[0]["content"])) == "Fix the login, größer 日本 🙂"
+    view, digest = handed_over(done.replacement)
+    assert WORK[:40] not in json.dumps(done.replacement[:-1]) + view
     assert f" answered: {WORK[:40]}" in digest, "quoted, and cut"
     assert WORK not in digest
-    report = done.built.report
-    assert report.after <= report.bound
-    assert (report.before.tokens, report.before.source) == (19_000, "reported")
+    assert done.tokens_after <= done.bound
+    assert (done.tokens_before, done.tokens_before_source) == (19_000, "reported")
 
 
 def note(kind: str, source: str, ref: str, **fields: object) -> bytes:
@@ -216,7 +215,7 @@ def test_the_index_is_made_anew_and_a_made_session_is_the_same(home: Home, form:
             thread(1),
         )
         assert (listed.context_tokens_source, listed.windows) == ("estimated", 2)
-        assert (listed.context_tokens or 0) >= done.built.report.after
+        assert (listed.context_tokens or 0) >= done.tokens_after
 
 
 def test_the_pointer_is_the_newest_record_and_names_the_new_session(
@@ -282,7 +281,7 @@ def test_a_preview_says_what_comes_and_writes_nothing(home: Home, form: str) -> 
 
         assert written(home) == before
         done = compacting(house.sessions).compact(asked())
-        assert done.built == preview.built == told.built
+        assert done.replacement == preview.replacement == told.replacement
         assert (preview.compaction_id, preview.session_id) == (None, None)
         assert told.session_id == thread(1)
 
@@ -294,8 +293,8 @@ def test_a_compaction_of_a_compaction_holds_one_handoff(
     for round_ in range(3):
         done = compacting(sessions).compact(Request(source))
         source = str(done.session_id)
-        sizes.append(done.built.report.after)
-        kinds = [kind_of(item) for item in done.built.items]
+        sizes.append(done.tokens_after)
+        kinds = [kind_of(item) for item in done.replacement]
         assert kinds.count("handoff") == 1
         assert kinds[-1] == "handoff"
         steps = r.turn(r.user("Go on."), r.assistant(WORK), name=f"round {round_}")
@@ -337,13 +336,13 @@ def test_in_place_earlier_bytes_stay_and_the_replacement_counts(
     assert after.startswith(before)
     assert after[len(before) :].count(b"\n") == 2
     assert done.session_id == thread(1)
-    assert history_of(sessions, thread(1)) == list(done.built.items)
+    assert history_of(sessions, thread(1)) == list(done.replacement)
     assert without_seq(shown(sessions, thread(1))) == without_seq(source)
     old, new = done.windows.before, done.windows.after
     assert (new.first, new.previous, new.number) == (old.first, old.current, (old.number or 0) + 1)
     (listed,) = sessions.summaries.page().items
     assert (listed.context_tokens, listed.context_tokens_source, listed.continued_by) == (
-        done.built.report.after,
+        done.tokens_after,
         "estimated",
         None,
     )
@@ -384,18 +383,19 @@ def test_all_places_tell_the_tokens_of_a_compaction_by_one_measure(
         before = listed(thread(1))
         preview = compacting(sessions).preview(asked(into))
         done = compacting(sessions).compact(asked(into))
-        made, report = str(done.session_id), done.built.report
+        made = str(done.session_id)
         newest = Histories(sessions).windows(made)[-1]
-        assert preview.built.report == report
+        was, now, beside = done.tokens_before, done.tokens_after, done.tokens_beside
+        assert (was, now) == (preview.tokens_before, preview.tokens_after)
         assert reported in {before, None, 270_000}
-        assert before in {report.before.tokens, None, 270_000}
-        assert (newest.tokens_before, newest.tokens_after) == (report.before.tokens, report.after)
-        assert listed(made) == Histories(sessions).history(made).context.tokens == report.after
-        assert report.after == of_items(done.built.items) + report.beside <= report.bound
-        assert report.beside == {None: 1000, 90: 0, 270_000: 1000}.get(reported, report.beside)
+        assert before in {was, None, 270_000}
+        assert (newest.tokens_before, newest.tokens_after) == (was, now)
+        assert listed(made) == Histories(sessions).history(made).context.tokens == now
+        assert now == of_items(done.replacement) + beside <= done.bound
+        assert beside == {None: 1000, 90: 0, 270_000: 1000}.get(reported, beside)
 
         Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
-        assert listed(thread(1)) == (before if into == "new" else report.before.tokens)
+        assert listed(thread(1)) == (before if into == "new" else was)
 
 
 def test_what_an_undo_took_back_is_not_told_as_if_it_stood(sessions: Sessions) -> None:
@@ -486,7 +486,7 @@ def test_behind_one_that_was_taken_back_an_older_window_is_not_touched(
     second = compacting(sessions).compact(asked("in-place", force=True))
     goes_on(home, form, r.rollback(1))
     sessions.refresh()
-    assert history_of(sessions, thread(1)) != list(second.built.items)
+    assert history_of(sessions, thread(1)) != list(second.replacement)
     before = home.path().read_bytes()
 
     refused = refusal(lambda: Undoing(sessions, OUTSIDE).uncompact(str(second.compaction_id)))
@@ -514,7 +514,7 @@ def test_behind_a_rollback_the_replacement_counts_and_no_turn_is_added(
     with home.house() as house:
         done = compacting(house.sessions).compact(asked("in-place"))
 
-        assert history_of(house.sessions, thread(1)) == list(done.built.items)
+        assert history_of(house.sessions, thread(1)) == list(done.replacement)
         first, opened = Histories(house.sessions).windows(thread(1))
     assert (opened.trigger, opened.strategy) == ("manual", "checkpoint")
     assert (opened.number, opened.previous_id, opened.window_id) == (
@@ -539,7 +539,7 @@ def test_a_later_rollback_does_not_count_the_task_of_a_compaction(home: Home) ->
         )
         sessions.refresh()
 
-        assert history_of(sessions, thread(1)) == list(done.built.items)
+        assert history_of(sessions, thread(1)) == list(done.replacement)
         told = [each.task for each in sessions.detail(thread(1)).turns]
         assert told == ["Part 0.", "Part 1."]
 
@@ -569,11 +569,11 @@ def test_a_summary_that_nothing_but_its_place_tells_is_no_message_of_the_user(ho
     )
     home.put(r.rollout(r.session(form="legacy"), *lines))
     with home.house() as house:
-        built = compacting(house.sessions).preview(asked()).built
+        seen = compacting(house.sessions).preview(asked())
 
-    summary = next(each for each in built.report.pieces if each.kind == "summary")
+    summary = next(each for each in seen.dropped if each.kind == "summary")
     assert (summary.author, summary.fate) == ("codex", "replaced")
-    kept = [texts_of(item["content"]) for item in built.items[:-1]]
+    kept = [texts_of(item["content"]) for item in seen.replacement[:-1]]
     assert kept == [("Fix it.",), (old[:5],)]
 
 
@@ -685,8 +685,8 @@ def test_what_may_be_compacted(home: Home, steps: list[r.Step]) -> None:
         done = compacting(house.sessions).compact(asked("in-place"))
         (listed,) = house.sessions.summaries.page().items
 
-    assert done.built.report.before.source == "estimated"
-    assert listed.context_tokens == done.built.report.after
+    assert done.tokens_before_source == "estimated"
+    assert listed.context_tokens == done.tokens_after
 
 
 def test_the_oldest_form_is_gone_on_with_in_a_legacy_session(home: Home) -> None:
@@ -760,7 +760,7 @@ def test_a_made_session_that_a_compaction_points_at_is_not_deleted(sessions: Ses
     assert (refused.code, refused.facts["reason"]) == ("conflict", "standing")
     assert f"`codex-checkpoints uncompact {done.session_id}`" in str(refused.facts["hint"])
     assert [each.session_id for each in sessions.summaries.page().items] == [thread(1)]
-    recover_prepared(sessions)
+    put_forks_away(sessions)
 
 
 def test_a_made_session_whose_records_cannot_be_read_is_not_deleted(
@@ -820,7 +820,7 @@ def test_hooks_are_told_what_codex_tells_and_what_came_of_it(home: Home) -> None
     observed = json.loads(after.read_bytes())
     assert observed["hook_event_name"] == "PostCompact"
     assert observed["compaction"]["session_id"] == done.session_id
-    assert observed["compaction"]["replacement"] == digest_of(done.built.items)
+    assert observed["compaction"]["replacement"] == digest_of(done.replacement)
     assert "login" not in after.read_text() + failing.read_text()
     assert [each.outcome for each in done.hooks] == ["passed", "passed", "failed"]
     assert [each["type"] for each in home.audited()] == [
@@ -873,10 +873,10 @@ def test_what_was_said_while_a_hook_ran_is_not_lost(home: Home) -> None:
     hook(home, f"cat '{home.user}/later' >> '{home.path()}'")
     with home.house() as house:
         done = compacting(house.sessions).compact(asked("in-place"))
-        (newest,) = [texts_of(item["content"]) for item in done.built.items[-2:-1]]
+        (newest,) = [texts_of(item["content"]) for item in done.replacement[-2:-1]]
 
         assert newest == ("One more thing.",)
-        assert history_of(house.sessions, thread(1)) == list(done.built.items)
+        assert history_of(house.sessions, thread(1)) == list(done.replacement)
 
 
 def test_what_a_hook_started_ends_with_it(home: Home) -> None:

@@ -29,7 +29,7 @@ def compact(sessions: Sessions, into: Into = "new") -> Compacted:
 
 
 def texts(done: Compacted) -> list[str]:
-    return ["".join(texts_of(item["content"])) for item in done.built.items]
+    return ["".join(texts_of(item["content"])) for item in done.replacement]
 
 
 @pytest.mark.parametrize("into", ["new", "in-place"])
@@ -58,7 +58,7 @@ def test_after_thousands_of_records_task_edits_plan_and_valid_facts_are_told(
         made = str(done.session_id)
         history = Histories(sessions).history(made).items
         checkpoint = from_bytes(sessions.show(made).data)
-    assert history == done.built.items
+    assert history == done.replacement
     assert [kind_of(item) for item in history[-2:]] == ["user", "handoff"]
     *_, last, handoff = texts(done)
     assert last == f"Round {LAST}: go on with part {LAST}."
@@ -93,7 +93,7 @@ def test_one_compaction_has_all_its_effects_in_their_order(home: Home) -> None:
         now = Histories(sessions).history(thread(1))
         (listed,) = sessions.summaries.page().items
     assert (was.baseline is None, now.baseline) == (False, None)
-    assert now.items == done.built.items
+    assert now.items == done.replacement
     installed, observed = audit.read_bytes().splitlines(keepends=True)
     assert json.loads(installed)["type"] == "CompactionInstalled"
     assert json.loads(observed)["type"] == "CompactionObserved"

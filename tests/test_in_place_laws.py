@@ -77,7 +77,7 @@ def test_the_replacement_counts_nothing_else_changes_and_all_of_it_can_be_taken_
                 assert not list(home.state.glob("sessions/*/compactions.jsonl"))
                 return
             event("compacted")
-            assert history_of(house.sessions, thread(1)) == list(done.built.items)
+            assert history_of(house.sessions, thread(1)) == list(done.replacement)
             assert known(house.sessions) == was
 
             Undoing(house.sessions, OUTSIDE).uncompact(str(done.compaction_id))

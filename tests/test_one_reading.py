@@ -131,12 +131,12 @@ def test_another_preview_of_an_unchanged_session_reads_nothing_of_it(home: Home,
             again = compacting(house.sessions).preview(attrs.evolve(asked(), digest_tokens=300))
 
         assert count.bytes == 0
-        assert again.built.digest.tokens <= 300 < first.built.digest.tokens
+        assert again.digest_tokens <= 300 < first.digest_tokens
 
         go_on_with(path)
         house.sessions.refresh()
         later = compacting(house.sessions).preview(asked())
-    assert "Now the docs." in str(later.built.items)
+    assert "Now the docs." in str(later.replacement)
 
 
 def test_at_the_command_line_it_is_read_once(home: Home, large: bytes):
@@ -255,8 +255,8 @@ def test_what_comes_behind_or_instead_of_what_was_seen_counts(
 
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert records(home, thread(1))[-1].source.prefix == f"sha256:{digest}"
-    assert "Now the docs." in str(done.built.items)
-    assert ("Fix the login." in str(done.built.items)) is not another
+    assert "Now the docs." in str(done.replacement)
+    assert ("Fix the login." in str(done.replacement)) is not another
 
 
 def test_a_history_of_before_is_brought_back_from_one_pass(home: Home, large: bytes):

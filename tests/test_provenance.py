@@ -54,7 +54,7 @@ def asked(session_id: str = thread(1), into: Into = "new") -> Request:
 
 
 def kept(done: Compacted) -> list[Place]:
-    return [(piece.at, piece.ref) for piece in done.built.report.kept]
+    return [(piece.at, piece.ref) for piece in done.kept]
 
 
 def in_place(sessions: Sessions) -> Compacted:
@@ -114,10 +114,8 @@ def test_after_it_was_taken_back_a_compaction_knows_the_first_lines(
     assert kept(first) == places[:2]
     assert kept(second) == places[:3]
     assert kept(third) == kept(new) == places
-    dropped = [piece.ref for piece in third.built.report.dropped]
-    assert dropped[: len(first.built.report.dropped)] == [
-        piece.ref for piece in first.built.report.dropped
-    ]
+    dropped = [piece.ref for piece in third.dropped]
+    assert dropped[: len(first.dropped)] == [piece.ref for piece in first.dropped]
 
 
 @pytest.mark.parametrize("undone", [False, True])
@@ -204,9 +202,9 @@ def test_a_handoff_that_is_dropped_is_told_with_its_line(home: Home):
         line = home.path().read_bytes().count(b"\n") - 2
 
         second = compacting(house.sessions).compact(asked())
-        (handoff,) = second.built.report.dropped
+        (handoff,) = second.dropped
 
-    assert first.built.report.dropped[0].ref != handoff.ref
+    assert first.dropped[0].ref != handoff.ref
     assert (handoff.kind, handoff.ref) == ("handoff", f"seq:{line}")
     assert handoff.at is not None
     newest = [each for each in records(home, thread(1)) if isinstance(each, Installed)][-1].counts

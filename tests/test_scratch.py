@@ -15,15 +15,14 @@ from codex_checkpoints.codex import SCRATCH, program
 from codex_checkpoints.codex.app_server import AskingFailed, Patience, RequestDeclined, run
 from codex_checkpoints.core.history.kinds import kind_of
 from codex_checkpoints.core.history.tokens import budget_of, of_items, window_size
-from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.request import (
+from codex_checkpoints.service.compaction.by_codex import (
     BASE_TOKENS,
     CONTEXT_TOKENS,
-    HookRunner,
     Job,
-    Request,
     determinism_of,
 )
+from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.request import HookRunner, Request
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.storage import file_lock, records
 from compactions import SUMMARY, compaction, user
@@ -371,7 +370,7 @@ def test_what_is_handed_over_fits_into_the_window_with_every_word_of_the_user(
     home.put(long_session(form))
 
     with home.house() as house:
-        Compacting(house.sessions, outside(asked_for)).ask(WISH).consult()
+        next(Compacting(house.sessions, outside(asked_for)).in_steps(WISH))()
 
     (excerpt,) = asked_for
     limits = budget_of(window_size(WINDOW))
@@ -388,7 +387,7 @@ def test_a_session_that_fits_is_forked(home: Home):
     home.put(long_session(calls=1))
 
     with home.house() as house:
-        Compacting(house.sessions, outside(asked_for)).ask(WISH).consult()
+        next(Compacting(house.sessions, outside(asked_for)).in_steps(WISH))()
 
     assert asked_for == [thread(1)]
 

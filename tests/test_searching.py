@@ -16,7 +16,8 @@ from codex_checkpoints.core.checkpoint.text import one_line
 from codex_checkpoints.core.digest.searching import Needle, passing_over
 from codex_checkpoints.core.rollout.reader import CHUNK
 from codex_checkpoints.operations.searching import SearchParams, search
-from codex_checkpoints.operations.services import Services, carried_out
+from codex_checkpoints.operations.services import Services
+from codex_checkpoints.service.reading.pace import carried_out
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage.byte_search import ByteSearch
 from homes import WAIT, Home, thread

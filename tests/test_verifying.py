@@ -215,28 +215,6 @@ def test_a_compaction_and_its_undoing_without_their_events_are_found(tmp_path: P
     assert checked(home).findings == (Fault("missing_lines", made),) * 2
 
 
-@pytest.mark.parametrize("into", ["new", "in-place"])
-def test_what_an_earlier_build_left_prepared_gets_its_event_with_its_record(
-    tmp_path: Path, into: str
-):
-    home = Home(tmp_path)
-    made = compacted(home, into)
-    path = home.state / "sessions" / thread(1) / "compactions.jsonl"
-    before, told = path.read_bytes(), events(home)
-    without_events(home)
-    path.write_bytes(before.splitlines(keepends=True)[0])
-
-    home.json("sessions")
-
-    assert path.read_bytes() == before
-    (event,) = events(home)
-    assert event.keys() == told[0].keys()
-    assert (event["type"], event["operationId"]) == ("CompactionInstalled", made)
-    changed = {key for key in event if event[key] != told[0][key]}
-    assert changed <= {"at", "sourceTurn", "digest"}
-    assert checked(home).findings == ()
-
-
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-1, 1) | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),

@@ -9,9 +9,10 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.service.reading.catalogue import Catalogue
+from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import (
     UNREAD,
@@ -22,7 +23,6 @@ from codex_checkpoints.service.settings import (
 )
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage import tree
-from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.index import is_storable
 from codex_checkpoints.storage.local import LocalThreadStore
 from codex_checkpoints.storage.records import Records
@@ -93,25 +93,18 @@ def assemble(
     return Assembly(sessions, problems)
 
 
-def settle_prepared(sessions: Sessions) -> None:
-    """Settle what the records and the index tell of, where they tell of anything."""
-    rows = sessions.catalogue.current().values()
-    if _has_prepared(sessions.records) or any(row.scratch and not row.archived for row in rows):
-        from codex_checkpoints.service.recovery import recover_prepared  # noqa: PLC0415 - as above
+def put_forks_away(sessions: Sessions) -> None:
+    """Archive the scratch forks of compactions by Codex that were cut off."""
+    catalogue = sessions.catalogue
+    rows = [row for row in catalogue.current().values() if row.scratch and not row.archived]
+    for row in rows:
+        from codex_checkpoints.service.threads import Move  # noqa: PLC0415 - rare, as above
 
-        recover_prepared(sessions)
-
-
-def _has_prepared(records: Records) -> bool:
-    """Return whether the records of a compaction end with one that was begun."""
-    try:
-        for session_id in records.holding(stamps.COMPACTIONS):
-            *_, last = (None, *records.lines(session_id, stamps.COMPACTIONS))
-            if object_of(last).get("type") == "prepared":
-                return True
-    except StorageError:
-        return True  # the recovery reports it
-    return False
+        if row.session_id not in catalogue.store.live_threads():
+            try:
+                sessions.threads.moved(Move(row.session_id, archive=True, codex=None))
+            except Refusal as refusal:
+                logs.warn(__name__, "%s: %s", refusal.code, refusal.message)
 
 
 def _rollout_folders(codex_home: str) -> Iterator[str]:

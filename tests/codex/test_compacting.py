@@ -80,7 +80,7 @@ def test_a_new_session_is_listed_resumed_and_sends_exactly_the_replacement(
     for prompt in ("Go on.", "And on."):
         home.exec(prompt, resume=made)
         request = model.turns[-1]
-        assert begins_with(request, done.built.items)
+        assert begins_with(request, done.replacement)
         assert request.texts("user")[-1] == prompt
         assert not any(WORK[:30] in text for text in request.texts("assistant"))
     assert model.compactions == []
@@ -110,7 +110,7 @@ def test_a_new_session_goes_on_with_the_model_and_the_effort_of_its_source(
     assert (resumed["model"], resumed["reasoningEffort"]) == ("gpt-5.5", "high")
     request = model.turns[-1]
     assert (request.body["model"], request.body["reasoning"]) == ("gpt-5.5", {"effort": "high"})
-    assert begins_with(request, done.built.items)
+    assert begins_with(request, done.replacement)
     assert any("<environment_context>" in text for text in request.texts("user"))
     assert model.compactions == []
 
@@ -126,7 +126,7 @@ def test_in_place_the_next_request_is_the_replacement_with_one_call_of_the_model
     done = compacted(home, thread, "in-place")
     home.exec("Go on.", resume=thread)
 
-    assert begins_with(model.turns[-1], done.built.items)
+    assert begins_with(model.turns[-1], done.replacement)
     assert model.turns[-1].texts("user")[-1] == "Go on."
     assert (len(model.turns), model.compactions) == (calls + 1, [])
     assert path.read_bytes().startswith(before)
@@ -179,7 +179,7 @@ def test_after_codex_compacts_a_session_of_ours_one_handoff_counts(
 
     again = compacted(home, made)
 
-    kinds = [kind_of(item) for item in again.built.items]
+    kinds = [kind_of(item) for item in again.replacement]
     assert kinds.count("handoff") == 1
     assert kinds[-1] == "handoff"
     assert "summary" not in kinds
@@ -240,7 +240,7 @@ def test_wherever_a_session_was_rolled_back_the_replacement_counts_and_can_be_ta
     done = compacted(home, thread(1), "in-place")
     home.exec("Go on.", resume=thread(1))
 
-    assert begins_with(model.turns[-1], done.built.items)
+    assert begins_with(model.turns[-1], done.replacement)
     assert model.turns[-1].texts("user")[-1] == "Go on."
 
     with service_over(home) as sessions:

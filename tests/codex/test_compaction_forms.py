@@ -77,7 +77,7 @@ def test_the_next_requests_hold_the_replacement_and_nothing_of_what_it_replaced(
 
     done = compacted(home, THREAD, into)
 
-    made, items = str(done.session_id), done.built.items
+    made, items = str(done.session_id), done.replacement
     assert shown(home, made) == knew
     with AppServer(home) as server:
         assert set(server.listed()) == {made, THREAD}
@@ -113,7 +113,7 @@ def test_a_session_without_envelopes_which_codex_itself_resumes_no_more_goes_on_
     done = compacted(home, THREAD)
     home.exec("Go on.", resume=str(done.session_id))
 
-    hold_the_rest(split(model.turns[0], done.built.items), "Go on.")
+    hold_the_rest(split(model.turns[0], done.replacement), "Go on.")
     assert refused.value.code == "conflict"
     assert path.read_bytes() == before
 
@@ -125,8 +125,8 @@ def test_thousands_of_records_become_one_short_request(scripted: MakeHome) -> No
     done = compacted(home, THREAD)
     home.exec("Go on.", resume=str(done.session_id))
 
-    hold_the_rest(split(model.turns[0], done.built.items), "Go on.")
-    assert "".join(texts_of(done.built.items[-2]["content"])) == (
+    hold_the_rest(split(model.turns[0], done.replacement), "Go on.")
+    assert "".join(texts_of(done.replacement[-2]["content"])) == (
         f"Round {LAST}: go on with part {LAST}."
     )
     assert (len(model.turns), model.compactions) == (1, [])

@@ -158,14 +158,14 @@ def test_with_one_call_of_the_model_its_summary_is_what_codex_sends_next(
     done = compacted(home, thread, into)
 
     assert (done.strategy, done.determinism) == ("codex", "model")
-    assert [kind_of(item) for item in done.built.items] == ["user", "user", "summary"]
+    assert [kind_of(item) for item in done.replacement] == ["user", "user", "summary"]
     assert path.read_bytes().startswith(before)
     assert into == "in-place" or path.read_bytes() == before
     assert len(scratches(home)) == 1
     for prompt in ("Go on.", "And on."):
         home.exec(prompt, resume=str(done.session_id))
         request = model.turns[-1]
-        assert sent(request)[: len(done.built.items)] == list(done.built.items)
+        assert sent(request)[: len(done.replacement)] == list(done.replacement)
         assert request.texts("user")[-1] == prompt
         assert any(SUMMARY in text for text in request.texts("user"))
         assert not any(WORK[:30] in text for text in request.texts("assistant"))
@@ -203,8 +203,8 @@ def test_what_a_service_has_encrypted_is_installed_as_it_is(
     home.exec("Go on.", resume=str(done.session_id))
 
     assert done.determinism == "provider"
-    assert [kind_of(item) for item in done.built.items] == ["user", "user", "compaction"]
-    assert sent(model.turns[-1])[:3] == list(done.built.items)
+    assert [kind_of(item) for item in done.replacement] == ["user", "user", "compaction"]
+    assert sent(model.turns[-1])[:3] == list(done.replacement)
     assert len(model.compactions) == 1
     assert path.read_bytes() == before
 
@@ -252,7 +252,7 @@ def test_of_a_session_that_does_not_fit_calls_are_left_out(scripted: MakeHome) -
     kept = [item for item in asked.input if item["type"] == "function_call_output"]
     assert 0 < len(kept) < 9
     assert of_items(asked.input) < WINDOW
-    assert sent(model.turns[-1])[: len(done.built.items)] == list(done.built.items)
+    assert sent(model.turns[-1])[: len(done.replacement)] == list(done.replacement)
     assert path.read_bytes() == before
     assert len(scratches(home)) == 1
 
@@ -292,11 +292,11 @@ def test_a_compressed_session_is_not_unpacked_for_it(scripted: MakeHome) -> None
     done = compacted(home, thread)
 
     assert (packed.read_bytes(), path.exists()) == (before, False)
-    assert [kind_of(item) for item in done.built.items] == ["user", "user", "summary"]
+    assert [kind_of(item) for item in done.replacement] == ["user", "user", "summary"]
     (asked,) = model.compactions
     assert asked.texts("assistant") == [WORK, WORK]
     home.exec("Go on.", resume=str(done.session_id))
-    assert sent(model.turns[-1])[: len(done.built.items)] == list(done.built.items)
+    assert sent(model.turns[-1])[: len(done.replacement)] == list(done.replacement)
 
 
 def test_a_session_that_codex_has_loaded_goes_on_in_a_new_one_alone(scripted: MakeHome) -> None:
@@ -343,13 +343,13 @@ def test_whoever_asked_can_stop_it_while_the_model_is_at_work(scripted: MakeHome
 
     with service_over(home) as sessions:
         service = compacting(home, sessions)
-        asked = service.ask(Request(thread, strategy="codex"))
+        steps = service.in_steps(Request(thread, strategy="codex"), unwanted.is_set)
+        asks_codex = next(steps)
         canceller = threading.Thread(target=cancel)
         canceller.start()
-        consulted = asked.consult(unwanted.is_set)
-        canceller.join()
         with pytest.raises(Cancelled):
-            service.install(consulted)
+            asks_codex()
+        canceller.join()
 
     assert processes(home) == []
     assert path.read_bytes() == before
@@ -377,11 +377,12 @@ def test_a_session_that_went_on_meanwhile_is_left_as_it_is(scripted: MakeHome) -
 
     with service_over(home) as sessions:
         service = compacting(home, sessions)
-        consulted = service.ask(Request(thread, strategy="codex")).consult()
+        steps = service.in_steps(Request(thread, strategy="codex"))
+        consulted = next(steps)()
         home.exec("And then?", resume=thread)
         before = path.read_bytes()
         with pytest.raises(Refusal) as refused:
-            service.install(consulted)
+            steps.send(consulted)
 
     assert (refused.value.code, refused.value.facts["reason"]) == ("conflict", "gone_on")
     assert path.read_bytes() == before

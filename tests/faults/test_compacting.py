@@ -60,10 +60,12 @@ def test_of_several_at_once_one_compacts_and_the_others_are_refused(home: Home) 
     with home.house() as house:
         compacting = Compacting(house.sessions, outside({}))
         request = Request(thread(1), into="new")
-        asked = [compacting.ask(request).consult() for _ in range(3)]
-        first = compacting.install(asked[0]).record.session_id
-        for each in asked[1:]:
-            refused = refusal(lambda: compacting.install(each))  # noqa: B023
+        asked = [compacting.in_steps(request) for _ in range(3)]
+        results = [next(steps)() for steps in asked]
+        asked[0].send(results[0])
+        (first,) = made(home)
+        for steps in asked[1:]:
+            refused = refusal(lambda: steps.send(results[0]))  # noqa: B023
             assert (refused.code, refused.facts["into"]) == ("conflict", first)
         assert made(home) == [first]
 

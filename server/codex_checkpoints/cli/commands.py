@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     from codex_checkpoints.assembly import Places
     from codex_checkpoints.cli.opening import Terminal
-    from codex_checkpoints.operations.services import Services, Steps
+    from codex_checkpoints.operations.services import Services
     from codex_checkpoints.presentation.terminal import Screen
+    from codex_checkpoints.service.reading.pace import Steps
     from codex_checkpoints.service.refusal import Refusal
 
     Run = Callable[[argparse.Namespace, "Terminal"], int]
@@ -173,7 +174,8 @@ def ask(options: argparse.Namespace, services: Services, operation: str, *others
     """
     from typing import cast
 
-    from codex_checkpoints.operations.services import carried_out, records_of
+    from codex_checkpoints.operations.services import records_of
+    from codex_checkpoints.service.reading.pace import carried_out
     from codex_checkpoints.values import fields
 
     module, _, name = operation.partition(".")

@@ -42,9 +42,9 @@ TYPE_CHECKING = False  # `typing` takes long to load
 if TYPE_CHECKING:
     from codex_checkpoints.assembly import Places
     from codex_checkpoints.cli.opening import Terminal
-    from codex_checkpoints.operations.compactions import Resumed
     from codex_checkpoints.presentation import histories as texts
     from codex_checkpoints.presentation import restores
+    from codex_checkpoints.service.compaction.resuming import Resumed
 else:
     texts, restores = Later("presentation.histories"), Later("presentation.restores")
 

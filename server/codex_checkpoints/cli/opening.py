@@ -45,7 +45,7 @@ class Terminal(Services):
             output.say(f"there is no folder {place}")
         with _bar() as report:
             self.sessions.refresh(report)
-        assembly.settle_prepared(self.sessions)
+        assembly.put_forks_away(self.sessions)
 
     def read_all(self) -> None:
         """Read every session whole, with a progress bar on a terminal."""

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from codex_checkpoints.codex import program
 from codex_checkpoints.codex import resume as resume_command
 from codex_checkpoints.codex.app_server import Patience, run
 from codex_checkpoints.codex.program import Excerpt
-from codex_checkpoints.core.compaction.building import Piece as CompactionPiece
-from codex_checkpoints.core.compaction.offering import Offer
-from codex_checkpoints.core.compaction.records import Contents as CompactionContents
 from codex_checkpoints.core.compaction.records import Into
-from codex_checkpoints.core.compaction.records import Windows as CompactionWindows
-from codex_checkpoints.operations.services import Services, Steps, elsewhere
-from codex_checkpoints.service.compaction import request, resuming
+from codex_checkpoints.operations.services import Services
+from codex_checkpoints.service.compaction import resuming
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
-from codex_checkpoints.service.compaction.request import HookResult as HookOutcome
-from codex_checkpoints.service.compaction.request import HookRunner, Request
-from codex_checkpoints.service.compaction.resuming import Ready
+from codex_checkpoints.service.compaction.request import Compacted, HookRunner, Request
+from codex_checkpoints.service.compaction.resuming import Resumed
+from codex_checkpoints.service.reading.pace import Steps
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage import records
-from codex_checkpoints.values import filled, frozen
+from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import BadParams
 
 
@@ -44,48 +39,6 @@ class CompactParams:
     force: bool = False
     digest_tokens: int | None = None
     work_done_token: int | str | None = None
-
-
-@frozen
-class Compacted:
-    """A compaction that was done, or a preview (`compactionId` is null), which has `contents`.
-
-    `sessionId` is the one to resume, `replacement` what Codex sends in place of the history.
-    `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
-    of each is beside the history: instructions, tools and standing context.  `tokensAdded`
-    is the size of what is new, the handoff or summary, and `digestTokens` that of the digest in
-    it.  So `tokensAfter` is what is beside, kept and added.  `remark` is a sentence where not even
-    a tenth is saved.
-    """
-
-    compaction_id: str | None
-    session_id: str | None
-    source_session_id: str
-    into: str
-    strategy: str
-    determinism: str
-    placement: str
-    standing_context: str
-    replacement: tuple[dict[str, Any], ...]
-    tokens_before: int
-    tokens_before_source: str
-    tokens_after: int
-    tokens_after_source: str
-    tokens_beside: int
-    tokens_added: int
-    remark: str | None
-    bound: int
-    digest_tokens: int
-    context_window: int | None
-    kinds_before: Mapping[str, int]
-    kinds_after: Mapping[str, int]
-    kept: tuple[CompactionPiece, ...]
-    dropped: tuple[CompactionPiece, ...]
-    truncated: tuple[CompactionPiece, ...]
-    windows: CompactionWindows
-    hooks: tuple[HookOutcome, ...]
-    contents: CompactionContents | None
-    resume: str | None
 
 
 @frozen
@@ -114,58 +67,23 @@ class ResumeParams:
     work_done_token: int | str | None = None
 
 
-@frozen
-class NotCompacted:
-    """Why a compaction that the settings ask for was refused."""
-
-    code: str
-    message: str
-
-
-@frozen
-class Resumed:
-    """How to go on with a session: the command `resume`, to be run in `cwd`.
-
-    `compacted` is a compaction that the setting `automatic` asked for, `notCompacted` why it was
-    refused, `offer` one to propose.  `live`: Codex has the session loaded.  `continuedBy`: the
-    session in which its work went on.  `notice` is a sentence for a notification.
-    """
-
-    session_id: str
-    source_session_id: str
-    cwd: str | None
-    live: bool
-    continued_by: str | None
-    offer: Offer | None
-    compacted: Compacted | None
-    not_compacted: NotCompacted | None
-    notice: str | None
-    resume: str
-
-
 def compact_preview(
     services: Services, params: CompactParams, seconds: float | None = None
 ) -> Compacted:
     """Return what a compaction would do."""
-    return _compacted(_compacting(services).preview(_request(params, seconds)))
+    return _compacting(services).preview(_request(params, seconds))
 
 
 def compact(
     services: Services, params: CompactParams, seconds: float | None = None
 ) -> Steps[Compacted]:
     """Install a replacement; `seconds` is the time limit for a summary by Codex."""
-    compacting, wanted = _compacting(services), _request(params, seconds)
-    return _compacted((yield from _done(services, compacting, wanted)))
+    return _done(services, _compacting(services), _request(params, seconds))
 
 
-def _done(services: Services, compacting: Compacting, wanted: Request) -> Steps[request.Compacted]:
-    job = compacting.ask(wanted)
-    if wanted.strategy == "codex":
-        services.asks_codex()
-    consulted = yield from elsewhere(lambda: job.consult(services.is_cancelled))
-    done = compacting.install(consulted)
-    results = yield from elsewhere(done.notify)
-    found = compacting.finish(done, results)
+def _done(services: Services, compacting: Compacting, wanted: Request) -> Steps[Compacted]:
+    steps = compacting.in_steps(wanted, services.is_cancelled, services.asks_codex)
+    found = yield from steps
     ids = {found.source_session_id, found.session_id or found.source_session_id}
     services.changed(tuple(sorted(ids)), "rollout")
     return found
@@ -182,19 +100,19 @@ def uncompact(services: Services, params: UncompactParams) -> Uncompacted:
 def resume(services: Services, params: ResumeParams) -> Steps[Resumed]:
     """Return how to go on; compact first where the settings ask for it."""
     ready = resuming.check(services.sessions, params.session_id)
-    if ready.wanted is not None:
-        compacting = Compacting(services.sessions, outside(os.environ))
-        try:
-            ready = ready.after((yield from _done(services, compacting, ready.wanted)))
-        except Refusal as refusal:
-            ready = ready.without(refusal)
-    return _resumed(ready)
+    if ready.wanted is None:
+        return ready.resumed()
+    compacting = Compacting(services.sessions, outside(os.environ))
+    try:
+        return ready.resumed((yield from _done(services, compacting, ready.wanted)))
+    except Refusal as refusal:
+        return ready.resumed(declined=refusal)
 
 
 def resume_preview(services: Services, params: ResumeParams) -> Resumed:
     """Return how to go on, and what would be done before; nothing is written."""
     compacting = Compacting(services.sessions, outside(os.environ))
-    return _resumed(resuming.preview(services.sessions, compacting, params.session_id))
+    return resuming.preview(services.sessions, compacting, params.session_id)
 
 
 def _compacting(services: Services) -> Compacting:
@@ -219,38 +137,6 @@ def _request(params: CompactParams, seconds: float | None) -> Request:
         params.force,
         seconds,
         digest_tokens=params.digest_tokens,
-    )
-
-
-def _compacted(done: request.Compacted) -> Compacted:
-    report = done.built.report
-    return filled(
-        Compacted,
-        done,
-        report,
-        replacement=tuple(dict(item) for item in done.built.items),
-        tokens_before=report.before.tokens,
-        tokens_before_source=report.before.source,
-        tokens_after=report.after,
-        tokens_after_source="estimated",
-        tokens_beside=report.beside,
-        tokens_added=done.built.added,
-        digest_tokens=done.built.digest.tokens,
-        context_window=done.window,
-        resume=None if done.session_id is None else resume_command(done.session_id),
-    )
-
-
-def _resumed(ready: Ready) -> Resumed:
-    declined = ready.declined
-    return filled(
-        Resumed,
-        ready,
-        ready.source,
-        source_session_id=ready.source.session_id,
-        compacted=None if ready.compacted is None else _compacted(ready.compacted),
-        not_compacted=None if declined is None else NotCompacted(declined.code, declined.message),
-        resume=resume_command(ready.session_id),
     )
 
 

@@ -8,12 +8,13 @@ import sys
 from codex_checkpoints.assembly import Places, settings_of
 from codex_checkpoints.codex import program
 from codex_checkpoints.codex.entries import HOOKS, ON_PROMPT, Entries
-from codex_checkpoints.operations.services import Services, Steps, elsewhere
+from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.status import Connection as ConnectReport
 from codex_checkpoints.service.connect.status import Surroundings
 from codex_checkpoints.service.doctor import Diagnosis as DoctorReport
 from codex_checkpoints.service.doctor import diagnose
+from codex_checkpoints.service.reading.pace import Steps, elsewhere
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import BadParams
 

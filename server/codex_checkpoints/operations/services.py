@@ -1,19 +1,14 @@
-"""What all operations share: the services of a caller, common params, and running in steps."""
+"""What all operations share: the services of a caller, and common params."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from codex_checkpoints.assembly import Assembly, Places
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.values import Factory, frozen
-
-T = TypeVar("T")
-
-Steps = Generator[Callable[[], Any], Any, T]
-"""An operation in steps: each value that it yields is called on another thread."""
 
 
 @frozen
@@ -86,23 +81,3 @@ def records_of(operation: Callable[..., Any]) -> tuple[type, type]:
     _, params, *_ = hints.values()
     steps = get_args(result)  # of `Steps[Result]`
     return params, steps[-1] if steps else result
-
-
-def elsewhere(function: Callable[[], T]) -> Steps[T]:
-    """Run on another thread what waits for programs and uses no session; for `yield from`."""
-    return (yield function)
-
-
-def carried_out(steps: Steps[T]) -> T:
-    """Run all steps of an operation on this thread; return its result."""
-    try:
-        piece = next(steps)
-        while True:
-            try:
-                found = piece()
-            except Exception as error:  # noqa: BLE001 - the operation handles it
-                piece = steps.throw(error)
-            else:
-                piece = steps.send(found)
-    except StopIteration as end:
-        return end.value

@@ -23,10 +23,13 @@ from codex_checkpoints.presentation.terminal import (
 )
 
 if TYPE_CHECKING:
-    from codex_checkpoints.core.compaction.building import Piece
+    from codex_checkpoints.core.compaction.building import CompactionPiece
     from codex_checkpoints.core.compaction.offering import Outline
-    from codex_checkpoints.operations import compactions, histories
+    from codex_checkpoints.operations import histories
+    from codex_checkpoints.operations.compactions import Uncompacted
     from codex_checkpoints.service.changes import FileChanges
+    from codex_checkpoints.service.compaction.request import Compacted
+    from codex_checkpoints.service.compaction.resuming import Resumed
 
 _WORDS = 100
 """Columns of a text where there is no terminal."""
@@ -266,13 +269,13 @@ _SENT_AGAIN = {"instructions", "context"}
 """Kinds of items that Codex writes anew in the next turn: its instructions, and where it runs."""
 
 
-def _sized(pieces: Sequence[Piece]) -> str:
+def _sized(pieces: Sequence[CompactionPiece]) -> str:
     """Return how many items there are, and how many tokens; of those that were cut what stays."""
     size = sum(piece.tokens - piece.cut_tokens for piece in pieces)
     return f"{counted(len(pieces), 'item')}, {size:,} tokens" if pieces else "nothing"
 
 
-def compaction_lines(done: compactions.Compacted, screen: Screen) -> list[str]:
+def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
     """Return what a compaction did, or would do: sizes, what stays and goes, where it goes on."""
     kinds = Counter(piece.kind for piece in done.dropped)
     counts = (f"{kind.replace('_', ' ')}: {count}" for kind, count in sorted(kinds.items()))
@@ -310,7 +313,7 @@ def compaction_lines(done: compactions.Compacted, screen: Screen) -> list[str]:
     return [*map(plain, lines)]
 
 
-def resume_notices(resumed: compactions.Resumed, screen: Screen) -> list[str]:
+def resume_notices(resumed: Resumed, screen: Screen) -> list[str]:
     """Return the notice before going on, with the command that helps."""
     if resumed.notice is None:
         return []
@@ -328,7 +331,7 @@ def resume_notices(resumed: compactions.Resumed, screen: Screen) -> list[str]:
     return [plain(f"{resumed.notice} → {screen.ours(command)}")]
 
 
-def uncompacted_lines(done: compactions.Uncompacted, screen: Screen) -> list[str]:
+def uncompacted_lines(done: Uncompacted, screen: Screen) -> list[str]:
     """Return where the work goes on again."""
     return [
         f"Compaction {plain(done.compaction_id)} was undone.",

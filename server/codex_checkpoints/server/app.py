@@ -19,12 +19,12 @@ from pygls.lsp.server import LanguageServer
 
 from codex_checkpoints import assembly, protocol, wire
 from codex_checkpoints.assembly import Assembly, Places
-from codex_checkpoints.operations.services import InitializationOptions, Services, Steps
+from codex_checkpoints.operations.services import InitializationOptions, Services
 from codex_checkpoints.server.long_work import LongWork, Worker, reporting
 from codex_checkpoints.service import following
 from codex_checkpoints.service.following import Follower
 from codex_checkpoints.service.reading.catalogue import Progress
-from codex_checkpoints.service.reading.pace import Pace
+from codex_checkpoints.service.reading.pace import Pace, Steps
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.values import evolve
@@ -315,7 +315,7 @@ class App:
             report = types.WorkDoneProgressReport(message=message, percentage=percent)
             for token in tuple(self._waiting):
                 self._server.work_done_progress.report(token, report)
-        await self._work(assembly.settle_prepared, sessions)
+        await self._work(assembly.put_forks_away, sessions)
         self._indexed = True
 
     async def _follow(self, follower: Follower) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from codex_checkpoints import logs
 from codex_checkpoints.core.rollout.fields import Json, object_of
 from codex_checkpoints.service.compaction.installing import reopened as compaction
-from codex_checkpoints.service.compaction.installing import settle_prepared
 from codex_checkpoints.service.connect.connecting import reopened as connection
 from codex_checkpoints.service.deleting import reopened as deletion
 from codex_checkpoints.service.portable import reopened_export, reopened_import
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore.restoring import reopened as restore
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.threads import Move
 from codex_checkpoints.service.undertaking import INTERRUPTED, Work, settled
 from codex_checkpoints.storage.durable import StorageError
 
@@ -47,26 +45,3 @@ def _reopened(sessions: Sessions, name: str, written: Json) -> Work | None:
     if "delete" in written:
         return deletion(sessions, written)
     return restore(sessions, name)
-
-
-def recover_prepared(sessions: Sessions) -> None:
-    """Settle what only the records and the index tell of.
-
-    These are the compactions that builds before this one left, and the scratch forks of those by
-    Codex that were cut off.
-    """
-    for session_id in sessions.compactions.holders():
-        try:
-            settle_prepared(sessions, session_id)
-        except StorageError as error:
-            logs.warn(__name__, "storage_error: compactions of %s: %s", session_id, error)
-    for row in [*sessions.catalogue.current().values()]:
-        if row.scratch and not row.archived and not _is_live(sessions, row.session_id):
-            try:
-                sessions.threads.moved(Move(row.session_id, archive=True, codex=None))
-            except Refusal as refusal:
-                logs.warn(__name__, "%s: %s", refusal.code, refusal.message)
-
-
-def _is_live(sessions: Sessions, session_id: str) -> bool:
-    return session_id in sessions.catalogue.store.live_threads()

@@ -9,7 +9,7 @@ from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.building import Declined, Replacement, Terms, build
 from codex_checkpoints.core.compaction.handoff import handoff
-from codex_checkpoints.core.compaction.records import Contents, contents_of
+from codex_checkpoints.core.compaction.records import CompactionContents, contents_of
 from codex_checkpoints.core.digest.composing import Digest
 from codex_checkpoints.core.history.tokens import Figure, of_item, of_items
 from compactions import (
@@ -229,7 +229,7 @@ def quoting(digest: Digest) -> Terms:
     return Terms(placement="manual", digest=quoted)
 
 
-def contents(items: list[Item], terms: Terms, *, live: bool = False) -> Contents:
+def contents(items: list[Item], terms: Terms, *, live: bool = False) -> CompactionContents:
     built = build(pasts(items), CHECKPOINT, CAPS, terms)
     assert isinstance(built, Replacement), built
     found = contents_of(built, live=live)
@@ -239,7 +239,7 @@ def contents(items: list[Item], terms: Terms, *, live: bool = False) -> Contents
     return found
 
 
-def codes(found: Contents) -> list[tuple[str, int]]:
+def codes(found: CompactionContents) -> list[tuple[str, int]]:
     assert all(each.message.endswith(".") for each in found.warnings)
     return [(each.code, each.count) for each in found.warnings]
 

@@ -7,6 +7,7 @@ import pytest
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint
 from codex_checkpoints.core.compaction.building import Replacement, Terms, build
 from codex_checkpoints.core.compaction.records import (
+    CompactionWindows,
     Counts,
     Installed,
     Range,
@@ -14,7 +15,6 @@ from codex_checkpoints.core.compaction.records import (
     Remaining,
     Sizes,
     Undone,
-    Windows,
     began_session,
     counts_of,
     digest_of,
@@ -52,7 +52,7 @@ def installed(
         items=(Remaining("user", "user", AT, "seq:3", 5, 2),),
         counts=Counts(1, 0, 7, {"assistant": 7}, "seq:1", "seq:9", 1),
         sizes=Sizes(Figure(900, "reported"), Figure(90, "estimated"), 100),
-        windows=Windows(BEFORE, AFTER),
+        windows=CompactionWindows(BEFORE, AFTER),
         seed=seed,
     )
 

@@ -146,7 +146,7 @@ Reason = Literal[
 
 
 @frozen
-class Piece:
+class CompactionPiece:
     """One item of the replaced history: its author, time and line, and what became of it.
 
     `place` counts the items from 0.  `fate` is `kept`, `truncated`, `replaced`, `over_budget`,
@@ -178,7 +178,7 @@ class Report:
     bound: int
     kinds_before: Mapping[Kind, int]
     kinds_after: Mapping[Kind, int]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[CompactionPiece, ...]
 
     @property
     def remark(self) -> str | None:
@@ -191,17 +191,17 @@ class Report:
         return f"This saves little: {after:,} of {before:,} tokens remain."
 
     @property
-    def kept(self) -> tuple[Piece, ...]:
+    def kept(self) -> tuple[CompactionPiece, ...]:
         """Return what the replacement has word for word."""
         return tuple(piece for piece in self.pieces if piece.fate == "kept")
 
     @property
-    def truncated(self) -> tuple[Piece, ...]:
+    def truncated(self) -> tuple[CompactionPiece, ...]:
         """Return what the replacement has, cut in the middle."""
         return tuple(piece for piece in self.pieces if piece.fate == "truncated")
 
     @property
-    def dropped(self) -> tuple[Piece, ...]:
+    def dropped(self) -> tuple[CompactionPiece, ...]:
         """Return what the replacement no longer has (CKP-16)."""
         return tuple(piece for piece in self.pieces if piece.fate not in {"kept", "truncated"})
 
@@ -214,9 +214,11 @@ class Declined:
     facts: Mapping[str, int | str]
 
 
-def piece(place: int, past: Past, fate: Fate) -> Piece:
+def piece(place: int, past: Past, fate: Fate) -> CompactionPiece:
     """Describe an item of the replaced history."""
-    return Piece(place, past.kind, AUTHORS[past.kind], past.at, past.ref, of_item(past.item), fate)
+    return CompactionPiece(
+        place, past.kind, AUTHORS[past.kind], past.at, past.ref, of_item(past.item), fate
+    )
 
 
 def counted(kinds: Sequence[Kind]) -> Mapping[Kind, int]:
@@ -470,7 +472,7 @@ def reported(  # noqa: PLR0913, PLR0917 - both sides, and what became of each it
     items: tuple[Json, ...],
     origins: tuple[int | None, ...],
     bound: int,
-    pieces: tuple[Piece, ...],
+    pieces: tuple[CompactionPiece, ...],
 ) -> Replacement | Declined:
     """Return a replacement with its report, or that it is not smaller than the history."""
     before = terms.size_of(past.item for past in history)
@@ -513,10 +515,10 @@ def not_now(terms: Terms, before: Figure) -> Declined | None:
 
 def _pieces(
     history: Sequence[Past], selection: Selection, kept: Sequence[Retained]
-) -> tuple[Piece, ...]:
+) -> tuple[CompactionPiece, ...]:
     chosen = {each.place: each for each in selection.retained}
     staying = {each.place for each in kept}
-    pieces: list[Piece] = []
+    pieces: list[CompactionPiece] = []
     for place, past in enumerate(history):
         found = piece(place, past, "replaced")
         each = chosen.get(place)

@@ -1,8 +1,8 @@
 """The records of compactions: who replaced what by what, and which was taken back (CKP-2).
 
 All strategies share one form (CKP-23).  A record holds no text of the session except the seed.  A
-line of `compactions.jsonl` is one record; its `type` says which.  `Contents` are the parts of a
-replacement, for a person who looks before it is installed (DIG-9).
+line of `compactions.jsonl` is one record; its `type` says which.  `CompactionContents` are the
+parts of a replacement, for a person who looks before it is installed (DIG-9).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Sizes:
 
 
 @frozen
-class Windows:
+class CompactionWindows:
     """The chain of the source, and that of the session where the work continues."""
 
     before: Chain
@@ -114,7 +114,7 @@ class Installed:
     items: tuple[Remaining, ...]
     counts: Counts
     sizes: Sizes
-    windows: Windows
+    windows: CompactionWindows
     baseline: None = None
     seed: Checkpoint | None = None
 
@@ -281,7 +281,7 @@ class CompactionWarning:
 
 
 @frozen
-class Contents:
+class CompactionContents:
     """The parts of a replacement; `stateTokens` is what the how-to text and the view take."""
 
     messages: tuple[KeptMessage, ...]
@@ -293,7 +293,7 @@ class Contents:
 
 def contents_of(
     built: Replacement, *, live: bool, more: Iterable[CompactionWarning] = ()
-) -> Contents:
+) -> CompactionContents:
     """Return the parts of a replacement of ours; `live`: Codex has the session open.
 
     `more` are warnings of what the replacement does not show.
@@ -305,7 +305,7 @@ def contents_of(
         text = "\n".join(texts(item))
         messages.append(KeptMessage(ref, piece.at, text, of_item(item), piece.cut_tokens))
     state, warnings = built.added - built.digest.tokens, (*_warnings(built, live=live), *more)
-    return Contents(tuple(messages), built.view, state, built.digest, warnings)
+    return CompactionContents(tuple(messages), built.view, state, built.digest, warnings)
 
 
 def _warnings(built: Replacement, *, live: bool) -> Iterator[CompactionWarning]:

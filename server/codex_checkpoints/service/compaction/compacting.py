@@ -1,8 +1,7 @@
 """Compaction as an operation: install a checkpoint in the place of a history (CKP-1).
 
-`ask` reads and builds, without writing (CKP-14), `Asked.consult` waits for hooks and for Codex,
-`install` reads a changed session again, `Done.notify` waits for the hooks that run after, `finish`
-writes the event.  What waits for other programs may run on any thread.
+The replacement is built without writing (CKP-14).  Then hooks are waited for, and Codex where it
+makes the summary; a session that changed meanwhile is read again.  Hooks hear what is installed.
 """
 
 from __future__ import annotations
@@ -12,14 +11,15 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from codex_checkpoints import logs
+from codex_checkpoints.codex import resume
 from codex_checkpoints.codex.app_server import nobody
 from codex_checkpoints.core.compaction.building import (
+    STANDING_CONTEXT,
     Declined,
     Placement,
     Reason,
     Replacement,
     Terms,
-    TooLarge,
     adopt,
     build,
     not_now,
@@ -33,13 +33,14 @@ from codex_checkpoints.core.compaction.installed import (
 )
 from codex_checkpoints.core.compaction.offering import budget
 from codex_checkpoints.core.compaction.records import (
+    CompactionContents,
+    CompactionWindows,
     Determinism,
     Installed,
     Prepared,
     Record,
     Sizes,
     Strategy,
-    Windows,
     contents_of,
     counts_of,
     digest_of,
@@ -51,27 +52,24 @@ from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.history.tokens import Figure
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.restore.markers import MarkerSet, lines_of, marker_set_of
-from codex_checkpoints.service.compaction.installing import (
-    Operation,
-    changing,
-    fields_of,
-    without_reasons,
-)
-from codex_checkpoints.service.compaction.request import (
-    Compacted,
-    HookCall,
-    HookResult,
-    HookRunner,
+from codex_checkpoints.service.compaction.by_codex import (
     Job,
-    Request,
-    cautions,
-    declined_by,
     determinism_of,
     excerpt_of,
     material,
     no_preview,
+)
+from codex_checkpoints.service.compaction.cautions import cautions
+from codex_checkpoints.service.compaction.installing import Events, changing, fields_of
+from codex_checkpoints.service.compaction.request import (
+    Compacted,
+    HookCall,
+    HookOutcome,
+    HookRunner,
+    Request,
+    declined_by,
     session_live,
-    summary_outdated,
+    without_reasons,
 )
 from codex_checkpoints.service.compaction.source import (
     CompactionSource,
@@ -83,104 +81,34 @@ from codex_checkpoints.service.compaction.source import (
     opened_after,
 )
 from codex_checkpoints.service.digests import Digests, checked_budget, default_budget
-from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
+from codex_checkpoints.service.reading.pace import Steps, carried_out, elsewhere
+from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.service.undertaking import added
 from codex_checkpoints.storage.contract import HistoryItem, NewThread, Row, in_text
 from codex_checkpoints.storage.records import MARKERS
-from codex_checkpoints.values import define, evolve, frozen
+from codex_checkpoints.values import evolve, filled, frozen
 
 
 @frozen
 class CompactionPlan:
-    """A session, and the replacement for it: its strategy, and how it was made (CKP-24)."""
+    """A session, and the replacement of its history; `determinism` tells who made it (CKP-24)."""
 
     source: CompactionSource
     terms: Terms
     built: Replacement
-    strategy: Strategy = "checkpoint"
     determinism: Determinism = "deterministic"
+
+    @property
+    def strategy(self) -> Strategy:
+        """Return the strategy for the record."""
+        return "checkpoint" if self.determinism == "deterministic" else "codex"
 
     @property
     def placement(self) -> Placement:
         """Return the placement for the record."""
         return "pre_turn" if self.terms.placement == "pre_turn" else "manual"
-
-
-@frozen
-class PendingSummary:
-    """A session that may be compacted, and the job for Codex that makes its summary."""
-
-    source: CompactionSource
-    terms: Terms
-    job: Job
-
-    @property
-    def before(self) -> Figure:
-        """Return the tokens in its window."""
-        return self.terms.size_of(self.source.traced.history.items)
-
-
-@define
-class Asked:
-    """A compaction that is planned; nothing is written.
-
-    `results` are those of the hooks that run before; `outcome` is what to install, the id of the
-    fork with a summary by Codex, or what stops it.
-    """
-
-    request: Request
-    plan: CompactionPlan | PendingSummary
-    at: datetime
-    ids: tuple[str, ...]
-    events: Operation
-    before: HookCall
-    after: HookCall
-    results: tuple[HookResult, ...] = ()
-    outcome: CompactionPlan | str | HookResult | Refusal | Cancelled | None = None
-
-    def consult(self, cancelled: Callable[[], bool] = nobody) -> Asked:
-        """Run the hooks that run before (CKP-11), then Codex; any thread may call this.
-
-        `cancelled` is called while one of them runs.
-        """
-        words = _hook_input(self.request, self.plan.source, "PreCompact")
-        try:
-            self.results, self.outcome = self.before.ask(words, cancelled)
-            if self.outcome is None:
-                plan = self.plan
-                self.outcome = plan if isinstance(plan, CompactionPlan) else plan.job.run(cancelled)
-        except (Refusal, Cancelled) as problem:
-            self.outcome = problem  # the thread that owns the sessions notes it
-        return self
-
-
-@frozen
-class Done:
-    """A compaction that is installed."""
-
-    asked: Asked
-    plan: CompactionPlan
-    record: Installed
-    row: Row
-
-    def notify(self) -> tuple[HookResult, ...]:
-        """Run the hooks that run after, with ids, counts and digests; any thread may call this."""
-        record = self.record
-        compaction = {
-            "compaction_id": record.compaction_id,
-            "session_id": record.session_id,
-            "replaced": record.source.history,
-            "replacement": record.replacement,
-            "kept": record.counts.kept,
-            "truncated": record.counts.truncated,
-            "dropped": record.counts.dropped,
-            "tokens_before": record.sizes.before.tokens,
-            "tokens_after": record.sizes.after.tokens,
-        }
-        words = _hook_input(self.asked.request, self.plan.source, "PostCompact")
-        return self.asked.after.notify(words | {"compaction": compaction})
 
 
 class Compacting:
@@ -199,85 +127,88 @@ class Compacting:
 
     def preview(self, request: Request) -> Compacted:
         """Return the report of a compaction; write nothing, run no hook. Refuses as `compact`."""
-        plan = self._plan(request, seal=False)
-        source_id, before = plan.source.session_id, plan.source.traced.history.chain
-        if isinstance(plan, PendingSummary):
-            raise no_preview(source_id, plan.before, plan.job.seconds)
-        in_place = request.into == "in-place"
-        after = evolve(opened_after(before, ""), current=None) if in_place else Chain(number=1)
-        made = source_id if in_place else None
-        found = _compacted(request, plan, None, made, Windows(before, after))
-        more = cautions(self._sessions, plan.source, request.into)
-        return evolve(found, contents=contents_of(plan.built, live=plan.source.live, more=more))
+        source, plan = self._plan(request, seal=False)
+        if isinstance(plan, Job):
+            raise no_preview(source, plan.seconds)
+        before = source.traced.history.chain
+        windows, made = CompactionWindows(before, Chain(number=1)), None
+        if request.into == "in-place":
+            after = evolve(opened_after(before, ""), current=None)
+            windows, made = CompactionWindows(before, after), source.session_id
+        more = cautions(self._sessions, source, request.into)
+        contents = contents_of(plan.built, live=source.live, more=more)
+        return _report(request, plan, windows, None, made, contents=contents)
 
     def compact(self, request: Request) -> Compacted:
-        """Install a replacement: durable, and what Codex sends next, on return.
+        """Do all steps here."""
+        return carried_out(self.in_steps(request))
 
-        Refuses `unknown_session`, `unreadable_source`, `turn_not_complete`, `session_live`,
+    def in_steps(
+        self,
+        request: Request,
+        cancelled: Callable[[], bool] = nobody,
+        asks_codex: Callable[[], object] = nothing,
+    ) -> Steps[Compacted]:
+        """Install a replacement: durable, and what Codex sends next, on return (CKP-12).
+
+        `cancelled` is called while a program runs, `asks_codex` before Codex is asked.  Refuses
+        `unknown_session`, `unreadable_source`, `turn_not_complete`, `session_live`,
         `unsupported_placement`, `codex_not_found`, `missing_context`, `not_smaller`,
         `item_too_large`, `blocked_by_hook`, `timed_out`, `codex_failed`, `conflict`,
-        `storage_error`.
+        `storage_error`; raises `Cancelled` only before anything is written.
         """
-        done = self.install(self.ask(request).consult())
-        return self.finish(done, done.notify())
-
-    # --- the steps -------------------------------------------------------------------------------
-
-    def ask(self, request: Request) -> Asked:
-        """Plan what would be installed; refuses as `compact`."""
-        plan = self._plan(request, seal=True)
-        at, source = self._outside.moment(), plan.source
+        source, plan = self._plan(request, seal=True)
+        at = self._outside.moment()
         ids = self._outside.new_ids(at, 6)
-        events = Operation(
+        events = Events.of(
             self._sessions, self._outside.moment, ids[0], source.session_id, source.last_turn
         )
-        calls = self._hook_call("preCompact"), self._hook_call("postCompact")
-        return Asked(request, plan, at, ids, events, *calls)
+        before, after = self._hook_call("preCompact"), self._hook_call("postCompact")
+        job = plan if isinstance(plan, Job) else None
 
-    def install(self, asked: Asked) -> Done:
-        """Install the outcome; refuses `blocked_by_hook`, and as `compact` (CKP-12).
+        def consult() -> tuple[tuple[HookOutcome, ...], HookOutcome | None, str | None]:
+            results, stopped = before.ask(_hook_input(request, source, "PreCompact"), cancelled)
+            fork = None if job is None or stopped is not None else job.run(cancelled)
+            return results, stopped, fork
 
-        Raises `Cancelled` only before anything is written.
-        """
-        outcome = asked.outcome
-        if isinstance(outcome, HookResult):
-            more: dict[str, object] = {"hooks": without_reasons(asked.results)}
-            if not _is_hook(asked, outcome):
-                more = {"hooks": [], **_UNREAD}
-            asked.events.note("CompactionBlocked", more)
-            raise _blocked(asked, outcome)
-        try:
-            return self._installed(asked, self._settled(asked, outcome))
-        except Refusal as refusal:
-            asked.events.note("CompactionFailed", {"code": refusal.code})
-            raise
-
-    def finish(self, done: Done, after: tuple[HookResult, ...]) -> Compacted:
-        """Write the results of the hooks that run after, and return the report."""
-        asked, record = done.asked, done.record
-        if after:
-            hooks = {"hooks": without_reasons(after)}
-            asked.events.note("CompactionObserved", hooks, step=1)
+        if job is not None:
+            asks_codex()
+        with events.failing():
+            results, stopped, fork = yield from elsewhere(consult)
+        if stopped is not None:
+            raise _blocked(source, before, results, stopped, events)
+        with events.failing():
+            done = self._settled(request, source, plan, fork)
+            record, row = self._installed(request, done, at, ids, events, results)
+        words = _hook_input(request, done.source, "PostCompact") | {"compaction": _told(record)}
+        observed = yield from elsewhere(lambda: after.notify(words))
+        if observed:
+            events.note("CompactionObserved", {"hooks": without_reasons(observed)}, step=1)
         with contextlib.suppress(Refusal):  # it can be derived again, whoever asks first
-            self._sessions.projections.keep(done.row, self._sessions.catalogue.open(done.row))
-        found = _compacted(
-            asked.request, done.plan, record.compaction_id, record.session_id, record.windows
-        )
-        return evolve(found, hooks=(*asked.results, *after))
+            self._sessions.projections.keep(row, self._sessions.catalogue.open(row))
+        made = record.compaction_id, record.session_id
+        return _report(request, done, record.windows, *made, hooks=(*results, *observed))
 
     # --- the plan --------------------------------------------------------------------------------
 
-    def _plan(self, request: Request, *, seal: bool) -> CompactionPlan | PendingSummary:
+    def _plan(
+        self, request: Request, *, seal: bool
+    ) -> tuple[CompactionSource, CompactionPlan | Job]:
         """Build the replacement of a session, or a job for Codex; refuses as `compact`."""
         codex = self._codex_for(request.strategy)
         if codex is None:
-            return self._built(request, seal=seal)
-        source, terms = self._ground(request, seal=seal)
+            plan = self._built(request, seal=seal)
+            return plan.source, plan
+        source = self._source(request, seal=seal)
+        # What would be refused after Codex was called is refused before.
         limits = budget(source.window, self._sessions.named)
         excerpt = excerpt_of(self._sessions, source, limits.window - limits.reserve)
-        if isinstance(excerpt, TooLarge):
-            facts = {"tokens": excerpt.tokens, "target": excerpt.limit}
-            raise declined_by(Declined("item_too_large", facts), source)
+        declined = not_now(self._terms(request, source), source.traced.history.context.usable)
+        if declined is None and not source.traced.history.past:
+            declined = Declined("missing_context", {"items": 0})
+        if declined is not None:
+            raise declined_by(declined, source)
+        self._check_form(request, source)
         job = Job(
             self._outside.summarise,
             codex,
@@ -286,33 +217,24 @@ class Compacting:
             float(request.seconds or self._sessions.settings.codex_timeout_seconds),
             excerpt,
         )
-        pending = PendingSummary(source, terms, job)
-        # What would be refused after Codex was called is refused before.
-        declined = not_now(terms, pending.before)
-        if declined is None and not source.traced.history.items:
-            declined = Declined("missing_context", {"items": 0})
-        if declined is not None:
-            raise declined_by(declined, source)
-        self._check_form(request, source)
-        return pending
+        return source, job
 
     def _built(self, request: Request, *, seal: bool) -> CompactionPlan:
         settings = self._sessions.settings
         default = settings.digest_tokens or len(settings.folders)
         quoted = bool(checked_budget(request.digest_tokens, default))
-        source, terms = self._ground(request, seal=seal, quoted=quoted)
-        caps = self._sessions.settings.caps_for(source.replay.state.model)
+        source = self._source(request, seal=seal, quoted=quoted)
+        terms, caps = self._terms(request, source), settings.caps_for(source.replay.state.model)
         past, checkpoint = self._sources.past(source), self._sources.checkpoint(source)
         if quoted and source.gathered is not None:
             terms = evolve(terms, digest=self._digest(request, source, source.gathered))
-        match build(past, checkpoint, caps, terms):
-            case Declined() as declined:
-                raise declined_by(declined, source)
-            case Replacement() as built:
-                self._check_form(request, source)
-                if request.into == "in-place":
-                    check_behind(source, built.items)
-                return CompactionPlan(source, terms, built)
+        built = build(past, checkpoint, caps, terms)
+        if isinstance(built, Declined):
+            raise declined_by(built, source)
+        self._check_form(request, source)
+        if request.into == "in-place":
+            check_behind(source, built.items)
+        return CompactionPlan(source, terms, built)
 
     def _digest(
         self, request: Request, source: CompactionSource, gathered: Gathered
@@ -328,28 +250,23 @@ class Compacting:
 
         return digest
 
-    def _adopted(self, source: CompactionSource, terms: Terms, scratch_id: str) -> CompactionPlan:
-        """Make a replacement of the history in a scratch fork (CKP-20, CKP-21).
-
-        Refuses `codex_failed`, `missing_context`, `not_smaller`, `item_too_large`.
-        """
-        items = material(self._sessions, source, scratch_id)
-        match adopt(self._sources.past(source), items, terms):
-            case Declined() as declined:
-                raise declined_by(declined, source)
-            case Replacement() as built:
-                return CompactionPlan(source, terms, built, "codex", determinism_of(built.items))
-
-    def _ground(
-        self, request: Request, *, seal: bool, quoted: bool = False
-    ) -> tuple[CompactionSource, Terms]:
+    def _source(self, request: Request, *, seal: bool, quoted: bool = False) -> CompactionSource:
         if seal:
             self._sessions.previewed = None
             source = self._sources.read(request.session, seal=True, quoted=quoted)
         else:
             source = self._sources.look_at(request.session)
-        _check_target(request, source)
-        return source, self._terms(request, source)
+        if request.into == "in-place" and source.live:
+            raise session_live(source.session_id)
+        if request.into == "in-place" and source.row.archived:
+            message = f"session {source.session_id} is archived: it has to leave the archive first"
+            hint = "Unarchive it first, or compact into a new session."
+            facts = {"sessionId": source.session_id, "reason": "archived", "hint": hint}
+            raise Refusal("conflict", message, facts)
+        if request.requested_by != "automatic":  # else whoever looked before has told it
+            for name in self._sessions.ignored_variables():
+                logs.warn(__name__, "%s", left_aside(name))
+        return source
 
     def _check_form(self, request: Request, source: CompactionSource) -> None:
         if request.into != "in-place":
@@ -377,9 +294,6 @@ class Compacting:
         waived: set[Reason] = {"not_smaller"} if request.force else set()
         if request.force and not source.live:
             waived.add("turn_not_complete")  # nobody goes on with it: it was cut off
-        if request.requested_by != "automatic":  # else whoever looked before has told it
-            for name in self._sessions.ignored_variables():
-                logs.warn(__name__, "%s", left_aside(name))
         return Terms(
             placement=request.placement,
             turn_ended=source.ended,
@@ -391,46 +305,69 @@ class Compacting:
         )
 
     def _settled(
-        self, asked: Asked, outcome: CompactionPlan | str | Refusal | Cancelled | None
+        self,
+        request: Request,
+        source: CompactionSource,
+        plan: CompactionPlan | Job,
+        fork: str | None,
     ) -> CompactionPlan:
-        """Return the plan to install; plan again where the session changed in the meantime."""
-        source, terms = asked.plan.source, asked.plan.terms
+        """Return the plan to install, made anew where the session changed in the meantime.
+
+        `fork` is the scratch fork with a summary by Codex, which knows nothing of what came since.
+        """
         changed = self._sources.is_changed(source)
-        match outcome:
-            case Refusal() | Cancelled():
-                raise outcome
-            case str() if changed:  # the summary knows nothing of what came since
-                raise summary_outdated(source.session_id)
-            case str():
-                return self._adopted(source, terms, outcome)
-            case CompactionPlan() if not changed:
-                return outcome
-            case _:
-                return self._built(asked.request, seal=True)
+        if isinstance(plan, CompactionPlan):
+            return self._built(request, seal=True) if changed else plan
+        if changed:
+            message = (
+                f"session {source.session_id} went on while Codex made its summary, so nothing is"
+                " installed"
+            )
+            facts = {"sessionId": source.session_id, "reason": "gone_on"}
+            raise Refusal("conflict", message, facts)
+        terms = self._terms(request, source)
+        items = material(self._sessions, source, fork or "")
+        built = adopt(self._sources.past(source), items, terms)
+        if isinstance(built, Declined):
+            raise declined_by(built, source)
+        return CompactionPlan(source, terms, built, determinism_of(built.items))
 
     # --- the install -----------------------------------------------------------------------------
 
-    def _installed(self, asked: Asked, plan: CompactionPlan) -> Done:
+    def _installed(  # noqa: PLR0913, PLR0917 - what, when, under which ids, and who agreed
+        self,
+        request: Request,
+        plan: CompactionPlan,
+        at: datetime,
+        ids: Sequence[str],
+        events: Events,
+        results: Sequence[HookOutcome],
+    ) -> tuple[Installed, Row]:
         """Install a replacement, durable on return; the id of the compaction is the first.
 
         Refuses `conflict`, `session_live`, `unreadable_source`, `storage_error`; raises `Cancelled`
         only before anything is written.
         """
-        sessions, request, source = self._sessions, asked.request, plan.source
-        source_id = source.session_id
+        sessions, source, built = self._sessions, plan.source, plan.built
+        source_id, stamp = source.session_id, in_text(at)
         replaced = self._sources.range_of(source)
-        made = self._new(plan, asked) if request.into == "new" else _in_place(plan, asked)
-        session_id, chain, what = made
+        made: NewThread | tuple[HistoryItem, ...]
+        if request.into == "new":
+            session_id, (made, chain) = ids[1], self._new(plan, stamp, ids[1:])
+        else:
+            session_id, chain = source_id, opened_after(source.traced.history.chain, ids[1])
+            size, moment = built.report.after, moment_of(stamp)
+            made = behind(source, built.items, size, chain, ids[4], moment)
         sessions.pace.commit()
         kept = sessions.projections.keep(source.row, source.opened)
         if kept.storage_problem is not None:
             facts = {"sessionId": source_id, "reason": kept.storage_problem}
             message = f"the checkpoint cannot be stored: {kept.storage_problem}"
             raise Refusal("storage_error", message, facts)
-        report = plan.built.report
+        report = built.report
         record = Installed(
-            compaction_id=asked.ids[0],
-            at=in_text(asked.at),
+            compaction_id=ids[0],
+            at=stamp,
             requested_by=request.requested_by,
             why=request.why,
             placement=plan.placement,
@@ -439,66 +376,49 @@ class Compacting:
             into=request.into,
             session_id=session_id,
             source=replaced,
-            replacement=digest_of(plan.built.items),
-            items=remaining(plan.built),
+            replacement=digest_of(built.items),
+            items=remaining(built),
             counts=counts_of(report),
             sizes=Sizes(report.before, Figure(report.after, "estimated"), report.bound),
-            windows=Windows(source.traced.history.chain, chain),
+            windows=CompactionWindows(source.traced.history.chain, chain),
             seed=kept.checkpoint if request.into == "new" else None,
         )
-        more = fields_of(record) | {"hooks": without_reasons(asked.results)}
-        event = asked.events.event("CompactionInstalled", more, session_id)
+        more = fields_of(record) | {"hooks": without_reasons(results)}
+        event = events.event("CompactionInstalled", more, session_id)
         with changing(sessions, source_id, record, event) as held:
-            _refuse_second(held.records, asked.plan.source)
+            _refuse_second(held.records, source)
             held.add(Prepared(record))
-            if isinstance(what, NewThread):
+            if isinstance(made, NewThread):
                 with sessions.compactions.held(session_id) as given:
                     given.add(record)
-                added(sessions.records, session_id, MARKERS, self._pins(source_id, record.at))
-                row = sessions.threads.create(what, asked.at)
+                pins = marker_set_of(sessions.records.lines(source_id, MARKERS)).pins
+                # Its markers stay with its turns.
+                added(sessions.records, session_id, MARKERS, lines_of(MarkerSet(pins=pins), stamp))
+                row = sessions.threads.create(made, at)
             else:
-                sessions.threads.append(source_id, what, asked.at, expected=source.look)
+                sessions.threads.append(source_id, made, at, expected=source.look)
                 row = sessions.own(source_id)
-        return Done(asked, plan, record, row)
+        return record, row
 
-    def _pins(self, source_id: str, at: str) -> list[dict[str, object]]:
-        """Return the lines of the pins of a source; its markers stay with its turns."""
-        pins = marker_set_of(self._sessions.records.lines(source_id, MARKERS)).pins
-        return lines_of(MarkerSet(pins=pins), at)
-
-    def _new(self, plan: CompactionPlan, asked: Asked) -> _Change:
-        _, session_id, first, second, turn_id, item_id = asked.ids
-        source = plan.source
-        cwd, head = source.row.cwd or "", source.traced.head
+    def _new(self, plan: CompactionPlan, stamp: str, ids: Sequence[str]) -> tuple[NewThread, Chain]:
+        session_id, first, second, turn_id, item_id = ids
+        source, traced = plan.source, plan.source.traced
+        cwd, window = source.row.cwd or "", source.window
         made = new_session(
             plan.built.items,
-            SourceSession(source.session_id, cwd, head, source.window, source.traced.last_settings),
+            SourceSession(source.session_id, cwd, traced.head, window, traced.last_settings),
             Naming(self._sessions.title(source.row) or "", turn_id, item_id),
-            moment_of(in_text(asked.at)),
+            moment_of(stamp),
             (session_id, first, second),
         )
         # By this a list knows how full the session is before Codex has ever sent it (CKP-28).
-        fields = token_count(
-            plan.built.report.after, {"info": {"model_context_window": source.window}}
-        )
-        return session_id, made.chain, NewThread(made.meta, items_of((*made.lines, fields)))
+        info = {"info": {"model_context_window": window}}
+        size = token_count(plan.built.report.after, info)
+        return NewThread(made.meta, items_of((*made.lines, size))), made.chain
 
     def _hook_call(self, event: str) -> HookCall:
         hooks = self._sessions.settings.hooks.get(event, ())
         return HookCall(hooks, self._outside.run, self._sessions.records.state_dir)
-
-
-_Change = tuple[str, Chain, NewThread | tuple[HistoryItem, ...]]
-"""The session where the work continues, its windows, and what an install writes."""
-
-
-def _in_place(plan: CompactionPlan, asked: Asked) -> _Change:
-    _, window_id, _, _, turn_id, _ = asked.ids
-    source = plan.source
-    chain = opened_after(source.traced.history.chain, window_id)
-    built, at = plan.built, moment_of(in_text(asked.at))
-    lines = behind(source, built.items, built.report.after, chain, turn_id, at)
-    return source.session_id, chain, lines
 
 
 def _refuse_second(records: Sequence[Record], source: CompactionSource) -> None:
@@ -510,63 +430,84 @@ def _refuse_second(records: Sequence[Record], source: CompactionSource) -> None:
         raise Refusal("conflict", message, facts)
 
 
-def _check_target(request: Request, source: CompactionSource) -> None:
-    if request.into != "in-place":
-        return
-    if source.live:
-        raise session_live(source.session_id)
-    if source.row.archived:
-        message = f"session {source.session_id} is archived: it has to leave the archive first"
-        hint = "Unarchive it first, or compact into a new session."
-        facts = {"sessionId": source.session_id, "reason": "archived", "hint": hint}
-        raise Refusal("conflict", message, facts)
+def _blocked(
+    source: CompactionSource,
+    before: HookCall,
+    results: Sequence[HookOutcome],
+    stopped: HookOutcome,
+    events: Events,
+) -> Refusal:
+    """Write the event of a compaction that a hook stopped, and return its refusal (CKP-11).
 
-
-_UNREAD = {"reason": "settings"}
-"""What stands for a hook where the settings cannot be read, which may name one."""
-
-
-def _is_hook(asked: Asked, stopped: HookResult) -> bool:
-    """Return whether a hook stopped it; settings that cannot be read stand as one without words."""
-    return bool(asked.before.hooks[stopped.number - 1].command)
-
-
-def _blocked(asked: Asked, stopped: HookResult) -> Refusal:
+    Settings that cannot be read, and may name one, stand as a hook without words.
+    """
     facts: dict[str, object] = {
-        "sessionId": asked.plan.source.session_id,
+        "sessionId": source.session_id,
         "hook": stopped.number,
         "outcome": stopped.outcome,
         "reason": stopped.reason,
     }
-    if not _is_hook(asked, stopped):
+    if before.hooks[stopped.number - 1].command:
+        events.note("CompactionBlocked", {"hooks": without_reasons(results)})
+        message = f"preCompact hook {stopped.number} stopped it: {stopped.outcome}"
+        message += f", {stopped.reason}" if stopped.reason else ""
+    else:
+        events.note("CompactionBlocked", {"hooks": [], "reason": "settings"})
         message = "the settings cannot be read, and they may name hooks that would stop it"
         hint = "`codex-checkpoints doctor` says what is wrong with config.toml."
-        unread = {**_UNREAD, "hook": None, "hint": hint}
-        return Refusal("blocked_by_hook", message, facts | unread)
-    message = f"preCompact hook {stopped.number} stopped it: {stopped.outcome}"
-    message += f", {stopped.reason}" if stopped.reason else ""
+        facts |= {"reason": "settings", "hook": None, "hint": hint}
     return Refusal("blocked_by_hook", message, facts)
 
 
-def _compacted(
+def _report(  # noqa: PLR0913 - what was asked, what became of it, and what is seen of it alone
     request: Request,
     plan: CompactionPlan,
+    windows: CompactionWindows,
     compaction_id: str | None,
     session_id: str | None,
-    windows: Windows,
+    *,
+    hooks: tuple[HookOutcome, ...] = (),
+    contents: CompactionContents | None = None,
 ) -> Compacted:
-    return Compacted(
+    built, report = plan.built, plan.built.report
+    return filled(
+        Compacted,
+        plan,
+        report,
         compaction_id=compaction_id,
         session_id=session_id,
         source_session_id=plan.source.session_id,
         into=request.into,
-        strategy=plan.strategy,
-        determinism=plan.determinism,
-        placement=plan.placement,
-        built=plan.built,
+        standing_context=STANDING_CONTEXT[plan.placement],
+        replacement=tuple(map(dict, built.items)),
+        tokens_before=report.before.tokens,
+        tokens_before_source=report.before.source,
+        tokens_after=report.after,
+        tokens_after_source="estimated",
+        tokens_beside=report.beside,
+        tokens_added=built.added,
+        digest_tokens=built.digest.tokens,
+        context_window=plan.source.window,
         windows=windows,
-        window=plan.source.window,
+        hooks=hooks,
+        contents=contents,
+        resume=None if session_id is None else resume(session_id),
     )
+
+
+def _told(record: Installed) -> dict[str, object]:
+    """Return what hooks are told of a compaction: ids, counts and digests."""
+    return {
+        "compaction_id": record.compaction_id,
+        "session_id": record.session_id,
+        "replaced": record.source.history,
+        "replacement": record.replacement,
+        "kept": record.counts.kept,
+        "truncated": record.counts.truncated,
+        "dropped": record.counts.dropped,
+        "tokens_before": record.sizes.before.tokens,
+        "tokens_after": record.sizes.after.tokens,
+    }
 
 
 def _hook_input(request: Request, source: CompactionSource, event: str) -> dict[str, object]:

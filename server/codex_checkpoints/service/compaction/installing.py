@@ -25,10 +25,10 @@ from codex_checkpoints.core.compaction.records import (
 )
 from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.history.windows import Chain
-from codex_checkpoints.core.restore.events import event_of
+from codex_checkpoints.core.restore.events import Operation, event_of
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.service.compaction.request import HookResult, HookRunner, session_live
+from codex_checkpoints.service.compaction.request import HookRunner, session_live
 from codex_checkpoints.service.compaction.source import (
     CompactionSource,
     Sources,
@@ -41,7 +41,8 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import INTERRUPTED, close, operation_of, undertaking
 from codex_checkpoints.storage.contract import Row, UnreadableSource, in_text
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.storage.records import Records
+from codex_checkpoints.values import define, evolve, frozen
 
 _NOT_IN_EVENT = frozenset({"type", "compactionId", "at", "sessionId", "items", "seed"})
 
@@ -106,7 +107,13 @@ def changing(
 ) -> Generator[CompactionsOf]:
     """Hold the records of a session while a block changes it, wholly or not at all."""
     with storing_compaction(source_id), sessions.compactions.held(source_id) as held:
-        settle(sessions, held, source_id)
+        left = held.prepared
+        if left is not None:  # by a process that died; the next start writes its event
+            work = CompactionWork(sessions, source_id, left, {}, held)
+            if work.is_published():
+                held.settle(done=True)
+            else:
+                work.take_back(INTERRUPTED)
         if is_undone(held.records, record.compaction_id):
             raise _conflict(record, "undone", "it was undone already")
         work = CompactionWork(sessions, source_id, record, event, held)
@@ -122,37 +129,6 @@ def reopened(sessions: Sessions, written: Json) -> CompactionWork | None:
     if session_id is None or not isinstance(record, Installed | Undone):
         return None
     return CompactionWork(sessions, session_id, record, object_of(written.get("event")))
-
-
-def settle_prepared(sessions: Sessions, session_id: str) -> None:
-    """Settle what a process prepared and left; raises `StorageError`."""
-    match sessions.compactions.read(session_id):
-        case (*_, Prepared()):
-            with sessions.compactions.held(session_id) as held:
-                settle(sessions, held, session_id)
-        case _:
-            pass
-
-
-def settle(sessions: Sessions, held: CompactionsOf, session_id: str) -> None:
-    """Settle what a process prepared and left, with held records; raises `StorageError`.
-
-    Where the process wrote no line of its own, the event is made of the record.
-    """
-    record = held.prepared
-    if record is None:
-        return
-    into = record.session_id if isinstance(record, Installed) else session_id
-    operation = operation_of(sessions.settings, record.compaction_id, into, session_id)
-    more: dict[str, object] = {**fields_of(record), "hooks": [], "step": 0}
-    event = event_of(f"Compaction{type(record).__name__}", record.at, operation, more)
-    work = CompactionWork(sessions, session_id, record, event, held)
-    if not work.is_published():
-        work.take_back(INTERRUPTED)
-    elif record.compaction_id in sessions.records.undertakings():
-        held.settle(done=True)
-    else:
-        work.record()
 
 
 def _has_happened(
@@ -197,30 +173,49 @@ def _undone(record: Undone, records: Sequence[Record]) -> Installed | None:
 
 
 @frozen
-class Operation:
+class Events:
     """Makes and writes the events of one compaction."""
 
-    _sessions: Sessions
+    _records: Records
     _moment: Callable[[], datetime]
-    _operation_id: str
-    _source_session_id: str
-    _source_turn: Turn | None
+    _operation: Operation
+
+    @classmethod
+    def of(
+        cls,
+        sessions: Sessions,
+        moment: Callable[[], datetime],
+        operation_id: str,
+        source_id: str,
+        turn: Turn | None,
+    ) -> Events:
+        """Return what makes the events of a compaction; `turn` is the last one of its source."""
+        ids = operation_id, None, source_id, None if turn is None else turn.turn_id
+        return cls(sessions.records, moment, operation_of(sessions.settings, *ids))
 
     def event(
         self, kind: str, more: Mapping[str, object], session_id: str | None = None, step: int = 0
     ) -> dict[str, object]:
         """Return an event."""
-        turn_id = None if self._source_turn is None else self._source_turn.turn_id
-        ids = self._operation_id, session_id, self._source_session_id, turn_id
-        operation = operation_of(self._sessions.settings, *ids)
+        operation = evolve(self._operation, session_id=session_id)
         return event_of(kind, in_text(self._moment()), operation, {**more, "step": step})
+
+    @contextlib.contextmanager
+    def failing(self) -> Generator[None]:
+        """Write the event of a refusal in a block."""
+        try:
+            yield
+        except Refusal as refusal:
+            self.note("CompactionFailed", {"code": refusal.code})
+            raise
 
     def note(self, kind: str, more: Mapping[str, object], step: int = 0) -> None:
         """Write an event; a failure stops nothing, since the records hold the same."""
         try:
-            self._sessions.records.audit.add(self.event(kind, more, step=step))
+            self._records.audit.add(self.event(kind, more, step=step))
         except StorageError as error:
-            logs.warn(__name__, "storage_error: no event of %s: %s", self._operation_id, error)
+            operation_id = self._operation.operation_id
+            logs.warn(__name__, "storage_error: no event of %s: %s", operation_id, error)
 
 
 def fields_of(record: Installed | Undone) -> dict[str, object]:
@@ -230,21 +225,12 @@ def fields_of(record: Installed | Undone) -> dict[str, object]:
     return fields | ({"items": len(record.items)} if isinstance(record, Installed) else {})
 
 
-def without_reasons(results: Sequence[HookResult]) -> list[dict[str, object]]:
-    """Return hook results without their reasons, which are texts of others."""
-    return [{"number": each.number, "outcome": each.outcome} for each in results]
-
-
 @define
 class Undoing:
     """Takes compactions of one home back."""
 
     _sessions: Sessions
     _outside: HookRunner
-
-    @property
-    def _sources(self) -> Sources:
-        return Sources(self._sessions)
 
     def uncompact(self, compaction_id: str) -> Installed:
         """Take a compaction back, durable on return; return its record.
@@ -263,13 +249,14 @@ class Undoing:
     def _point_back(self, record: Installed) -> None:
         undone = _undone_record(record, self._outside.moment())
         self._sessions.pace.commit()
-        with self._changing(record, undone, None) as held:
+        with self._changing(record, undone) as held:
             held.add(undone)
 
     def _reopen(self, record: Installed) -> None:
-        source = self._sources.read(record.source.session_id, cut=record.source.bytes_before)
+        sources, of = Sources(self._sessions), record.source
+        source = sources.read(of.session_id, cut=of.bytes_before)
         self._check(record, source)
-        items = self._items(record, source)
+        items = _items(record, source, sources.items_in_front(source))
         at = self._outside.moment()
         window_id, turn_id = self._outside.new_ids(at, 2)
         chain = opened_after(source.traced.history.chain, window_id)
@@ -279,16 +266,17 @@ class Undoing:
         lines = behind(source, items, size, chain, turn_id, moment_of(in_text(at)), undo=True)
         undone = _undone_record(record, at, chain)
         self._sessions.pace.commit()
-        with self._changing(record, undone, source.last_turn) as held:
+        with self._changing(record, undone, source) as held:
             held.add(Prepared(undone))
             self._sessions.threads.append(source.session_id, lines, at, expected=source.look)
 
     def _changing(
-        self, record: Installed, undone: Undone, turn: Turn | None
+        self, record: Installed, undone: Undone, source: CompactionSource | None = None
     ) -> AbstractContextManager[CompactionsOf]:
         sessions, source_id = self._sessions, record.source.session_id
-        operation = Operation(sessions, self._outside.moment, record.compaction_id, source_id, turn)
-        event = operation.event("CompactionUndone", fields_of(undone), source_id)
+        turn = None if source is None else source.last_turn
+        events = Events.of(sessions, self._outside.moment, record.compaction_id, source_id, turn)
+        event = events.event("CompactionUndone", fields_of(undone), source_id)
         return changing(sessions, source_id, undone, event)
 
     def _check(self, record: Installed, source: CompactionSource) -> None:
@@ -307,14 +295,16 @@ class Undoing:
         if source.traced.history.chain.current not in _windows_of(record, records):
             raise _conflict(record, "later_window", "the session is in another window by now")
 
-    def _items(self, record: Installed, source: CompactionSource) -> tuple[Json, ...]:
-        """Return the history before the compaction, and what was added since."""
-        now, count = source.traced.history.items, len(record.items)
-        before = self._sources.items_in_front(source)
-        same = digest_of(now[:count]) == record.replacement
-        if not same or digest_of(before) != record.source.history:
-            raise _conflict(record, "other_bytes", "its session file was written anew since")
-        return (*before, *now[count:])
+
+def _items(
+    record: Installed, source: CompactionSource, before: tuple[Json, ...]
+) -> tuple[Json, ...]:
+    """Return the history `before` the compaction, and what was added since."""
+    now, count = source.traced.history.items, len(record.items)
+    same = digest_of(now[:count]) == record.replacement
+    if not same or digest_of(before) != record.source.history:
+        raise _conflict(record, "other_bytes", "its session file was written anew since")
+    return (*before, *now[count:])
 
 
 def _windows_of(record: Installed, records: Sequence[Record]) -> set[str | None]:

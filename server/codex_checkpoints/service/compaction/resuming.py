@@ -7,6 +7,7 @@ itself, and no text of a session has an influence (JUN-22).
 from __future__ import annotations
 
 from codex_checkpoints import logs
+from codex_checkpoints.codex import resume
 from codex_checkpoints.core.compaction import offering
 from codex_checkpoints.core.compaction.offering import Between, Offer
 from codex_checkpoints.core.history.tokens import Source
@@ -17,66 +18,100 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.service.summaries import SessionSummary
-from codex_checkpoints.values import evolve, frozen
+from codex_checkpoints.values import evolve, filled, frozen
+
+
+@frozen
+class NotCompacted:
+    """Why a compaction that the settings ask for was refused."""
+
+    code: str
+    message: str
+
+
+@frozen
+class Resumed:
+    """How to go on with a session: the command `resume`, to be run in `cwd`.
+
+    `compacted` is a compaction that the setting `automatic` asked for, `notCompacted` why it was
+    refused, `offer` one to propose.  `live`: Codex has the session loaded.  `continuedBy`: the
+    session in which its work went on.  `notice` is a sentence for a notification.
+    """
+
+    session_id: str
+    source_session_id: str
+    cwd: str | None
+    live: bool
+    continued_by: str | None
+    offer: Offer | None
+    compacted: Compacted | None
+    not_compacted: NotCompacted | None
+    notice: str | None
+    resume: str
 
 
 @frozen
 class Ready:
-    """How to resume a session; `wanted` is the compaction to make first.
-
-    `session_id` is the session to resume; `compacted` has no id in a preview; `declined` is the
-    refusal of a compaction that was wanted.
-    """
+    """A session that can be resumed, and the compaction to make first, if any."""
 
     source: SessionSummary
-    session_id: str
     offer: Offer | None
     wanted: Request | None = None
-    compacted: Compacted | None = None
-    declined: Refusal | None = None
 
-    def after(self, compacted: Compacted) -> Ready:
-        """Return the state after the compaction."""
-        session_id = compacted.session_id or self.session_id
-        return evolve(self, session_id=session_id, offer=None, wanted=None, compacted=compacted)
+    def resumed(
+        self, compacted: Compacted | None = None, declined: Refusal | None = None
+    ) -> Resumed:
+        """Return how to go on, after the compaction that was wanted or refused."""
+        session_id = self.source.session_id
+        offer = self.offer
+        if compacted is not None and compacted.compaction_id is not None:
+            session_id, offer = compacted.session_id or session_id, None
+        refused = None if declined is None else NotCompacted(declined.code, declined.message)
+        return filled(
+            Resumed,
+            self.source,
+            session_id=session_id,
+            source_session_id=self.source.session_id,
+            offer=offer,
+            compacted=compacted,
+            not_compacted=refused,
+            notice=self._notice(compacted, refused),
+            resume=resume(session_id),
+        )
 
-    def without(self, refusal: Refusal) -> Ready:
-        """Return the state after a refused compaction."""
-        return evolve(self, wanted=None, declined=refusal)
-
-    @property
-    def notice(self) -> str | None:
-        """Return a sentence for the person, or None."""
-        if self.compacted is not None and self.compacted.compaction_id is not None:
-            return _sentence(self.compacted)
+    def _notice(self, compacted: Compacted | None, refused: NotCompacted | None) -> str | None:
+        """Return a sentence for the person, or None (CKP-13)."""
+        if compacted is not None and compacted.compaction_id is not None:
+            sizes = f"{compacted.tokens_before:,} → {compacted.tokens_after:,} tokens"
+            return f"Compacted before going on: {sizes}. The original session is unchanged."
         if self.source.continued_by is not None:
             return f"The work of this session went on in {self.source.continued_by}."
-        if self.offer is None:
+        offer = self.offer
+        if offer is None:
             return None
-        tokens, offer = self.offer.tokens, self.offer
         about = "about " if offer.tokens_source == "estimated" else ""
-        full = f"{about}{tokens:,} of {offer.window:,} tokens are in use"
-        if self.declined is not None:
-            return f"{full}, and nothing was compacted: {self.declined.message}."
-        if self.compacted is not None:
-            after = self.compacted.built.report.after
+        full = f"{about}{offer.tokens:,} of {offer.window:,} tokens are in use"
+        if refused is not None:
+            return f"{full}, and nothing was compacted: {refused.message}."
+        if compacted is not None:
+            after = compacted.tokens_after
             return f"{full}; it would be compacted to {after:,} before going on."
         open_there = " (it is open in Codex)" if self.source.live else ""
         return f"{full}; from {offer.trigger:,} on a compaction is worth it{open_there}."
 
 
-def preview(sessions: Sessions, compacting: Compacting, session: str) -> Ready:
+def preview(sessions: Sessions, compacting: Compacting, session: str) -> Resumed:
     """Say what would be done before a session is resumed; nothing is written, no hook is asked.
 
     Refuses as `check`.
     """
     ready = check(sessions, session)
     if ready.wanted is None:
-        return ready
+        return ready.resumed()
     try:
-        return evolve(ready, wanted=None, compacted=compacting.preview(ready.wanted))
+        return ready.resumed(compacting.preview(ready.wanted))
     except Refusal as refusal:
-        return ready.without(refusal)
+        return ready.resumed(declined=refusal)
 
 
 def check(sessions: Sessions, session: str) -> Ready:
@@ -99,13 +134,12 @@ def check(sessions: Sessions, session: str) -> Ready:
         facts = {"sessionId": source.session_id, "reason": "archived", "hint": hint}
         raise Refusal("conflict", message, facts)
     offer = source.offer or _counted(sessions, source)
-    ready = Ready(source, source.session_id, offer)
     automatic = sessions.settings.compaction_offer == "automatic"
     if offer is None or source.live or not automatic:
-        return ready
+        return Ready(source, offer)
     why = f"{offer.tokens} tokens in use, the trigger is {offer.trigger}"
     wanted = Request(source.session_id, placement="pre_turn", requested_by="automatic", why=why)
-    return evolve(ready, wanted=wanted)
+    return Ready(source, offer, wanted)
 
 
 def _counted(sessions: Sessions, source: SessionSummary) -> Offer | None:
@@ -118,10 +152,3 @@ def _counted(sessions: Sessions, source: SessionSummary) -> Offer | None:
     used = Histories(sessions).history(source.session_id).context.usable
     counted = evolve(state, tokens=used.tokens, source=used.source)
     return offering.offer(sessions.settings.compaction_offer, counted, sessions.named)
-
-
-def _sentence(done: Compacted) -> str:
-    """Return the sentence about an automatic compaction (CKP-13)."""
-    report = done.built.report
-    sizes = f"{report.before.tokens:,} → {report.after:,} tokens"
-    return f"Compacted before going on: {sizes}. The original session is unchanged."

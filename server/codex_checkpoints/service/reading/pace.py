@@ -7,14 +7,40 @@ Before it changes anything it commits, so what was stopped has written nothing.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.storage.contract import Feed, Mark, Reading, RolloutReader
 
 if TYPE_CHECKING:
     from codex_checkpoints.storage.workspace import Workspace
+
+T = TypeVar("T")
+
+Steps = Generator[Callable[[], Any], Any, T]
+"""An operation in steps: each value that it yields is called on another thread."""
+
+
+def elsewhere(function: Callable[[], T]) -> Steps[T]:
+    """Run on another thread what waits for programs and uses no session; for `yield from`."""
+    return (yield function)
+
+
+def carried_out(steps: Steps[T]) -> T:
+    """Run all steps of an operation on this thread; return its result."""
+    try:
+        piece = next(steps)
+        while True:
+            try:
+                found = piece()
+            except Exception as error:  # noqa: BLE001 - the operation handles it
+                piece = steps.throw(error)
+            else:
+                piece = steps.send(found)
+    except StopIteration as end:
+        return end.value
+
 
 _ALMOST = 99
 """The highest percentage of unfinished work, since its size is known roughly."""

@@ -1,0 +1,136 @@
+"""A summary by Codex: what it is handed, how long it may take, what it left (CKP-20, CKP-22)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from codex_checkpoints.codex.app_server import AskingFailed, RequestDeclined
+from codex_checkpoints.codex.program import Excerpt
+from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.compaction.building import Declined, TooLarge, handed_over
+from codex_checkpoints.core.compaction.records import Determinism, digest_of
+from codex_checkpoints.core.history.kinds import Kind, kind_of
+from codex_checkpoints.core.history.tokens import of_item, of_items
+from codex_checkpoints.core.rollout.fields import Json, text_of
+from codex_checkpoints.service.compaction.request import Summarise, declined_by
+from codex_checkpoints.service.compaction.source import CompactionSource
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.values import frozen
+
+LONGEST_REASON = 300
+
+BASE_TOKENS = 6_000
+"""What base instructions take where the session file does not hold them, as older ones."""
+
+CONTEXT_TOKENS = 2_000
+"""What the context of a new thread and the request for a summary take at least."""
+
+_COMES_ANEW: frozenset[Kind] = frozenset({"instructions", "context"})
+
+
+@frozen
+class Job:
+    """A summary that Codex is to make, and how long it may take."""
+
+    summarise: Summarise
+    codex: str
+    codex_home: str
+    session_id: str
+    seconds: float
+    excerpt: Excerpt | None = None
+
+    def run(self, cancelled: Callable[[], bool]) -> str:
+        """Return the id of the fork; refuses `timed_out`, `codex_failed`; raises `Cancelled`."""
+        try:
+            return self.summarise(
+                self.codex,
+                self.codex_home,
+                self.excerpt or self.session_id,
+                self.seconds,
+                cancelled,
+            )
+        except AskingFailed as error:
+            raise self._refusal(error) from error
+
+    def _refusal(self, error: AskingFailed) -> Refusal | Cancelled:
+        facts: dict[str, object] = {"sessionId": self.session_id}
+        match error.code:
+            case "cancelled":
+                return Cancelled()
+            case "timed_out":
+                facts |= {
+                    "seconds": self.seconds,
+                    "hint": "--timeout or the setting codexTimeoutSeconds allow for more.",
+                }
+                message = f"Codex made no summary within {self.seconds:g} seconds"
+            case _:
+                answer = error.reason if isinstance(error, RequestDeclined) else str(error)
+                reason = value(answer, LONGEST_REASON) or "it did not say why"
+                facts |= {
+                    "reason": reason,
+                    "hint": "The strategy `checkpoint` needs neither Codex nor a model.",
+                }
+                message = f"Codex made no summary: {reason}"
+        return Refusal(error.code, message, facts)
+
+
+def excerpt_of(sessions: Sessions, source: CompactionSource, room: int) -> Excerpt | None:
+    """Return the part of a session that fits into `room` tokens (CKP-22); calls go first.
+
+    Base instructions, tools and context take room as well.  None where Codex can fork the whole
+    session. A compressed session gives an excerpt too: Codex would unpack its file for a fork.
+    Refuses `item_too_large`.
+    """
+    history, context = source.traced.history.items, source.traced.history.context
+    room -= max(source.traced.outline.instructions or BASE_TOKENS, context.beside)
+    if context.history <= room:
+        rows = (source.row, *sessions.catalogue.chains.below(source.row))
+        if not any(each.rollout.compressed for each in rows):
+            return None
+    items = [item for item in history if kind_of(item) not in _COMES_ANEW]
+    anew = max(CONTEXT_TOKENS, context.history - of_items(items))
+    found = handed_over(items, max(0, room - anew), of_item)
+    if isinstance(found, TooLarge):
+        facts = {"tokens": found.tokens, "target": found.limit}
+        raise declined_by(Declined("item_too_large", facts), source)
+    return Excerpt(
+        [items[place] for place in found.kept],
+        source.row.cwd,
+        source.row.model,
+        text_of(source.traced.head.get("model_provider")),
+    )
+
+
+def material(sessions: Sessions, source: CompactionSource, scratch_id: str) -> tuple[Json, ...]:
+    """Return the history of a scratch fork; refuses `codex_failed`."""
+    row = sessions.catalogue.look_for(scratch_id)
+    if row is not None:
+        items = Histories(sessions).traced(row).history.items
+        if digest_of(items) != digest_of(source.traced.history.items):
+            return tuple(items)
+    message = "Codex made no summary"
+    facts = {"sessionId": source.session_id, "reason": "no summary in the scratch fork"}
+    raise Refusal("codex_failed", message, facts)
+
+
+def determinism_of(items: Sequence[Json]) -> Determinism:
+    """Return who made a summary: only a provider leaves a `compaction` item."""
+    return "provider" if any(kind_of(item) == "compaction" for item in items) else "model"
+
+
+def no_preview(source: CompactionSource, seconds: float) -> Refusal:
+    """Return the refusal to preview a summary by a model."""
+    before = source.traced.history.context.usable
+    size = f"{before.tokens} tokens ({before.source})"
+    message = f"Codex makes this summary with its model, which no preview asks; now it is {size}"
+    facts = {
+        "sessionId": source.session_id,
+        "strategy": "codex",
+        "tokensBefore": before.tokens,
+        "tokensBeforeSource": before.source,
+        "seconds": seconds,
+        "hint": "A compaction can be undone with uncompact.",
+    }
+    return Refusal("no_preview", message, facts)
