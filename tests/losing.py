@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from codex_checkpoints.core.losses.account import Account
-from codex_checkpoints.core.losses.watched import Loss
+from codex_checkpoints.core.losses.watched import Loss, Readings
+from codex_checkpoints.values import filled
 from reading import accepted, read_with
 
 
@@ -19,14 +20,18 @@ def losses(
 
 def gone(loss: Loss) -> dict[str, bool | None]:
     """Return what was there by its name, and whether it is lost."""
-    missed = loss.missed
-    task = {} if missed.task is None else {f"task {missed.task.text}": missed.task.lost}
-    steps = {f"step {each.text}": each.lost for each in missed.open_plan_steps}
-    files = {f"{each.change} {each.uri}": each.lost for each in missed.edited_files}
-    commands = {f"run {each.command}": each.lost for each in missed.failing_commands}
+    task = {} if loss.task is None else {f"task {loss.task.text}": loss.task.lost}
+    steps = {f"step {each.text}": each.lost for each in loss.open_plan_steps}
+    files = {f"{each.change} {each.uri}": each.lost for each in loss.edited_files}
+    commands = {f"run {each.command}": each.lost for each in loss.failing_commands}
     return task | steps | files | commands
 
 
 def read_again(loss: Loss) -> tuple[int, int, int]:
     """Return the reads behind a compaction, those of unchanged files, and what these printed."""
-    return loss.since.reads, loss.since.rereads_unchanged, loss.since.bytes
+    return loss.reads, loss.rereads_unchanged, loss.bytes
+
+
+def without_readings(loss: Loss) -> Loss:
+    """Leave out what was read again behind a compaction."""
+    return filled(Loss, Readings(), loss, loop=False)

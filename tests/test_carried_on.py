@@ -107,7 +107,7 @@ def test_a_turn_stands_in_the_window_that_it_was_in_whatever_the_session_began_w
     assert told == [("n1", second.number), ("n2", third.number)]
     assert first.opened_seq < second.opened_seq < turns[0].opened_seq < third.opened_seq
     assert third.opened_seq < turns[1].opened_seq
-    assert loss.opened_seq == third.opened_seq
+    assert loss.opened_at_seq == third.opened_seq
     assert [each.opened_at_seq for each in node.windows] == [
         first.opened_seq,
         second.opened_seq,

@@ -181,7 +181,7 @@ def test_losses_know_the_notes_of_now(home: Home):
 
     found = losses(home)
 
-    assert [step.text for step in found[-1].missed.open_plan_steps] == ["Paint it"]
+    assert [step.text for step in found[-1].open_plan_steps] == ["Paint it"]
     assert found == anew(home, losses)
 
 

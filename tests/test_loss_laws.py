@@ -60,7 +60,7 @@ def test_the_losses_do_not_depend_on_how_the_bytes_arrive(data: bytes, places: l
 def test_there_is_a_loss_for_each_window_but_the_first(data: bytes):
     found = losses(data)
 
-    counting = [(each.number, each.opened_seq) for each in found if each.counts]
+    counting = [(each.number, each.opened_at_seq) for each in found if each.counts]
     assert counting == [(each.number, each.opened_seq) for each in windows(data)[1:]]
     assert all(each.number is None for each in found if not each.counts)
 
@@ -69,9 +69,8 @@ def test_there_is_a_loss_for_each_window_but_the_first(data: bytes):
 @given(data=ANY)
 def test_the_numbers_fit_each_other(data: bytes):
     for each in losses(data):
-        missed, since = each.missed, each.since
-        assert since.reads >= since.rereads_unchanged >= sum(it.times for it in since.rereads)
-        assert len(since.rereads) <= MAX_REREADS
-        assert max(len(missed.edited_files), len(missed.failing_commands)) <= MAX_LISTED
-        told = (*missed.open_plan_steps, *missed.edited_files, *missed.failing_commands)
-        assert missed.sealed or all(it.lost is not None for it in told)
+        assert each.reads >= each.rereads_unchanged >= sum(it.times for it in each.rereads)
+        assert len(each.rereads) <= MAX_REREADS
+        assert max(len(each.edited_files), len(each.failing_commands)) <= MAX_LISTED
+        told = (*each.open_plan_steps, *each.edited_files, *each.failing_commands)
+        assert each.sealed or all(it.lost is not None for it in told)

@@ -16,13 +16,13 @@ import rollouts as r
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.core.losses.watched import Loss, Readings
+from codex_checkpoints.core.losses.watched import Loss
 from codex_checkpoints.service import losing
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import losses_of, newest_loss
 from codex_checkpoints.service.reading.pace import Pace
 from homes import Home, more, refusal, thread
-from losing import gone, read_again
+from losing import gone, read_again, without_readings
 from peer import Peer
 from updates import fact
 
@@ -164,7 +164,7 @@ def test_a_fork_knows_what_its_base_did(home: Home):
 
     assert quick is not None
     for each in (loss, quick):
-        assert [edited.uri for edited in each.missed.edited_files] == ["auth.py"]
+        assert [edited.uri for edited in each.edited_files] == ["auth.py"]
     assert read_again(loss) == (1, 1, 18)
 
 
@@ -217,7 +217,7 @@ def account_of(loss: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 def known(loss: Loss) -> list[str]:
     """Return which files and commands are known to have been there."""
-    files, commands = loss.missed.edited_files, loss.missed.failing_commands
+    files, commands = loss.edited_files, loss.failing_commands
     return [*(each.uri for each in files), *(each.command for each in commands)]
 
 
@@ -425,7 +425,7 @@ def test_the_newest_loss_is_the_last_one(home: Home, form: Any, before: int):  #
 
     assert quick is not None
     assert none is None
-    assert evolve(quick, number=None) == evolve(last, number=None, since=Readings())
+    assert evolve(quick, number=None) == evolve(without_readings(last), number=None)
 
 
 def test_the_newest_loss_of_ours_has_the_strategy_of_our_record(home: Home):
@@ -436,7 +436,7 @@ def test_the_newest_loss_of_ours_has_the_strategy_of_our_record(home: Home):
         quick = newest_loss(house.sessions, house.sessions.find(session_id))
         (last,) = losses_of(house.sessions, session_id)
 
-    assert quick == evolve(last, since=Readings())
+    assert quick == without_readings(last)
     assert last.strategy == "checkpoint"
 
 
@@ -473,7 +473,7 @@ def test_a_real_session_has_a_loss_for_each_window(folder: Path, tmp_path: Path)
             windows = Histories(house.sessions).windows(row.session_id)
             assert [each.number for each in losses] == [each.number for each in windows[1:]]
             for each in losses:
-                assert each.missed.task is not None
-                assert each.missed.task.lost is False
+                assert each.task is not None
+                assert each.task.lost is False
     finally:
         house.sessions.close()

@@ -14,7 +14,7 @@ from attrs import evolve
 from codex_checkpoints.codex import SCRATCH, program
 from codex_checkpoints.codex.app_server import AskingFailed, Patience, RequestDeclined, run
 from codex_checkpoints.core.history.kinds import kind_of
-from codex_checkpoints.core.history.tokens import budget_of, of_items, window_size
+from codex_checkpoints.core.history.tokens import budget_of, of_items
 from codex_checkpoints.service.compaction.by_codex import (
     BASE_TOKENS,
     CONTEXT_TOKENS,
@@ -373,7 +373,7 @@ def test_what_is_handed_over_fits_into_the_window_with_every_word_of_the_user(
         next(Compacting(house.sessions, outside(asked_for)).in_steps(WISH))()
 
     (excerpt,) = asked_for
-    limits = budget_of(window_size(WINDOW))
+    limits = budget_of(WINDOW)
     added = BASE_TOKENS + CONTEXT_TOKENS  # Codex sends them as well
     assert of_items(excerpt.items) <= limits.window - limits.reserve - added
     kinds = [kind_of(item) for item in excerpt.items]

@@ -8,8 +8,7 @@ from codex_checkpoints.core.compaction.offering import Outline
 from codex_checkpoints.core.digest.composing import Digest as SessionDigest
 from codex_checkpoints.core.digest.recall import MOST_HITS
 from codex_checkpoints.core.history.windows import Chain as WindowChain
-from codex_checkpoints.core.losses import watched as losing
-from codex_checkpoints.core.losses.watched import LostCommand, LostFile, LostText, Reread
+from codex_checkpoints.core.losses.watched import Loss
 from codex_checkpoints.core.restore.records import difference
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.changes import ChangesParams, FileChanges
@@ -77,38 +76,6 @@ class WindowList:
 
     items: tuple[Window, ...]
     next_cursor: str | None
-
-
-@frozen
-class Loss:
-    """One compaction: what its replacement lacks, and what was read again since.
-
-    `number` is null where a rollback took its window away (`counts` is false).  `sealed`: a part
-    is encrypted.  `taskPresent` is null where that is unknown or there is no task.  `reads` are the
-    reads of files up to the next compaction, `rereadsUnchanged` those of files that did not change,
-    `bytes` their output.  `loop`: `loopOver` was read or run again and again.
-    """
-
-    number: int | None
-    window_id: str | None
-    opened_at_seq: int
-    opened_at: str | None
-    trigger: str | None
-    strategy: str | None
-    counts: bool
-    sealed: bool
-    task_present: bool | None
-    task: LostText | None
-    open_plan_steps: tuple[LostText, ...]
-    edited_files: tuple[LostFile, ...]
-    failing_commands: tuple[LostCommand, ...]
-    not_listed: int
-    reads: int
-    rereads_unchanged: int
-    bytes: int
-    rereads: tuple[Reread, ...]
-    loop: bool
-    loop_over: tuple[str, ...]
 
 
 @frozen
@@ -217,20 +184,7 @@ def changes(services: Services, params: ChangesParams) -> FileChanges:
 
 def losses(services: Services, params: SessionParams) -> LossList:
     """Return what each compaction of a session lost."""
-    return LossList(tuple(map(_loss, losses_of(services.sessions, params.session_id))), None)
-
-
-def _loss(loss: losing.Loss) -> Loss:
-    task = loss.missed.task
-    return filled(
-        Loss,
-        loss,
-        loss.missed,
-        loss.since,
-        opened_at_seq=loss.opened_seq,
-        task_present=None if task is None or task.lost is None else not task.lost,
-        loop=bool(loss.since.loop_over),
-    )
+    return LossList(losses_of(services.sessions, params.session_id), None)
 
 
 def diff(services: Services, params: DiffParams) -> Difference:

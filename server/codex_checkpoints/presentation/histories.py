@@ -25,6 +25,7 @@ from codex_checkpoints.presentation.terminal import (
 if TYPE_CHECKING:
     from codex_checkpoints.core.compaction.building import CompactionPiece
     from codex_checkpoints.core.compaction.offering import Outline
+    from codex_checkpoints.core.losses.watched import Loss
     from codex_checkpoints.operations import histories
     from codex_checkpoints.operations.compactions import Uncompacted
     from codex_checkpoints.service.changes import FileChanges
@@ -123,7 +124,7 @@ _MAKERS: dict[str | None, str] = {
 }
 
 
-def _maker(window: histories.Window | histories.Loss, undone: Container[str | None] = ()) -> str:
+def _maker(window: histories.Window | Loss, undone: Container[str | None] = ()) -> str:
     """Return who made what a window begins with; an undo has no strategy."""
     return _MAKERS.get(window.strategy, "undo" if window.window_id in undone else "-")
 
@@ -218,7 +219,7 @@ def loss_lines(
     return lines or ["No compactions yet."]
 
 
-def _remarks(loss: histories.Loss) -> Iterator[str]:
+def _remarks(loss: Loss) -> Iterator[str]:
     if loss.not_listed:
         yield f"  and {loss.not_listed} more that are not listed"
     if loss.sealed:
@@ -226,7 +227,7 @@ def _remarks(loss: histories.Loss) -> Iterator[str]:
     yield f"  since then: {_readings(loss)}"
 
 
-def _entries(loss: histories.Loss) -> Iterator[tuple[str, str, str, bool | None]]:
+def _entries(loss: Loss) -> Iterator[tuple[str, str, str, bool | None]]:
     """Yield what there was: of what kind, its text, how it is known, whether it is lost."""
     if loss.task is not None:
         yield "task", loss.task.text, "", loss.task.lost
@@ -243,7 +244,7 @@ def _because(what: str, seq: int | None) -> str:
     return f"  ({what})" if seq is None else f"  ({what}, #{seq})"
 
 
-def _readings(loss: histories.Loss) -> str:
+def _readings(loss: Loss) -> str:
     if not loss.reads:
         return "no file was read"
     read = "1 file read" if loss.reads == 1 else f"{loss.reads} file reads"

@@ -182,10 +182,10 @@ class Sessions:
 
     def ignored_variables(self) -> tuple[str, ...]:
         """Return the window variables whose value is no positive number."""
-        from codex_checkpoints.core.history.tokens import window_size  # noqa: PLC0415
+        from codex_checkpoints.core.history.tokens import size_in  # noqa: PLC0415
 
         values = zip(WINDOW_VARIABLES, self.window_variables, strict=True)
-        return tuple(name for name, value in values if window_size(None, value).ignored)
+        return tuple(name for name, value in values if value is not None and not size_in(value))
 
     @property
     def pace(self) -> Pace:

@@ -87,14 +87,14 @@ def test_what_is_not_in_the_replacement_is_lost(form: Form):
         "run make test": True,
         "run make lint": False,
     }
-    assert not found.missed.sealed
-    assert found.missed.not_listed == 0
+    assert not found.sealed
+    assert found.not_listed == 0
 
 
 def test_each_thing_names_the_record_that_it_comes_from():
     wanted = plan(("Write the test", False), call="p")
-    found = first(wanted, patch(update="a.py", call="e"), fails(call="r"), summary()).missed
-    before = losses(rollout(session(), wanted, summary()))[0].missed
+    found = first(wanted, patch(update="a.py", call="e"), fails(call="r"), summary())
+    before = losses(rollout(session(), wanted, summary()))[0]
 
     assert found.task is not None
     things = (found.task, *found.open_plan_steps, *found.edited_files, *found.failing_commands)
@@ -133,7 +133,7 @@ def test_an_encrypted_replacement_tells_nothing():
     found = first(patch(update="a.py"), compacted("", [user_message(["fix the login"]), SEALED]))
 
     assert gone(found) == {"task fix the login": False, "update a.py": None}
-    assert found.missed.sealed
+    assert found.sealed
 
 
 def test_nothing_is_lost_where_nothing_was_there():
@@ -147,7 +147,7 @@ def test_what_an_earlier_window_changed_is_not_lost_again():
 
     _, second = losses(rollout(session(), turn(user("fix"), *steps)))
 
-    assert [each.uri for each in second.missed.edited_files] == ["b.py"]
+    assert [each.uri for each in second.edited_files] == ["b.py"]
 
 
 def test_a_change_counts_once_with_its_newest_call():
@@ -160,7 +160,7 @@ def test_a_change_counts_once_with_its_newest_call():
         summary(),
     )
 
-    assert [(each.uri, each.change, each.ref) for each in found.missed.edited_files] == [
+    assert [(each.uri, each.change, each.ref) for each in found.edited_files] == [
         ("c.py", "move", "c4"),
         ("b.py", "move", "c4"),
         ("a.py", "update", "c3"),
@@ -178,7 +178,7 @@ def test_a_change_counts_once_with_its_newest_call():
     ids=["succeeded at last", "another folder", "an unknown end", "no answer yet"],
 )
 def test_a_command_fails_by_its_last_outcome_in_its_folder(steps: list[Step], failing: list[str]):
-    found = first(*steps, summary()).missed.failing_commands
+    found = first(*steps, summary()).failing_commands
 
     assert [each.command for each in found] == failing
 
@@ -213,15 +213,13 @@ def test_an_accepted_plan_is_the_plan_from_its_record_on():
 
     early, late = losses(data, [planned("Ask Bo", seq=7, turn="t2")])
 
-    assert [each.text for each in early.missed.open_plan_steps] == []
-    assert [each.text for each in late.missed.open_plan_steps] == ["do Ask Bo"]
+    assert [each.text for each in early.open_plan_steps] == []
+    assert [each.text for each in late.open_plan_steps] == ["do Ask Bo"]
 
 
 def test_texts_of_a_session_are_values():
     secret = "ghp_" + "a1B2" * 9
-    (command,) = first(
-        fails(f"push {secret}\n\x1b[31m" + "x" * 200), summary()
-    ).missed.failing_commands
+    (command,) = first(fails(f"push {secret}\n\x1b[31m" + "x" * 200), summary()).failing_commands
 
     assert command.command.startswith("push [redacted] [31mx")
     assert len(command.command) == 160
@@ -230,7 +228,7 @@ def test_texts_of_a_session_are_values():
 def test_of_many_things_the_lost_and_the_newest_are_listed():
     changed = [patch(update=f"f{number}.py") for number in range(MAX_LISTED + 4)]
     failing = [fails(f"make {number}") for number in range(MAX_LISTED + 1)]
-    found = first(*changed, *failing, summary(f"f{MAX_LISTED + 3}.py, make 0")).missed
+    found = first(*changed, *failing, summary(f"f{MAX_LISTED + 3}.py, make 0"))
 
     assert [each.uri for each in found.edited_files] == [
         f"f{number}.py" for number in range(MAX_LISTED + 2, 2, -1)
@@ -253,9 +251,9 @@ def test_what_is_remembered_of_files_and_commands_is_bounded(monkeypatch: pytest
 
     one, two = losses(data)
 
-    assert [each.uri for each in one.missed.edited_files] == ["f2", "f1"]
-    assert one.missed.not_listed == 1
-    assert [each.command for each in one.missed.failing_commands] == ["make 2", "make 1"]
+    assert [each.uri for each in one.edited_files] == ["f2", "f1"]
+    assert one.not_listed == 1
+    assert [each.command for each in one.failing_commands] == ["make 2", "make 1"]
     assert read_again(one) == (2, 1, 4)
     assert read_again(two) == (0, 0, 0)
 
@@ -273,7 +271,7 @@ def test_a_loss_stands_with_the_window_it_opened():
     )
 
     assert (back.number, back.counts, gone(back)["update a.py"]) == (None, False, True)
-    assert (one.number, one.opened_seq, one.trigger, one.counts) == (1, 19, "pre_turn", True)
+    assert (one.number, one.opened_at_seq, one.trigger, one.counts) == (1, 19, "pre_turn", True)
     assert one.opened_at == "2026-11-20T10:00:18.000Z"
     assert (two.number, two.strategy) == (2, None)
 
@@ -301,7 +299,7 @@ def test_a_file_that_an_earlier_window_read_is_read_again(form: Form):
     found = since(cat("a.py"), cat("b.py"), before=[cat("a.py")], form=form)
 
     assert read_again(found) == (2, 1, 4)
-    assert [(each.uri, each.times) for each in found.since.rereads] == [("a.py", 1)]
+    assert [(each.uri, each.times) for each in found.rereads] == [("a.py", 1)]
 
 
 OTHER_WAYS = [shell(f"head -n {n} a.py", "old", reads=["a.py"]) for n in range(6)]
@@ -348,7 +346,7 @@ def test_a_session_of_ours_goes_on_from_what_it_began_with():
 
     (found,) = account.losses()
     assert gone(found) == {"task fix the login": True, "step fix it": False}
-    assert [(each.ref, each.seq) for each in found.missed.open_plan_steps] == [("u1", None)]
+    assert [(each.ref, each.seq) for each in found.open_plan_steps] == [("u1", None)]
     assert read_again(found) == (2, 1, 4)
 
 
@@ -371,14 +369,12 @@ def test_a_session_of_ours_begins_in_the_window_that_its_source_ended_in():
         "run make": True,
     }
     assert read_again(begun) == (1, 1, 4)
-    assert (later.missed.edited_files, later.missed.failing_commands) == ((), ())
+    assert (later.edited_files, later.failing_commands) == ((), ())
 
 
 def test_the_files_read_most_often_are_named_first():
     names = [f"f{number:02}" for number in range(MAX_REREADS + 2)]
-    found = since(
-        *(cat(name) for name in names), cat("f05"), before=[cat(name) for name in names]
-    ).since
+    found = since(*(cat(name) for name in names), cat("f05"), before=[cat(name) for name in names])
 
     assert found.rereads_unchanged == MAX_REREADS + 3
     assert [each.uri for each in found.rereads][:2] == ["f05", f"f{MAX_REREADS + 1}"]
@@ -400,7 +396,7 @@ def test_files_read_again_in_window_after_window_are_a_loop():
     gap = (*again, summary(), *again, summary(), summary(), *again, summary())
 
     def loops(found: tuple[Loss, ...]) -> list[tuple[str, ...]]:
-        return [each.since.loop_over for each in found]
+        return [each.loop_over for each in found]
 
     assert loops(rounds(LOOP_WINDOWS + 2, *again)) == [(), *[("a.py", "b.py")] * 2, ()]
     assert not any(loops(rounds(LOOP_WINDOWS + 2, cat("a.py"))))
@@ -411,10 +407,10 @@ def test_files_read_again_in_window_after_window_are_a_loop():
 def test_a_command_with_the_same_end_again_and_again_is_a_loop():
     some = [fails()] * (LOOP_RUNS - 1)
 
-    assert since(*some, fails()).since.loop_over == ("make",)
-    assert since(*some).since.loop_over == ()
-    assert since(*some, patch(update="a.py"), *some).since.loop_over == ()
-    assert since(*some, shell("make", "other"), *some).since.loop_over == ()
+    assert since(*some, fails()).loop_over == ("make",)
+    assert since(*some).loop_over == ()
+    assert since(*some, patch(update="a.py"), *some).loop_over == ()
+    assert since(*some, shell("make", "other"), *some).loop_over == ()
 
 
 # --- odd lines -----------------------------------------------------------------------------------
@@ -447,7 +443,7 @@ def test_an_answer_too_long_to_be_looked_at_says_that_the_call_was_made():
     found = since(shown, before=[image("a.png")], form="legacy")
 
     assert read_again(found) == (1, 1, 0)
-    assert [each.ref for each in found.since.rereads] == ["x"]
+    assert [each.ref for each in found.rereads] == ["x"]
 
 
 def test_an_answer_without_an_output_tells_how_the_command_ended():

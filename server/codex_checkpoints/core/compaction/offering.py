@@ -8,7 +8,6 @@ cause an offer (JUN-22).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Literal
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
@@ -16,12 +15,11 @@ from codex_checkpoints.core.checkpoint.text import cut, one_line
 from codex_checkpoints.core.history.tokens import (
     Source,
     WindowBudget,
-    WindowSize,
     approximate_tokens,
     budget_of,
     window_size,
 )
-from codex_checkpoints.values import evolve, frozen
+from codex_checkpoints.values import evolve, filled, frozen
 
 OfferMode = Literal["off", "offer", "automatic"]
 """Never, as a hint, or before the work continues (JUN-36)."""
@@ -39,27 +37,17 @@ class Named:
 
 def window(advertised: int | None, named: Named) -> int | None:
     """Return the window size of a session, None where nobody names one (JUN-21)."""
-    return _size(advertised, named.environment, named.setting).tokens
+    return window_size(advertised, named.environment, named.setting)[0]
 
 
 def budget(advertised: int | None, named: Named) -> WindowBudget:
     """Return the budget of what a model is sent."""
-    return _budget(advertised, named.environment, named.setting)
-
-
-@lru_cache(1 << 8)  # thousands of sessions have few windows
-def _size(advertised: int | None, environment: str | None, setting: int) -> WindowSize:
-    return window_size(advertised, environment, setting or None)
-
-
-@lru_cache(1 << 8)
-def _budget(advertised: int | None, environment: str | None, setting: int) -> WindowBudget:
-    return budget_of(_size(advertised, environment, setting))
+    return budget_of(advertised, named.environment, named.setting)
 
 
 def outline_budget(named: Named) -> WindowBudget:
     """Return the budget of the outline; no session names the smaller model (JUN-20)."""
-    return budget_of(window_size(None, named.fast_environment, named.fast_setting or None))
+    return budget_of(None, named.fast_environment, named.fast_setting)
 
 
 @frozen
@@ -115,9 +103,7 @@ def offer(mode: OfferMode, session: Between, named: Named) -> Offer | None:
     if not is_due or session.tokens is None:
         return None
     its = budget(session.window, named)
-    return Offer(
-        session.tokens, session.source, its.trigger, its.target, its.window, its.window_source
-    )
+    return filled(Offer, its, tokens=session.tokens, tokens_source=session.source)
 
 
 MAX_CHUNKS = 16

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Literal
 
 import orjson
@@ -110,40 +111,31 @@ def _correction(part: object) -> int:
     return 0 if sealed is None else len(sealed) * 9 // 16 - len(sealed)
 
 
-Chosen = Literal["setting", "environment", "advertised", "unknown"]
-
-
-@frozen
-class WindowSize:
-    """The size of a window, its source, and the sources that were ignored."""
-
-    tokens: int | None
-    source: Chosen
-    ignored: tuple[str, ...] = ()
-
-
+@lru_cache(1 << 8)  # thousands of sessions have few windows
 def window_size(
-    advertised: int | None, environment: str | None = None, setting: object = None
-) -> WindowSize:
+    advertised: int | None, environment: str | None = None, setting: int = 0
+) -> tuple[int | None, str]:
     """Return the size by the setting, else the environment, else as advertised (JUN-21).
 
-    A value that is no positive whole number is ignored, and named in `ignored`.
+    Its source stands beside it, as in `WindowBudget`.
     """
-    ignored: list[str] = []
-    named: tuple[tuple[Chosen, object], ...] = (
-        ("setting", setting),
-        ("environment", environment),
-    )
-    for source, value in named:
-        if value is None:
-            continue
-        tokens = _positive(value)
-        if tokens is not None:
-            return WindowSize(tokens, source, tuple(ignored))
-        ignored.append(source)
+    named = size_in(environment)
+    if setting > 0:
+        return setting, "setting"
+    if named is not None:
+        return named, "environment"
     if advertised is not None and advertised > 0:
-        return WindowSize(advertised, "advertised", tuple(ignored))
-    return WindowSize(None, "unknown", tuple(ignored))
+        return advertised, "advertised"
+    return None, "unknown"
+
+
+def size_in(variable: str | None) -> int | None:
+    """Return the size that a variable of the environment names; None where that is no number."""
+    number = None if variable is None else _NUMBER.fullmatch(variable)
+    return None if number is None else int(number[0]) or None
+
+
+_NUMBER = re.compile(r"\s*[0-9]{1,15}\s*", re.ASCII)
 
 
 @frozen
@@ -160,18 +152,16 @@ class WindowBudget:
     target: int
 
 
-def budget_of(size: WindowSize) -> WindowBudget:
+@lru_cache(1 << 8)
+def budget_of(
+    advertised: int | None, environment: str | None = None, setting: int = 0
+) -> WindowBudget:
     """Return the budget of a window, with room for an answer (JUN-18, JUN-19, JUN-20)."""
-    window = size.tokens or UNKNOWN_WINDOW
+    size, source = window_size(advertised, environment, setting)
+    window = size or UNKNOWN_WINDOW
     reserve = min(UNKNOWN_OUTPUT, window // 4)
     trigger = max(1, 3 * (window - reserve) // 4)
-    return WindowBudget(window, size.source, reserve, trigger, max(1, 4 * trigger // 5))
-
-
-def _positive(value: object) -> int | None:
-    if isinstance(value, str):
-        value = int(value) if re.fullmatch(r"\s*[0-9]{1,15}\s*", value, re.ASCII) else None
-    return value if type(value) is int and value > 0 else None
+    return WindowBudget(window, source, reserve, trigger, max(1, 4 * trigger // 5))
 
 
 OUTPUT_TOKENS = 12_000

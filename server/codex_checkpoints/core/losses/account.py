@@ -41,7 +41,7 @@ from codex_checkpoints.core.losses.watched import (
 )
 from codex_checkpoints.core.rollout.fields import is_list, is_object, text_of, whole_of
 from codex_checkpoints.core.rollout.reader import Fold, Line
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import filled, frozen
 
 SEARCHED = 1 << 22
 """How many code points of a replacement are searched."""
@@ -242,17 +242,20 @@ class Account(Fold):
         for (at, missed), readings in zip(self._missed, since, strict=False):
             if at.opener != "compaction":
                 continue
+            lost = None if missed.task is None else missed.task.lost
             losses.append(
-                Loss(
+                filled(
+                    Loss,
+                    missed,
+                    readings,
+                    at,
                     number=numbers.get(at.index) if self._known is None else at.number,
-                    window_id=at.window_id,
-                    opened_seq=at.seq,
+                    opened_at_seq=at.seq,
                     opened_at=at.stamp,
                     trigger=outline.openings[at.index].trigger,
-                    strategy=at.strategy,
                     counts=at.index in numbers,
-                    missed=missed,
-                    since=readings,
+                    task_present=None if lost is None else not lost,
+                    loop=bool(readings.loop_over),
                 )
             )
         return tuple(losses)

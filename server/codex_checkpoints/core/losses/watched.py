@@ -35,7 +35,6 @@ import hashlib
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.state import Observation, State, name_of
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.history.survey import Trigger
 from codex_checkpoints.core.rollout.fields import object_of, renew, text_of
 from codex_checkpoints.core.rollout.items import (
     UNKNOWN,
@@ -132,20 +131,34 @@ class Readings:
 
 @frozen
 class Loss:
-    """One compaction: the window it opened, what it lost, and the readings since.
+    """One compaction: what its replacement lacks, and what was read again since.
 
-    `counts` is False where a rollback removed the window; it then has no number.
+    `number` is null where a rollback took its window away (`counts` is false).  `sealed`: a part
+    is encrypted.  `taskPresent` is null where that is unknown or there is no task.  `reads` are the
+    reads of files up to the next compaction, `rereadsUnchanged` those of files that did not change,
+    `bytes` their output.  `loop`: `loopOver` was read or run again and again.
     """
 
     number: int | None
     window_id: str | None
-    opened_seq: int
+    opened_at_seq: int
     opened_at: str | None
-    trigger: Trigger | None
+    trigger: str | None
     strategy: str | None
     counts: bool
-    missed: Missed
-    since: Readings
+    sealed: bool
+    task_present: bool | None
+    task: LostText | None
+    open_plan_steps: tuple[LostText, ...]
+    edited_files: tuple[LostFile, ...]
+    failing_commands: tuple[LostCommand, ...]
+    not_listed: int
+    reads: int
+    rereads_unchanged: int
+    bytes: int
+    rereads: tuple[Reread, ...]
+    loop: bool
+    loop_over: tuple[str, ...]
 
 
 LOOP_WINDOWS = 2

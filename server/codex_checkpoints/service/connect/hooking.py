@@ -31,7 +31,7 @@ from codex_checkpoints.storage.records import HOOK_FAILED, MARKERS, UPDATES, Rec
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
-    from codex_checkpoints.core.losses.watched import Missed
+    from codex_checkpoints.core.losses.watched import Loss
     from codex_checkpoints.service.standing import CurrentWindow
 
 Event = Literal["SessionStart", "PreCompact", "PostCompact", "UserPromptSubmit"]
@@ -174,7 +174,7 @@ class Hooking:
         from codex_checkpoints.service.losing import newest_loss  # noqa: PLC0415 - no view needs it
 
         loss = newest_loss(self._sessions, row)
-        return None if loss is None else _counts(loss.missed)
+        return None if loss is None else _counts(loss)
 
     def _row(self, call: Call) -> Row:
         session = session_of(self._sessions.catalogue, call.session)
@@ -226,16 +226,16 @@ def note_failure(records: Records, failure: Mapping[str, object]) -> None:
     records.audit.add({"type": HOOK_FAILED, **_NOBODYS, "door": DOOR, **failure})
 
 
-def _counts(missed: Missed) -> dict[str, object]:
+def _counts(loss: Loss) -> dict[str, object]:
     """Return how much a compaction lost, without its texts."""
-    gone = (missed.open_plan_steps, missed.edited_files, missed.failing_commands)
+    gone = (loss.open_plan_steps, loss.edited_files, loss.failing_commands)
     steps, files, commands = (sum(each.lost is True for each in listed) for listed in gone)
     return {
-        "task": None if missed.task is None else missed.task.lost,
+        "task": None if loss.task is None else loss.task.lost,
         "openPlanSteps": steps,
         "editedFiles": files,
         "failingCommands": commands,
-        "sealed": missed.sealed,
+        "sealed": loss.sealed,
     }
 
 
