@@ -387,7 +387,7 @@ class _Composing:
             words.append(f"+{trail.added} -{trail.removed}")
         if trail.turns:
             turns = ",".join(map(str, trail.turns[-_TURNS:]))
-            turns = f"\u2026,{turns}" if len(trail.turns) > _TURNS else turns
+            turns += " and earlier" if len(trail.turns) > _TURNS else ""
             words.append(f"turn{'s' if len(trail.turns) > 1 else ''} {turns}")
         if trail.created:
             words.append("created")
