@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.operations.compactions import outside
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Request
@@ -72,6 +73,23 @@ def test_of_several_at_once_one_compacts_and_the_others_are_refused(home: Home) 
         compacting.compact(request)  # whoever asks afterwards has seen the first
 
     assert len(made(home)) == 2
+
+
+@pytest.mark.parametrize("into", ["new", "in-place"])
+def test_one_that_reads_a_changed_session_anew_is_no_second_one_of_it(
+    home: Home, into: Into
+) -> None:
+    with home.house() as house:
+        compacting = Compacting(house.sessions, outside({}))
+        steps = compacting.in_steps(Request(thread(1), into=into, force=True))
+        results = next(steps)()
+        compacting.compact(Request(thread(1), into="in-place"))
+        before = home.path().read_bytes(), made(home)
+
+        refused = refusal(lambda: steps.send(results))
+
+    assert (refused.code, refused.facts["reason"]) == ("conflict", "compacted")
+    assert (home.path().read_bytes(), made(home)) == before
 
 
 def test_processes_at_once_leave_whole_compactions_or_a_conflict(home: Home) -> None:

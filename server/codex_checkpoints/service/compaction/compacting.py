@@ -317,7 +317,11 @@ class Compacting:
         """
         changed = self._sources.is_changed(source)
         if isinstance(plan, CompactionPlan):
-            return self._built(request, seal=True) if changed else plan
+            if changed:
+                plan = self._built(request, seal=True)
+                # Whoever compacted it in the meantime was first.
+                plan = evolve(plan, source=evolve(plan.source, known=source.known))
+            return plan
         if changed:
             message = (
                 f"session {source.session_id} went on while Codex made its summary, so nothing is"
