@@ -7,7 +7,14 @@ import pytest
 from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.memory import Update
-from codex_checkpoints.core.checkpoint.records import Artifact, Checkpoint, Plan
+from codex_checkpoints.core.checkpoint.records import (
+    Artifact,
+    Checkpoint,
+    Dependency,
+    Evidence,
+    Fact,
+    Plan,
+)
 from codex_checkpoints.core.portable.leaving import Left, SessionContents, note_events, packed
 from codex_checkpoints.core.portable.pack import (
     LISTS,
@@ -224,6 +231,44 @@ def test_a_note_is_either_given_or_taken_back():
     told["notes"] = [{"seq": 1, "turnId": None, "at": None, "payload": fact("a"), "revoked": None}]
     with pytest.raises(BadPack):
         pack_in(orjson.dumps(told))
+
+
+HASH = "sha256:" + "a" * 64
+
+
+def _resting(value: str = "8080", known: str = HASH) -> Fact:
+    return Fact(value, Evidence("file", "a.py", HASH), (Dependency("a.py", known),), 1)
+
+
+@pytest.mark.parametrize("name", ["payload", "done", "facts", "hash", "ref", "value"])
+def test_what_a_fact_a_step_or_a_file_is_called_changes_nothing_of_it(name: str):
+    facts = {name: _resting()}
+    seen = {name: Artifact(name, "file", HASH, last_observed_seq=1)}
+    known = evolve(contents(), checkpoint=evolve(EMPTY, facts=facts, artifacts=seen))
+    steps = {"steps": [{"id": name, "text": "look"}], "done": {name: True}}
+    noted = NoteEvent(1, "t1", AT, {"kind": "plan", **steps}, None)
+
+    pack, _ = packed(evolve(known, history=(noted,)), [])
+
+    assert (pack.checkpoint.facts, pack.checkpoint.artifacts) == (facts, seen)
+    assert pack.notes == (noted,)
+    assert problem(_with(facts={name: _resting("x" * 161)})).code == "limit_exceeded"
+    assert problem(_with(facts={name: _resting(known="md5:1")})).problems == (
+        "checkpoint.facts[0].dependsOn[0].hash: not a hash",
+    )
+    wrong = {name: Artifact(name, "file", "md5:1", last_observed_seq=1)}
+    assert problem(_with(artifacts=wrong)).problems == ("checkpoint.artifacts[0].hash: not a hash",)
+
+
+def test_what_nobody_knows_in_a_note_leaves_without_places_and_secrets():
+    secret = "ghp" + "_" + "a1B2" * 9
+    more: dict[str, object] = {"by": "/home/ana/x", "of": [secret, {"at /home/eve": secret}]}
+    noted = NoteEvent(1, "t1", AT, fact("port") | more, None)
+
+    pack, _ = packed(contents((noted,)), ["/home/ana"])
+
+    told = to_bytes(pack).decode()
+    assert not any(each in told for each in (secret, "ana", "eve"))
 
 
 @pytest.mark.parametrize("line", [None, 7, {}, {"pack": {}}])

@@ -131,21 +131,23 @@ class Names:
     def _leaving(self, part: object, key: str = "", *, noted: bool = False) -> object:
         """Return a JSON value with each of its texts by the rule of its key.
 
-        A payload, which is `noted`, has no hashes.
+        A payload, which is `noted`, has no hashes; what is unknown in it is taken for a name.
         """
         if isinstance(part, str):
-            rule = self._rules.get(key)
+            rule = self._rules.get(key, self.name if noted else None)
             return part if rule is None else rule(part)
         if is_list(part):
             return [self._leaving(each, key, noted=noted) for each in part]
         if not is_object(part):
             return part
+        if key in _BY_NAME:
+            return {self.name(name): self._leaving(part[name], noted=noted) for name in part}
         left: dict[str, object] = {}
         for name, found in part.items():
             if isinstance(found, str) and name == "ref":
                 left[name] = (self.uri if part.get("source") == "file" else self.name)(found)
             elif not (noted and name == "hash"):
-                known = self.name(name) if key in _BY_NAME else name
+                known = self.name(name) if noted else name
                 left[known] = self._leaving(found, name, noted=noted or name == "payload")
         return left
 

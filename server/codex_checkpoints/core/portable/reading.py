@@ -213,9 +213,9 @@ def _texts(part: object, at: str = "", key: str = "") -> Iterator[tuple[str, str
     elif is_object(part):
         named = key not in {"facts", "artifacts"}
         for number, (name, each) in enumerate(part.items()):
-            if name != "payload":
+            if not (named and name == "payload"):
                 place = f"{at}.{name}".lstrip(".") if named else f"{at}[{number}]"
-                yield from _texts(each, place, name)
+                yield from _texts(each, place, name if named else "")
 
 
 def _too_long(values: Json) -> Iterator[str]:
