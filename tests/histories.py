@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from codex_checkpoints.core.history.items import Item
 from codex_checkpoints.core.history.rebuild import (
-    History,
+    HistoryWindow,
     Rebuild,
-    Window,
+    RebuiltHistory,
     choose,
     history_of,
     windows_of,
@@ -19,7 +19,7 @@ Base = tuple[bytes, int | None]
 """A file of the chain, and the ordinal at which it is cut."""
 
 
-def history(data: bytes, *bases: Base, chunk: int = CHUNK) -> History:
+def history(data: bytes, *bases: Base, chunk: int = CHUNK) -> RebuiltHistory:
     """Return the history of a file, with the files below it, the oldest first."""
     chain = [*bases, (data, None)]
     survey = Survey()
@@ -32,7 +32,7 @@ def history(data: bytes, *bases: Base, chunk: int = CHUNK) -> History:
     return history_of(outline, rebuild)
 
 
-def windows(data: bytes, *bases: Base) -> tuple[Window, ...]:
+def windows(data: bytes, *bases: Base) -> tuple[HistoryWindow, ...]:
     """Return the windows of a file."""
     survey = Survey()
     _feed(survey.reader, [*bases, (data, None)], Place(0, 0), CHUNK)
@@ -56,7 +56,7 @@ def _feed(reader: Reader, chain: Sequence[Base], start: Place, chunk: int) -> No
             reader.close(rest)
 
 
-def said(found: History) -> list[str]:
+def said(found: RebuiltHistory) -> list[str]:
     """Write each item as one word: the texts of messages, `type:call_id` of anything else."""
     return [_word(item) for item in found.items]
 

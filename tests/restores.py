@@ -8,7 +8,7 @@ from codex_checkpoints.core.checkpoint.records import to_json
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.planning import RestoreParams
-from codex_checkpoints.service.restore.restoring import Restored, Restoring
+from codex_checkpoints.service.restore.restoring import RestoreResult, Restoring
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records
 from homes import Home, thread
@@ -70,14 +70,14 @@ def restore(
     now: Callable[[], str] = records.now,
     new_id: Callable[[], str] = records.new_id,
     **wish: Any,  # noqa: ANN401 - as `RestoreParams`
-) -> Restored:
+) -> RestoreResult:
     restoring = Restoring(sessions, now, new_id)
     return restoring.restore(RestoreParams(session_id, marker, mode, **wish))
 
 
 def restored(
     sessions: Sessions, mode: RestoreMode, session_id: str = thread(1), turn: str | None = "2"
-) -> Restored:
+) -> RestoreResult:
     """Mark a turn and restore it."""
     return restore(sessions, marked(sessions, session_id, turn), mode, session_id)
 

@@ -13,17 +13,17 @@ from codex_checkpoints.core.restore.pack import (
     TITLE,
     Ancestor,
     Message,
-    Origin,
     PackContents,
     Parent,
     Pinned,
+    RestoreOrigin,
     StatePack,
     TurnSource,
 )
 from codex_checkpoints.core.restore.records import Restore, TokenFigures, Windows, restore_of
 from codex_checkpoints.core.restore.references import (
-    Chunk,
     Drift,
+    FileChunk,
     FileReference,
     Missing,
     ModeChange,
@@ -39,13 +39,13 @@ MADE = "2026-11-20T10:00:00.000Z"
 RESTORED = "2026-11-21T08:30:00.000Z"
 
 EMPTY = Checkpoint(-1, None, Plan(), (), {}, {}, ())
-ORIGIN = Origin(TurnSource(SOURCE, "t1"), "m1", "before the rewrite", MADE)
+ORIGIN = RestoreOrigin(TurnSource(SOURCE, "t1"), "m1", "before the rewrite", MADE)
 
 
 def carried(
     checkpoint: Checkpoint = EMPTY,
     *,
-    origin: Origin = ORIGIN,
+    origin: RestoreOrigin = ORIGIN,
     reason: str = "requested by the user",
     modes: tuple[ModeChange, ...] = (),
     references: References | None = None,
@@ -103,7 +103,7 @@ def sections_in(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 TURNS = st.builds(TurnSource, WORDS, WORDS)
 ORIGINS = st.builds(
-    Origin,
+    RestoreOrigin,
     TURNS,
     WORDS,
     LONG,
@@ -122,9 +122,9 @@ FILES = st.lists(
 LINES = st.integers(1, 50)
 
 
-def _chunk(uri: str, start: int, more: int, found: str | None) -> Chunk:
+def _chunk(uri: str, start: int, more: int, found: str | None) -> FileChunk:
     end = start + more
-    return Chunk(f"{uri}#L{start}-L{end}", uri, start, end, found)
+    return FileChunk(f"{uri}#L{start}-L{end}", uri, start, end, found)
 
 
 CHUNKS = st.lists(st.builds(_chunk, URIS, LINES, LINES, HASHES), max_size=6)

@@ -19,7 +19,7 @@ from codex_checkpoints.service.lineages import lineage
 from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.planning import RestoreParams
-from codex_checkpoints.service.restore.restoring import Restored, Restoring
+from codex_checkpoints.service.restore.restoring import RestoreResult, Restoring
 from codex_checkpoints.service.sessions import Sessions
 from homes import Home, more, thread
 
@@ -54,7 +54,7 @@ def sessions_of(home: Home) -> Generator[Sessions]:
 
 def restored(
     sessions: Sessions, session_id: str, mode: RestoreMode = "hard", turn: str | None = None
-) -> Restored:
+) -> RestoreResult:
     marker = Markers(sessions).mark(session_id, "here", turn).marker
     return Restoring(sessions).restore(RestoreParams(session_id, marker.checkpoint_id, mode))
 

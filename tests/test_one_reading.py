@@ -21,7 +21,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction.records import Installed, Into
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.records import Gathered
-from codex_checkpoints.core.history.survey import Outline, Survey
+from codex_checkpoints.core.history.survey import FirstPass, Survey
 from codex_checkpoints.core.rollout.ours import RESTORE_LINE
 from codex_checkpoints.core.rollout.reader import Place, Reader
 from codex_checkpoints.service.compaction.compacting import Compacting
@@ -302,7 +302,7 @@ def quotes(replay: Replay) -> Gathered:
     return next(fold.gathered() for fold in replay.folds if isinstance(fold, Gathering))
 
 
-def outline(reader: Reader) -> Outline:
+def outline(reader: Reader) -> FirstPass:
     return next(fold.outline() for fold in reader.folds if isinstance(fold, Survey))
 
 

@@ -29,9 +29,9 @@ from codex_checkpoints.core.checkpoint.records import to_bytes as checkpoint_byt
 from codex_checkpoints.core.portable.leaving import SessionContents, packed
 from codex_checkpoints.core.portable.pack import (
     NoteEvent,
-    Origin,
     Pack,
     PackedTurn,
+    PackOrigin,
     is_portable,
     places_of,
     to_bytes,
@@ -153,7 +153,7 @@ def _contents(
 ) -> SessionContents:
     marker = Marker("m1", SOURCE, "t1", label, AT, "user", {"a.py": HASH})
     shelf = MarkerSet((marker,), tuple(map(Pin, pins)))
-    origin = Origin(SOURCE, label, "paginated", "0.169.0", "gpt-5.5")
+    origin = PackOrigin(SOURCE, label, "paginated", "0.169.0", "gpt-5.5")
     return SessionContents(origin, BASE, checkpoint, tuple(history), shelf, (_LINK,), *past)
 
 
@@ -273,7 +273,7 @@ def test_bytes_that_are_no_pack_are_refused(data: bytes):
 
 @given(CHECKPOINTS)
 def test_any_checkpoint_makes_a_pack(checkpoint: Checkpoint):
-    origin = Origin(SOURCE, None, "legacy", None, None)
+    origin = PackOrigin(SOURCE, None, "legacy", None, None)
 
     assert to_bytes(leaves(SessionContents(origin, None, checkpoint, (), MarkerSet(), ())))
 

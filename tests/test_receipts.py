@@ -8,7 +8,7 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints.core.compaction.handoff import bundle
-from codex_checkpoints.core.history.rebuild import Window
+from codex_checkpoints.core.history.rebuild import HistoryWindow
 from codex_checkpoints.service.connect.receipts import by_window
 from codex_checkpoints.service.summaries import Receipt
 from homes import Home, thread
@@ -106,7 +106,7 @@ def test_receipts_that_cannot_be_read_are_a_refusal(home: Home):
     assert error["data"]["code"] == "storage_error"
 
 
-WINDOWS = (Window(0, "A", None, 0, None), Window(1, "B", "A", 10, None))
+WINDOWS = (HistoryWindow(0, "A", None, 0, None), HistoryWindow(1, "B", "A", 10, None))
 
 
 @pytest.mark.parametrize(

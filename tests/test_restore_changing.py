@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codex_checkpoints.core.restore.events import RestoreMode
-from codex_checkpoints.service.restore.restoring import Restored
+from codex_checkpoints.service.restore.restoring import RestoreResult
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records
 from homes import Home, more, refusal, snapshot, thread
@@ -64,7 +64,7 @@ def restored(
     *,
     number: int = 1,
     when: str = "RestoreValidated",
-) -> Restored:
+) -> RestoreResult:
     """Restore, and change something as soon as the audit tells that the restore got so far."""
     audit, left = home.state / "audit.jsonl", [change]
     name = marked(sessions, thread(number), None if number > 1 else "2")

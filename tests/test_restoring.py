@@ -12,7 +12,7 @@ import pytest
 from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.restore.events import ORDER, RestoreMode
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.restore.restoring import Restored
+from codex_checkpoints.service.restore.restoring import RestoreResult
 from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.storage import records as stamps
 from homes import Home, chat, go_on, refusal, snapshot, thread
@@ -74,13 +74,13 @@ def three_turns() -> tuple[Any, ...]:
     )
 
 
-def restored(home: Home, mode: Any = "hard", turn: str = "2", **wish: Any) -> Restored:  # noqa: ANN401 - as `restore`
+def restored(home: Home, mode: Any = "hard", turn: str = "2", **wish: Any) -> RestoreResult:  # noqa: ANN401 - as `restore`
     with home.house() as house:
         name = marked(house.sessions, turn=turn, label="before the rewrite")
         return restore(house.sessions, name, mode, **wish)
 
 
-def branch(home: Home, done: Restored) -> Path:
+def branch(home: Home, done: RestoreResult) -> Path:
     (path,) = home.root.glob(f"sessions/**/rollout-*{done.record.session_id}.jsonl")
     return path
 

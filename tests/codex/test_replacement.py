@@ -25,7 +25,7 @@ from codex_checkpoints.core.compaction.installed import (
     new_session,
 )
 from codex_checkpoints.core.history.kinds import Past
-from codex_checkpoints.core.history.rebuild import History, Rebuild, choose, history_of
+from codex_checkpoints.core.history.rebuild import Rebuild, RebuiltHistory, choose, history_of
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.storage import locks, writer
 from codex_checkpoints.storage.contract import HistoryItem
@@ -50,7 +50,7 @@ def script() -> list[Answer]:
     ]
 
 
-def history_in(path: Path) -> History:
+def history_in(path: Path) -> RebuiltHistory:
     data = path.read_bytes()
     survey = Survey()
     survey.reader.feed(data)
@@ -61,7 +61,7 @@ def history_in(path: Path) -> History:
     return history_of(outline, rebuild)
 
 
-def replaced(path: Path, history: History) -> Replacement:
+def replaced(path: Path, history: RebuiltHistory) -> Replacement:
     replay = Replay()
     replay.feed(path.read_bytes())
     checkpoint = replay.checkpoint(updates=(), hashes={})

@@ -355,7 +355,7 @@ DIE = """
 import os, signal, sys
 from datetime import UTC, datetime
 from codex_checkpoints.storage import records
-from codex_checkpoints.storage.contract import Item
+from codex_checkpoints.storage.contract import HistoryItem
 from codex_checkpoints.storage.local import LocalThreadStore
 
 home, thread = sys.argv[1:]
@@ -368,7 +368,7 @@ def write(file, data):
     sys.stdin.read()
 
 os.write = write
-store.append_items(thread, [Item("event_msg", {"type": "x"})] * 3, datetime.now(UTC))
+store.append_items(thread, [HistoryItem("event_msg", {"type": "x"})] * 3, datetime.now(UTC))
 """
 
 

@@ -31,7 +31,7 @@ from codex_checkpoints.core.digest.composing import (
 from codex_checkpoints.core.digest.cutting import ends_of
 from codex_checkpoints.core.digest.gathering import MOST, Gathering
 from codex_checkpoints.core.digest.ignoring import Ignoring
-from codex_checkpoints.core.digest.outcomes import Counts, telling_lines, tells_of_failure
+from codex_checkpoints.core.digest.outcomes import PatchCounts, telling_lines, tells_of_failure
 from codex_checkpoints.core.digest.recall import Entry, Recall
 from codex_checkpoints.core.digest.records import Gathered, Quote, Where
 from codex_checkpoints.core.rollout.reader import CHUNK
@@ -383,7 +383,7 @@ def test_what_was_copied_into_a_folder_is_no_change_of_it() -> None:
     ],
 )
 def test_functions_that_javascript_binds_and_methods_are_named(row: str, name: str | None) -> None:
-    assert list(Counts.of([f"+{row}"]).names) == ([name] if name else [])
+    assert list(PatchCounts.of([f"+{row}"]).names) == ([name] if name else [])
 
 
 def changed(**changes: object) -> r.Step:

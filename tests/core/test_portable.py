@@ -20,10 +20,10 @@ from codex_checkpoints.core.portable.pack import (
     LISTS,
     MAX_BYTES,
     NoteEvent,
-    Origin,
     Pack,
     PackedTurn,
-    Revoked,
+    PackOrigin,
+    RevokedNote,
     places_of,
     stays,
     to_bytes,
@@ -36,7 +36,7 @@ from codex_checkpoints.core.restore.references import ModeChange
 SOURCE = "01a1f865-0000-7000-8000-000000000001"
 AT = "2026-11-20T10:00:00.000Z"
 EMPTY = Checkpoint(3, None, Plan(), (), {}, {}, ())
-ORIGIN = Origin(SOURCE, None, "paginated", None, None)
+ORIGIN = PackOrigin(SOURCE, None, "paginated", None, None)
 
 
 def contents(
@@ -67,7 +67,7 @@ def test_the_history_of_notes_has_what_was_accepted_and_what_was_taken_back():
 
     assert pack.notes == (
         NoteEvent(1, "t1", AT, fact("port"), None),
-        NoteEvent(2, None, None, None, Revoked("fact", "port")),
+        NoteEvent(2, None, None, None, RevokedNote("fact", "port")),
     )
     assert left == Left()
     assert pack_in(to_bytes(pack)) == pack

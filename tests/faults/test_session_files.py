@@ -44,7 +44,7 @@ PACKED = ".jsonl.zst"
 WORK = """
 from datetime import UTC, datetime
 from codex_checkpoints.storage import locks, writer
-from codex_checkpoints.storage.contract import Item
+from codex_checkpoints.storage.contract import HistoryItem
 from codex_checkpoints.storage.rollout_file import line_of
 
 AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -52,7 +52,7 @@ AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 def work(sessions, root, what, thread, place, archived, text):
     home = os.path.join(root, "codex")
     path = os.path.join(home, place)
-    items = [Item("event_msg", {"number": number, "text": text}) for number in range(2)]
+    items = [HistoryItem("event_msg", {"number": number, "text": text}) for number in range(2)]
     if what == "publish":
         lines = (line_of(item, n, AT) for n, item in enumerate(items))
         writer.publish(path, lines, os.path.join(home, "codex-checkpoints"))

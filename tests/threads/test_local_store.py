@@ -571,7 +571,7 @@ import sys, time
 from datetime import UTC, datetime
 from codex_checkpoints.storage import records
 from codex_checkpoints.service.reading.catalogue import Catalogue
-from codex_checkpoints.storage.contract import Item, Patch, ThreadIsLive, ThreadQuery
+from codex_checkpoints.storage.contract import HistoryItem, Patch, ThreadIsLive, ThreadQuery
 from codex_checkpoints.storage.local import LocalThreadStore
 
 home, who, seconds, *threads = sys.argv[1:]
@@ -585,8 +585,8 @@ while time.monotonic() < end or count < 20:
     text = f"{who} {count} " + "x" * (count * 37 % 9000)
     while True:
         try:
-            items = [Item("event_msg", {"type": "user_message", "message": text, "part": part})
-                     for part in (1, 2)]
+            said = {"type": "user_message", "message": text}
+            items = [HistoryItem("event_msg", {**said, "part": part}) for part in (1, 2)]
             store.append_items(thread, items, datetime.now(UTC))
             break
         except ThreadIsLive:

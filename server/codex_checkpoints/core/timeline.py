@@ -10,7 +10,7 @@ from codex_checkpoints.core.checkpoint.records import state_codec
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
 from codex_checkpoints.core.codec import Codec, Form
-from codex_checkpoints.core.history.rebuild import Window, choose, windows_of
+from codex_checkpoints.core.history.rebuild import HistoryWindow, choose, windows_of
 from codex_checkpoints.core.history.survey import Mark, Survey, SurveyState
 from codex_checkpoints.core.rollout.fields import names
 from codex_checkpoints.core.rollout.items import EDITS, Tokens, ToolCall
@@ -181,7 +181,7 @@ class Timeline(Fold):
             )
         return tuple(rows)
 
-    def windows(self) -> tuple[Window, ...]:
+    def windows(self) -> tuple[HistoryWindow, ...]:
         """Return the context windows that count, the first one first."""
         outline = self._survey.outline()
         return windows_of(outline, choose(outline))

@@ -8,7 +8,7 @@ from codex_checkpoints.codex import resume
 from codex_checkpoints.core.checkpoint.records import kept
 from codex_checkpoints.core.restore import lineage as trees
 from codex_checkpoints.core.restore import pack, records
-from codex_checkpoints.core.restore.lineage import Window as LineageWindow
+from codex_checkpoints.core.restore.lineage import LineageWindow
 from codex_checkpoints.core.restore.pack import Deferred as DeferredItem
 from codex_checkpoints.core.restore.pack import Item as PackItem
 from codex_checkpoints.core.restore.pack import TurnSource
@@ -257,7 +257,7 @@ def restore(services: Services, params: RestoreParams) -> Restored:
     return _restored(done)
 
 
-def _restored(done: restoring.Restored) -> Restored:
+def _restored(done: restoring.RestoreResult) -> Restored:
     """Return a restore as a record; a preview has no ids."""
     record = done.record
     return filled(

@@ -10,7 +10,7 @@ from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.checkpoint.text import redact
 from codex_checkpoints.core.digest.edits import Edits, Touch, texts_of
 from codex_checkpoints.core.digest.ignoring import Ignoring
-from codex_checkpoints.core.digest.outcomes import Counts, plain
+from codex_checkpoints.core.digest.outcomes import PatchCounts, plain
 from codex_checkpoints.core.rollout.fields import content_hash
 from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.service.reading.session_file import end_of, find_turn
@@ -191,7 +191,7 @@ class _One:
         was_none = created and (first < 0 or touches[first].action == "delete")
         before = "" if was_none else texts.get(first)
         after = "" if gone else texts.get(last)
-        counts = Counts.of(row for each in made for row in each.hunks or ())
+        counts = PatchCounts.of(row for each in made for row in each.hunks or ())
         kind: Kind = "changed" if made else "read"
         kind = "deleted" if gone else "created" if created else kind
         kind = "moved" if kind == "changed" and made[-1].action == "move" else kind

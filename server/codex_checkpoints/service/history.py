@@ -15,14 +15,14 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction import offering
 from codex_checkpoints.core.history.rebuild import (
     Choice,
-    History,
+    HistoryWindow,
     Rebuild,
-    Window,
+    RebuiltHistory,
     choose,
     history_of,
     windows_of,
 )
-from codex_checkpoints.core.history.survey import Outline, Survey
+from codex_checkpoints.core.history.survey import FirstPass, Survey
 from codex_checkpoints.core.history.windows import Fragment
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.parsing import head_of
@@ -51,13 +51,13 @@ _TRIES = 3
 class Surveyed:
     """The result of a first pass: where the history begins, and the chain to read again."""
 
-    outline: Outline
+    outline: FirstPass
     choice: Choice
     parts: tuple[ChainPart, ...]
     """The chain, the oldest first, cut where the first pass ended."""
 
     @classmethod
-    def of(cls, outline: Outline, parts: tuple[ChainPart, ...]) -> Surveyed:
+    def of(cls, outline: FirstPass, parts: tuple[ChainPart, ...]) -> Surveyed:
         """Return what a first pass over a chain found."""
         return cls(outline, choose(outline), parts)
 
@@ -71,7 +71,7 @@ class Traced:
     that of what lies in front of its cut.
     """
 
-    history: History
+    history: RebuiltHistory
     surveyed: Surveyed
     head: Json
     last_report: Json | None
@@ -79,7 +79,7 @@ class Traced:
     in_front: Surveyed | None
 
     @property
-    def outline(self) -> Outline:
+    def outline(self) -> FirstPass:
         """Return the outline of the first pass."""
         return self.surveyed.outline
 
@@ -97,7 +97,7 @@ class Histories:
         self._sessions = sessions
         self._reader = sessions.catalogue.reader
 
-    def history(self, session: str) -> History:
+    def history(self, session: str) -> RebuiltHistory:
         """Return what Codex would send on resume, without what the next turn adds (JUN-2)."""
         row = self._sessions.find(session)
         for _ in range(_TRIES):
@@ -107,7 +107,7 @@ class Histories:
                 return history_of(surveyed.outline, rebuild)
         raise _replaced(row)
 
-    def windows(self, session: str) -> tuple[Window, ...]:
+    def windows(self, session: str) -> tuple[HistoryWindow, ...]:
         """Return the windows that still count, the first one first, ours as recorded (WIN-12)."""
         row = self._sessions.find(session)
         catalogue, made = self._sessions.catalogue, ours(self._sessions, row)
@@ -165,7 +165,7 @@ class Histories:
             None if above is None else Surveyed.of(survey.in_front, above),
         )
 
-    def surveyed(self, row: Row, surveyed: Surveyed) -> History:
+    def surveyed(self, row: Row, surveyed: Surveyed) -> RebuiltHistory:
         """Return the history behind a first pass; raises `unreadable_source`."""
         rebuild = self._rebuilt(row, surveyed)
         if not rebuild.found:
@@ -244,7 +244,7 @@ def ours(sessions: Sessions, row: Row) -> dict[str | None, Opened]:
     return made
 
 
-def _with_record(opened: Opened | None, window: Window) -> Window:
+def _with_record(opened: Opened | None, window: HistoryWindow) -> HistoryWindow:
     if opened is None:
         return window
     known = window.tokens_before if opened.tokens_before is None else opened.tokens_before

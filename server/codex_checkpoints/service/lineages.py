@@ -13,10 +13,10 @@ from codex_checkpoints.core.compaction.records import Installed
 from codex_checkpoints.core.portable.reading import links_of
 from codex_checkpoints.core.restore.lineage import (
     Cut,
+    LineageWindow,
     Link,
     Node,
     Tree,
-    Window,
     branches_above,
     chain_of,
     link_of,
@@ -224,7 +224,9 @@ def _with_windows(
             yield node
             continue
         shown = (
-            Window(each.number, each.window_id, each.previous_id, each.opened_seq, each.opened_at)
+            LineageWindow(
+                each.number, each.window_id, each.previous_id, each.opened_seq, each.opened_at
+            )
             for each in windows
         )
         yield evolve(node, link=link, windows=tuple(shown))

@@ -27,9 +27,9 @@ from codex_checkpoints.core.portable.leaving import Left, SessionContents, note_
 from codex_checkpoints.core.portable.pack import (
     MAX_BYTES,
     NoteEvent,
-    Origin,
     Pack,
     PackedTurn,
+    PackOrigin,
     to_bytes,
 )
 from codex_checkpoints.core.portable.reading import (
@@ -219,7 +219,7 @@ def _contents(sessions: Sessions, row: Row, opened: SessionFile) -> SessionConte
     chronicle = chronicle_of(sessions, row, replay.seq)
     turns, notes = past_of(sessions, row.session_id)
     before = earlier_work(sessions, row, chronicle)
-    origin = Origin(
+    origin = PackOrigin(
         row.session_id,
         sessions.catalogue.store.name_of(row),
         "paginated" if row.history_mode == "paginated" else "legacy",

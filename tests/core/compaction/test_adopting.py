@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from codex_checkpoints.core.compaction.building import (
     Declined,
     Fitted,
+    NewestTooLarge,
     Replacement,
     Terms,
-    TooLarge,
     adopt,
     filtered,
     fit,
@@ -70,8 +70,8 @@ def test_calls_without_id_are_kept_where_codex_keeps_them() -> None:
 
 
 def test_one_item_that_is_too_large_by_itself_is_said() -> None:
-    assert fit([user("a"), message("assistant", "b")], 0, one) == TooLarge(1, 0)
-    assert fit([call("c"), output("c")], 1, one) == TooLarge(2, 1)
+    assert fit([user("a"), message("assistant", "b")], 0, one) == NewestTooLarge(1, 0)
+    assert fit([call("c"), output("c")], 1, one) == NewestTooLarge(2, 1)
     assert fit([], 0, one) == Fitted((), 0)
 
 
@@ -80,7 +80,7 @@ def test_what_is_kept_are_the_newest_in_whole_pairs(history: tuple[Past, ...], l
     items = [past.item for past in history]
     found = fit(items, limit, size)
 
-    if isinstance(found, TooLarge):
+    if isinstance(found, NewestTooLarge):
         assert found.tokens > limit
         return
     assert found.tokens == sum(size(items[place]) for place in found.kept) <= limit
@@ -157,7 +157,7 @@ def test_calls_go_before_words_when_the_hand_over_is_too_large() -> None:
     assert handed_over(items, 5, one) == Fitted((0, 3, 4, 5), 4)
     assert handed_over(items, 2, one) == Fitted((0, 5), 2)
     assert handed_over(items, 1, one) == Fitted((5,), 1)
-    assert handed_over(items, 0, one) == TooLarge(1, 0)
+    assert handed_over(items, 0, one) == NewestTooLarge(1, 0)
 
 
 def test_a_hand_over_holds_no_half_of_a_pair() -> None:

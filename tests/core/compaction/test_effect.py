@@ -15,7 +15,7 @@ from codex_checkpoints.core.compaction.installed import (
     in_place,
     in_task,
 )
-from codex_checkpoints.core.history.survey import Outline, Survey
+from codex_checkpoints.core.history.survey import FirstPass, Survey
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json
 from compactions import user
@@ -44,7 +44,7 @@ def rolled_back(turns: int) -> r.Step:
     return r.record("event_msg", {"type": "thread_rolled_back", "num_turns": turns})
 
 
-def outline(data: bytes) -> Outline:
+def outline(data: bytes) -> FirstPass:
     survey = Survey()
     survey.reader.close(data[survey.reader.feed(data) :])
     return survey.outline()

@@ -10,10 +10,10 @@ from codex_checkpoints.core.restore.lineage import (
     MAX_CHAIN,
     MAX_NODES,
     Cut,
+    LineageWindow,
     Link,
     Node,
     Tree,
-    Window,
     branches_above,
     chain_of,
     link_of,
@@ -62,7 +62,10 @@ def test_a_tree_begins_with_the_first_session_whoever_asks():
 
 def test_every_node_has_its_edge_with_the_cut():
     edge = Link("b", "a", "fork", Cut(ordinal_exclusive=42, byte_offset=61_511), RESTORED)
-    windows = (Window(0, "w0", None, 0, RESTORED), Window(1, "w1", "w0", 30, RESTORED))
+    windows = (
+        LineageWindow(0, "w0", None, 0, RESTORED),
+        LineageWindow(1, "w1", "w0", 30, RESTORED),
+    )
 
     tree = tree_of(
         "b", [edge], {"a": Node("a", "cart", archived=True, windows=windows), "b": Node("b")}

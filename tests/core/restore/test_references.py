@@ -3,9 +3,9 @@
 from codex_checkpoints.core.checkpoint.records import Artifact, ArtifactKind, Checkpoint, Plan
 from codex_checkpoints.core.restore.references import (
     MAX_SPANS,
-    Chunk,
     Drift,
     Fallback,
+    FileChunk,
     FileReference,
     Missing,
     References,
@@ -60,8 +60,8 @@ def test_a_chunk_names_its_lines_and_has_their_hash_where_it_is_known():
     found = references_of(checkpoint(), Traces(spans=spans), {}, {"a.py#L3-L9": V1})
 
     assert found.chunks == (
-        Chunk("a.py#L3-L9", "a.py", 3, 9, V1),
-        Chunk("b.py#L1-L1", "b.py", 1, 1, None),
+        FileChunk("a.py#L3-L9", "a.py", 3, 9, V1),
+        FileChunk("b.py#L1-L1", "b.py", 1, 1, None),
     )
     assert [chunk_id(span) for span in spans] == [chunk.chunk_id for chunk in found.chunks]
 
@@ -85,7 +85,7 @@ def test_patches_are_named_by_their_call_and_outputs_by_their_uri():
 def test_a_branch_goes_on_from_what_it_was_restored_with():
     earlier = References(
         (FileReference("a.py", V1, 3, touched=True, sent_to_model=True),),
-        (Chunk("a.py#L1-L2", "a.py", 1, 2, V2), Chunk("a.py#L3-L9", "a.py", 3, 9, V2)),
+        (FileChunk("a.py#L1-L2", "a.py", 1, 2, V2), FileChunk("a.py#L3-L9", "a.py", 3, 9, V2)),
         (SystemArtifact("patch", "p1"),),
     )
     traces = Traces(spans=(Span("a.py", 3, 9),), patches=("p2",))
@@ -101,7 +101,7 @@ def test_a_branch_goes_on_from_what_it_was_restored_with():
 
 
 def test_the_newest_chunks_are_kept():
-    earlier = References(chunks=(Chunk("old#L1-L1", "old", 1, 1, None),))
+    earlier = References(chunks=(FileChunk("old#L1-L1", "old", 1, 1, None),))
     spans = tuple(Span("a.py", n, n) for n in range(1, MAX_SPANS + 1))
 
     assert spans_of(Traces(spans=spans), earlier) == spans
@@ -110,7 +110,7 @@ def test_the_newest_chunks_are_kept():
 
 def test_regions_are_one_list_of_ranges_that_neither_meet_nor_overlap():
     spans = [("b.py", 1, 2), ("a.py", 30, 40), ("a.py", 1, 5), ("a.py", 4, 9), ("a.py", 10, 12)]
-    chunks = tuple(Chunk(f"{n}", uri, a, b, V1) for n, (uri, a, b) in enumerate(spans))
+    chunks = tuple(FileChunk(f"{n}", uri, a, b, V1) for n, (uri, a, b) in enumerate(spans))
 
     assert regions_of(References((file("a.py"), file("c.py"), file("b.py")), chunks)) == (
         Region("a.py", ((1, 12), (30, 40))),
@@ -119,7 +119,7 @@ def test_regions_are_one_list_of_ranges_that_neither_meet_nor_overlap():
 
 
 def test_nothing_is_to_be_read_again_in_a_file_that_cannot_be_seen():
-    chunk = Chunk("a.py#L1-L2", "a.py", 1, 2, None)
+    chunk = FileChunk("a.py#L1-L2", "a.py", 1, 2, None)
 
     assert regions_of(References((file("a.py", None),), (chunk,))) == ()
 

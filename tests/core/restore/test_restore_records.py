@@ -45,9 +45,9 @@ from codex_checkpoints.core.restore.records import (
     transferred,
 )
 from codex_checkpoints.core.restore.references import (
-    Chunk,
     Drift,
     Fallback,
+    FileChunk,
     FileReference,
     Missing,
     ModeChange,
@@ -70,7 +70,7 @@ FULL = carried(
     modes=(ModeChange(3, "plan", "t1"),),
     references=References(
         (FileReference("a.py", V2, 12, touched=True, sent_to_model=True),),
-        (Chunk("a.py#L1-L2", "a.py", 1, 2, V1),),
+        (FileChunk("a.py#L1-L2", "a.py", 1, 2, V1),),
         (SystemArtifact("patch", "p1"),),
     ),
     pins=(Pinned("rules.md", None, None, V1, "planted in a file"),),

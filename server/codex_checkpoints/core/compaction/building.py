@@ -47,7 +47,7 @@ class Fitted:
 
 
 @frozen
-class TooLarge:
+class NewestTooLarge:
     """The newest item, with its partner, does not fit by itself."""
 
     tokens: int
@@ -66,7 +66,7 @@ _FAMILIES = {
 """Codex pairs calls only with outputs of their own family."""
 
 
-def fit(items: Sequence[Json], limit: int, cost: Callable[[Json], int]) -> Fitted | TooLarge:
+def fit(items: Sequence[Json], limit: int, cost: Callable[[Json], int]) -> Fitted | NewestTooLarge:
     """Keep the newest items within `limit` tokens; a call and its output only together."""
     groups = groups_of(items)
     costs = [sum(cost(items[place]) for place in group) for group in groups]
@@ -74,7 +74,7 @@ def fit(items: Sequence[Json], limit: int, cost: Callable[[Json], int]) -> Fitte
     begin = 0
     while begin < len(groups) and total > limit:
         if begin == len(groups) - 1:
-            return TooLarge(total, limit)
+            return NewestTooLarge(total, limit)
         total -= costs[begin]
         begin += 1
     return Fitted(tuple(sorted(place for group in groups[begin:] for place in group)), total)
@@ -445,10 +445,10 @@ def _build(
             digest, last = Digest(budget=digest.budget), handoff(view)
         # The oldest messages go until the rest and the handoff fit; never the newest (CKP-15).
         least = of_item(last)
-        found = TooLarge(0, 0)
+        found = NewestTooLarge(0, 0)
         if least <= terms.target:
             found = fit([each.item for each in kept], terms.target - least, of_item)
-        if isinstance(found, TooLarge):
+        if isinstance(found, NewestTooLarge):
             size = least + found.tokens
             return Declined("item_too_large", {"tokens": size, "target": terms.target})
         if len(found.kept) == len(kept):
@@ -561,7 +561,7 @@ def filtered(items: Sequence[Json]) -> tuple[Json, ...]:
 
 def handed_over(
     items: Sequence[Json], limit: int, cost: Callable[[Json], int]
-) -> Fitted | TooLarge:
+) -> Fitted | NewestTooLarge:
     """Choose the items for an external compactor: within its window, whole pairs alone (CKP-22).
 
     Calls with their outputs are dropped first, the oldest first; then the rest.
@@ -575,7 +575,7 @@ def handed_over(
             gone.update(group)
     places = [place for place in range(len(items)) if place not in gone]
     found = fit([items[place] for place in places], limit, cost)
-    if isinstance(found, TooLarge):
+    if isinstance(found, NewestTooLarge):
         return found
     return Fitted(tuple(places[place] for place in found.kept), found.tokens)
 
@@ -593,7 +593,7 @@ def adopt(
         return Declined("missing_context", {"items": len(history)})
     limit = of_items(found) if terms.target is None else terms.target
     fitted = fit(found, limit, of_item)
-    if isinstance(fitted, TooLarge):
+    if isinstance(fitted, NewestTooLarge):
         return Declined("item_too_large", {"tokens": fitted.tokens, "target": limit})
     items = tuple(found[place] for place in fitted.kept)
     origins = _origins(history, items)

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from codex_checkpoints.core.history.items import Item
 from codex_checkpoints.core.history.rebuild import Rebuild, choose
-from codex_checkpoints.core.history.survey import Outline, Survey
+from codex_checkpoints.core.history.survey import FirstPass, Survey
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, whole_of
 from codex_checkpoints.core.rollout.ours import UNDO
@@ -252,7 +252,7 @@ Form = tuple[RecordLine, ...]
 """Lines as they would be appended to a session."""
 
 
-def effective(outline: Outline, forms: Sequence[Form], items: Sequence[Json]) -> Form | None:
+def effective(outline: FirstPass, forms: Sequence[Form], items: Sequence[Json]) -> Form | None:
     """Return the first form of lines that gives the session this history, or None.
 
     `outline` is the survey of the session.
@@ -260,7 +260,7 @@ def effective(outline: Outline, forms: Sequence[Form], items: Sequence[Json]) ->
     return next((form for form in forms if _history(outline, form) == tuple(items)), None)
 
 
-def _history(outline: Outline, form: Form) -> tuple[Item, ...] | None:
+def _history(outline: FirstPass, form: Form) -> tuple[Item, ...] | None:
     """Return the history that lines install behind a session, None where they install none."""
     data = b"".join(map(_written, form))
     survey = Survey()

@@ -33,7 +33,7 @@ from codex_checkpoints.core.digest.calls import (
 )
 from codex_checkpoints.core.digest.cutting import ends_of, label_of
 from codex_checkpoints.core.digest.outcomes import (
-    Counts,
+    PatchCounts,
     hunks_of,
     seconds_of,
     telling_lines,
@@ -553,7 +553,7 @@ class Gathering(Fold):
             # The call has what was changed; its answer only says that it was.
             at = where if call is None else evolve(where, seq=began)
             anew = each.action in {"add", "delete"} or each.name in whole
-            counts = None if rows is None else Counts.of(rows)
+            counts = None if rows is None else PatchCounts.of(rows)
             trail.take(at, each.action, counts, whole=began if anew else None)
             if each.action == "move":
                 moved = self._moved(trail, moved, uri)

@@ -207,7 +207,7 @@ def defined(row: str, otherwise: str | None = None) -> str:
 
 
 @define
-class Counts:
+class PatchCounts:
     """What patches did to one file, as far as their text tells.
 
     `gone` are the names of definitions that they took away and did not bring again.
@@ -219,7 +219,7 @@ class Counts:
     gone: dict[str, None] = Factory(dict[str, None])
 
     @classmethod
-    def of(cls, rows: Iterable[str]) -> Counts:
+    def of(cls, rows: Iterable[str]) -> PatchCounts:
         """Count the rows of some hunks."""
         found = cls()
         for row in rows:

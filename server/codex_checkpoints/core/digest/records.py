@@ -7,7 +7,7 @@ from typing import Literal
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.digest.outcomes import Counts, defined
+from codex_checkpoints.core.digest.outcomes import PatchCounts, defined
 from codex_checkpoints.core.rollout.items import Outcome
 from codex_checkpoints.core.rollout.turns import Ended
 from codex_checkpoints.values import Factory, define, evolve, frozen
@@ -92,7 +92,9 @@ class Trail:
     put_back: int | None = None
     moved_to: str | None = None
 
-    def take(self, where: Where, action: str, counts: Counts | None, *, whole: int | None) -> None:
+    def take(
+        self, where: Where, action: str, counts: PatchCounts | None, *, whole: int | None
+    ) -> None:
         """Add one change; with `whole` nothing stands any more of what was there."""
         self.where = where
         self.was_there |= not self.turn_ids and action != "add"

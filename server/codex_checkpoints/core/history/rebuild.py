@@ -42,12 +42,12 @@ from codex_checkpoints.core.history.kinds import Past
 from codex_checkpoints.core.history.speakers import begins_turn, is_prompt, states_context
 from codex_checkpoints.core.history.survey import (
     Compaction,
+    FirstPass,
     ItemsAdded,
     Mark,
-    Outline,
-    Settings,
     Strategy,
     Trigger,
+    TurnSettings,
     WorldState,
     first_said,
 )
@@ -87,7 +87,7 @@ class _Stretch:
     baseline: int | None = None
     whole_context: bool = False
 
-    def add(self, mark: ItemsAdded | Settings | WorldState | Compaction | TaskEnded) -> None:
+    def add(self, mark: ItemsAdded | TurnSettings | WorldState | Compaction | TaskEnded) -> None:
         """Add the mark that stands before those already added."""
         match mark:
             case ItemsAdded(turn=turn):
@@ -96,7 +96,7 @@ class _Stretch:
                 self.whole_context = self.whole_context or (full and not self.compactions)
             case TaskEnded(turn_id=turn_id):
                 self.turn_id = self.turn_id or turn_id
-            case Settings(turn_id=turn_id, seq=seq):
+            case TurnSettings(turn_id=turn_id, seq=seq):
                 self.turn_id = self.turn_id or turn_id
                 if turn_id in {None, self.turn_id} and self.baseline is None:
                     self.baseline = seq
@@ -107,7 +107,7 @@ class _Stretch:
                     self.base = mark
 
 
-def choose(outline: Outline) -> Choice:
+def choose(outline: FirstPass) -> Choice:
     """Return which parts of a surveyed session count."""
     kept = list(_surviving(outline.marks))
     base = next((stretch.base for stretch in kept if stretch.base is not None), None)
@@ -163,7 +163,7 @@ def _stretches(marks: Sequence[Mark]) -> Iterator[_Stretch | int]:
         yield stretch
 
 
-def _chain(outline: Outline, windows: Sequence[Compaction]) -> Chain:
+def _chain(outline: FirstPass, windows: Sequence[Compaction]) -> Chain:
     """Return the chain of windows; a record without an id takes it from those before (WIN-7).
 
     Not the id of the previous window where windows lie between by their numbers (WIN-9).
@@ -239,7 +239,7 @@ NO_SUMMARY = "(no summary available)"
 class Rebuild:
     """The fold that keeps the items of a history and where they came from, from a place on."""
 
-    def __init__(self, choice: Choice, outline: Outline) -> None:
+    def __init__(self, choice: Choice, outline: FirstPass) -> None:
         self.choice = choice
         self._base = choice.base
         self._outline = outline
@@ -385,7 +385,7 @@ def _letter(payload: Json) -> Iterable[Item]:
 
 
 @frozen
-class History:
+class RebuiltHistory:
     """The history of a session; `Choice` explains `baseline`.
 
     `past` are the items as Codex would send them, without base instructions and without fresh
@@ -405,7 +405,7 @@ class History:
 
 
 @frozen
-class Window:
+class HistoryWindow:
     """One window, number 0 the first; None where no record has the value (WIN-9, WIN-12)."""
 
     number: int
@@ -420,11 +420,11 @@ class Window:
     opener: Opener | None = None
 
 
-def history_of(outline: Outline, rebuild: Rebuild) -> History:
+def history_of(outline: FirstPass, rebuild: Rebuild) -> RebuiltHistory:
     """Join the results of both passes."""
     past, choice = rebuild.result(), rebuild.choice
     size = tokens.of_items(each.item for each in past)
-    return History(
+    return RebuiltHistory(
         past=past,
         reconstructed=rebuild.reconstructed,
         chain=choice.chain,
@@ -433,10 +433,10 @@ def history_of(outline: Outline, rebuild: Rebuild) -> History:
     )
 
 
-def windows_of(outline: Outline, choice: Choice) -> tuple[Window, ...]:
+def windows_of(outline: FirstPass, choice: Choice) -> tuple[HistoryWindow, ...]:
     """Return the windows of a session that count, the first one first (WIN-12)."""
     first = outline.window_id or next((w.first_id for w in choice.windows if w.first_id), None)
-    windows = [Window(0, first, None, outline.opened_seq, outline.opened_at)]
+    windows = [HistoryWindow(0, first, None, outline.opened_seq, outline.opened_at)]
     for compaction in choice.windows:
         before, opening = windows[-1], outline.openings[compaction.index]
         following = before.number + 1
@@ -446,7 +446,7 @@ def windows_of(outline: Outline, choice: Choice) -> tuple[Window, ...]:
             # Beside a report the estimate of the history alone would lack what stands beside it.
             after = compaction.size + outline.instructions
         windows.append(
-            Window(
+            HistoryWindow(
                 number=number,
                 window_id=compaction.window_id,
                 previous_id=compaction.previous_id
@@ -463,9 +463,9 @@ def windows_of(outline: Outline, choice: Choice) -> tuple[Window, ...]:
     return tuple(windows)
 
 
-def compacted_in(windows: Iterable[Window]) -> list[Window]:
+def compacted_in(windows: Iterable[HistoryWindow]) -> list[HistoryWindow]:
     """Return those of some windows that a compaction opened which was not taken back."""
-    found: list[Window] = []
+    found: list[HistoryWindow] = []
     for each in windows:
         if each.opener == "compaction":
             found.append(each)

@@ -206,7 +206,7 @@ class ItemsAdded:
 
 
 @frozen
-class Settings:
+class TurnSettings:
     """The settings of a turn; later turns are compared with them."""
 
     turn_id: str | None
@@ -221,7 +221,7 @@ class WorldState:
 
 
 @frozen
-class Said:
+class FirstSaid:
     """Where and when a message of the user first stood in a session (JUN-43).
 
     `key` is its id, or the digest of its text where Codex gave it none.
@@ -241,8 +241,8 @@ def keys_of(item: Item, payload: object) -> Sequence[str]:
 
 
 def first_said(
-    items: Sequence[Item], payloads: Sequence[object], said: Sequence[Said], before: Place
-) -> Mapping[int, Said]:
+    items: Sequence[Item], payloads: Sequence[object], said: Sequence[FirstSaid], before: Place
+) -> Mapping[int, FirstSaid]:
     """Return where the user's messages of a replacement stood before, by their number.
 
     The newest comes first; of equal texts each stood in front of the one behind it.
@@ -251,7 +251,7 @@ def first_said(
     numbers: dict[str, list[int]] = {}
     for number, each in enumerate(said[:at]):
         numbers.setdefault(each.key, []).append(number)
-    found: dict[int, Said] = {}
+    found: dict[int, FirstSaid] = {}
     for number in reversed(range(len(items))):
         if not is_prompt(items[number]):
             continue
@@ -267,11 +267,11 @@ def first_said(
     return found
 
 
-Mark = TaskStarted | TaskEnded | ItemsAdded | Settings | WorldState | RolledBack | Compaction
+Mark = TaskStarted | TaskEnded | ItemsAdded | TurnSettings | WorldState | RolledBack | Compaction
 
 
 @frozen
-class Outline:
+class FirstPass:
     """The result of the first pass; nothing before `start` counts any more.
 
     `window_id`, `opened_seq` and `opened_at` are those of the first window; `usage` is the newest
@@ -290,7 +290,7 @@ class Outline:
     usage: Tokens | None
     stale: bool
     seq: int
-    said: tuple[Said, ...] = ()
+    said: tuple[FirstSaid, ...] = ()
     seed: int | None = None
     shift: int = 0
 
@@ -300,7 +300,7 @@ class SurveyState:
     """What a survey has after some lines, without the payloads that it keeps for others."""
 
     marks: list[Mark] = Factory(list[Mark])
-    said: list[Said] = Factory(list[Said])
+    said: list[FirstSaid] = Factory(list[FirstSaid])
     openings: Openings = Factory(Openings)
     start: Place = Place(0, 0)
     opened: tuple[int, str | None] | None = None
@@ -312,7 +312,7 @@ class SurveyState:
 
 
 class Survey:
-    """The fold over a session's lines, its bases first, that collects the `Outline`."""
+    """The fold over a session's lines, its bases first, that collects the `FirstPass`."""
 
     def __init__(
         self,
@@ -334,10 +334,10 @@ class Survey:
         """The payload of the newest `turn_context`: model, effort, approvals."""
         self.state = SurveyState() if state is None else state
         self._cut = cut
-        self._in_front: Outline | None = None
+        self._in_front: FirstPass | None = None
 
     @property
-    def in_front(self) -> Outline:
+    def in_front(self) -> FirstPass:
         """Return the outline at the cut, or so far; its `seq` may be a later one."""
         return self._in_front or self.outline()
 
@@ -346,10 +346,10 @@ class Survey:
         """Return the newest mark."""
         return self.state.marks[-1] if self.state.marks else None
 
-    def outline(self) -> Outline:
+    def outline(self) -> FirstPass:
         """Return the outline so far."""
         seq, stamp = self.state.opened or (self.reader.scale.seq, None)
-        return Outline(
+        return FirstPass(
             marks=tuple(self.state.marks),
             openings=tuple(self.state.openings.all),
             start=self.state.start,
@@ -398,7 +398,9 @@ class Survey:
                 self._compacted(line)
             case "turn_context":
                 self.last_settings = line.payload
-                self.state.marks.append(Settings(text_of(line.payload.get("turn_id")), line.seq))
+                self.state.marks.append(
+                    TurnSettings(text_of(line.payload.get("turn_id")), line.seq)
+                )
             case "world_state":
                 self.state.marks.append(WorldState(full=line.payload.get("full") is True))
             case "inter_agent_communication":
@@ -425,7 +427,7 @@ class Survey:
             self._added(turn=begins_turn(item))
             if is_prompt(item):
                 key = keys_of(item, line.payload)[0]
-                self.state.said.append(Said(key, line.place, line.stamp or None, line.seq))
+                self.state.said.append(FirstSaid(key, line.place, line.stamp or None, line.seq))
         else:
             self._added(turn=line.tag == "agent_message")
         by_model = line.tag not in _NOT_THE_MODELS and line.inner in {"assistant", None}

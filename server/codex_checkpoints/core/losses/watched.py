@@ -179,7 +179,7 @@ _OUTPUTS = 4
 
 
 @frozen
-class Changed:
+class LastChange:
     """The newest change of a file in a window."""
 
     change: Action
@@ -264,7 +264,7 @@ class Watched(Fold):
 
     window: int = 0
     changes: int = 0
-    changed: dict[str, Changed] = Factory(dict[str, Changed])
+    changed: dict[str, LastChange] = Factory(dict[str, LastChange])
     forgotten: int = 0
     reads: int = 0
     printed: int = 0
@@ -335,7 +335,7 @@ class Watched(Fold):
             if each.action == "read":
                 read[uri] = each.script or ""
             else:
-                change = Changed(each.action, each.call_id or run.ref, run.seq)
+                change = LastChange(each.action, each.call_id or run.ref, run.seq)
                 self.changes += 1
                 self.forgotten += renew(self.changed, uri, change, MAX_CHANGED)
                 self._file(uri).renew(self.window)

@@ -22,13 +22,13 @@ from codex_checkpoints.core.portable.pack import (
     LISTS,
     MAX_BYTES,
     NoteEvent,
-    Origin,
     Pack,
     PackedLink,
     PackedMarker,
     PackedTurn,
-    Places,
-    Revoked,
+    PackOrigin,
+    PlacePatterns,
+    RevokedNote,
     form,
     is_id,
     is_time,
@@ -64,7 +64,7 @@ class Names:
         checkpoint: Checkpoint,
         history: Iterable[NoteEvent],
         base: str | None,
-        places: Places,
+        places: PlacePatterns,
     ) -> None:
         self._places = places
         self._base = base
@@ -172,7 +172,7 @@ def _uris_in(payload: Mapping[str, object] | None) -> Iterable[str]:
 class SessionContents:
     """What there is to pack of a session, with the names of this machine."""
 
-    origin: Origin
+    origin: PackOrigin
     base: str | None
     checkpoint: Checkpoint
     history: tuple[NoteEvent, ...]
@@ -203,7 +203,7 @@ def note_events(updates: Iterable[Update]) -> tuple[NoteEvent, ...]:
             case None:
                 pass
             case ("fact" | "decision") as kind, str(name):
-                revoked = Revoked(kind, name)
+                revoked = RevokedNote(kind, name)
             case _:
                 continue
         found.append(NoteEvent(update.seq, update.turn_id, update.at, update.payload, revoked))

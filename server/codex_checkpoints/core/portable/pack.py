@@ -47,7 +47,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z", re.ASCII)
 
 
 @frozen
-class Origin:
+class PackOrigin:
     """The session that a pack was made of; `name` is what its user called it, if anything."""
 
     session_id: str
@@ -74,7 +74,7 @@ class PackedTurn:
 
 
 @frozen
-class Revoked:
+class RevokedNote:
     """A note that was taken back."""
 
     kind: Literal["fact", "decision"]
@@ -92,7 +92,7 @@ class NoteEvent:
     turn_id: str | None
     at: str | None
     payload: Mapping[str, object] | None
-    revoked: Revoked | None
+    revoked: RevokedNote | None
 
 
 @frozen
@@ -123,7 +123,7 @@ class PackedLink:
 class Pack:
     """What one session knows, and where it came from."""
 
-    origin: Origin
+    origin: PackOrigin
     checkpoint: Checkpoint
     turns: tuple[PackedTurn, ...] = ()
     notes: tuple[NoteEvent, ...] = ()
@@ -204,7 +204,7 @@ _LONGEST_URI = 1024
 
 
 @frozen
-class Places:
+class PlacePatterns:
     """The patterns of the places of a machine, each with its sign."""
 
     patterns: tuple[tuple[re.Pattern[str], str], ...]
@@ -221,12 +221,14 @@ class Places:
         return self.without(text) != text
 
 
-def places_of(base: str | None, homes: Iterable[str]) -> Places:
+def places_of(base: str | None, homes: Iterable[str]) -> PlacePatterns:
     """Return the places of a session in `base`, on a machine with these home folders."""
     known = [(base, ".")] if base else []
     known += [(home, _PERSON) for home in sorted(set(homes), key=lambda home: (-len(home), home))]
     patterns = ((_pattern(place), sign) for place, sign in known)
-    return Places(tuple((pattern, sign) for pattern, sign in patterns if pattern is not None))
+    return PlacePatterns(
+        tuple((pattern, sign) for pattern, sign in patterns if pattern is not None)
+    )
 
 
 def _pattern(place: str) -> re.Pattern[str] | None:
@@ -257,7 +259,7 @@ def is_portable(uri: str) -> bool:
     )
 
 
-def stays(uri: str, base: str | None, places: Places) -> bool:
+def stays(uri: str, base: str | None, places: PlacePatterns) -> bool:
     """Return whether the name of a file must not leave the machine.
 
     These are files outside the session's folder, and names that show a person or a secret: a

@@ -108,7 +108,7 @@ MAX_NODES = 2048
 
 
 @frozen
-class Window:
+class LineageWindow:
     """One context window of a session."""
 
     number: int
@@ -130,7 +130,7 @@ class Node:
     archived: bool = False
     updated_at: str | None = None
     available: bool = True
-    windows: tuple[Window, ...] = ()
+    windows: tuple[LineageWindow, ...] = ()
     depth: int = 0
     link: Link | None = None
 

@@ -81,7 +81,7 @@ class Ancestor:
 
 
 @frozen
-class Origin:
+class RestoreOrigin:
     """Where a restore begins: a marker on a turn, and the chain of sessions above.
 
     `chain` begins with the source itself, if that came from another session.
@@ -181,7 +181,7 @@ class PackContents:
     as they were at the marker's turn, `not_compared` those of which that is not known.
     """
 
-    origin: Origin
+    origin: RestoreOrigin
     reason: str
     modes: tuple[ModeChange, ...]
     checkpoint: Checkpoint
@@ -377,7 +377,7 @@ def _name(text: str) -> str:
     return cut(one_line(text), MAX_VALUE_CHARS)
 
 
-def _lineage(origin: Origin) -> _Section:
+def _lineage(origin: RestoreOrigin) -> _Section:
     source = origin.source_turn
     made = f"id={_name(origin.checkpoint_id)} made={_name(origin.created_at)}"
     lines = [

@@ -204,7 +204,7 @@ class FileReference:
 
 
 @frozen
-class Chunk:
+class FileChunk:
     """Lines that were read by their numbers, with their present hash (AGN-36)."""
 
     chunk_id: str
@@ -228,7 +228,7 @@ class References:
     """All that is referred to, the newest of each kind first."""
 
     files: tuple[FileReference, ...] = ()
-    chunks: tuple[Chunk, ...] = ()
+    chunks: tuple[FileChunk, ...] = ()
     system: tuple[SystemArtifact, ...] = ()
 
 
@@ -282,7 +282,7 @@ def references_of(
         for uri, found in hashes.items()
     )
     chunks = tuple(
-        Chunk(chunk_id(span), span.uri, span.start, span.end, chunk_hashes.get(chunk_id(span)))
+        FileChunk(chunk_id(span), span.uri, span.start, span.end, chunk_hashes.get(chunk_id(span)))
         for span in spans_of(traces, earlier)
     )
     system = dict.fromkeys(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from codex_checkpoints.codex.app_server import AskingFailed, RequestDeclined
 from codex_checkpoints.codex.program import Excerpt
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.compaction.building import Declined, TooLarge, handed_over
+from codex_checkpoints.core.compaction.building import Declined, NewestTooLarge, handed_over
 from codex_checkpoints.core.compaction.records import Determinism, digest_of
 from codex_checkpoints.core.history.kinds import Kind, kind_of
 from codex_checkpoints.core.history.tokens import of_item, of_items
@@ -92,7 +92,7 @@ def excerpt_of(sessions: Sessions, source: CompactionSource, room: int) -> Excer
     items = [item for item in history if kind_of(item) not in _COMES_ANEW]
     anew = max(CONTEXT_TOKENS, context.history - of_items(items))
     found = handed_over(items, max(0, room - anew), of_item)
-    if isinstance(found, TooLarge):
+    if isinstance(found, NewestTooLarge):
         facts = {"tokens": found.tokens, "target": found.limit}
         raise declined_by(Declined("item_too_large", facts), source)
     return Excerpt(

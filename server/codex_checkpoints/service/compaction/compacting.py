@@ -63,7 +63,7 @@ from codex_checkpoints.service.compaction.cautions import cautions
 from codex_checkpoints.service.compaction.installing import Events, changing, fields_of
 from codex_checkpoints.service.compaction.request import (
     Compacted,
-    HookCall,
+    HookEvent,
     HookOutcome,
     HookRunner,
     Request,
@@ -420,9 +420,9 @@ class Compacting:
         size = token_count(plan.built.report.after, info)
         return NewThread(made.meta, items_of((*made.lines, size))), made.chain
 
-    def _hook_call(self, event: str) -> HookCall:
+    def _hook_call(self, event: str) -> HookEvent:
         hooks = self._sessions.settings.hooks.get(event, ())
-        return HookCall(hooks, self._outside.run, self._sessions.records.state_dir)
+        return HookEvent(hooks, self._outside.run, self._sessions.records.state_dir)
 
 
 def _refuse_second(records: Sequence[Record], source: CompactionSource) -> None:
@@ -436,7 +436,7 @@ def _refuse_second(records: Sequence[Record], source: CompactionSource) -> None:
 
 def _blocked(
     source: CompactionSource,
-    before: HookCall,
+    before: HookEvent,
     results: Sequence[HookOutcome],
     stopped: HookOutcome,
     events: Events,

@@ -43,7 +43,7 @@ class HookOutcome:
 
 
 @frozen
-class HookCall:
+class HookEvent:
     """The hooks of one event, how to run them, and in which folder."""
 
     hooks: tuple[CompactionHook, ...]

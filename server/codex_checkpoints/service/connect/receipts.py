@@ -11,7 +11,7 @@ from codex_checkpoints import logs
 from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.handoff import bundle
-from codex_checkpoints.core.history.rebuild import Window
+from codex_checkpoints.core.history.rebuild import HistoryWindow
 from codex_checkpoints.core.rollout.fields import object_of, text_of, whole_of
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.refusal import reading
@@ -39,7 +39,9 @@ def received(sessions: Sessions, session: str) -> tuple[Receipt, ...]:
     return tuple(_receipt(each, digest, current) for each, digest in given)
 
 
-def by_window(receipts: Iterable[Receipt], windows: Iterable[Window]) -> Mapping[int, Receipt]:
+def by_window(
+    receipts: Iterable[Receipt], windows: Iterable[HistoryWindow]
+) -> Mapping[int, Receipt]:
     """Return the last receipt of each window, by the number of the window.
 
     A receipt names its window by its id or by session and number; without a name its `seq` decides.
@@ -70,7 +72,7 @@ def _receipt(line: Mapping[str, object], digest: str, current: set[str]) -> Rece
     return Receipt(at, door, event, source, window_id, seq, digest, size, is_current)
 
 
-def _number(receipt: Receipt, windows: tuple[Window, ...]) -> int | None:
+def _number(receipt: Receipt, windows: tuple[HistoryWindow, ...]) -> int | None:
     if receipt.window_id is None:
         begun = (each for each in windows if each.opened_seq <= (receipt.seq or 0))
         return max((each.number for each in begun), default=None)

@@ -35,8 +35,8 @@ from codex_checkpoints.core.restore.pack import (
     MAX_WINDOW,
     Deferred,
     Message,
-    Origin,
     PackContents,
+    RestoreOrigin,
     StatePack,
     TurnSource,
     command_id,
@@ -355,7 +355,7 @@ class Planner:
             chunks_now(workspace, base, spans_of(traces, before.references)),
             before.references,
         )
-        origin = Origin(
+        origin = RestoreOrigin(
             TurnSource(session_id, marker.turn_id),
             marker.checkpoint_id,
             marker.label,

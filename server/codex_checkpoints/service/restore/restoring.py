@@ -53,7 +53,7 @@ from codex_checkpoints.values import define, evolve, frozen
 
 
 @frozen
-class Restored:
+class RestoreResult:
     """The result of a restore; a preview has neither ids nor a time.
 
     `lines` are those for a pack of any budget; only a preview has them.  `notes` are the texts of
@@ -80,16 +80,16 @@ class Restoring:
     _now: Callable[[], str] = stamps.now
     _new_id: Callable[[], str] = stamps.new_id
 
-    def preview(self, params: RestoreParams) -> Restored:
+    def preview(self, params: RestoreParams) -> RestoreResult:
         """Return the result of a restore; write nothing, not even an event."""
         params = checked(params)
         source = find_source(self._sessions, params.session_id, params.checkpoint_id)
         plan = Planner(self._sessions, source, params).plan()
         lines = () if plan.pack is None else pack_lines(plan.contents)
         notes = note_texts(plan.contents.checkpoint)
-        return Restored(plan.record, _pack_of(plan), dry_run=True, notes=notes, lines=lines)
+        return RestoreResult(plan.record, _pack_of(plan), dry_run=True, notes=notes, lines=lines)
 
-    def restore(self, params: RestoreParams) -> Restored:
+    def restore(self, params: RestoreParams) -> RestoreResult:
         """Open a branch at a marker; it is durable and ready for Codex on return.
 
         Refuses what the planner refuses, `conflict`, `storage_error`. A refused or cancelled
@@ -127,7 +127,7 @@ class Restoring:
             work.end(requested, refusal.code)
             raise
         notes = note_texts(plan.contents.checkpoint)
-        return Restored(work.restore, _pack_of(plan), dry_run=False, notes=notes)
+        return RestoreResult(work.restore, _pack_of(plan), dry_run=False, notes=notes)
 
     def _operation(self, params: RestoreParams) -> events.Operation:
         """Return the known ids of a restore before its source is read."""
