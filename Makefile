@@ -20,8 +20,10 @@ BIN = .venv/bin
 # programs may lie.
 IN_MEMORY = $(shell grep -s ' /dev/shm ' /proc/mounts | grep -qv noexec && \
 	df -Pk /dev/shm | awk '$$4 > 4000000 {print "TMPDIR=/dev/shm"; exit}')
-# Side by side on two to four cores: more would only wait for each other's processes.
-PYTEST = $(IN_MEMORY) $(BIN)/pytest -n auto --maxprocesses=4 --dist=worksteal
+# One more than there are cores, for most wait for a process now and then; more than four would only
+# wait for each other's.
+WORKERS = $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+PYTEST = $(IN_MEMORY) $(BIN)/pytest -n $(WORKERS) --maxprocesses=4 --dist=worksteal
 PIP = $(BIN)/python -m pip --disable-pip-version-check --no-input
 COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate pyproject.toml
