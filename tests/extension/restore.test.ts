@@ -300,6 +300,15 @@ test("the details say what was made do with, each in its own words", () => {
   assert.equal(said.at(-1), "of_a_later_version");
 });
 
+test("a step in the details goes by its text, one that nobody knows by its id", () => {
+  const item = (state: RestoreDetails["state"]) =>
+    words(sections({ state }).get("deferred")).includes("Step s1");
+
+  assert.equal(item({ plan: { steps: [{ id: "s1", text: "Read" }] } }), false);
+  assert.equal(item(null), true);
+  assert.ok(words(sections().get("deferred")).includes('"Read"'));
+});
+
 test("the details have every part, each with its own content", () => {
   const found = sections();
   for (const [id, ...shown] of [

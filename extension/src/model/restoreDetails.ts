@@ -12,7 +12,7 @@ export function detailSections(shown: Details): Section[] {
     lineageSection(shown),
     carriedSection(details),
     resetSection(details),
-    ...packSections(details),
+    ...packSections(shown),
     ...knownState(details.state ?? shown.state, details.modes),
     ...referenceSections(details),
     ...differenceSections(details),
@@ -142,8 +142,9 @@ function capsSection({ caps }: RestoreDetails): Section {
   return facts("caps", "Limits of a view for this model", rows);
 }
 
-function packSections(details: RestoreDetails): Section[] {
+function packSections({ details, state }: Details): Section[] {
   const { included, deferred, pack, budget, packTokens } = details;
+  const notes = notesIn(details.state ?? state);
   const reasons: Record<string, string> = {
     budget: "no tokens left",
     filtered: "done, superseded by another, or never quoted",
@@ -160,7 +161,10 @@ function packSections(details: RestoreDetails): Section[] {
   const part: Column = ["Part", (each) => partName(word(each, "part"))];
   const item: Column = [
     "Item",
-    (each) => plain(itemName({ part: word(each, "part"), id: word(each, "id") })),
+    (each) => {
+      const [part, id] = [word(each, "part"), word(each, "id")];
+      return plain((part === "notes" ? notes.get(id) : undefined) ?? itemName({ part, id }));
+    },
   ];
   const why: Column = ["Why", (each) => reasons[word(each, "reason")] ?? word(each, "reason")];
   return [
@@ -168,6 +172,18 @@ function packSections(details: RestoreDetails): Section[] {
     ...list("included", budget === null ? "Carried items" : "In the pack", included, part, item),
     ...list("deferred", "Left out of the pack or shortened", deferred, part, item, why),
   ];
+}
+
+/** The texts of steps and decisions, by the ids that their items have. */
+function notesIn(state: unknown): ReadonlyMap<string, string> {
+  const { plan, decisions } = Object(state) as Fields;
+  const { steps } = Object(plan) as Fields;
+  return new Map([
+    ...objects(steps).map((each) => [`step:${word(each, "id")}`, word(each, "text")] as const),
+    ...objects(decisions).map(
+      (each) => [`decision:${word(each, "decisionId")}`, word(each, "decision")] as const,
+    ),
+  ]);
 }
 
 /** What was copied as references: files, lines, patches, outputs, pins. */
