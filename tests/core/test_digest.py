@@ -1416,6 +1416,7 @@ def test_what_git_put_back_is_told_as_no_change(script: str, is_put_back: bool) 
     found = digest(r.turn(*steps, r.assistant("Done.")), form="legacy")
     (line,) = section(found, "CHANGES")
     assert ("+1 -0" in line, "put back by git #" in line) == (not is_put_back, is_put_back)
+    assert "changed again" not in line
     assert ("dig_very_deep" in found.text) != is_put_back
 
 
@@ -1423,7 +1424,9 @@ def test_what_is_changed_after_git_put_a_file_back_counts() -> None:
     later = patched("*** Update File: deep/cave.py", "@@", "+def dig_less():")
     steps = (r.user("dig"), patched(*_DUG), r.shell("git checkout -- deep"), later)
     (line,) = section(digest(r.turn(*steps), form="legacy"), "CHANGES")
-    assert re.search(r"deep/cave.py \+1 -0 turn 1 put back by git #\d+: dig_less$", line)
+    assert re.search(
+        r"deep/cave.py \+1 -0 turn 1 put back by git #\d+, then changed again: dig_less$", line
+    )
 
 
 @pytest.mark.parametrize("before", [_DUG, ("*** Add File: deep/cave.py", "+def dig_very_deep():")])

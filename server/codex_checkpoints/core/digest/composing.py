@@ -398,7 +398,8 @@ class _Composing:
         if trail.moved_to is not None:
             words.append(f"moved to {inline(trail.moved_to, 1024)}")
         if trail.put_back is not None:
-            words.append(f"put back by git #{trail.put_back}")
+            again = ", then changed again" if trail.where.seq > trail.put_back else ""
+            words.append(f"put back by git #{trail.put_back}{again}")
         if uri in self._gathered.drifted:
             words.append("changed since")
         names = f": {inline(', '.join(trail.names), 400)}" if trail.names else ""
