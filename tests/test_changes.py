@@ -190,6 +190,29 @@ def test_a_person_reads_which_files_changed_and_the_patches_of_one(home: Home, s
     assert other == "never.py was not changed here. Without PATH, all changed files are listed.\n"
 
 
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize(
+    ("steps", "count", "is_put_back"),
+    [
+        ([X_TO_Y, r.shell("git checkout -- a.py")], 0, True),
+        ([X_TO_Y, r.shell("git reset --hard"), X_TO_Y], 1, True),
+        ([X_TO_Y, r.shell("git commit -am x"), X_TO_Y, r.shell("git restore .")], 1, True),
+        ([X_TO_Y, r.shell("git commit -am x"), r.shell("git restore .")], 1, False),
+        ([X_TO_Y, r.shell("git restore b.py")], 1, False),
+        ([X_TO_Y, r.shell("git restore .", exit_code=1)], 1, False),
+        ([r.patch(add="a.py", content="1\n"), r.shell("git restore .")], 1, False),
+    ],
+)
+def test_what_git_put_back_is_not_counted(
+    home: Home, steps: list[r.Step], count: int, is_put_back: bool
+):
+    put(home, r.turn(r.user("Go"), *steps))
+    found = ask(home)["a.py"]
+    assert (found.added, found.put_back is not None) == (count, is_put_back)
+    shown = f"put back by git {found.put_back}"
+    assert (shown in home.here("changes", thread(1)).stdout.decode()) == is_put_back
+
+
 def test_a_checkpoint_says_which_files_the_session_changed_and_when_it_saw_them_last(home: Home):
     put(home, r.turn(r.user("Go"), X_TO_Y), r.turn(r.user("On"), r.shell("cat b.py", "b\n")))
 

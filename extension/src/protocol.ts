@@ -738,11 +738,12 @@ export interface FilePatch {
  * What the turns did to a file.
  *
  * `kind` is `created`, `changed`, `deleted`, `moved` or `read`; `added` and `removed` count lines,
- * as far as patches tell; `turns` are the numbers of those that changed it.  `seenIn` is the turn
- * in which the session read or changed it last, and `now` what lies there compared with that:
- * `same`, `changed`, `gone` or `unknown`.  `before` and `after` are its whole text before the
- * first of these changes and when the turns had ended; null where no hash proves it, where it
- * holds a secret, and without `texts`.
+ * as far as patches tell; `turns` are the numbers of those that changed it.  `putBack` is the
+ * record of the newest command by which git put it back; what was changed since the commit before
+ * is not counted then.  `seenIn` is the turn in which the session read or changed it last, and
+ * `now` what lies there compared with that: `same`, `changed`, `gone` or `unknown`.  `before` and
+ * `after` are its whole text before the first of these changes and when the turns had ended; null
+ * where no hash proves it, where it holds a secret, and without `texts`.
  */
 export interface FileChange {
   readonly uri: string;
@@ -751,6 +752,7 @@ export interface FileChange {
   readonly added: number;
   readonly removed: number;
   readonly turns: readonly number[];
+  readonly putBack: string | null;
   readonly seenIn: number | null;
   readonly now: string;
   readonly before: string | null;

@@ -1434,10 +1434,22 @@ def test_what_was_committed_is_not_undone_where_git_puts_the_file_back(
     before: tuple[str, ...],
 ) -> None:
     commit, back = r.shell("git commit -am 'Dig'"), r.shell("git restore deep")
-    steps = (r.user("dig"), patched(*before), commit, patched(*_DUG), back)
+    later = patched("*** Update File: deep/cave.py", "@@", "+def dig_less():")
+    steps = (r.user("dig"), patched(*before), commit, later, back)
     (line,) = section(digest(r.turn(*steps), form="legacy"), "CHANGES")
     assert "put back by git #" in line
     assert "dig_very_deep" in line
+
+
+def test_git_puts_nothing_back_of_what_was_committed() -> None:
+    steps = (
+        r.user("dig"),
+        patched(*_DUG),
+        r.shell("git commit -am 'Dig'"),
+        r.shell("git restore ."),
+    )
+    (line,) = section(digest(r.turn(*steps), form="legacy"), "CHANGES")
+    assert line.endswith("cave.py +1 -0 turn 1: dig_very_deep")
 
 
 def test_what_git_put_back_counts_nothing_of_the_session_before() -> None:

@@ -7,7 +7,15 @@ import type { FileChange } from "../../extension/src/protocol.ts";
 
 const PATCH = { ref: "#9", turn: 2, text: "@@ -1,2 +1,2 @@ def a():\n-x = 1\n+x = 2\n y" };
 const FILE: FileChange = {
-  ...{ uri: "a.py", kind: "changed", movedFrom: null, added: 1, removed: 1, turns: [2] },
+  ...{
+    uri: "a.py",
+    kind: "changed",
+    movedFrom: null,
+    added: 1,
+    removed: 1,
+    turns: [2],
+    putBack: null,
+  },
   ...{ seenIn: 2, now: "same", before: "x = 1\ny\n", after: "x = 2\ny\n", patches: [PATCH] },
 };
 

@@ -160,7 +160,8 @@ def change_lines(changes: FileChanges, screen: Screen, uri: str | None = None) -
         of_turns = f"turn{'s' if len(each.turns) > 1 else ''} {turns}" if turns else ""
         seen = "the session saw it" if each.seen_in is None else f"turn {each.seen_in}"
         now = _STANDING.get(each.now, f"changed since {seen}")
-        about = "  ".join(filter(None, (f"{what}{counts}", of_turns, now)))
+        back = f"put back by git {each.put_back}" if each.put_back else ""
+        about = "  ".join(filter(None, (f"{what}{counts}", of_turns, back, now)))
         lines += screen.folded(plain(each.uri), plain(about))
         for patch in each.patches:
             turn = "" if patch.turn is None else f"turn {patch.turn}  "

@@ -65,11 +65,12 @@ class FileChange:
     """What the turns did to a file.
 
     `kind` is `created`, `changed`, `deleted`, `moved` or `read`; `added` and `removed` count lines,
-    as far as patches tell; `turns` are the numbers of those that changed it.  `seenIn` is the turn
-    in which the session read or changed it last, and `now` what lies there compared with that:
-    `same`, `changed`, `gone` or `unknown`.  `before` and `after` are its whole text before the
-    first of these changes and when the turns had ended; null where no hash proves it, where it
-    holds a secret, and without `texts`.
+    as far as patches tell; `turns` are the numbers of those that changed it.  `putBack` is the
+    record of the newest command by which git put it back; what was changed since the commit before
+    is not counted then.  `seenIn` is the turn in which the session read or changed it last, and
+    `now` what lies there compared with that: `same`, `changed`, `gone` or `unknown`.  `before` and
+    `after` are its whole text before the first of these changes and when the turns had ended; null
+    where no hash proves it, where it holds a secret, and without `texts`.
     """
 
     uri: str
@@ -78,6 +79,7 @@ class FileChange:
     added: int
     removed: int
     turns: tuple[int, ...]
+    put_back: str | None
     seen_in: int | None
     now: Standing
     before: str | None
@@ -191,7 +193,9 @@ class _One:
         was_none = created and (first < 0 or touches[first].action == "delete")
         before = "" if was_none else texts.get(first)
         after = "" if gone else texts.get(last)
-        counts = PatchCounts.of(row for each in made for row in each.hunks or ())
+        undone = [each for each in made if each.undone_from is not None]
+        standing = (each for each in made if not any(map(each.is_undone_by, undone)))
+        counts = PatchCounts.of(row for each in standing for row in each.hunks or ())
         kind: Kind = "changed" if made else "read"
         kind = "deleted" if gone else "created" if created else kind
         kind = "moved" if kind == "changed" and made[-1].action == "move" else kind
@@ -203,6 +207,7 @@ class _One:
             counts.added,
             counts.removed,
             tuple(dict.fromkeys(each for each in turns if each is not None)),
+            f"#{undone[-1].seq}" if undone else None,
             self.numbers.get(touches[-1].turn_id),
             self._standing(uri, touches, texts, looks),
             _shown(before) if quotes else None,

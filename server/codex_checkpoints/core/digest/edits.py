@@ -12,6 +12,7 @@ from itertools import islice
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
+from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in, run_in
 from codex_checkpoints.core.digest.outcomes import hunks_of
 from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.fields import content_hash
@@ -40,7 +41,8 @@ class Touch:
 
     `hunks` are the rows of a patch, None where the change was made in another way.  `text` is the
     whole text after it and `hash` its hash, where the record holds it.  `moved_from` is the uri
-    that the file had before.
+    that the file had before.  Where git put the file back, `undone_from` is the position of the
+    first line whose changes it took away.
     """
 
     position: int
@@ -51,11 +53,17 @@ class Touch:
     text: str | None = None
     hash: str | None = None
     moved_from: str | None = None
+    undone_from: int | None = None
 
     @property
     def edits(self) -> bool:
         """Return whether it changed the file."""
         return self.action in EDITS
+
+    def is_undone_by(self, later: Touch) -> bool:
+        """Return whether a later touch took this one away."""
+        since = later.undone_from
+        return since is not None and since <= self.position < later.position
 
 
 class Edits(Fold):
@@ -65,6 +73,7 @@ class Edits(Fold):
         """Follow a replay that has read nothing yet."""
         self.replay = replay
         self.files: dict[str, list[Touch]] = {}
+        self._committed = -1
         replay.folds.append(self)
 
     def take(self, line: Line) -> None:
@@ -113,6 +122,26 @@ class Edits(Fold):
                     start,
                 )
             )
+        self._git(observed, line, turn_id)
+
+    def _git(self, observed: Observation, line: Line, turn_id: str | None) -> None:
+        """Take what git put back: all changes of a file since the last commit."""
+        run = run_in(observed)
+        if run is None:
+            return
+        for folder in folders_put_back(run, observed):
+            for uri, touches in self.files.items():
+                edits = [each.position for each in touches if each.edits]
+                is_open = bool(edits) and edits[-1] > self._committed
+                # Git leaves a file alone that it does not know.
+                is_new = is_open and touches[0].action == "add" and edits[0] > self._committed
+                if is_open and not is_new and is_in(uri, folder):
+                    since = self._committed + 1
+                    touches.append(
+                        Touch(line.position, line.seq, turn_id, "update", undone_from=since)
+                    )
+        if commits(run):
+            self._committed = line.position
 
 
 def _printed(observed: Observation) -> tuple[str | None, str | None]:

@@ -32,6 +32,7 @@ from codex_checkpoints.core.digest.calls import (
     written_anew,
 )
 from codex_checkpoints.core.digest.cutting import ends_of, label_of
+from codex_checkpoints.core.digest.git import Run, commits, ended, folders_put_back, is_in, run_in
 from codex_checkpoints.core.digest.outcomes import (
     PatchCounts,
     hunks_of,
@@ -49,7 +50,6 @@ from codex_checkpoints.core.digest.records import (
     Said,
     Trail,
     Where,
-    is_in,
 )
 from codex_checkpoints.core.rollout import contextual
 from codex_checkpoints.core.rollout.contextual import without_payloads
@@ -70,13 +70,12 @@ from codex_checkpoints.core.rollout.items import (
     ToolCall,
     UserMessage,
     outcome_in,
-    outcome_of,
 )
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE, UNDO, is_ours
 from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
 from codex_checkpoints.core.rollout.script import BEGIN
-from codex_checkpoints.core.rollout.tools import files_put_back, only_looks, program_of
+from codex_checkpoints.core.rollout.tools import only_looks, program_of
 from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, asks
 from codex_checkpoints.hashes import sha256
 from codex_checkpoints.values import Factory, define, evolve, frozen
@@ -149,15 +148,6 @@ class _Call(NamedTuple):
     ran: str
     seq: int
     folder: str | None = None
-
-
-class _Run(NamedTuple):
-    """A command that ended, in the folder that its call names."""
-
-    script: str
-    outcome: Outcome
-    folder: str | None
-    seconds: float | None
 
 
 @frozen
@@ -560,32 +550,22 @@ class Gathering(Fold):
             self._changes[uri] = trail
             _keep_newest(self._changes)
         if run := self._run_in(observed, line):
-            if not run.outcome.failed and "git" in run.script:
-                self._git(run, observed, began)
+            self._git(run, observed, began)
             self._ran(run, observed, where)
 
-    def _run_in(self, observed: Observation, line: Line) -> _Run | None:
+    def _run_in(self, observed: Observation, line: Line) -> Run | None:
         """Return the command whose end is told."""
-        item, seconds = observed.item, None
-        script = next((each.name for each in observed.seen() if each.is_command), None)
-        match item:
-            case CommandRun():
-                outcome, folder = outcome_of(item), item.folder
-                seconds = seconds_of(object_of(line.payload.get("item")) or line.payload, ())
-            case ToolCall(name="write_stdin"):  # its time is that of the last look alone
+        match observed.item:
+            case ToolCall(name="write_stdin") as item:  # its time is that of the last look alone
                 session = object_of(item.arguments).get("session_id")
-                call = self._running.get(str(session), _Call("", "", "", -1))
-                outcome, script, folder = outcome_in(observed.texts), call.label, call.folder
-            case ToolCall() if not item.is_script:
-                outcome, seconds = outcome_in(observed.texts), seconds_of({}, observed.texts)
-                folder = text_of(object_of(item.arguments).get("workdir"))
+                call = self._running.get(str(session))
+                return None if call is None else ended(call.label, call.folder, observed)
+            case CommandRun():
+                seconds = seconds_of(object_of(line.payload.get("item")) or line.payload, ())
             case _:
-                return None
-        return (
-            _Run(script, outcome, folder, seconds)
-            if script and outcome.failed is not None
-            else None
-        )
+                seconds = seconds_of({}, observed.texts)
+        run = run_in(observed)
+        return None if run is None else evolve(run, seconds=seconds)
 
     def _moved(self, trail: Trail, source: str | None, uri: str) -> str | None:
         """Take an end of a move; the two stand one behind the other.  Return the first one."""
@@ -596,21 +576,19 @@ class Gathering(Fold):
             self._changes[source].moved_to = uri
         return None
 
-    def _git(self, run: _Run, observed: Observation, seq: int) -> None:
+    def _git(self, run: Run, observed: Observation, seq: int) -> None:
         """Take what git put back; what may have been committed before stays in the files."""
-        for each in files_put_back(run.script, run.folder):
-            uri = name_of(each, observed.place)[0]
-            if uri is None:
-                continue
+        for folder in folders_put_back(run, observed):
             for known, trail in self._changes.items():
-                is_tracked = not trail.created or trail.began < self._committed
-                if is_tracked and is_in(known, uri[:-1]):
+                is_new = trail.created and trail.began > self._committed
+                is_open = trail.where.seq > self._committed
+                if is_open and not is_new and is_in(known, folder):
                     self._edits += 1
                     trail.put_back_at(seq, whole=trail.began > self._committed)
-        if "commit" in run.script:
+        if commits(run):
             self._committed = seq
 
-    def _ran(self, run: _Run, observed: Observation, where: Where) -> None:
+    def _ran(self, run: Run, observed: Observation, where: Where) -> None:
         if only_looks(run.script):
             return
         inside = name_of(Seen("file", "_", "read", run.folder), observed.place)[0] or "_"

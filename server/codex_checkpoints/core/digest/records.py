@@ -124,13 +124,6 @@ class Trail:
             self.whole = seq
 
 
-def is_in(uri: str, folder: str) -> bool:
-    """Return whether a uri is that of a folder with its `/`, or below; the base is empty."""
-    if not folder:
-        return uri[:1] != "/" and uri[1:2] != ":"
-    return f"{uri}/" == folder or uri.startswith(folder)
-
-
 Ran = tuple[str, str]
 """A folder, and the command or the program that ran there."""
 

@@ -36,7 +36,7 @@ Room for a resume of 4,000 tokens, and for a digest of 8,000 with what the sessi
 line.
 """
 
-DIGEST_RULES = 10
+DIGEST_RULES = 11
 """The version of how a digest is made; a kept one of another version is made anew."""
 
 _LARGE = 1 << 20
