@@ -6,13 +6,14 @@ current.  A store raises no other errors than these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from codex_checkpoints.values import Factory, frozen
+
+T = TypeVar("T")
 
 OURS = "codex-checkpoints"
 """The originator of the threads that we make, which alone may be deleted."""
@@ -344,8 +345,8 @@ Feed = Callable[[bytes], int]
 """Take a chunk, return how many bytes of it were consumed; the rest is offered again."""
 
 
-Ends = tuple[Iterator[bytes], Iterator[bytes]]
-"""Pieces of a rollout from its beginning on, and pieces from its end backwards."""
+See = Callable[[Iterable[bytes], Iterable[bytes]], T]
+"""Take pieces of a rollout from its beginning on, and pieces from its end backwards."""
 
 
 class RolloutReader(Protocol):
@@ -381,6 +382,6 @@ class RolloutReader(Protocol):
         """Return the first line that is not blank; of a very long one (4 MiB) the beginning."""
         ...
 
-    def ends(self, path: str) -> AbstractContextManager[Ends]:
-        """Open a rollout for a look at its ends: up to 1 MiB and 4 MiB of them."""
+    def ends(self, path: str, see: See[T]) -> T:
+        """Return what is seen in the ends of a rollout: up to 1 MiB and 4 MiB of them."""
         ...

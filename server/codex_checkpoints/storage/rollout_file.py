@@ -22,7 +22,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from datetime import datetime
 from functools import partial
 from itertools import chain
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import orjson
 
@@ -33,13 +33,13 @@ from codex_checkpoints.patterns import pattern
 from codex_checkpoints.storage import tree
 from codex_checkpoints.storage.contract import (
     Copied,
-    Ends,
     Feed,
     HistoryItem,
     Identity,
     Mark,
     NewThread,
     Reading,
+    See,
     UnreadableSource,
     Unsupported,
     in_text,
@@ -47,12 +47,15 @@ from codex_checkpoints.storage.contract import (
 from codex_checkpoints.storage.file_lock import open_flags
 from codex_checkpoints.values import frozen
 
+T = TypeVar("T")
+
 _PROOF = 4096
 _LONGEST_FIRST_LINE = 1 << 22
 _FRONT, _BACK = 1 << 20, 1 << 22
 """How much is given of the two ends; longer lines would be read without their blobs."""
-_FIRST_FRONT, _FIRST_BACK = 3 << 14, 3 << 14
-_AT_ONCE = _FIRST_FRONT + _FIRST_BACK
+_FIRST = 1 << 15
+"""So much of each is read at first."""
+_AT_ONCE = 3 << 15
 """A file of no more bytes is read by one call."""
 
 _READ_THROUGH = 1 << 28
@@ -84,9 +87,8 @@ class ChunkReader(ABC):
     ) -> tuple[int, bytes]:
         return _fed(self.chunks(path, offset, limit), offset, feed)
 
-    @contextlib.contextmanager
-    def ends(self, path: str) -> Generator[Ends]:
-        yield self.chunks(path, 0, _FRONT), self._last(path)
+    def ends(self, path: str, see: See[T]) -> T:
+        return see(self.chunks(path, 0, _FRONT), self._last(path))
 
     def _last(self, path: str) -> Iterator[bytes]:
         """Yield the last bytes of what must be read through; nothing where that is too long."""
@@ -132,19 +134,15 @@ class FileReader(ChunkReader):
             offset, rest = _fed(_portions(partial(os.read, file), start, None), start, feed)
             return Reading(_mark(file, offset, inode), rest)
 
-    @contextlib.contextmanager
-    def ends(self, path: str) -> Generator[Ends]:
+    def ends(self, path: str, see: See[T]) -> T:
         if tree.is_compressed(path):
-            with super().ends(path) as ends:
-                yield ends
-            return
+            return super().ends(path, see)
         with _opened(path) as (file, look):
-            if look.st_size <= _AT_ONCE:
-                data = os.read(file, _AT_ONCE)
-                if len(data) >= look.st_size:  # a read may give less
-                    yield iter((data,)), iter((data,))
-                    return
-            yield _front(file), _back(file, look.st_size)
+            size = look.st_size
+            data = os.read(file, _AT_ONCE if size <= _AT_ONCE else _FIRST)
+            if len(data) >= size:
+                return see((data,), (data,))
+            return see(_front(file, data), _back(file, size))
 
     def mark_at(self, path: str, offset: int, inode: int) -> Mark:
         if tree.is_compressed(path):
@@ -165,19 +163,17 @@ class FileReader(ChunkReader):
                 yield from _portions(plain.read, offset, limit)
 
 
-def _front(file: int) -> Iterator[bytes]:
-    offset, size = 0, _FIRST_FRONT
-    while offset < _FRONT:
-        os.lseek(file, offset, os.SEEK_SET)
-        data = os.read(file, min(size, _FRONT - offset))
-        if not data:
-            return
+def _front(file: int, data: bytes) -> Iterator[bytes]:
+    offset = 0
+    while data:
         yield data
-        offset, size = offset + len(data), 2 * size
+        offset += len(data)
+        os.lseek(file, offset, os.SEEK_SET)
+        data = os.read(file, min(CHUNK, _FRONT - offset))
 
 
 def _back(file: int, end: int) -> Iterator[bytes]:
-    farthest, size = max(0, end - _BACK), _FIRST_BACK
+    farthest, size = max(0, end - _BACK), _FIRST
     while end > farthest:
         start = max(farthest, end - size)
         os.lseek(file, start, os.SEEK_SET)
@@ -185,7 +181,7 @@ def _back(file: int, end: int) -> Iterator[bytes]:
         if len(data) < end - start:
             return  # it is being cut off
         yield data
-        end, size = start, 2 * size
+        end, size = start, CHUNK
 
 
 def _mark(file: int, offset: int, inode: int) -> Mark:
@@ -199,20 +195,30 @@ def _digest(data: bytes) -> str:
     return sha256(data)[:32]
 
 
-@contextlib.contextmanager
-def _opened(path: str) -> Generator[tuple[int, os.stat_result]]:
-    """Open a file for reading; raise `UnreadableSource` when that fails, then or later."""
-    try:
-        file = os.open(path, _FLAGS)
+class _opened:  # noqa: N801 - as a function; a generator takes longer
+    """Open a file for reading; raises `UnreadableSource` when that fails, then or later."""
+
+    def __init__(self, path: str) -> None:
         try:
-            look = os.fstat(file)
-            if not stat.S_ISREG(look.st_mode):
-                raise UnreadableSource("not a regular file")
-            yield file, look
-        finally:
-            os.close(file)
-    except OSError as error:
-        raise UnreadableSource(error.strerror or type(error).__name__) from error
+            self._file = os.open(path, _FLAGS)
+        except OSError as error:
+            raise _unreadable(error) from error
+
+    def __enter__(self) -> tuple[int, os.stat_result]:
+        look = os.fstat(self._file)
+        if not stat.S_ISREG(look.st_mode):
+            os.close(self._file)
+            raise UnreadableSource("not a regular file")
+        return self._file, look
+
+    def __exit__(self, _kind: object, error: BaseException | None, _at: object) -> None:
+        os.close(self._file)
+        if isinstance(error, OSError):
+            raise _unreadable(error) from error
+
+
+def _unreadable(error: OSError) -> UnreadableSource:
+    return UnreadableSource(error.strerror or type(error).__name__)
 
 
 class _Stream(Protocol):

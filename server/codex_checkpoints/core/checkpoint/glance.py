@@ -9,8 +9,7 @@ Codex's list of names as well.
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
@@ -23,21 +22,38 @@ from codex_checkpoints.core.rollout.reader import PASSED_OVER_FROM
 from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.values import Factory, define
 
+_TIME, _PROMPT, _TURN, _TOKENS, _WINDOW, _MODEL, _NAME = (1 << bit for bit in range(7))
+_ALL = (1 << 7) - 1
+_NEEDED = _PROMPT | _TURN | _TOKENS | _MODEL
+"""As long as one of these is not known, more is read."""
+
 _ENVELOPE = rb'\{"timestamp":"[^"]{0,64}+",(?:"ordinal":[0-9]{1,15},)?"type":"'
 _ITEM = rb'item_completed","thread_id":"[^"]{0,64}+","turn_id":"[^"]{0,64}+","item":\{'
 # Where a backslash stands before one of these quotes, the line is no JSON, and tells nothing.
 _kind = re.compile(
     _ENVELOPE
-    + rb'(?:response_item|world_state|token_usage_record|(turn_context)|event_msg","payload":\{'
+    + rb'()(?:response_item|world_state|token_usage_record|(turn_context)|event_msg","payload":\{'
     rb'"type":"(?:agent_[a-z_]*|exec_command_end|mcp_tool_call_end|patch_apply_end|web_search_end'
     rb"|view_image_tool_call|" + _ITEM + rb'"type":"(?!UserMessage")[A-Za-z]+|([a-z_]+)))"'
 ).match
-"""Matches a line as Codex writes it.  One without a group tells its time alone: nearly all do."""
+"""Matches a line as Codex writes it; the first group is where its kind begins.
 
-_TIME, _PROMPT, _TURN, _TOKENS, _WINDOW, _MODEL, _NAME = (1 << bit for bit in range(7))
-_ALL = (1 << 7) - 1
-_NEEDED = _PROMPT | _TURN | _TOKENS | _MODEL
-"""As long as one of these is not known, more is read."""
+A line without another group tells its time alone: nearly all do.
+"""
+_QUIET = (
+    b'response_item"',
+    b'token_usage_record"',
+    b'event_msg","payload":{"type":"agent_',
+    b'event_msg","payload":{"type":"exec_command_end"',
+)
+"""How most of these go on from there."""
+
+_bare_kind = re.compile(
+    rb'\{"(?:record_type"|type":"(?:reasoning"|[a-z_]*call(?:_output)?"'
+    rb'|message",(?:"id":(?:null|"[^"]*+"),)?"role":"assistant"))'
+).match
+"""Matches most lines without an envelope that are no messages of a user."""
+
 _TELLS = {
     b"token_count": _TIME | _TOKENS | _WINDOW,
     b"turn_context": _TIME | _MODEL,
@@ -50,15 +66,18 @@ _TELLS = {
 """What some lines tell, by the type of their event or their kind."""
 
 
-def _told_by(kind: re.Match[bytes]) -> int:
+def _told_by(kind: re.Match[bytes] | None) -> int:
     """Return what a line of this kind may tell."""
-    return _TELLS.get(kind[kind.lastindex], _ALL) if kind.lastindex else _TIME
+    if kind is None:
+        return _ALL
+    group = kind.lastindex or 1
+    return _TELLS.get(kind[group], _ALL) if group > 1 else _TIME
 
 
 _IN_FRONT = 1 << 14
 """In front of a prompt its task begins, mostly within so many bytes."""
 
-_FARTHEST = 1 << 20
+_FARTHEST = 3 << 19
 """No more pieces are taken when so many bytes were read at the end, and a line among them."""
 
 
@@ -82,30 +101,16 @@ class Glance:
     turn_open: bool | None = None
 
 
-_INSTRUCTIONS = b',"base_instructions":{"text":'
-_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_AHEAD = 4096
-_known_instructions: deque[bytes] = deque(maxlen=8)
-"""Instructions in heads that were read, each a JSON text: those of a version are alike."""
-
-
-def _without_instructions(head: bytes) -> bytes:
-    """Return a head without the instructions in it, which take longest to parse, if known."""
-    at = head.find(_INSTRUCTIONS, 0, _AHEAD) + len(_INSTRUCTIONS)
-    if at < len(_INSTRUCTIONS):
-        return head
-    for text in tuple(_known_instructions):
-        if head.startswith(text, at):
-            return b'%s""%s' % (head[:at], head[at + len(text) :])
-    text = _TEXT.match(head, at)
-    if text is not None and isinstance(load(text[0]), str):
-        _known_instructions.append(text[0])
-    return head
-
-
 Cut = tuple[bytes, int | None]
 """Bytes of a file that ends at a cut, and the ordinal there; None for a cut at a byte."""
 
+
+_Line = tuple[bytes, int, int]
+"""Some bytes, and where in them a line begins and ends."""
+
+_SPACE = 0x20
+_AHEAD = 512
+"""So many bytes of a line tell its kind."""
 
 _Seen = tuple[items.Item, Json, bool]
 """What a line gives, the line, and whether it has no envelope."""
@@ -123,7 +128,8 @@ def glance(
     returns the beginning of the oldest file that one with this head builds on, up to its cut.
     """
     lines = _forwards(front)
-    first = _seen(_without_instructions(next(lines, b"").removeprefix(BOM)), first=True)
+    data, start, stop = next(lines, (b"", 0, 0))
+    first = _seen(data[start:stop].removeprefix(BOM), first=True)
     if first is None or not isinstance(first[0], items.SessionMeta):
         return None
     head, top = first[0], _ordinal(first[1])
@@ -176,28 +182,33 @@ def _words(texts: tuple[str, ...]) -> str | None:
 class _Beginning:
     """The lines up to the first prompt.
 
-    `typed`: events mark messages from here on.  `naming` is the task that only names a session of
-    ours, `named` whether it is over; None where the second line, which tells, was not seen.
+    `typed`: events mark messages from here on; `has_tasks`: and tasks.  `naming` is the task that
+    only names a session of ours, `named` whether it is over; None where the second line, which
+    tells, was not seen.
     `below` is the ordinal at which a file that this one builds on is cut.
     """
 
     found: Glance
     top: int
     typed: bool = False
+    has_tasks: bool = False
     naming: str | None = None
     named: bool | None = None
     below: int | None = None
 
-    def read(self, lines: Iterator[bytes]) -> None:
+    def read(self, lines: Iterator[_Line]) -> None:
         """Read the lines behind the head."""
-        head = self.found.head
+        found, head = self.found, self.found.head
         own_from = -1 if head.inherited_below is None else head.inherited_below
         passes_over = own_from < 0 and head.cwd is not None and not (head.bare or head.base)
-        for raw in lines:
-            kind = _kind(raw) if passes_over else None
-            wanted = _PROMPT if self.named else _PROMPT | _TURN
-            is_wanted = kind is None or (kind.lastindex and _told_by(kind) & wanted)
-            seen = _seen(raw, paginated=head.paginated) if is_wanted else None
+        for data, start, stop in lines:
+            kind = _kind(data, start, stop) if passes_over else None
+            told = _told_by(kind)
+            seen = None
+            if told & (_PROMPT if self.named else _PROMPT | _TURN):
+                seen = _seen(data[start:stop], paginated=head.paginated)
+            elif told & _TURN:
+                self.has_tasks = True
             if self.named is None:
                 self.named = seen is None or seen[0] != "compacted"
             if seen is None:
@@ -209,14 +220,16 @@ class _Beginning:
             self.top = max(self.top, ordinal)
             if self.top >= own_from:
                 self._take(item)
-            if self.found.first_text is not None and self.named:
+            if found.first_text is not None and self.named:
                 return
 
     def _take(self, item: items.Item) -> None:
         found = self.found
         match item:
-            case items.TaskStarted(turn_id=turn_id) if not self.named and self.naming is None:
-                self.naming = turn_id or ""
+            case items.TaskStarted(turn_id=turn_id):
+                self.has_tasks = True
+                if not self.named and self.naming is None:
+                    self.naming = turn_id or ""
             case items.TaskEnded(turn_id=turn_id) if not self.named and self.naming is not None:
                 self.named = turn_id in {None, self.naming}
             case items.UserMessage():
@@ -250,44 +263,49 @@ class _End:
         found, head, first_text = self.found, self.found.head, self.found.first_text
         if head.bare:
             found.first_text = None  # until it is sure that no event marks the messages
-            self.unknown &= ~_TURN
+            self.unknown = _PROMPT  # nothing else is told there
         if not self.before.named:
             self.unknown &= ~(_PROMPT | _TURN)  # a message may be the name of the session
-        far, rest = 0, b""
+        far, rest = 0, list[bytes]()
         for piece in pieces:
             far += len(piece)
             first = piece.find(b"\n")
             if first < 0:
-                rest = piece + rest
+                rest.append(piece)
                 continue
             if not self._read(piece, rest) or far >= _FARTHEST:
                 break
-            rest = piece[:first]
-        if head.bare and self.is_bare:
+            rest = [piece[:first]]
+        if self.is_bare:
             found.first_text = first_text
             found.stamp = found.stamp or head.timestamp
 
-    def _read(self, piece: bytes, rest: bytes) -> bool:
-        """Read the lines that begin in a piece, which `rest` follows, the newest first.
+    def _read(self, piece: bytes, rest: Sequence[bytes]) -> bool:
+        """Read the lines that begin in a piece, the newest first.
 
+        `rest` is what follows the piece of the last of them, its pieces from the end backwards.
         Returns False where no line in front tells more, or not enough to take another piece.
         """
+        self.is_bare = self.found.head.bare
+        match = _bare_kind if self.is_bare else _kind
         # The task that names the session ends what counts.
         always = 0 if self.before.naming is None else _TURN
         prompt, stop, wanted = 0, len(piece), self.unknown | always
+        shift = stop  # from where a line begins to its kind, while ordinals are of one length
         while start := piece.rfind(b"\n", 0, stop) + 1:
-            if rest:
-                raw, rest = piece[start:stop] + rest, b""
-                kind = _kind(raw)
-            else:
-                raw, kind = b"", _kind(piece, start, stop)
-            if kind is None or wanted & (_told_by(kind) if kind.lastindex else _TIME):
-                if not self._read_line(raw or piece[start:stop]):
-                    return False
-                if wanted & _PROMPT and not self.unknown & _PROMPT:
-                    prompt = start
-                wanted = self.unknown | always
-            stop = start - 1
+            if not piece.startswith(_QUIET, start + shift, stop):
+                begun = piece[start : start + _AHEAD] + rest[-1][:_AHEAD] if rest else b""
+                kind = match(begun) if rest else match(piece, start, stop)
+                if wanted & _told_by(kind):
+                    raw = piece[start:stop]
+                    if not self._read_line(b"".join((raw, *reversed(rest))) if rest else raw):
+                        return False
+                    if wanted & _PROMPT and not self.unknown & _PROMPT:
+                        prompt = start
+                    wanted = self.unknown | always
+                elif kind is not None and kind.lastindex == 1:
+                    shift = kind.start(1) - (0 if rest else start)
+            stop, rest = start - 1, ()
         # In front of a prompt its task begins, mostly nearby.
         return bool(wanted & _PROMPT) or 0 < prompt <= _IN_FRONT
 
@@ -298,13 +316,12 @@ class _End:
         if seen is None:
             return len(raw) < PASSED_OVER_FROM  # a reader passes it over, and then it counts
         item, record, is_bare = seen
-        if head.bare:  # all lines are read
-            self.is_bare = is_bare
-            if not is_bare:
-                return False
-        if self.unknown & _TIME:
-            found.stamp = found.stamp or text_of(record.get("timestamp"))
-            if found.stamp is not None and not head.bare:
+        if head.bare and not is_bare:
+            self.is_bare = False
+            return False
+        if found.stamp is None:
+            found.stamp = text_of(record.get("timestamp"))
+            if found.stamp is not None:
                 self.unknown &= ~_TIME
         own_from = head.inherited_below
         is_own = own_from is None or own_from <= _ordinal(record)
@@ -362,6 +379,8 @@ class _End:
             self.found.task = _words(message.texts)
             if self.found.task is not None:
                 self.unknown &= ~_PROMPT
+                if self.before.found.first_text is not None and not self.before.has_tasks:
+                    self.unknown &= ~_TURN  # no event will tell
 
     def _take_task(self, item: items.TaskStarted | items.TaskEnded, turn_id: str | None) -> bool:
         """Take a task; what stands before that which names the session is no turn."""
@@ -369,6 +388,7 @@ class _End:
         if naming is not None and turn_id in {None, naming}:
             return False
         self.events.append(item)
+        self.before.has_tasks = True
         if isinstance(item, items.TaskStarted) and self.unknown & _TURN:
             self._judge()
         return True
@@ -421,13 +441,13 @@ class _End:
         )
 
 
-def _forwards(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _forwards(pieces: Iterable[bytes]) -> Iterator[_Line]:
     """Yield the whole lines that are not blank, from the beginning on."""
     rest = b""
     for piece in pieces:
         data, start = rest + piece, 0
-        while (end := data.find(b"\n", start)) >= 0:
-            line, start = data[start:end], end + 1
-            if line.strip():
-                yield line
+        while (stop := data.find(b"\n", start)) >= 0:
+            if data[start] > _SPACE or data[start:stop].strip():
+                yield data, start, stop
+            start = stop + 1
         rest = data[start:]

@@ -15,13 +15,14 @@ from codex_checkpoints.values import frozen
 
 _REQUEST = "## My request for Codex:"
 
+_SUMMARY_WORD = "Another "
 _SUMMARY_STARTS = (
     (399, b"\n", "e9b088e794a6bb9082ac053fcc760bd818d7e720ee4bcdc72c6e480de7b7cb0e"),
     (39, b"", "af6d3a175990eda97388e1a2ec8000424786a2427bbd749ba04bca764b019ad7"),
 )
 """Length in bytes, what follows, and SHA-256: of the whole prefix, and of its first sentence.
 
-With digests a text that quotes this file is not mistaken for a summary.
+With digests a text that quotes this file is not mistaken for a summary.  Both begin with the word.
 """
 
 _ENDS = 1024
@@ -102,6 +103,8 @@ def has_summary_prefix(text: str) -> bool:
 
 
 def _begins(text: str, length: int, after: bytes, digest: str) -> bool:
+    if not text.startswith(_SUMMARY_WORD):
+        return False
     head = text[: length + 1].encode(errors="replace")
     return head[length:].startswith(after) and sha256(head[:length]) == digest
 

@@ -27,7 +27,6 @@ from codex_checkpoints.core.rollout.fields import (
     whole_of,
     words_of,
 )
-from codex_checkpoints.values import evolve
 
 Makers = Mapping[str, items.Signal | Callable[[Json], items.Item]]
 """By type: what makes an item of a payload, or the signal that is all a line gives."""
@@ -169,7 +168,8 @@ def _item_completed(payload: Json) -> items.Item:
     kind = item.get("type")
     made = _made(ITEMS, kind, item)
     if isinstance(made, items.UserMessage):
-        return evolve(made, turn_id=text_of(payload.get("turn_id")))
+        turn_id = text_of(payload.get("turn_id"))
+        return items.UserMessage(made.texts, ref=made.ref, turn_id=turn_id)
     is_damaged = made == "unknown" and isinstance(kind, str) and kind in ITEMS
     return "quiet" if is_damaged else made
 

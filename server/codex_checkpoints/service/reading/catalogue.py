@@ -570,8 +570,8 @@ class Catalogue:
             return None
         from codex_checkpoints.core.checkpoint.glance import glance  # noqa: PLC0415 - hooks look
 
-        with self.reader.ends(file.path) as (front, back):
-            found = glance(front, back, partial(self._beginning_of, file))
+        base = partial(self._beginning_of, file)
+        found = self.reader.ends(file.path, lambda front, back: glance(front, back, base))
         if found is None:
             return None
         return _row_by(file, found.head.session_id or file.thread_id, found)
