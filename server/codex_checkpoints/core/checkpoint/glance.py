@@ -40,13 +40,9 @@ _kind = re.compile(
 
 A line without another group tells its time alone: nearly all do.
 """
-_QUIET = (
-    b'response_item"',
-    b'token_usage_record"',
-    b'event_msg","payload":{"type":"agent_',
-    b'event_msg","payload":{"type":"exec_command_end"',
-)
+_QUIET = (b'response_item"', b'token_usage_record"', b'event_msg","payload":{"type":"agent_')
 """How most of these go on from there."""
+_FEW = 32
 
 _bare_kind = re.compile(
     rb'\{"(?:record_type"|type":"(?:reasoning"|[a-z_]*call(?:_output)?"'
@@ -249,13 +245,16 @@ class _End:
     """The lines from the last one backwards, up to the last prompt and what stands before it.
 
     `unknown` is what lines in front may still tell; what cannot be told is not in it.  `events` are
-    those of turns, the newest first.
+    those of turns, the newest first.  A line tells nothing of it where one of `quiet` stands
+    `shift` bytes behind its beginning, which are as many while ordinals have as many digits.
     """
 
     found: Glance
     before: _Beginning
     unknown: int = _ALL
     is_bare: bool = False
+    quiet: tuple[bytes, ...] = _QUIET
+    shift: int = 1 << 62
     events: list[items.Item] = Factory(list[items.Item])
 
     def read(self, pieces: Iterable[bytes]) -> None:
@@ -291,9 +290,9 @@ class _End:
         # The task that names the session ends what counts.
         always = 0 if self.before.naming is None else _TURN
         prompt, stop, wanted = 0, len(piece), self.unknown | always
-        shift = stop  # from where a line begins to its kind, while ordinals are of one length
+        quiet, shift = self.quiet, self.shift
         while start := piece.rfind(b"\n", 0, stop) + 1:
-            if not piece.startswith(_QUIET, start + shift, stop):
+            if not piece.startswith(quiet, start + shift, stop):
                 begun = piece[start : start + _AHEAD] + rest[-1][:_AHEAD] if rest else b""
                 kind = match(begun) if rest else match(piece, start, stop)
                 if wanted & _told_by(kind):
@@ -303,9 +302,14 @@ class _End:
                     if wanted & _PROMPT and not self.unknown & _PROMPT:
                         prompt = start
                     wanted = self.unknown | always
-                elif kind is not None and kind.lastindex == 1:
-                    shift = kind.start(1) - (0 if rest else start)
+                elif kind is not None and kind.lastindex and not rest:
+                    # What is not wanted now is not wanted later.
+                    begins, ends = kind.start(1), kind.end()
+                    shift = begins - start
+                    if not piece.startswith(quiet, begins, ends) and len(quiet) < _FEW:
+                        quiet = (*quiet, piece[begins:ends])
             stop, rest = start - 1, ()
+        self.quiet, self.shift = quiet, shift
         # In front of a prompt its task begins, mostly nearby.
         return bool(wanted & _PROMPT) or 0 < prompt <= _IN_FRONT
 
@@ -338,8 +342,6 @@ class _End:
         if not is_own:
             return isinstance(item, str) and item != "compacted"
         match item:
-            case "compacted":
-                self._take_tokens(None)
             case items.Tokens():
                 self._take_tokens(item)
                 self._take_window(item.window)
@@ -356,6 +358,8 @@ class _End:
                 return self._take_task(item, turn_id)
             case items.TaskEnded(turn_id=turn_id):
                 return self._take_task(item, turn_id)
+            case "compacted":
+                self._take_tokens(None)
             case _:
                 pass
         return True

@@ -72,16 +72,15 @@ def _hinted(text: str) -> list[SecretRule]:
     lower = text.lower()
     # One character is found many times sooner than a hint.
     here = {sign for sign in _SIGNS if sign in lower}
-    hints: set[str] = set()
-    for signs, their in _HINTS:
-        if not signs or not here.isdisjoint(signs):
-            hints.update(hint for hint in their if hint in lower)
+    groups = [their for signs, their in _HINTS if not signs or not here.isdisjoint(signs)]
+    hints = [hint for their in groups for hint in their if hint in lower]
     if not hints:
         return []
     hinted = [
         rule
         for rule in RULES
-        if not hints.isdisjoint(rule.hints) and not (rule.signs and here.isdisjoint(rule.signs))
+        if any(hint in hints for hint in rule.hints)
+        and not (rule.signs and here.isdisjoint(rule.signs))
     ]
     needs = {rule.needs for rule in hinted if rule.needs}
     lacking = {each for each in needs if not _compiled(each, _NO_FLAG).search(lower)}

@@ -166,10 +166,9 @@ def _mcp_end(payload: Json) -> items.Item:
 def _item_completed(payload: Json) -> items.Item:
     item = object_of(payload.get("item"))
     kind = item.get("type")
+    if kind == "UserMessage":
+        return _typed_message(item, text_of(payload.get("turn_id")))
     made = _made(ITEMS, kind, item)
-    if isinstance(made, items.UserMessage):
-        turn_id = text_of(payload.get("turn_id"))
-        return items.UserMessage(made.texts, ref=made.ref, turn_id=turn_id)
     is_damaged = made == "unknown" and isinstance(kind, str) and kind in ITEMS
     return "quiet" if is_damaged else made
 
@@ -203,9 +202,10 @@ EVENTS: Makers = {
 """By type of an event."""
 
 
-def _typed_message(item: Json) -> items.UserMessage:
+def _typed_message(item: Json, turn_id: str | None = None) -> items.UserMessage:
     parts = [part for part in list_of(item.get("content")) if object_of(part).get("type") == "text"]
-    return items.UserMessage(texts_of(parts), ref=text_of(item.get("id")) or None)
+    ref = text_of(item.get("id")) or None
+    return items.UserMessage(texts_of(parts), ref=ref, turn_id=turn_id)
 
 
 def _command_run(id_key: str, value: Json) -> items.Item:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import OrderedDict, deque
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -260,8 +260,8 @@ class Readers:
             self._store.remember(session.path, self._by.fold, state)
 
 
-_SMALL = 1 << 15
-"""A file of no more bytes is read whole at once, which takes no longer than a look at its ends."""
+_SMALL = 1 << 14
+"""A file of no more bytes is read whole at once, which takes not much longer than a look."""
 _FROM_A_BASE = 1 << 18
 _SLICE_BYTES = 1 << 25
 _SLICE_FILES = 250
@@ -291,6 +291,12 @@ class Catalogue:
         """The readers of other folds, by the name of the fold."""
         self.chains = Chains(store)
         self._completed: deque[str] = deque()
+
+    @cached_property
+    def _look(self) -> Callable[..., Glance | None]:
+        from codex_checkpoints.core.checkpoint.glance import glance  # noqa: PLC0415 - hooks look
+
+        return glance
 
     def rows(self) -> Mapping[str, Row]:
         """Return the row of every rollout by path, as of the last look."""
@@ -568,10 +574,8 @@ class Catalogue:
         is_small = file.size <= _SMALL and not file.compressed
         if is_small and b'"history_base"' not in self.reader.first_line(file.path):
             return None
-        from codex_checkpoints.core.checkpoint.glance import glance  # noqa: PLC0415 - hooks look
-
-        base = partial(self._beginning_of, file)
-        found = self.reader.ends(file.path, lambda front, back: glance(front, back, base))
+        base, look = partial(self._beginning_of, file), self._look
+        found = self.reader.ends(file.path, lambda front, back: look(front, back, base))
         if found is None:
             return None
         return _row_by(file, found.head.session_id or file.thread_id, found)
