@@ -1,7 +1,6 @@
 """The command line as its users start it: a process, its output, its exit code, what it leaves."""
 
 import contextlib
-import hashlib
 import io
 import json
 import os
@@ -47,7 +46,6 @@ from rollouts import (
     session,
     shell,
     started,
-    to_line,
     tokens,
     turn,
     turn_context,
@@ -158,35 +156,6 @@ def test_more_tokens_than_the_window_holds_are_flagged_and_no_percentage(home: H
     assert (only["overWindow"], only["nearlyFull"], only["offer"]) == (True, False, None)
     assert (found["severity"], found["path"], found["count"]) == ("warning", only["path"], 1)
     assert b">100%" in home.run("sessions").stdout
-
-
-@pytest.mark.parametrize("other", ["", "changed"], ids=["evidence alone", "a dependency too"])
-def test_facts_that_the_rules_of_this_version_made_suspect_are_counted(
-    home: Home, other: str
-) -> None:
-    (home.user / "shop").mkdir()
-    a, b = (home.user / "shop" / name for name in ("a.py", "b.py"))
-    a.write_text("a = 1")
-    b.write_text("b = 1")
-    read = shell("cat a.py b.py", reads=["a.py", "b.py"])
-    head = session(thread=thread(1), cwd=str(a.parent))
-    home.put(rollout(head, turn(user("Look."), read)))
-    seen = {each.name: f"sha256:{hashlib.sha256(each.read_bytes()).hexdigest()}" for each in (a, b)}
-    rest, own = {"b.py": seen["b.py"]}, {"a.py": seen["a.py"]}
-    older = fact("k", seq=9, on=rest, source="file", ref="a.py", hashes=own)
-    newer = fact("l", seq=9, on=seen, source="file", ref="a.py")
-    folder = home.state / "sessions" / thread(1)
-    folder.mkdir(parents=True)
-    (folder / "updates.jsonl").write_bytes(to_line(older) + to_line(newer))
-
-    def counted() -> list[int]:
-        findings = home.json("doctor")["findings"]
-        return [each["count"] for each in findings if each["code"] == "suspect_by_new_rules"]
-
-    assert counted() == []
-    a.write_text("a = 2")
-    b.write_text(other or "b = 1")
-    assert counted() == ([] if other else [1])
 
 
 def test_sessions_for_people_has_a_line_for_each(home: Home) -> None:

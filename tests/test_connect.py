@@ -19,26 +19,12 @@ from attrs import evolve
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from codex_checkpoints import mcp_tools
 from codex_checkpoints.codex import config, file_edit, hooks, program
-from codex_checkpoints.codex.entries import (
-    HOOKS,
-    ON_PROMPT,
-    ON_START,
-    TOOLS,
-    Entries,
-    handlers_of,
-)
+from codex_checkpoints.codex.entries import HOOKS, Entries, handlers_of, ours_in
 from codex_checkpoints.operations.connecting import folders
 from codex_checkpoints.service.connect import connecting
 from codex_checkpoints.service.connect.connecting import Connector
-from codex_checkpoints.service.connect.status import (
-    HOW_TO_TRUST,
-    Connection,
-    Done,
-    OtherHome,
-    Surroundings,
-)
+from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection, Done
 from codex_checkpoints.service.refusal import Refusal
 from homes import Home, chat
 from peer import Peer
@@ -46,7 +32,6 @@ from peer import Peer
 PROGRAM = ("/opt/py thon/bin/python3", "-P", "-X", "utf8", "-m", "codex_checkpoints")
 WANTED = Entries(PROGRAM, ("--codex-home", "/home/it's me/.codex"))
 MOVED = Entries(("/elsewhere/python3", *PROGRAM[1:]))
-PROMPTED = evolve(WANTED, hooks=(*HOOKS, ON_PROMPT))
 THEIRS = '{"hooks": [{"type": "command", "command": "notify-me codex-checkpoints hook"}]}'
 
 CONFIGS = {
@@ -75,10 +60,6 @@ HOOKS_FILES = {
     "other members": '{"x": "]}\\"", "hooks" : {"Stop" : [%s , {"hooks": []}] } , "y": [1.50, {}]}',
     "no spaces": '{"hooks":{"Stop":[%s]},"z":null}',
 }
-JSON_ADDITIONS = (
-    ('"timeout": 20', '"timeout" : 7.50, "statusMessage":"…"'),
-    ('{"matcher": "resume|', '{"note" : {"command": 1}, "matcher":"resume|'),
-)
 
 
 @pytest.fixture
@@ -212,15 +193,10 @@ approval_mode = "approve"
 
 [[hooks.SessionStart]]""",
     ),
-    "keys of a hook": ("timeout = 20\nadd", 'timeout = 7\nstatusMessage = "Reading…"\nadd'),
-    "keys of each hook": ("timeout = 20\n", "timeout = 7.5 # ours\n"),
-    "comments": ("command = ", "# Why?\ncommand = "),
-    "a key of a group": ("[[hooks.PreCompact]]\n", "[[hooks.PreCompact]]\nnote = 1979-05-27\n"),
     "trust between our tables": (
         "\n[[hooks.PostCompact]]",
         '\n[hooks.state."k"]\ntrusted_hash = "sha256:00"\n\n[[hooks.PostCompact]]',
     ),
-    "a key behind the block": (f"{config.END}\n", f"{config.END}\nasync = true\n"),
     "tables behind the block": (
         f"{config.END}\n",
         f"{config.END}\n\n[mcp_servers.codex-checkpoints.env]\nA = 'b'\n\n[mine]\nx = 1\n",
@@ -256,60 +232,13 @@ def stays(text: str, names: set[str]) -> None:
     assert says(moved) == says(changed(MOVED))
     assert config.with_entries(moved, MOVED) == moved
     assert says(config.with_entries(moved, WANTED)) == says(before)
-    left, found, other = (
-        config.without_entries(each) or "" for each in (moved, before, changed(MOVED))
-    )
-    assert says(left) == says(found) == says(other)
-    prompted = config.with_entries(before, PROMPTED)
-    (old, _), (new, _) = says(before), says(prompted)
-    assert new["hooks"].pop("UserPromptSubmit")[0]["hooks"][0]["command"] == PROMPTED.hook_command
-    assert new == old
-    assert config.with_entries(prompted, PROMPTED) == prompted
-    assert says(config.with_entries(prompted, WANTED)) == says(before)
-
-
-def test_what_is_replaced_changes_no_other_line(home: Path, path: Path) -> None:
-    added = added_to(OURS, [ADDITIONS["a table of tools"], ADDITIONS["a key of a group"]])
-    path.write_text(added + "[mine]\nx = 'y' # z\n")
-
-    (done,) = connect(home, MOVED)
-
-    changed = [line for line in done.diff.splitlines()[2:] if not line.startswith("@@")]
-    assert len(changed) == 2 * (len(HOOKS) + 2)
-    assert path.read_text().endswith("[mine]\nx = 'y' # z\n")
-
-
-def test_what_was_added_to_ours_goes_with_what_it_hangs_on() -> None:
-    prompted = config.with_entries(OURS, PROMPTED)
-    added = prompted.replace(f"\n{config.END}", f"\nx = 1\n{config.END}")
-    assert config.with_entries(added, WANTED) == OURS
-
-    moved = config.with_entries(added_to(OURS, list(ADDITIONS.values())[:3]), MOVED)
-    assert config.without_entries(moved) == "a = 1\n"
-
-
-@pytest.mark.parametrize("event", ["PreCompact", "UserPromptSubmit"])
-def test_hooks_of_a_person_behind_ours_keep_their_places(event: str) -> None:
-    theirs = f'[[hooks.{event}]]\n[[hooks.{event}.hooks]]\ncommand = "mine"\n'
-    text = OURS + theirs
-    places = config.found_in(text).hooks.others
-
-    for wanted in (MOVED, PROMPTED, WANTED):
-        text = config.with_entries(text, wanted)
-        assert config.found_in(text).hooks.others == places
-    assert says(text) == says(OURS + theirs)
-    assert theirs in (config.without_entries(text) or "")
+    assert says(config.without_entries(moved) or "") == says(config.without_entries(before) or "")
 
 
 def test_a_server_of_ours_that_somebody_deleted_comes_back() -> None:
     start, end = OURS.index("[mcp_servers"), OURS.index("\n[[hooks.SessionStart]]")
-    without = OURS[:start] + OURS[end + 1 :].replace("timeout = 20", "timeout = 7")
 
-    text = config.with_entries(without, WANTED)
-
-    assert tomllib.loads(text)["mcp_servers"] == tomllib.loads(OURS)["mcp_servers"]
-    assert text.count("timeout = 7\n") == len(HOOKS)
-    assert config.without_entries(text) == "a = 1\n"
+    assert config.with_entries(OURS[:start] + OURS[end + 1 :], WANTED) == OURS
 
 
 @pytest.mark.parametrize(
@@ -327,16 +256,6 @@ def test_a_value_is_corrected_however_it_is_written(old: str, new: str) -> None:
     moved = config.with_entries(written, MOVED)
 
     assert says(moved) == says(config.with_entries(OURS, MOVED))
-
-
-def test_a_hook_of_ours_in_another_form_is_written_anew() -> None:
-    start, end = OURS.index("[[hooks.PreCompact]]"), OURS.index("\n[[hooks.PostCompact]]")
-    handler = f'{{ type = "command", command = {json.dumps(WANTED.hook_command)}, timeout = 7 }}'
-    text = f"{OURS[:start]}[[hooks.PreCompact]]\nhooks = [{handler}]\n{OURS[end:]}"
-
-    assert config.with_entries(text, WANTED) == text
-    head, tail = OURS[:start], OURS[start:].replace("timeout = 20", "timeout = 7", 1)
-    assert says(config.with_entries(text, MOVED)) == says(config.with_entries(head + tail, MOVED))
 
 
 CHANGED = {
@@ -358,34 +277,15 @@ def test_a_hook_of_ours_that_was_changed_is_corrected_and_nothing_else(
 ) -> None:
     path.write_text("\ufeffa = 1\n", newline=newline)
     connect(home, HERE)
-    ours = text_of(path).replace("timeout = 20", "timeout = 7") + f"[mine]{newline}x = 1{newline}"
+    ours = text_of(path) + f"[mine]{newline}x = 1{newline}"
     path.write_bytes(added_to(ours, [change]).encode())
-    door = look(home, HERE).doors[0]
-    assert (door.configured, door.problem) == (False, "incomplete")
+    assert look(home, HERE).doors[0].problem == "outdated"
 
-    (done,) = connect(home, HERE)
+    connect(home, HERE)
 
-    assert sorted(text_of(path).splitlines()) == sorted(ours.splitlines())
-    assert len(done.diff.splitlines()) <= len(" -+@") + 1
-    assert look(home, HERE).doors[0].configured
+    assert says(text_of(path)) == says(ours)
+    assert look(home, HERE).doors[0].problem is None
     assert connect(home, HERE) == ()
-
-
-def test_a_changed_hook_of_ours_in_a_group_of_a_person_leaves_it() -> None:
-    text = OURS.replace('"resume|compact|fork"', '"startup"')
-    text = text.replace("timeout = 20", "timeout = 7", 1)
-    theirs = '[[hooks.SessionStart.hooks]]\ncommand = "mine"\n'
-    text = text.replace("\n[[hooks.PreCompact]]", f"{theirs}\n[[hooks.PreCompact]]")
-
-    corrected = config.with_entries(text, WANTED)
-
-    groups = tomllib.loads(corrected)["hooks"]["SessionStart"]
-    (ours,) = handlers_of(WANTED.group(ON_START))
-    assert isinstance(ours, dict)
-    assert sorted(groups, key=lambda group: group["matcher"]) == [
-        WANTED.group(ON_START) | {"hooks": [ours | {"timeout": 7}]},
-        {"matcher": "startup", "hooks": [{"command": "mine"}]},
-    ]
 
 
 BETWEEN = "\n[[hooks.PreCompact]]"
@@ -472,7 +372,7 @@ def test_hooks_join_those_of_a_person(home: Path, path: Path, form: str) -> None
     after = json.loads(connected)["hooks"]
     for event, groups in json.loads(text)["hooks"].items():
         assert after[event][: len(groups)] == groups
-    assert WANTED.stand_in(hooks.found_in(connected).ours)
+    assert WANTED.are_all(ours_in(hooks.groups_in(connected)))
     assert connect(home) == ()
     disconnect(home)
     assert tree(home) == {"hooks.json": text.encode()}
@@ -494,84 +394,39 @@ def test_hooks_stand_in_one_file_where_a_person_uses_both(home: Path, path: Path
 
     connect(home)
 
-    assert not hooks.found_in((home / "hooks.json").read_text()).ours
-    assert len(config.found_in(path.read_text()).hooks.ours) == len(HOOKS)
+    assert (home / "hooks.json").read_text() == HOOKS_FILES["one line"] % THEIRS
+    assert len(config.found_in(path.read_text()).hooks) == len(HOOKS)
 
 
-def test_hooks_stay_where_they_are_when_a_person_begins_a_hooks_file(home: Path) -> None:
+def test_hooks_go_where_a_person_begins_to_keep_theirs(home: Path, path: Path) -> None:
     connect(home)
-    (home / "hooks.json").write_text(HOOKS_FILES["one line"] % THEIRS)
+    (home / "hooks.json").write_text(HOOKS_FILES["spread out"] % THEIRS)
 
-    assert connect(home) == ()
+    connect(home)
 
-
-@pytest.mark.parametrize("form", HOOKS_FILES.values(), ids=HOOKS_FILES)
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('"resume|compact|fork"', '"startup"'),
-        ('"matcher": "resume|compact|fork", ', ""),
-        (', "additionalContextLimit": 0', ""),
-        ('"additionalContextLimit": 0', '"additionalContextLimit": 9'),
-        ('"PreCompact": [{', '"PreCompact": [{"matcher": "auto", '),
-        ('"PostCompact": [{', '"PostCompact": [{"matcher": "auto", '),
-    ],
-)
-def test_a_changed_hook_of_ours_in_the_hooks_file_is_corrected_and_nothing_else(
-    form: str, old: str, new: str
-) -> None:
-    whole = hooks.with_hooks(form % THEIRS, WANTED).replace('"timeout": 20', '"timeout": 7')
-
-    corrected = hooks.with_hooks(whole.replace(old, new), WANTED)
-
-    assert json.loads(corrected) == json.loads(whole)
-    assert hooks.with_hooks(corrected, WANTED) == corrected
-    assert hooks.without_hooks(corrected) == form % THEIRS
+    assert not config.found_in(path.read_text()).hooks
+    assert len([*ours_in(hooks.groups_in((home / "hooks.json").read_text()))]) == len(HOOKS)
 
 
-@pytest.mark.parametrize("form", HOOKS_FILES.values(), ids=HOOKS_FILES)
-def test_what_was_added_to_our_hooks_in_the_hooks_file_stays(form: str) -> None:
-    before, moved = (
-        added_to(hooks.with_hooks(form % THEIRS, wanted), JSON_ADDITIONS)
-        for wanted in (WANTED, MOVED)
-    )
-    assert json.loads(hooks.with_hooks(before, MOVED)) == json.loads(moved)
-    assert hooks.with_hooks(moved, MOVED) == moved
-    assert hooks.without_hooks(moved) == form % THEIRS
-
-    prompted = hooks.with_hooks(before, PROMPTED)
-
-    old, new = json.loads(before), json.loads(prompted)
-    assert new["hooks"].pop("UserPromptSubmit") == [PROMPTED.group(ON_PROMPT)]
-    assert new == old
-    assert json.loads(hooks.with_hooks(prompted, WANTED)) == json.loads(before)
-
-
-def test_a_hooks_file_with_ours_alone_is_corrected() -> None:
-    alone = json.dumps({"hooks": {"SessionStart": [WANTED.group(ON_START)]}})
-
-    assert MOVED.stand_in(hooks.found_in(hooks.with_hooks(alone, MOVED)).ours)
-
-
-def test_a_handler_that_a_person_put_beside_ours_in_the_hooks_file_stays() -> None:
+def test_what_others_wrote_meanwhile_stays_in_the_hooks_file(home: Path) -> None:
+    path = home / "hooks.json"
+    path.write_text(HOOKS_FILES["spread out"] % THEIRS)
+    connect(home)
     theirs = {"type": "command", "command": "mine"}
-    data = json.loads(hooks.with_hooks(HOOKS_FILES["one line"] % THEIRS, WANTED))
-    group = data["hooks"]["PreCompact"][0]
-    group["hooks"].append(theirs)
+    data = json.loads(path.read_text())
+    data["hooks"]["PreCompact"][0]["hooks"].append(theirs)
+    path.write_text(json.dumps(data, indent=2))
 
-    left = json.loads(hooks.without_hooks(json.dumps(data)))
-    group["matcher"] = "auto"
-    group["hooks"] = [theirs, {**group["hooks"][0], "statusMessage": "…", "timeout": 1.50}]
-    moved = json.loads(hooks.with_hooks(json.dumps(data), MOVED))
+    connect(home, MOVED)
+    groups = hooks.groups_in(path.read_text())
+    disconnect(home)
 
-    assert left["hooks"]["PreCompact"] == [{"hooks": [theirs]}]
-    assert "PostCompact" not in left["hooks"]
-    (ours,) = handlers_of(MOVED.group(HOOKS[1]))
-    assert isinstance(ours, dict)
-    assert moved["hooks"]["PreCompact"] == [
-        {"matcher": "auto", "hooks": [theirs]},
-        {"hooks": [{**ours, "statusMessage": "…", "timeout": 1.50}]},
-    ]
+    assert MOVED.are_all(ours_in(groups))
+    assert handlers_of(groups["PreCompact"][0]) == [theirs]
+    assert json.loads(path.read_text())["hooks"] == {
+        "SessionStart": [json.loads(THEIRS)],
+        "PreCompact": [{"hooks": [theirs]}],
+    }
 
 
 TWICE = f'{{"hooks": {{"Stop": [1]}}, "hooks": {{"Stop": [{THEIRS}], "Stop": [2]}}}}'
@@ -595,18 +450,6 @@ def test_a_strange_hooks_file_is_left_or_restored(home: Path, text: str) -> None
     disconnect(home)
 
     assert text_of(home / "hooks.json") == text
-
-
-def test_a_hooks_file_with_ours_that_no_longer_parses_is_named(home: Path) -> None:
-    (home / "hooks.json").write_text(HOOKS_FILES["one line"] % THEIRS)
-    connect(home)
-    path = home / "hooks.json"
-    path.write_text(path.read_text()[:-1])
-
-    with pytest.raises(Refusal, match=r"hooks\.json") as caught:
-        connecting.removal(str(home))
-
-    assert caught.value.code == "unreadable_source"
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -716,10 +559,10 @@ def test_a_diff_shows_what_comes_and_nothing_of_what_stays(home: Path, path: Pat
 # --- how things stand ----------------------------------------------------------------------------
 
 
-def look(home: Path, wanted: Entries = WANTED, **around: object) -> Connection:
-    surroundings = Surroundings(str(home), {"PATH": ""})
-    surroundings = evolve(surroundings, **around)
-    return Connector(str(home), str(home / "state"), wanted, surroundings).status()
+def look(
+    home: Path, wanted: Entries = WANTED, environment: dict[str, str] | None = None
+) -> Connection:
+    return Connector(str(home), str(home / "state"), wanted, environment or {"PATH": ""}).status()
 
 
 def test_what_is_told_before_and_after_it_is_connected(home: Path) -> None:
@@ -737,39 +580,14 @@ def test_what_is_told_before_and_after_it_is_connected(home: Path) -> None:
 
     connect(home, HERE)
 
-    assert told() == [("hook", True, False, "untrusted", "trust"), ("mcp", True, True, None, None)]
+    assert told() == [("hook", True, None, None, "trust"), ("mcp", True, True, None, None)]
+    assert look(home, HERE).doors[0].way_out == HOW_TO_TRUST
     assert [(hook.event, hook.configured, hook.trust) for hook in look(home, HERE).hooks] == [
-        (event, True, "untrusted") for event in ("SessionStart", "PreCompact", "PostCompact")
+        (event, True, None) for event in ("SessionStart", "PreCompact", "PostCompact")
     ]
 
 
 HERE = evolve(WANTED, program=(sys.executable, *PROGRAM[1:]))
-
-
-def trusting(home: Path, path: Path | None = None, places: str = "0:0") -> str:
-    """Write down a person's trust in the three hooks, as Codex does."""
-    return "".join(
-        f'[hooks.state."{path or home / "config.toml"}:{event}:{places}"]\ntrusted_hash = "x"\n'
-        for event in ("session_start", "pre_compact", "post_compact")
-    )
-
-
-@pytest.mark.parametrize("place", ["config.toml", "hooks.json"])
-def test_what_a_record_of_trust_is_worth_codex_alone_knows(
-    home: Path, path: Path, place: str
-) -> None:
-    if place == "hooks.json":
-        (home / place).write_text(HOOKS_FILES["one line"] % THEIRS)
-    connect(home, HERE)
-    trust = trusting(home, home / place)
-    if place == "hooks.json":
-        trust = trust.replace("session_start:0:0", "session_start:1:0")
-    path.write_text(path.read_text() + trust)
-
-    hook, _ = look(home, HERE).doors
-
-    assert (hook.trusted, hook.trust_unknown, hook.problem) == (None, "codex_not_found", None)
-    assert (hook.next, hook.way_out) == ("trust", HOW_TO_TRUST)
 
 
 def test_a_hook_that_ran_was_trusted_by_somebody(home: Path) -> None:
@@ -781,55 +599,7 @@ def test_a_hook_that_ran_was_trusted_by_somebody(home: Path) -> None:
     assert (hook.trusted, hook.problem, hook.next) == (None, None, None)
 
 
-def test_the_tools_that_may_be_left_out_are_those_of_our_server() -> None:
-    assert [tool["name"] for tool in mcp_tools.described()] == [*TOOLS]
-
-
-STATES = {
-    "as it was written": ("", "untrusted", None),
-    "no hooks": ("[features]\nhooks = false\n", "disabled", None),
-    "no hooks, the older name": ("[features]\ncodex_hooks = false\n", "disabled", None),
-    "no server": ("enabled = false", "untrusted", "disabled"),
-    "no tools": ("enabled_tools = []", "untrusted", "disabled"),
-    "not all tools": ('enabled_tools = ["memory.read"]', "untrusted", "disabled"),
-    "all tools off": (f"disabled_tools = {json.dumps(TOOLS)}", "untrusted", "disabled"),
-    "a tool off": ('disabled_tools = ["memory.apply"]', "untrusted", "disabled"),
-    "all tools": (f"enabled_tools = {json.dumps(TOOLS)}", "untrusted", None),
-    "another tool off": ('disabled_tools = ["another"]', "untrusted", None),
-    "trust in another file": ("TRUST /x/config.toml 0:0", "untrusted", None),
-    "trust in another place": ("TRUST {path} 1:0", "untrusted", None),
-    "a hook off": ("TRUST {path} 0:0\nenabled = false", "disabled", None),
-    "a hook on": ("TRUST {path} 0:0\nenabled = true", None, None),
-}
-
-
-@pytest.mark.parametrize("state", STATES.values(), ids=STATES)
-def test_what_a_person_left_out_or_switched_off_is_told(
-    home: Path, path: Path, state: tuple[str, str | None, str | None]
-) -> None:
-    connect(home, HERE)
-    written, hook, mcp = state
-    text = path.read_text()
-    if written.startswith("TRUST "):
-        trust, _, more = written.format(path=path).partition("\n")
-        _, file, places = trust.split()
-        text += trusting(home, Path(file), places).replace('"x"', f'"x"\n{more}', 1)
-    elif written.startswith("["):
-        text += written
-    else:
-        text = text.replace("tool_timeout", f"{written}\ntool_timeout", 1)
-    path.write_text(text)
-
-    seen = look(home, HERE)
-
-    assert [door.problem for door in seen.doors] == [hook, mcp]
-    others = False if written.startswith("[") else None
-    first = False if hook == "disabled" else None
-    assert [each.enabled for each in seen.hooks] == [first, others, others]
-    assert ("disabled_tools" in (seen.doors[1].way_out or "")) is (mcp == "disabled")
-
-
-def test_entries_that_call_something_else_are_told(home: Path) -> None:
+def test_entries_that_are_not_as_they_would_be_written_are_told(home: Path, path: Path) -> None:
     def problems(there: Entries, wanted: Entries) -> list[tuple[str | None, str | None]]:
         connect(home, there)
         return [(door.problem, door.next) for door in look(home, wanted).doors]
@@ -837,13 +607,13 @@ def test_entries_that_call_something_else_are_told(home: Path) -> None:
     copied = evolve(HERE, options=("--codex-home", "/copied/from"))
     for there, wanted, problem in (
         (WANTED, WANTED, "program_missing"),
-        (HERE, WANTED, "other_program"),
-        (copied, HERE, "other_folders"),
+        (HERE, WANTED, "outdated"),
+        (copied, HERE, "outdated"),
     ):
         assert problems(there, wanted) == [(problem, "repair")] * 2
-    prompted = evolve(HERE, hooks=(*HOOKS, ON_PROMPT))
-    assert problems(HERE, prompted)[0][0] == "incomplete"
-    assert [hook.configured for hook in look(home, prompted).hooks] == [True, True, True, False]
+    connect(home, HERE)
+    path.write_text(path.read_text().replace("tool_timeout", "enabled = false\ntool_timeout"))
+    assert [door.problem for door in look(home, HERE).doors] == [None, "disabled"]
 
 
 def ran(home: Path, session: str = "a", at: str = "2026-11-20T10:00:00.000Z", **more: str) -> None:
@@ -887,43 +657,15 @@ def test_each_door_and_each_hook_tells_when_it_ran_and_failed(home: Path) -> Non
     assert str(hook.failure) in seen.problems
 
 
-def test_a_failure_without_an_event_stands_until_any_hook_ran(home: Path) -> None:
+def test_a_failure_without_an_event_counts_for_the_first_hook(home: Path) -> None:
     connect(home, HERE)
     failed(home, "2026-11-21T10:00:00.000Z", None, "invalid_payload")
     assert look(home, HERE).doors[0].failure is not None
 
-    ran(home, "a", "2026-11-22T10:00:00.000Z", event="PreCompact")
+    ran(home, "a", "2026-11-22T10:00:00.000Z", event="SessionStart")
 
     assert look(home, HERE).doors[0].failure is None
     assert look(home, HERE).doors[1].failure is None
-
-
-def test_other_homes_are_told_of(home: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    connect(other)
-    for has_sessions in (False, True):
-        if has_sessions:
-            (other / "sessions").mkdir()
-            (other / "sessions" / "rollout-1.jsonl").touch()
-        seen = look(home, other_homes=(str(other),)).other_homes
-        assert seen == (OtherHome(str(other), connected=True, has_sessions=has_sessions),)
-
-
-def test_hooks_of_ours_in_a_project_are_told_of_without_codex(home: Path, tmp_path: Path) -> None:
-    connect(home, HERE)
-    project = tmp_path / "work" / ".codex"
-    project.mkdir(parents=True)
-    (project / "config.toml").write_bytes((home / "config.toml").read_bytes())
-    (project / "hooks.json").write_text("no json")
-    below = project.parent / "src"
-    below.mkdir()
-
-    problems = look(home, HERE, cwd=str(below)).problems
-
-    assert [problem.partition(" has our hooks")[0] for problem in problems] == [
-        str(project / "config.toml")
-    ]
 
 
 def test_files_that_cannot_be_read_are_told_of(home: Path, path: Path) -> None:
@@ -971,8 +713,8 @@ def test_a_codex_that_does_not_answer_is_told_of(
 
 @pytest.mark.skipif(os.name == "nt", reason="a script of the POSIX shell")
 def test_codex_is_asked_for_the_state_alone(home: Path, tmp_path: Path) -> None:
-    around = Surroundings(str(home), a_codex(tmp_path / "bin", f'touch "{tmp_path}/asked"'))
-    connector = Connector(str(home), str(home / "state"), HERE, around)
+    environment = a_codex(tmp_path / "bin", f'touch "{tmp_path}/asked"')
+    connector = Connector(str(home), str(home / "state"), HERE, environment)
 
     assert connector.status().doors[0].problem == "not_configured"
     assert not connector.preview("connect").written
@@ -1009,7 +751,7 @@ def test_this_program_is_called_so_that_no_folder_can_pass_for_it(tmp_path: Path
     assert installed == ("/p/python", "-P", "-X", "utf8", "-m", "codex_checkpoints")
     assert bundled[-1] == str(launcher)
     text = config.with_entries(None, Entries(bundled))
-    assert len(config.found_in(text).hooks.ours) == len(HOOKS)
+    assert len(config.found_in(text).hooks) == len(HOOKS)
     assert config.without_entries(text) is None
 
 
@@ -1022,127 +764,9 @@ def test_codex_is_told_a_launcher_that_outlives_an_update_of_the_extension(tmp_p
 
     words = program.this_program("/p/python", package, str(stable))
     assert words[-1] == str(stable)
-    assert len(config.found_in(config.with_entries(None, Entries(words))).hooks.ours) == len(HOOKS)
+    assert len(config.found_in(config.with_entries(None, Entries(words))).hooks) == len(HOOKS)
     for useless in (str(tmp_path / "gone" / "launch.py"), "launch.py", ""):
         assert program.this_program("/p/python", package, useless)[-1] == str(own)
-
-
-# --- what a person wrote by hand ------------------------------------------------------------------
-
-SERVER_BY_HAND = '[mcp_servers.{name}]\ncommand = "{program}"\nargs = ["mcp"]\n'
-HOOK_BY_HAND = (
-    '[[hooks.{event}]]\nmatcher = "{matcher}"\n[[hooks.{event}.hooks]]\ntype = "command"\n'
-    'command = "{program} hook"\n'
-)
-USUAL = evolve(HERE, options=())
-
-
-def by_hand(home: Path, program: str = "codex-checkpoints", name: str = "memory") -> str:
-    """Write down what the page tells a person to, and a hook like it; return the text."""
-    hook = HOOK_BY_HAND.format(event="SessionStart", matcher="resume|compact", program=program)
-    text = SERVER_BY_HAND.format(name=name, program=program) + hook
-    (home / "config.toml").write_text(text)
-    return text
-
-
-@pytest.mark.parametrize("program", ["codex-checkpoints", "codex-checkpoints.exe", "a path"])
-@pytest.mark.parametrize("name", ["memory", "codex-checkpoints"])
-def test_what_a_person_wrote_to_call_us_is_seen_and_not_put_in_again(
-    home: Path, path: Path, tmp_path: Path, program: str, name: str
-) -> None:
-    text = by_hand(home, program, name)
-    if program == "a path":
-        named = tmp_path / "bin dir" / "codex-checkpoints"
-        named.parent.mkdir()
-        named.touch()
-        text = text.replace('"a path"', f'"{named}"').replace(
-            '"a path hook"', f"\"'{named}' hook\""
-        )
-        path.write_text(text)
-
-    def doors() -> list[tuple[object, ...]]:
-        return [(each.by_hand, each.configured, each.problem) for each in look(home, USUAL).doors]
-
-    assert doors() == [(True, False, "incomplete"), (True, True, None)]
-
-    connect(home, USUAL)
-
-    data = tomllib.loads(path.read_text())
-    assert [*data["mcp_servers"]] == [name]
-    assert {event: len(groups) for event, groups in data["hooks"].items()} == dict.fromkeys(
-        ("SessionStart", "PreCompact", "PostCompact"), 1
-    )
-    assert [each[:2] for each in doors()] == [(True, True)] * 2
-    assert look(home, USUAL).problems == ()
-    assert connect(home, USUAL) == ()
-    disconnect(home)
-    assert path.read_text() == text
-
-
-def test_all_of_it_by_hand_leaves_nothing_to_connect(home: Path, path: Path) -> None:
-    text = by_hand(home)
-    for event in ("PreCompact", "PostCompact"):
-        text += HOOK_BY_HAND.format(event=event, matcher="*", program="codex-checkpoints")
-    path.write_text(text)
-
-    assert connect(home, USUAL) == disconnect(home) == ()
-    assert [(d.by_hand, d.problem) for d in look(home, USUAL).doors] == [
-        (True, "untrusted"),
-        (True, None),
-    ]
-    path.unlink()
-    theirs = THEIRS.replace("notify-me codex-checkpoints hook", "codex-checkpoints hook")
-    (home / "hooks.json").write_text(HOOKS_FILES["one line"] % theirs)
-    connect(home, USUAL)
-    assert len(json.loads((home / "hooks.json").read_text())["hooks"]["SessionStart"]) == 1
-    assert look(home, USUAL).doors[0].by_hand
-
-
-def test_what_was_written_by_hand_and_calls_nothing_of_ours_is_told(home: Path, path: Path) -> None:
-    by_hand(home, "/gone/codex-checkpoints")
-    doors = look(home, USUAL).doors
-    assert [(door.problem, door.next) for door in doors] == [("program_missing", None)] * 2
-    assert all((door.way_out or "").startswith("Correct what was written") for door in doors)
-
-    text = by_hand(home)
-    assert look(home, HERE).doors[1].problem == "other_folders"
-    path.write_text(text.replace('["mcp"]', '["mcp"]\nenv = { CODEX_HOME = "/here" }'))
-    assert look(home, HERE).doors[1].problem is None
-
-
-@pytest.mark.parametrize(
-    ("matcher", "is_twice"),
-    [("resume|compact", True), (".*", True), ("*", True), ("startup", False)],
-)
-def test_what_would_be_called_twice_is_told(
-    home: Path, path: Path, matcher: str, is_twice: bool
-) -> None:
-    connect(home, USUAL)
-    hook = HOOK_BY_HAND.format(event="SessionStart", matcher=matcher, program="codex-checkpoints")
-    path.write_text(path.read_text() + hook)
-    assert [("hook for SessionStart" in each) for each in look(home, USUAL).problems] == (
-        [True] if is_twice else []
-    )
-
-    server = SERVER_BY_HAND.format(name="memory", program="codex-checkpoints")
-    path.write_text(path.read_text() + server)
-
-    assert "as codex-checkpoints, memory:" in look(home, USUAL).problems[-1]
-    assert connect(home, USUAL) == ()
-    path.write_text(path.read_text() + "enabled = false\n")
-    assert len(look(home, USUAL).problems) == is_twice
-
-
-def test_a_hook_of_ours_that_stands_there_twice_is_written_once(home: Path, path: Path) -> None:
-    connect(home, USUAL)
-    text = path.read_text()
-    start, end = text.index("[[hooks.PreCompact]]"), text.index("[[hooks.PostCompact]]")
-    path.write_text(text + text[start:end])
-    assert "hook for PreCompact more than once" in look(home, USUAL).problems[0]
-
-    connect(home, USUAL)
-
-    assert look(home, USUAL).problems == ()
 
 
 # --- the doors -----------------------------------------------------------------------------------
@@ -1283,44 +907,6 @@ def test_whatever_was_added_to_ours_stays_with_it(text: str, names: set[str]) ->
     stays(text, names)
 
 
-NAMES = st.sampled_from(("SessionStart", "PreCompact", "PostCompact", "Stop"))
-HANDLERS = st.fixed_dictionaries(
-    {"type": st.just("command"), "command": st.text(max_size=5), "timeout": st.floats()},
-)
-GROUPS = st.fixed_dictionaries({"hooks": st.lists(HANDLERS, max_size=2)})
-LEAVES = st.none() | st.booleans() | st.floats() | st.text('[]{},:"\\\n\u2028é', max_size=6)
-VALUES = st.recursive(
-    LEAVES,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
-    max_leaves=5,
-)
-EVENTS = st.dictionaries(NAMES, st.lists(GROUPS, max_size=2), min_size=1)
-
-
-@st.composite
-def hooks_files(draw: st.DrawFn) -> str:
-    """Make up a hooks file, in some form that programs and people write."""
-    others = draw(st.dictionaries(st.text(min_size=6, max_size=8), VALUES, max_size=2))
-    data = {**others, "hooks": draw(EVENTS), **{f"{name}!": others[name] for name in others}}
-    text = json.dumps(
-        data,
-        indent=draw(st.sampled_from((None, 0, 1, "\t"))),
-        separators=draw(st.sampled_from(((",", ":"), (", ", ": "), (" ,", " : ")))),
-        ensure_ascii=draw(st.booleans()),
-    )
-    return text.replace("\n", draw(st.sampled_from(("\n", "\r\n"))))
-
-
-@given(hooks_files())
-def test_any_hooks_file_comes_back(text: str) -> None:
-
-    connected = hooks.with_hooks(text, WANTED)
-
-    assert hooks.found_in(connected).ours.keys() == {hook.event for hook in HOOKS}
-    assert hooks.with_hooks(connected, WANTED) == connected
-    assert hooks.without_hooks(connected) == text
-
-
 @given(configs(), configs())
 def test_what_comes_after_ours_stays_as_well(text: str, later: str) -> None:
     connected = config.with_entries(text, WANTED)
@@ -1365,43 +951,26 @@ def test_the_doctor_tells_what_keeps_codex_from_calling_us(tmp_path: Path) -> No
     assert diagnosed(home) == {}
 
     assert home.json("connect")["written"]
-    assert diagnosed(home) == {"hook_untrusted": "warning", "codex_not_found": "info"}
+    assert diagnosed(home) == {"hook_never_ran": "info"}
     path = home.root / "config.toml"
-    path.write_text(path.read_text() + trusting(home.root))
-    assert diagnosed(home) == {"hook_never_ran": "info", "codex_not_found": "info"}
     receipt = home.checkpoint().with_name("receipts.jsonl")
     receipt.parent.mkdir(parents=True, exist_ok=True)
     receipt.write_text('{"door":"hook","event":"SessionStart","at":"2026-11-20T10:00:00.000Z"}\n')
-    assert diagnosed(home) == {"mcp_never_ran": "info"}
+    assert diagnosed(home) == {}
 
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(sys.executable, "/gone/python"), encoding="utf-8")
     assert diagnosed(home) == {"hook_program_missing": "error", "mcp_program_missing": "error"}
     path.write_text("[")
-    assert diagnosed(home) == {"codex_configuration": "warning"}
+    assert diagnosed(home) == {"hook_unreadable": "warning", "mcp_unreadable": "warning"}
 
 
 def test_the_doctor_tells_of_a_failed_call(own: Home) -> None:
     assert own.json("connect")["written"]
-    path = own.root / "config.toml"
-    path.write_text(path.read_text() + trusting(own.root))
     failed(own.root, "2026-11-21T10:00:00.000Z", "PreCompact")
     copytree(own.root / "state", own.state, dirs_exist_ok=True)
 
     assert diagnosed(own)["hook_failed"] == "warning"
-
-
-def test_the_doctor_tells_of_other_homes_with_sessions(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    usual = home.user / ".codex"
-    (usual / "sessions").mkdir(parents=True)
-    assert diagnosed(home) == {"sessions_folder_missing": "warning"}
-
-    (usual / "sessions" / "rollout-1.jsonl").touch()
-
-    assert "other_home_not_connected" in diagnosed(home)
-    connect(usual)
-    assert "other_home_not_connected" not in diagnosed(home)
 
 
 def test_the_status_says_what_to_do_next(own: Home) -> None:
@@ -1418,68 +987,3 @@ def test_the_status_says_what_to_do_next(own: Home) -> None:
     assert "Codex may read a newer form of it" in words
     assert words.count("not known whether it is connected") == 2
     assert "not connected" not in words
-    by_hand(own.root)
-    words = "\n".join(lines("--status"))
-    assert "hook        connected by hand, some hooks are missing" in words
-    assert "mcp         connected by hand" in words
-
-
-def test_the_doctor_tells_of_a_copy_that_is_left(own: Home) -> None:
-    assert own.json("connect")["written"]
-    path = own.root / "config.toml"
-    connected = path.read_text()
-    for text in (connected, "["):
-        path.write_text(text)
-        assert "backup_left" not in diagnosed(own)
-    path.write_text(connected + "[b]\nc = 2\n")
-    assert own.json("connect", "--remove")["written"]
-
-    assert diagnosed(own)["backup_left"] == "info"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a script of the POSIX shell")
-@pytest.mark.parametrize(
-    ("says", "old"),
-    [
-        ("codex-cli 0.128.9", True),
-        ("codex-cli 0.98.0", True),
-        ("codex-cli 0.129.0", False),
-        ("codex-cli 0.140.0-alpha.19", False),
-        ("codex-cli 1.0.0", False),
-        ("nonsense", False),
-    ],
-)
-def test_a_codex_without_hooks_is_told_of(home: Path, tmp_path: Path, says: str, old: bool) -> None:
-    connect(home, HERE)
-    around = Surroundings(str(home), a_codex(tmp_path / "bin", version(says)))
-
-    door, _ = Connector(str(home), str(home / "state"), HERE, around).examine().connection.doors
-
-    assert (door.problem == "no_hooks") is old
-
-
-def test_the_doctor_tells_of_sessions_that_an_old_codex_wrote(own: Home) -> None:
-    own.put(chat("one", 1, cli_version="0.98.0"), 1)
-    own.put(chat("two", 2, cli_version="0.169.0"), 2)
-    assert own.json("connect")["written"]
-
-    told = own.json("doctor", env={"PATH": ""})["findings"]
-
-    (found,) = [each for each in told if each["code"] == "sessions_without_hooks"]
-    assert "1 of the newest 2 sessions" in found["message"]
-    assert "0.98.0" in found["message"]
-    assert found["path"] == str(own.path(1))
-
-
-def test_a_prompt_is_among_the_hooks_where_the_settings_want_it(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    home.put(chat("one"))
-    assert home.json("connect")["written"]
-    home.config("injectOnPrompt = true\n")
-    assert "hook_incomplete" in diagnosed(home)
-
-    assert home.json("connect")["written"]
-
-    events = {each["event"]: each["configured"] for each in home.json("connect")["hooks"]}
-    assert events["UserPromptSubmit"] is True
-    assert "hook_incomplete" not in diagnosed(home)

@@ -307,21 +307,6 @@ def test_which_files_are_never_quoted_is_a_setting(home: Home) -> None:
 # --- the other doors -----------------------------------------------------------------------------
 
 
-def test_a_folder_has_a_budget_and_names_of_its_own(home: Home) -> None:
-    before = digest_of(home)["text"]
-    folder = f"[folders.{json.dumps(r.FOLDER)}]\n"
-
-    home.config(f'{folder}digestTokens = 600\ndigestIgnore = ["cave.py"]\n')
-
-    told = digest_of(home)
-    assert told["budget"] == 600
-    assert " cave.py" in before
-    assert " cave.py" not in told["text"]
-    assert "def opens" not in json.dumps(home.json("recall", SESSION, "--query", "def opens"))
-    home.put(r.rollout(r.session(thread=thread(2), cwd="/elsewhere"), MEND), 2)
-    assert digest_of(home, session=thread(2))["budget"] == 8000
-
-
 def test_the_methods_answer_as_the_commands_do(home: Home) -> None:
     with Peer(home.root, env=home.environment()) as peer:
         peer.start()

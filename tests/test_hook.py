@@ -349,16 +349,8 @@ def test_a_sub_agent_is_served_by_no_file_but_its_own(home: Home, agent: object,
     assert [each for *_, each in failures(home)] == [code]
 
 
-def test_a_prompt_is_told_nothing_unless_it_is_asked_for(home: Home):
-    prompt = call("UserPromptSubmit", prompt="Go on.", turn_id="t2")
-
-    assert answer(home, prompt) is None
-    home.config("injectOnPrompt = true\n")
-    text = expected(home)
-    told = {"hookEventName": "UserPromptSubmit", "additionalContext": text}
-    assert answer(home, prompt) == {"hookSpecificOutput": told}
-    grow(home, r.injected(text, role="developer"))
-    assert answer(home, prompt) is None
+def test_a_prompt_is_told_nothing(home: Home):
+    assert answer(home, call("UserPromptSubmit", prompt="Go on.", turn_id="t2")) is None
 
 
 # --- around a compaction -------------------------------------------------------------------------
@@ -519,7 +511,7 @@ def test_a_failure_shows_in_the_status_until_a_call_goes_well(home: Home):
 def test_no_word_of_a_session_is_noted_or_said(home: Home):
     for told in (
         call(source="resume"),
-        call("UserPromptSubmit", prompt="sesame", session_id="x"),
+        call("PreCompact", prompt="sesame", session_id="x"),
         b'{"hook_event_name": "sesame", "source": "sesame"}',
         b"sesame",
     ):

@@ -152,13 +152,12 @@ def test_the_reference_shows_each_setting_with_its_default():
     settings, problems = read_settings(text)
 
     assert problems == ()
-    assert attrs.evolve(settings, caps_per_model={}, folders={}) == Settings()
+    assert attrs.evolve(settings, caps_per_model={}) == Settings()
     shown = set(re.findall(r"^(\w+) =", text, re.MULTILINE))
     fields = {camel(field.name) for field in attrs.fields(Settings)}
     assert fields - {"caps", "capsPerModel", "folders"} <= shown
     assert Settings().caps.as_json().keys() <= shown
     assert settings.caps_per_model, "how to choose caps for one model"
-    assert settings.folders, "how to choose what holds in one folder"
 
 
 def test_the_reference_names_each_setting_of_the_editor():

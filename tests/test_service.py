@@ -677,35 +677,6 @@ def test_a_bad_setting_takes_no_other_with_it_and_an_editor_goes_before_the_file
     )
 
 
-def test_a_folder_sets_what_a_digest_of_its_sessions_takes_and_adds_names_that_it_ignores():
-    settings, told = read_settings(
-        'digestIgnore = ["*.pem"]\n'
-        '[folders."/home/ana"]\ndigestTokens = 0\ndigestIgnore = ["a"]\n'
-        '[folders."/home/ana/shop"]\ndigestTokens = 500\n'
-        '[folders."/home/ana/shop/web"]\ndigestIgnore = ["b"]\n'
-    )
-    assert told == ()
-
-    def at(cwd: str | None) -> tuple[int, tuple[str, ...]]:
-        found = settings.at(cwd)
-        return found.digest_tokens, found.digest_ignore
-
-    assert at(None) == at("/home/an") == at("/home/anabel") == (8000, ("*.pem",))
-    assert at("/home/ana") == (0, ("*.pem", "a"))
-    assert at("/home/ana/shop") == at("/home/ana/shop/docs") == (500, ("*.pem", "a"))
-    assert at("/home/ana/shop/web") == (500, ("*.pem", "a", "b"))
-
-
-@pytest.mark.parametrize(
-    "own", ["digestTokens = 40_000", "digestIgnore = [1]", "userId = 'me'", "hooks = {}"]
-)
-def test_a_wrong_setting_of_a_folder_keeps_the_others(own: str):
-    settings, told = read_settings(f'followedSessions = 3\n[folders."/home/ana"]\n{own}\n')
-
-    assert settings == Settings(followed_sessions=3)
-    assert ["folders" in each for each in told] == [True]
-
-
 def test_an_editor_adds_names_that_digests_ignore_and_takes_none_away():
     # A folder has settings of the editor, too, and must not have its secrets quoted.
     settings, _ = read_settings('digestIgnore = ["*.pem", "vault.*"]')
@@ -714,11 +685,6 @@ def test_an_editor_adds_names_that_digests_ignore_and_takes_none_away():
         (),
     )
     assert with_editor(settings, {"digestIgnore": []}) == (settings, ())
-    shop = "/home/ana/shop"
-    settings, _ = read_settings(f'[folders."{shop}"]\ndigestIgnore = ["a"]\ndigestTokens = 9')
-    for_folder, _ = with_editor(settings, {"folders": {shop: {"digestIgnore": ["b"]}}})
-    assert for_folder.at(shop).digest_ignore == (*settings.digest_ignore, "a", "b")
-    assert for_folder.at(shop).digest_tokens == 9
     assert with_editor(settings, {}) == (settings, ())
     wrong, told = with_editor(settings, {"digestIgnore": [7], "digestTokens": 2000})
     assert wrong == evolve(settings, digest_tokens=2000)
@@ -946,7 +912,7 @@ def test_the_plain_form_of_a_file_goes_before_the_compressed_one(home: Home):
         assert now(plain) == ["packed again"]
 
 
-def test_a_folder_whose_name_is_no_text_is_told_and_left_out(home: Home):
+def test_a_folder_whose_name_is_no_text_is_left_out(home: Home):
     home.put(chat("one"))
     strange = os.fsencode(home.root / "sessions") + b"/\xff\xfe"
     try:
@@ -958,10 +924,6 @@ def test_a_folder_whose_name_is_no_text_is_told_and_left_out(home: Home):
 
     with home.house() as house:
         assert shown_titles(house) == ["one"]
-        told = findings(house)["path_not_utf8"]
-
-    assert told.count == 1
-    assert "\\udcff" in (told.path or "")
 
 
 def test_a_defect_about_one_file_does_not_take_the_others_with_it(

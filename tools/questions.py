@@ -424,7 +424,7 @@ def doors(asked: Asked, sessions: list[str]) -> None:
         }
         for event, source in (
             *(("SessionStart", source) for source in ("startup", "resume", "fork", "compact")),
-            *(("PreCompact", "manual"), ("PostCompact", "manual"), ("UserPromptSubmit", "x")),
+            *(("PreCompact", "manual"), ("PostCompact", "manual")),
         ):
             key = "source" if event == "SessionStart" else "trigger"
             call = {**told, "hook_event_name": event, key: source}

@@ -15,7 +15,7 @@ import {
 import type { ConnectReport } from "./protocol.ts";
 import { attempt } from "./requests.ts";
 import { Tree, treeItem } from "./rows.ts";
-import { openSettings, workspacePaths } from "./settings.ts";
+import { openSettings } from "./settings.ts";
 import { openCodex } from "./terminal.ts";
 
 const CONNECTED = "codexCheckpoints.connected";
@@ -93,19 +93,11 @@ async function makeChange(app: App, tree: ConnectionTree, change: Change): Promi
 }
 
 async function ask({ server }: App, change: Change, dryRun: boolean): Promise<ConnectReport> {
-  const report = await connect(server, { dryRun, remove: change === "remove", status: false });
+  const report = await server.request("connect", { dryRun, remove: change === "remove", status: false });
   // The walkthrough marks its step as done by this.
   const isConnected = report.doors.every(({ configured }) => configured);
   void vscode.commands.executeCommand("setContext", CONNECTED, isConnected);
   return report;
-}
-
-async function connect(
-  server: Server,
-  asked: Omit<Asked<"connect">, "cwd">,
-): Promise<ConnectReport> {
-  const [cwd] = vscode.workspace.isTrusted ? await workspacePaths() : [];
-  return server.request("connect", { ...asked, cwd: cwd ?? null });
 }
 
 /** Ask before another program's files are changed, above the changes themselves. */

@@ -1469,16 +1469,11 @@ export interface Deleted {
   readonly deleted: boolean;
 }
 
-/**
- * Connect, or `remove` the connection; `dryRun` and `status` only report.
- *
- * `cwd` is the folder whose project may have a configuration of its own.
- */
+/** Connect, or `remove` the connection; `dryRun` and `status` only report. */
 export interface ConnectParams {
   readonly dryRun: boolean;
   readonly remove: boolean;
   readonly status: boolean;
-  readonly cwd: string | null;
 }
 
 /** A failed call after the last successful one. */
@@ -1491,26 +1486,22 @@ export interface ConnectFailure {
 /**
  * One way in which Codex calls us: `hook` or `mcp`.
  *
- * `trusted` is null where that is not known, for the reason in `trustUnknown`; Codex asks for no
- * trust in an MCP server.  `problem` is null or `not_configured`, `unreadable`
- * (whether it is configured is not known), `incomplete`, `program_missing`, `other_program`,
- * `other_folders`, `no_hooks`, `disabled`, `untrusted`, `failed`.  `next` is what helps:
- * null or `connect`, `repair`, `trust`, `update_codex`, `choose_home`; `wayOut` says it in a
- * sentence.  `byHand` tells that a person wrote something that calls it, which `connect` neither
- * changes nor takes out.
+ * `trusted` is null where that is not known; Codex asks for no trust in an MCP server.  `problem`
+ * is null or `not_configured`, `unreadable` (whether it is configured is not known),
+ * `program_missing`, `outdated` (not as `connect` would write it), `no_hooks`, `disabled`,
+ * `untrusted`, `failed`.  `next` is what helps: null or `connect`, `repair`, `trust`,
+ * `update_codex`, `choose_home`; `wayOut` says it in a sentence.
  */
 export interface ConnectDoor {
   readonly door: string;
   readonly configured: boolean;
   readonly trusted: boolean | null;
-  readonly trustUnknown: string | null;
   readonly lastRanAt: string | null;
   readonly lastSession: string | null;
   readonly failure: ConnectFailure | null;
   readonly problem: string | null;
   readonly next: string | null;
   readonly wayOut: string | null;
-  readonly byHand: boolean;
 }
 
 /** A hook of ours; `trust` is Codex's word: `trusted`, `untrusted`, `modified`, `managed`. */
@@ -1522,13 +1513,6 @@ export interface ConnectHook {
   readonly lastRanAt: string | null;
   readonly lastSession: string | null;
   readonly failure: ConnectFailure | null;
-}
-
-/** Another Codex home of this user: whether it is connected, and whether sessions are there. */
-export interface ConnectHome {
-  readonly codexHome: string;
-  readonly connected: boolean;
-  readonly hasSessions: boolean;
 }
 
 /** A written or previewed change of a file of Codex. */
@@ -1551,7 +1535,6 @@ export interface ConnectReport {
   readonly codexProblem: string | null;
   readonly doors: readonly ConnectDoor[];
   readonly hooks: readonly ConnectHook[];
-  readonly otherHomes: readonly ConnectHome[];
   readonly problems: readonly string[];
   readonly wayOut: string | null;
   readonly written: boolean;

@@ -33,7 +33,7 @@ _ID = pattern(r"[0-9A-Za-z][0-9A-Za-z-]{0,63}")
 _SILENT = frozenset({"startup", "clear"})
 """Sources of a session that is still empty (AGN-1)."""
 
-_EVENTS: tuple[Event, ...] = ("SessionStart", "PreCompact", "PostCompact", "UserPromptSubmit")
+_EVENTS: tuple[Event, ...] = ("SessionStart", "PreCompact", "PostCompact")
 
 
 class Failed(Exception):

@@ -42,7 +42,6 @@ _FOUND: dict[str, Any] = {
     "ConnectChange": status.Done,
     "ConnectDoor": status.Door,
     "ConnectFailure": status.Failure,
-    "ConnectHome": status.OtherHome,
     "ConnectHook": status.HookState,
     "DoctorFinding": doctor.Finding,
     "NoteDependency": anchors.Rest,

@@ -21,7 +21,7 @@ from codex.scripted_model import Answer, Json, call, say
 from codex_checkpoints.codex.entries import HOOKS, Entries
 from codex_checkpoints.service.connect import connecting
 from codex_checkpoints.service.connect.connecting import Connector
-from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection, Surroundings
+from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection
 
 pytestmark = pytest.mark.codex
 
@@ -74,9 +74,9 @@ class Connected:
     @property
     def connector(self) -> Connector:
         bins = os.pathsep.join((str(HERE / "node_modules" / ".bin"), os.environ["PATH"]))
-        around = Surroundings(str(self.home.project), {**self.home.environment(), "PATH": bins})
         home = str(self.home.codex_home)
-        return Connector(home, str(Path(home) / "state"), self.wanted, around)
+        environment = {**self.home.environment(), "PATH": bins}
+        return Connector(home, str(Path(home) / "state"), self.wanted, environment)
 
     def look(self) -> Connection:
         return self.connector.status()
@@ -132,25 +132,12 @@ def test_until_they_are_trusted_hooks_are_listed_and_not_called(scripted: MakeHo
     assert (state.codex_version, state.codex_problem, state.problems) == (VERSION, None, ())
     hook, mcp = state.doors
     assert (hook.configured, hook.trusted, hook.problem) == (True, False, "untrusted")
-    assert (hook.trust_unknown, hook.next) == (None, "trust")
+    assert hook.next == "trust"
     assert [h.trust for h in state.hooks] == ["untrusted"] * 3
     assert (mcp.configured, mcp.trusted, mcp.problem) == (True, True, None)
     assert state.way_out == HOW_TO_TRUST
     connected.disconnect()
     assert files(home) == before
-
-
-def test_what_its_files_say_of_trust_is_what_codex_says(scripted: MakeHome) -> None:
-    home, _ = scripted()
-    connected = Connected(home)
-    connected.connect()
-    assert connected.connector.inspect().doors[0].trusted is False
-
-    connected.trust()
-
-    assert connected.look().doors[0].trusted is True
-    # That there is a record of trust says nothing yet; that there was none does.
-    assert connected.connector.inspect().doors[0].trusted is None
 
 
 def test_hooks_that_are_switched_off_are_told_of(scripted: MakeHome) -> None:
@@ -163,7 +150,7 @@ def test_hooks_that_are_switched_off_are_told_of(scripted: MakeHome) -> None:
 
     hook, _mcp = connected.look().doors
 
-    assert (hook.problem, hook.trusted, hook.trust_unknown) == ("disabled", None, None)
+    assert (hook.problem, hook.trusted) == ("disabled", None)
 
 
 def test_trusted_hooks_are_called_where_a_window_begins_anew(scripted: MakeHome) -> None:
@@ -369,19 +356,3 @@ def without_ours(data: dict[str, object]) -> dict[str, object]:
         **{name: value for name, value in data.items() if value != {}},
         "hooks": {"state": hooks["state"]},
     }
-
-
-def test_hooks_of_ours_in_a_project_are_told_of(scripted: MakeHome) -> None:
-    home, _ = scripted()
-    connected = Connected(home)
-    config = home.codex_home / "config.toml"
-    project = home.project / ".codex"
-    project.mkdir()
-    trusted = f'\n[projects."{home.project}"]\ntrust_level = "trusted"\n'
-    config.write_text(config.read_text() + trusted)
-    connected.connect()
-    (project / "config.toml").write_bytes(config.read_bytes())
-
-    problems = connected.look().problems
-
-    assert f"{project / 'config.toml'} has our hooks, too" in "\n".join(problems)

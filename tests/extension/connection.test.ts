@@ -17,14 +17,12 @@ function door(some: Partial<ConnectDoor>): ConnectDoor {
     door: "hook",
     configured: true,
     trusted: true,
-    trustUnknown: null,
     lastRanAt: "2026-11-20T11:58:00.000Z",
     lastSession: "s1",
     failure: null,
     problem: null,
     next: null,
     wayOut: null,
-    byHand: false,
     ...some,
   };
 }
@@ -37,7 +35,6 @@ function report(some: Partial<ConnectReport>): ConnectReport {
     codexProblem: null,
     doors: [door({}), door({ door: "mcp" })],
     hooks: [],
-    otherHomes: [],
     problems: [],
     wayOut: null,
     written: false,
@@ -93,14 +90,13 @@ test("each advice of the server has a button of its own", () => {
   const steps = ["connect", "repair", "trust", "update_codex", "choose_home", "from the future"];
 
   assert.deepEqual(
-    steps.map((next) => hookRow({ problem: "incomplete", next })?.step),
+    steps.map((next) => hookRow({ problem: "outdated", next })?.step),
     ["connect", "repair", "trust", "update", "home", ""],
   );
 });
 
 test("each problem of a door is said in words of its own, and looks like one", () => {
-  const problems = ["incomplete", "program_missing", "other_program", "other_folders"];
-  const states = [...problems, "no_hooks", "disabled", "untrusted"].map(
+  const states = ["outdated", "program_missing", "no_hooks", "disabled", "untrusted"].map(
     (problem) => hookRow({ problem, lastRanAt: null })?.row,
   );
   const said = states.map((row) => row?.description ?? "");
@@ -139,11 +135,10 @@ test("hooks stand below their door, each with what Codex says of it", () => {
   );
 });
 
-test("what is wrong with Codex, other homes and problems are rows of plain text", () => {
+test("what is wrong with Codex and problems are rows of plain text", () => {
   const found = rows({
     codexVersion: null,
     codexProblem: "codex_not_found",
-    otherHomes: [{ codexHome: "/home/dev/other", connected: false, hasSessions: true }],
     problems: ["a\u202eb\nc"],
   });
 
@@ -151,7 +146,6 @@ test("what is wrong with Codex, other homes and problems are rows of plain text"
     found.slice(2).map(({ row: { label, description } }) => [label, description]),
     [
       ["Codex", "not found on the PATH"],
-      ["Another Codex home", "/home/dev/other · not connected"],
       ["a b c", ""],
     ],
   );

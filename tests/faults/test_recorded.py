@@ -45,7 +45,6 @@ from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.connect.connecting import Connector
-from codex_checkpoints.service.connect.status import Surroundings
 from codex_checkpoints.service.deleting import delete
 from codex_checkpoints.service.portable import export, import_pack
 from codex_checkpoints.service.restore.planning import RestoreParams
@@ -71,9 +70,8 @@ def work(sessions, root, what, *given):
             codex = os.path.join(root, "codex")
             # The entries name no folder, so that they are the same in each copy of the home.
             entries = Entries(("python", "-m", "codex_checkpoints"), (), HOOKS)
-            around = Surroundings(root, {"PATH": ""}, ())
             state = os.path.join(codex, "codex-checkpoints")
-            Connector(codex, state, entries, around).carry_out(given[0])
+            Connector(codex, state, entries, {"PATH": ""}).carry_out(given[0])
 """
 
 EVERY = 1 if os.environ.get("CODEX_CHECKPOINTS_EACH_FAULT") else 25 if os.environ.get("CI") else 50

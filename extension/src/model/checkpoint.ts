@@ -285,7 +285,7 @@ export function receivedNode(receipt: Receipt, now: number): CheckpointNode {
 }
 
 /** Why Codex received the checkpoint. */
-export function occasion({ door, event, source }: Receipt): string {
+export function occasion({ door, source }: Receipt): string {
   if (door !== "hook") {
     return "Codex asked for it.";
   }
@@ -294,8 +294,7 @@ export function occasion({ door, event, source }: Receipt): string {
     resume: "When the session was resumed.",
     fork: "When the session was forked.",
   };
-  const known = occasions[source ?? ""];
-  return known ?? (event === "UserPromptSubmit" ? "With a prompt." : "");
+  return occasions[source ?? ""] ?? "";
 }
 
 /** The facts of a session, suspect ones first. */

@@ -24,17 +24,6 @@ export function connectionNodes(report: ConnectReport, now: number): ConnectionN
   return [
     ...report.doors.map((door) => doorNode(door, report.hooks, now)),
     codexNode(report),
-    ...report.otherHomes.map(({ codexHome, connected, hasSessions }) =>
-      leaf(`home/${codexHome}`, {
-        label: "Another Codex home",
-        description: dotted(
-          plain(codexHome),
-          connected ? "connected" : "not connected",
-          hasSessions ? "" : "no sessions",
-        ),
-        icon: "home",
-      }),
-    ),
     ...report.problems.map((problem, place) =>
       leaf(`problem/${place}`, {
         label: cut(plain(problem), 120),
@@ -92,21 +81,18 @@ function looks({ problem }: ConnectDoor): Pick<Appearance, "icon" | "colour"> {
   }
 }
 
-function stateOf({ problem, trusted, failure, byHand }: ConnectDoor): string {
+function stateOf({ problem, trusted, failure }: ConnectDoor): string {
   const words: Readonly<Record<string, string>> = {
     not_configured: "not connected",
     unreadable: "not known: config.toml cannot be read",
-    incomplete: "some are missing or changed",
     program_missing: "the program it calls no longer exists",
-    other_program: "calls another installation",
-    other_folders: "is set up for other folders",
+    outdated: "not as it would be connected now",
     no_hooks: "this Codex has no hooks",
     untrusted: "waiting for you to trust it",
     disabled: "switched off in Codex",
     failed: `the last call failed: ${plain(failure?.code ?? "")}`,
   };
-  const connected = byHand ? "connected by hand" : "connected";
-  const known = trusted === null ? "connected, trust not known" : connected;
+  const known = trusted === null ? "connected, trust not known" : "connected";
   return words[problem ?? ""] ?? known;
 }
 

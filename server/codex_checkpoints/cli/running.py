@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
 import time
 from collections.abc import Callable, Generator
@@ -87,7 +86,7 @@ def _connect(options: argparse.Namespace, where: Places) -> int:
     from codex_checkpoints.service.refusal import Refusal
     from codex_checkpoints.values import evolve
 
-    params = ConnectParams(options.dry_run, options.remove, options.status, _here())
+    params = ConnectParams(options.dry_run, options.remove, options.status)
     shown = None
     if not (options.json or options.status):
         shown = connect(where, evolve(params, dry_run=True))
@@ -104,14 +103,8 @@ def _connect(options: argparse.Namespace, where: Places) -> int:
     return report(options, done, texts.connect_lines(done, way_out))
 
 
-def _here() -> str | None:
-    with contextlib.suppress(OSError):  # the folder may be gone
-        return os.getcwd()
-    return None
-
-
 def _doctor(options: argparse.Namespace, services: Terminal) -> int:
-    return answer(options, services, "connecting.doctor", texts.doctor_lines, _here())
+    return answer(options, services, "connecting.doctor", texts.doctor_lines)
 
 
 def _watch(options: argparse.Namespace, services: Terminal) -> int:

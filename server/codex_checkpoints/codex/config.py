@@ -1,9 +1,9 @@
 """Find, write and remove our entries in the text of Codex's `config.toml`.
 
 They are one block between two comments, and found by their contents, since Codex moves tables. A
-change takes all of them out and puts one block in their place, with the values that others added
-to our tables; how those were written is not kept. Every byte outside our tables stays. Each result
-is parsed again, and refused where other entries would change.
+change takes all of them out and puts one block at the end, with the values that others added to
+the table of our server. Every byte outside our tables stays. Each result is parsed again, and
+refused where other entries would change.
 """
 
 from __future__ import annotations
@@ -19,18 +19,16 @@ from codex_checkpoints.codex.entries import (
     SERVER_NAME,
     CannotEdit,
     Entries,
-    Hooks,
+    Groups,
+    OurHook,
     UnreadableConfig,
 )
 from codex_checkpoints.core.rollout.fields import is_list, is_object, object_of
-from codex_checkpoints.values import Factory, frozen
+from codex_checkpoints.values import frozen
 
 BEGIN = "# >>> codex-checkpoints: added by `codex-checkpoints connect`, removed by `--remove`"
 END = "# <<< codex-checkpoints"
 """A comment is one of the two only where it is all of the line: others may name us as well."""
-
-_FEATURE = ("hooks", "codex_hooks")
-"""How Codex calls its hooks among its features, and how it did at first."""
 
 _SERVER = "mcp_servers"
 _BARE = re.compile(r"[\w-]+", re.ASCII)
@@ -38,52 +36,28 @@ _BARE = re.compile(r"[\w-]+", re.ASCII)
 
 @frozen
 class Found:
-    """The entries of a text: all hooks, our server, another server under our name.
+    """The groups of hooks of a text, and the table of our server."""
 
-    `trusted` and `switched_off` are the names of hooks in the records of Codex; `hooks_off` is
-    whether all hooks are switched off. `servers_by_hand` call us and were written by a person.
-    """
+    groups: Groups
+    server: Mapping[str, object] | None
 
-    hooks: Hooks = Hooks()
-    server: Mapping[str, object] | None = None
-    foreign_server: bool = False
-    trusted: frozenset[str] = frozenset()
-    switched_off: frozenset[str] = frozenset()
-    hooks_off: bool = False
-    servers_by_hand: Mapping[str, Mapping[str, object]] = Factory(dict[str, "Mapping[str, object]"])
+    @property
+    def hooks(self) -> Sequence[OurHook]:
+        """Return our hooks."""
+        return tuple(entries.ours_in(self.groups))
 
     @property
     def nothing(self) -> bool:
         """Return whether there is no entry of ours."""
-        return not self.hooks.ours and self.server is None
-
-    @property
-    def calls_nobody(self) -> bool:
-        """Return whether no entry calls us, whoever wrote it."""
-        return self.nothing and not self.hooks.by_hand and not self.servers_by_hand
+        return not self.hooks and self.server is None
 
 
 def found_in(text: str) -> Found:
     """Return the entries of a `config.toml`.  Raises `UnreadableConfig`."""
     data = _parsed(text)
-    servers = object_of(data.get(_SERVER))
-    server = servers.get(SERVER_NAME)
-    ours = entries.is_our_server(server)
-    states = object_of(object_of(data.get("hooks")).get("state"))
-    return Found(
-        entries.hooks_in(_events(data)),
-        object_of(server) if ours else None,
-        server is not None and not ours,
-        frozenset(n for n, s in states.items() if object_of(s).get("trusted_hash") is not None),
-        frozenset(n for n, s in states.items() if object_of(s).get("enabled") is False),
-        any(object_of(data.get("features")).get(name) is False for name in _FEATURE),
-        {
-            name: object_of(each)
-            for name, each in servers.items()
-            if entries.calls_us("mcp", entries.words_of(each))
-            and not (ours and name == SERVER_NAME)
-        },
-    )
+    server = object_of(data.get(_SERVER)).get(SERVER_NAME)
+    ours = object_of(server) if entries.is_our_server(server) else None
+    return Found(entries.groups_in(data), ours)
 
 
 def with_entries(text: str | None, wanted: Entries) -> str:
@@ -93,25 +67,28 @@ def with_entries(text: str | None, wanted: Entries) -> str:
     """
     before = text or ""
     found = found_in(before)
-    if wanted.has_server and found.foreign_server:
+    if found.server is None and SERVER_NAME in object_of(_parsed(before).get(_SERVER)):
         raise CannotEdit(f"it has an MCP server named {SERVER_NAME} that is not ours")
-    if _stand(found, wanted):
+    server = wanted.server(found.server or {})
+    if found.server == server and wanted.are_all(found.hooks):
         return before
-    after = _checked(before, _replaced(text, wanted))
-    if not _stand(found_in(after), wanted):
-        raise CannotEdit("the new entries would not be read as they are meant")
-    return after
+    newline = "\r\n" if "\r\n" in before else "\n"
+    tables = [*_table((_SERVER, SERVER_NAME), server)]
+    for hook in wanted.hooks:
+        tables += _table(("hooks", hook.event), wanted.group(hook), is_element=True)
+    left, is_all = _without_ours(before)
+    lead = "" if text is None or is_all else newline
+    return _checked(before, left + lead + newline.join([BEGIN, *tables[1:], END]) + newline)
 
 
 def without_entries(text: str) -> str | None:
     """Return the text without our entries, None where it is empty.  Raises `CannotEdit`."""
     if found_in(text).nothing and BEGIN not in text:
         return text
-    head, tail, lead = _without_ours(text)
-    left = head + (tail or "")
-    if not found_in(_checked(text, [left])).nothing:
+    left, is_all = _without_ours(text)
+    if not found_in(_checked(text, left)).nothing:
         raise CannotEdit("our entries were rewritten by hand and cannot be told from the rest")
-    return None if lead == "" and left == "" else left
+    return None if is_all and not left else left
 
 
 class _Float(str):
@@ -130,71 +107,22 @@ def _parsed(text: str) -> dict[str, object]:
         raise UnreadableConfig(f"{reason}: {error}") from error
 
 
-def _events(data: Mapping[str, object]) -> dict[str, list[object]]:
-    return entries.events_of(data.get("hooks"))
-
-
-def _checked(before: str, candidates: Iterable[str]) -> str:
-    """Return the candidate that keeps the entries of others, best with their hooks in place."""
-    foreign = _foreign_in(before)
-    right = [each for each in candidates if _foreign_in(each) == foreign]
-    if not right:
+def _checked(before: str, after: str) -> str:
+    """Return a text that keeps the entries of others; raises `CannotEdit` where it does not."""
+    try:
+        is_same = entries.foreign(_parsed(before)) == entries.foreign(_parsed(after))
+    except UnreadableConfig:
+        is_same = False
+    if not is_same:
         raise CannotEdit(
             "hooks or MCP servers are written there in a form to which nothing can be added, "
             "and from which nothing can be taken, without rewriting them; "
             "write them as [mcp_servers.NAME] and [[hooks.EVENT]] tables first"
         )
-    # Codex keeps the trust in a hook by its place among the hooks of an event.
-    places = found_in(before).hooks.others
-    return next((each for each in right if found_in(each).hooks.others == places), right[-1])
-
-
-def _foreign_in(text: str) -> dict[str, object] | None:
-    try:
-        return entries.foreign(_parsed(text))
-    except UnreadableConfig:
-        return None
-
-
-def _call_of(server: Mapping[str, object]) -> list[object]:
-    return [server.get("command"), server.get("args")]
-
-
-def _stand(found: Found, wanted: Entries) -> bool:
-    due = _call_of(wanted.server()) if wanted.has_server else None
-    there = None if found.server is None else _call_of(found.server)
-    return there == due and wanted.stand_in(found.hooks.ours)
+    return after
 
 
 # --- our block -----------------------------------------------------------------------------------
-
-
-def _replaced(text: str | None, wanted: Entries) -> Iterator[str]:
-    """Yield the text with the new block in the old place, and with it at the end."""
-    before = text or ""
-    newline = "\r\n" if "\r\n" in before else "\n"
-    head, tail, old = _without_ours(before)
-    left = head + (tail or "")
-    tables = [*_tables(_parsed(before), wanted)]
-    if not tables:
-        yield left
-        return
-    block = newline.join([BEGIN, *tables[1:], END]) + newline
-    lead = "" if text is None else newline
-    if tail is not None:
-        yield head + (lead if old is None else old) + block + tail
-    yield left + lead + block
-
-
-def _tables(data: Mapping[str, object], wanted: Entries) -> Iterator[str]:
-    """Yield the lines of our tables, with what others added to those that they replace."""
-    if wanted.has_server:
-        old = object_of(object_of(data.get(_SERVER)).get(SERVER_NAME))
-        yield from _table((_SERVER, SERVER_NAME), wanted.renewed_server(old))
-    events = _events(data)
-    for hook in wanted.hooks:
-        group = wanted.renewed(hook, events.get(hook.event, ()))
-        yield from _table(("hooks", hook.event), group, is_element=True)
 
 
 def _table(
@@ -238,32 +166,25 @@ def _value(value: object) -> str:
 # --- what is ours in a text ----------------------------------------------------------------------
 
 
-def _without_ours(text: str) -> tuple[str, str | None, str | None]:
-    """Return what stands before our first entry, what is left behind, and the line end between.
-
-    Without an entry of ours all stands before.
-    """
+def _without_ours(text: str) -> tuple[str, bool]:
+    """Return what is left without our entries, and whether the text began with the first."""
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     body = text.removeprefix(mark)
     everything = [*statements(body)]
     gone = [*_ours(body, everything)]
     if not gone:
-        return text, None, None
+        return text, False
     head = body[: gone[0]]
     tail = "".join(
         body[each.start : each.end]
         for each in everything
         if each.start > gone[0] and each.start not in gone
     )
-    lead: str | None = ""
-    if head.endswith("\n"):
-        lead = "\r\n" if head.endswith("\r\n") else "\n"
-        shorter = head[: -len(lead)]
-        if not tail or not shorter or shorter.endswith("\n"):
-            head = shorter
-        else:
-            lead = None
-    return mark + head, tail, lead
+    # The line end that was put in front of our block.
+    shorter = head.removesuffix("\n").removesuffix("\r") if head.endswith("\n") else head
+    if not tail or not shorter or shorter.endswith("\n"):
+        head = shorter
+    return mark + head + tail, gone[0] == 0
 
 
 def _ours(body: str, everything: Sequence[Statement]) -> Iterator[int]:
@@ -284,7 +205,7 @@ def _ours(body: str, everything: Sequence[Statement]) -> Iterator[int]:
 def _our_headers(body: str, everything: Sequence[Statement]) -> Iterator[int]:
     """Yield where the headers of our tables are."""
     data = _parsed(body)
-    events = _events(data)
+    events = entries.groups_in(data)
     has_server = entries.is_our_server(object_of(data.get(_SERVER)).get(SERVER_NAME))
     groups, handlers = (dict.fromkeys(events, -1) for _ in range(2))
     for each in everything:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from codex_checkpoints import logs
@@ -29,7 +28,6 @@ from codex_checkpoints.values import frozen
 SECONDS = 10.0
 """What Codex may take to list its hooks; it takes a fraction of one."""
 
-SECONDS_FOR_VERSION = 5.0
 SECONDS_TO_MOVE = 30.0
 """What Codex may take to start, and again to archive one thread; it takes a second."""
 
@@ -39,12 +37,7 @@ SECONDS_TO_ARCHIVE = 10.0
 SCRATCH_NAME = "Scratch of codex-checkpoints"
 """What lists of sessions show, should a fork be left there."""
 
-HOOKS_SINCE = (0, 129)
-"""The first version with hooks around a compaction, as its release notes say; the oldest with which
-we have tried them is 0.169."""
-
 _VERSION = re.compile(r"/(\d+\.\d+\.\d+\S*)")
-_NAMED_VERSION = re.compile(r"(\d+)\.(\d+)\.\d+\S*")
 _DATABASE = re.compile(r"state_\d+\.sqlite")
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -55,29 +48,6 @@ def find(search_path: str) -> str | None:
         if os.path.isabs(folder) and (found := shutil.which(os.path.join(folder, "codex"))):
             return found
     return None
-
-
-def version(codex: str, environment: Mapping[str, str]) -> str | None:
-    """Return the version of Codex; None where it does not report one."""
-    try:
-        done = subprocess.run(  # noqa: S603 - the program that the person calls as well
-            [codex, "--version"],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=SECONDS_FOR_VERSION,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    found = _NAMED_VERSION.search(done.stdout.decode(errors="replace")[:200])
-    return None if found is None or done.returncode != 0 else found[0]
-
-
-def has_hooks(named: str | None) -> bool | None:
-    """Return whether a version has hooks around a compaction; None for one that says nothing."""
-    found = None if named is None else _NAMED_VERSION.match(named)
-    return None if found is None else (int(found[1]), int(found[2])) >= HOOKS_SINCE
 
 
 LAUNCHER = "CODEX_CHECKPOINTS_LAUNCHER"
@@ -107,7 +77,6 @@ class SeenHook:
     command: str
     trust: str
     enabled: bool
-    path: str
 
 
 @frozen
@@ -119,13 +88,13 @@ class CodexReport:
     warnings: tuple[str, ...]
 
 
-def ask(codex: str, codex_home: str, cwd: str, environment: Mapping[str, str]) -> CodexReport:
-    """Return the version of Codex and its hooks in a folder.  Raises `AskingFailed`."""
+def ask(codex: str, codex_home: str, environment: Mapping[str, str]) -> CodexReport:
+    """Return the version of Codex and its hooks in a home.  Raises `AskingFailed`."""
     patience = Patience(SECONDS)
     with app_server(codex, codex_home, environment, patience) as (server, agent):
         version = _VERSION.search(agent)
         try:
-            listed = server.call("hooks/list", {"cwds": [cwd]})
+            listed = server.call("hooks/list", {"cwds": [codex_home]})
         except RequestDeclined:  # it does not know this question
             listed = None
     folders = [] if listed is None else [*map(object_of, list_of(listed.get("data")))]
@@ -144,7 +113,6 @@ def _hooks(folder: Message) -> Iterator[SeenHook]:
             str(hook.get("command", "")),
             str(hook.get("trustStatus")),
             hook.get("enabled") is not False,
-            str(hook.get("sourcePath")),
         )
 
 

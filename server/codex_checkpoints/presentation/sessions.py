@@ -245,11 +245,9 @@ _CODEX_PROBLEMS = {
     "hooks_unknown": "has no hooks yet; update it",
 }
 _DOOR_PROBLEMS = {
-    "incomplete": "some hooks are missing or were changed",
     "program_missing": "what it would call is gone",
+    "outdated": "not as it would be written now",
     "failed": "failed the last time it was called",
-    "other_program": "calls another installation of this program",
-    "other_folders": "calls this program for another home",
     "no_hooks": "this version of Codex has no hooks that fit; update it",
     "disabled": "switched off in Codex",
     "untrusted": "not trusted by Codex yet",
@@ -295,17 +293,12 @@ def connect_lines(report: status.Connection, way_out: str | None) -> list[str]:
         lines.append(plain(f"{door.door:<12}{', '.join(word for word in words if word)}"))
         if door.door == "hook" and door.problem != "unreadable":
             lines += map(_hook_line, report.hooks)
-    for home in report.other_homes:
-        state = "connected" if home.connected else "not connected"
-        lines.append(f"Another Codex home is {state}: {plain(home.codex_home)}")
     lines += [f"! {plain(problem)}" for problem in report.problems]
     lines += [] if way_out is None else [f"→ {plain(way_out)}"]
     return lines
 
 
 def _connected(door: status.Door) -> str:
-    if door.by_hand:
-        return "connected by hand"
     if door.problem == "unreadable":
         return "not known whether it is connected"
     return "connected" if door.configured else "not connected"

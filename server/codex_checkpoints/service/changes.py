@@ -117,7 +117,7 @@ def changes(sessions: Sessions, params: ChangesParams) -> FileChanges:
     }
     shown = dict(list(touched.items())[:MOST_FILES])
     looks = sessions.workspace.looks(replay.state.base, shown)
-    ignored = Ignoring(sessions.settings.at(row.cwd).digest_ignore)
+    ignored = Ignoring(sessions.settings.digest_ignore)
     counted = enumerate(replay.state.turns.counting(), 1)
     one = _One(
         {turn.turn_id: number for number, turn in counted}, sessions.projections.seen_of(opened)

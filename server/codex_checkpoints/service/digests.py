@@ -159,9 +159,9 @@ class Digests:
         if turn is not None:
             replay = opened.now()
             until = end_of(find_turn(replay, turn, row.session_id), replay.state.turns.turns)
-        setting = self._sessions.settings.at(row.cwd).digest_tokens
+        setting = self._sessions.settings.digest_tokens
         budget = checked_budget(tokens, default_budget(setting, row.context_window))
-        terms = self.terms(row, budget)
+        terms = self.terms(budget)
         if until is not None or not budget:
             return digest_v1(self.gathered(row, until) if budget else Gathered(), terms)
 
@@ -206,7 +206,7 @@ class Digests:
         else:
             found = Gathering.near_the_end(opened.replay, near, row.session_id).gathered()
             gathered = evolve(self._as_it_is(row, opened, found), carried=())
-        return digest_v1(gathered, self.terms(row, budget, beside)).text
+        return digest_v1(gathered, self.terms(budget, beside)).text
 
     def lost(self, row: Row, setting: int, beside: Collection[str] = ()) -> Lost:
         """Return what a session's history no longer holds, for a hook, without how it ended.
@@ -233,7 +233,7 @@ class Digests:
         gathered = self._as_it_is(row, opened, found.since(commands, edited=edited))
         gathered = evolve(gathered, ended=None, plan_age=None)
         budget = default_budget(setting, row.context_window)
-        terms = evolve(self.terms(row, budget, beside, before), status_room=status.ROOM)
+        terms = evolve(self.terms(budget, beside, before), status_room=status.ROOM)
         ran = (value(each.command, MAX_VALUE_CHARS) for each in found.checks)
         text = digest_v1(gathered, terms).text
         return Lost(text, before, place, tuple(found.changes), tuple(dict.fromkeys(ran)))
@@ -256,10 +256,10 @@ class Digests:
         return evolve(gathered, pinned=self._pinned(row, now), drifted=self._drifted(opened, now))
 
     def terms(
-        self, row: Row, budget: int, beside: Collection[str] = (), before: int | None = None
+        self, budget: int, beside: Collection[str] = (), before: int | None = None
     ) -> DigestTerms:
-        """Return the terms of a digest, with the settings for the session's folder."""
-        ignore = self._sessions.settings.at(row.cwd).digest_ignore
+        """Return the terms of a digest."""
+        ignore = self._sessions.settings.digest_ignore
         return DigestTerms(budget, beside, ignore=ignore, before=before)
 
     def gathered(
@@ -426,7 +426,7 @@ class Digests:
         if not query.strip():
             raise misfit("query: must not be empty")
         row = self._sessions.find(session)
-        ignored, needle = self._ignoring(row), Needle.of(query)
+        ignored, needle = Ignoring(self._sessions.settings.digest_ignore), Needle.of(query)
         hits: list[Hit] = []
 
         part = partial(with_lines, needle=needle, ignored=ignored)
@@ -464,7 +464,7 @@ class Digests:
 
         `part` and `most` are those of `Recall`; without a part it is what may be shown.
         """
-        ignored = self._ignoring(row)
+        ignored = Ignoring(self._sessions.settings.digest_ignore)
         last: int | None = None
         at: Row | None = row
         read = set[str]()
@@ -482,9 +482,6 @@ class Digests:
             if seed is None:
                 return
             last, at = seed.seq, self._source_of(at)
-
-    def _ignoring(self, row: Row) -> Ignoring:
-        return Ignoring(self._sessions.settings.at(row.cwd).digest_ignore)
 
 
 @frozen

@@ -6,15 +6,9 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from operator import attrgetter
 
-from codex_checkpoints.codex.program import has_hooks
-from codex_checkpoints.core.checkpoint.memory import is_older
-from codex_checkpoints.core.checkpoint.records import is_suspect_by_evidence_alone
-from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection, Door, Examined
+from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection
 from codex_checkpoints.service.reading.catalogue import problems_of, skipped_of
-from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, left_aside, what_helps
 from codex_checkpoints.storage.contract import Row, StoreFault
@@ -29,9 +23,6 @@ from codex_checkpoints.storage.records import (
     Records,
 )
 from codex_checkpoints.values import frozen
-
-_RECENT = 20
-"""How many of the newest sessions are checked for the Codex version that wrote them."""
 
 
 @frozen
@@ -48,100 +39,32 @@ class Finding:
 
 _DOORS = {"hook": "Hooks", "mcp": "Memory tools"}
 _CONNECTION_PROBLEMS: Mapping[str, tuple[str, str]] = {
-    "incomplete": (
-        "warning",
-        "Codex is told of some of our hooks only, or not of all that they are for.",
-    ),
+    "unreadable": ("warning", "`config.toml` cannot be read."),
     "program_missing": (
         "error",
         "What Codex is told to call is gone: the program or its Python was moved or removed.",
     ),
-    "other_program": ("info", "Codex calls another installation of this program."),
-    "other_folders": ("warning", "Codex calls this program for another home or state folder."),
-    "no_hooks": ("warning", "The version of Codex that is installed has no hooks that fit."),
-    "disabled": ("warning", "They are switched off in Codex, or some of them."),
-    "untrusted": ("warning", "Nobody has told Codex to trust them, so it does not call them."),
+    "outdated": ("warning", "Codex calls this program not as `connect` would have it."),
+    "disabled": ("warning", "Codex has them switched off."),
     "failed": ("warning", "The last call failed."),
 }
 
 
-def of_connection(examined: Examined, rows: Iterable[Row]) -> Iterator[Finding]:
-    """Yield what is wrong in the connection; without one, only leftovers and unreadable files."""
-    connection = examined.connection
-    none = {"not_configured", "unreadable"}
-    is_connected = any(door.problem not in none for door in connection.doors)
+def of_connection(connection: Connection) -> Iterator[Finding]:
+    """Yield what is wrong in the connection, nothing without one."""
+    home = connection.codex_home
     for door in connection.doors:
-        yield from _of_door(connection, door)
-    yield from _of_files(examined, is_connected=is_connected)
-    if is_connected:
-        yield from _of_codex(connection, rows)
-
-
-def _of_door(connection: Connection, door: Door) -> Iterator[Finding]:
-    home, name = connection.codex_home, _DOORS[door.door]
-    known = _CONNECTION_PROBLEMS.get(door.problem or "")
-    if known is not None:
-        severity, message = known
-        if door.problem == "failed" and door.failure is not None:
-            message = f"The last call, at {door.failure.at}, failed: {door.failure.code}."
-        code = f"{door.door}_{door.problem}"
-        yield Finding(code, severity, f"{name}: {message}", home, 1, door.way_out or "")
-    elif door.problem is None and door.last_ran_at is None:
-        message = f"{name}: they are connected, and Codex has not called them yet."
-        if door.door == "hook":
+        name = _DOORS[door.door]
+        known = _CONNECTION_PROBLEMS.get(door.problem or "")
+        if known is not None:
+            severity, message = known
+            if door.problem == "failed" and door.failure is not None:
+                message = f"The last call, at {door.failure.at}, failed: {door.failure.code}."
+            code, way_out = f"{door.door}_{door.problem}", door.way_out or ""
+            yield Finding(code, severity, f"{name}: {message}", home, 1, way_out)
+        elif door.door == "hook" and door.problem is None and door.last_ran_at is None:
+            message = f"{name}: they are connected, and Codex has not called them yet."
             yield Finding("hook_never_ran", "info", message, home, 1, HOW_TO_TRUST)
-        elif _has_called(connection):
-            way_out = "Nothing to do: the model uses them where it has something to note."
-            yield Finding("mcp_never_ran", "info", message, home, 1, way_out)
-
-
-def _of_files(examined: Examined, *, is_connected: bool) -> Iterator[Finding]:
-    connection = examined.connection
-    for sentence in examined.in_files:
-        message = f"{sentence}."
-        way_out = "Correct that file; this program changes nothing in one that it cannot read."
-        yield Finding("codex_configuration", "warning", message, connection.codex_home, 1, way_out)
-    # Of a file that cannot be read the copy may be the best there is.
-    for path in () if is_connected or examined.in_files else examined.backups:
-        message = "A copy of Codex's configuration from before `connect` is left; it may hold keys."
-        way_out = "Remove it when you need it no longer."
-        yield Finding("backup_left", "info", message, path, 1, way_out)
-    for other in connection.other_homes:
-        if other.has_sessions and not other.connected:
-            message = "Another Codex home has sessions, and nothing of ours in its configuration."
-            way_out = f"`codex-checkpoints connect --codex-home {other.codex_home}` connects it."
-            yield Finding("other_home_not_connected", "info", message, other.codex_home, 1, way_out)
-
-
-def _has_called(connection: Connection) -> bool:
-    return any(door.last_ran_at is not None for door in connection.doors)
-
-
-def _of_codex(connection: Connection, rows: Iterable[Row]) -> Iterator[Finding]:
-    """Report a missing Codex, and sessions of versions without hooks."""
-    if connection.codex_problem == "codex_not_found" and not _has_called(connection):
-        message = "There is no Codex CLI on the PATH, and no Codex has called us yet."
-        way_out = "Install Codex, or start it where this program is connected."
-        yield Finding("codex_not_found", "info", message, None, 1, way_out)
-    newest = sorted(rows, key=lambda row: row.at, reverse=True)[:_RECENT]
-    old = [row for row in newest if has_hooks(row.cli_version) is False]
-    if old:
-        versions = ", ".join(sorted({row.cli_version or "" for row in old}))
-        message = (
-            f"{len(old)} of the newest {len(newest)} sessions come from a Codex without hooks that"
-            f" fit: {versions}."
-        )
-        way_out = (
-            "Update Codex there, too; until then such a session is followed, and given nothing."
-        )
-        yield Finding(
-            "sessions_without_hooks",
-            "info",
-            message,
-            max(old, key=attrgetter("path")).path,
-            len(old),
-            way_out,
-        )
 
 
 _METADATA = "metadata.jsonl"
@@ -179,38 +102,6 @@ def _spoilt(records: Records, rows: Iterable[Row]) -> Iterator[Finding]:
         yield Finding("damaged_checkpoint", "warning", message, found[0], len(found), way_out)
 
 
-def _suspect_by_new_rules(sessions: Sessions) -> Iterator[Finding]:
-    """Report facts of an earlier version that only their evidence file makes suspect (TRU-1).
-
-    An earlier version did not store that file among the dependencies.
-    """
-    count, newest = 0, None
-    for session_id in sorted(sessions.records.holding(UPDATES)):
-        row = sessions.catalogue.current().get(session_id)
-        try:
-            updates = [each for each in sessions.projections.updates(session_id) if is_older(each)]
-            if row is None or not updates:
-                continue
-            checkpoint = sessions.projections.current(sessions.catalogue.open(row))
-        except Refusal:
-            continue  # other findings tell of it
-        turned = [
-            fact
-            for update in updates
-            if (fact := checkpoint.facts.get(str(object_of(update.payload).get("key")))) is not None
-            and fact.last_touched_seq == update.seq
-            and is_suspect_by_evidence_alone(fact, checkpoint.artifacts)
-        ]
-        count, newest = count + len(turned), row.path if turned else newest
-    if count:
-        message = (
-            "Facts that an earlier version showed as valid are suspect now: the file that is their"
-            " evidence changed since they were noted."
-        )
-        way_out = "Have the files read and the facts noted again, or take them out: `notes`."
-        yield Finding("suspect_by_new_rules", "info", message, newest, count, way_out)
-
-
 def _paths(records: Records) -> Iterator[str]:
     yield os.path.join(records.state_dir, AUDIT)
     for name in _OF_A_SESSION:
@@ -240,7 +131,7 @@ class Diagnosis:
 
 
 def diagnose(
-    sessions: Sessions, problems: tuple[str, ...] = (), connection: Examined | None = None
+    sessions: Sessions, problems: tuple[str, ...] = (), connection: Connection | None = None
 ) -> Diagnosis:
     """Check folders, index and sessions, all read whole; `problems` are those of the settings."""
     catalogue = sessions.catalogue
@@ -253,14 +144,12 @@ def diagnose(
         *_state_dir(sessions.records.state_dir, sessions.projections.storage_problem),
         *damage(sessions.records),
         *_spoilt(sessions.records, catalogue.current().values()),
-        *_suspect_by_new_rules(sessions),
         *(
             Finding("bad_setting", "warning", problem, config, 1, what_helps(problem, settings))
             for problem in problems
         ),
         *map(_variable, sessions.ignored_variables()),
-        *(() if connection is None else of_connection(connection, catalogue.current().values())),
-        *_scratches(sessions),
+        *(() if connection is None else of_connection(connection)),
         *_rows(sessions),
         *_over_window(catalogue.current().values()),
         *_skipped(skipped),
@@ -314,11 +203,6 @@ _FAULTS = {
         "The folder of the sessions cannot be read.",
         "Give your account the right to read it.",
     ),
-    "unnamable": (
-        ("path_not_utf8", "warning"),
-        "Session files lie in a folder whose name is not valid UTF-8; they are left out.",
-        "Rename the folder; Codex itself names them by year, month and day.",
-    ),
     "index_unavailable": (
         ("index_unavailable", "warning"),
         "The index is kept in memory for now: {}.",
@@ -343,16 +227,7 @@ def _fault(fault: StoreFault) -> Finding:
     message = message.format(fault.reason)
     if fault.code == "passed_over" and fault.count > 1:
         message = f"{message.removesuffix('.')}. So are {fault.count - 1} more."
-    return Finding(code, severity, message, _writable(fault.path), fault.count, way_out)
-
-
-def _writable(path: str) -> str:
-    """Return a path, escaped where it cannot be written as UTF-8."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return ascii(path)
-    return path
+    return Finding(code, severity, message, fault.path, fault.count, way_out)
 
 
 def _state_dir(state_dir: str, problem: str | None) -> Iterator[Finding]:
@@ -369,18 +244,6 @@ def _state_dir(state_dir: str, problem: str | None) -> Iterator[Finding]:
         message = f"Checkpoints could not be stored; they are still computed and shown: {problem}."
         way_out = "Make room or mend what is said there; they are stored with the next change."
         yield Finding("storage_error", "error", message, state_dir, 1, way_out)
-
-
-def _scratches(sessions: Sessions) -> Iterator[Finding]:
-    catalogue = sessions.catalogue
-    live = catalogue.store.live_threads()
-    for row in catalogue.current().values():
-        if row.scratch and not row.archived and row.session_id not in live:
-            message = "A compaction by Codex was cut off and left a scratch fork behind."
-            way_out = (
-                f"`codex-checkpoints archive {row.session_id}` puts it away; nothing needs it."
-            )
-            yield Finding("scratch_left", "info", message, row.path, 1, way_out)
 
 
 _PROBLEMS = {

@@ -159,7 +159,7 @@ class Search:
         seeds = {each: catalogue.seeds(each) for each in ours}
         source = catalogue.current().get(row.forked_from or "")
         copied = not below and source is not None and source.session_id in self._searched
-        ignored = Ignoring(self._sessions.settings.at(row.cwd).digest_ignore)
+        ignored = Ignoring(self._sessions.settings.digest_ignore)
 
         def read() -> _Found:
             replay, until = Replay(), 0

@@ -49,14 +49,6 @@ _UNREADABLE_HOOKS: Mapping[str, tuple[CompactionHook, ...]] = {"preCompact": (Co
 
 
 @frozen
-class FolderSettings:
-    """What a folder sets for its sessions; None takes the setting of all."""
-
-    digest_tokens: int | None = None
-    digest_ignore: tuple[str, ...] = ()
-
-
-@frozen
 class Settings:
     """All settings.
 
@@ -67,10 +59,9 @@ class Settings:
     replaces a model's own window (JUN-21), `fast_context_window_tokens` that of the smaller model;
     `compaction_offer` is what a full window leads to (JUN-36); `hooks` are programs by event
     (CKP-11); `codex_timeout_seconds` limits a summary by Codex (CKP-20); `mark_before_compaction`
-    marks before each compaction of Codex's; `inject_on_prompt` adds the view to prompts;
+    marks before each compaction of Codex's;
     `digest_tokens` is the most that a digest takes in a handoff, `hook_digest_tokens` in what a
     hook gives Codex, 0 for none; `digest_ignore` are names of files that are never quoted;
-    `folders` is what holds for sessions in a folder, by its path;
     `restore_budget_tokens` is for the state pack of a hard restore (AGN-53); `user_id` and `org_id`
     go into the audit.
     """
@@ -91,36 +82,16 @@ class Settings:
     )
     codex_timeout_seconds: int = CODEX_TIMEOUT
     mark_before_compaction: bool = True
-    inject_on_prompt: bool = False
     restore_budget_tokens: int = DEFAULT_BUDGET
     digest_tokens: int = 8000
     hook_digest_tokens: int = 4000
     digest_ignore: tuple[str, ...] = IGNORED
-    folders: Mapping[str, FolderSettings] = Factory(dict[str, "FolderSettings"])
     user_id: str | None = None
     org_id: str | None = None
 
     def caps_for(self, model: str | None) -> Caps:
         """Return the caps for a session of this model."""
         return self.caps if model is None else self.caps_per_model.get(model, self.caps)
-
-    def at(self, cwd: str | None) -> Settings:
-        """Return the settings for a session that was started in a folder.
-
-        Of the named folders that it lies in, the innermost has the last word on a size, and each
-        adds its names to `digest_ignore`.
-        """
-        found = self
-        for folder in sorted(self.folders, key=len):
-            if cwd is not None and _is_in(cwd, folder):
-                own = self.folders[folder]
-                tokens = own.digest_tokens
-                found = evolve(
-                    found,
-                    digest_tokens=found.digest_tokens if tokens is None else tokens,
-                    digest_ignore=(*found.digest_ignore, *own.digest_ignore),
-                )
-        return found
 
 
 UNREADABLE = Settings(hooks=_UNREADABLE_HOOKS)
@@ -184,22 +155,13 @@ def overridden(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings, 
 def with_editor(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings, tuple[str, ...]]:
     """Return settings overridden by an editor's, which a workspace may have chosen.
 
-    So `hooks` are left out, since they are programs to run, and `digestIgnore`, also that of a
-    folder, adds names to those of the file and takes none away.
+    So `hooks` are left out, since they are programs to run, and `digestIgnore` adds names to those
+    of the file and takes none away.
     """
     allowed = {name: value for name, value in table.items() if name != "hooks"}
     found, problems = overridden(settings, allowed)
-    folders = dict(settings.folders)
-    for folder, own in found.folders.items():
-        known = folders.get(folder, FolderSettings())
-        tokens = known.digest_tokens if own.digest_tokens is None else own.digest_tokens
-        folders[folder] = FolderSettings(tokens, _added(known.digest_ignore, own.digest_ignore))
-    ignore = _added(settings.digest_ignore, found.digest_ignore)
-    return evolve(found, digest_ignore=ignore, folders=folders), problems
-
-
-def _added(names: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*names, *more)))
+    names = tuple(dict.fromkeys((*settings.digest_ignore, *found.digest_ignore)))
+    return evolve(found, digest_ignore=names), problems
 
 
 def _rule(
@@ -265,26 +227,6 @@ def _table(value: object) -> dict[str, object]:
     return {str(name): each for name, each in cast("dict[object, object]", value).items()}
 
 
-def _folders(settings: Settings, value: object) -> Settings:
-    folders = {folder: _folder(_table(own)) for folder, own in _table(value).items()}
-    return evolve(settings, folders=folders)
-
-
-def _folder(table: Mapping[str, object]) -> FolderSettings:
-    if not table.keys() <= {"digestTokens", "digestIgnore"}:
-        raise ValueError("a folder has digestTokens and digestIgnore")
-    found = Settings(digest_ignore=())
-    for name, each in table.items():
-        found = _RULES[name](found, each)
-    tokens = found.digest_tokens if "digestTokens" in table else None
-    return FolderSettings(tokens, found.digest_ignore)
-
-
-def _is_in(path: str, folder: str) -> bool:
-    inner, outer = os.path.normcase(path), os.path.normcase(folder)
-    return inner == outer or inner.startswith(os.path.join(outer, ""))
-
-
 def _hooks(settings: Settings, value: object) -> Settings:
     table = _table(value)
     unknown = sorted(table.keys() - set(HOOK_EVENTS))
@@ -335,11 +277,9 @@ _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {
     "hooks": _hooks,
     "codexTimeoutSeconds": _whole("codex_timeout_seconds", 1),
     "markBeforeCompaction": _truth("mark_before_compaction"),
-    "injectOnPrompt": _truth("inject_on_prompt"),
     "digestTokens": _whole("digest_tokens", 0, 32_000),
     "hookDigestTokens": _whole("hook_digest_tokens", 0, 32_000),
     "digestIgnore": _names("digest_ignore"),
-    "folders": _folders,
     "restoreBudgetTokens": _whole("restore_budget_tokens", 0),
     "userId": _name("user_id"),
     "orgId": _name("org_id"),

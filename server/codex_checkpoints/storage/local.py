@@ -228,7 +228,6 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         self.reader = FileReader()
         self._nursery = state_dir
         self._given = GivenNames(codex_home, state_dir, clock)
-        self._unnamable: tuple[str, ...] = ()
         self._stamps: dict[str, int] = {}
 
     def check_append(self, thread_id: str) -> None:
@@ -243,10 +242,7 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
 
     def rollouts(self) -> Mapping[str, Rollout]:
         found = tree.scan(self.codex_home)
-        self._unnamable = tuple(path for path in found if not is_storable(path))
-        for path in self._unnamable:
-            del found[path]
-        return found
+        return {path: rollout for path, rollout in found.items() if is_storable(path)}
 
     def has_moved(self) -> bool:
         moved = tree.have_moved(self._stamps)
@@ -298,8 +294,6 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         found = [*tree.faults(self.codex_home)]
         if self._index.fallback is not None:
             found.append(StoreFault("index_unavailable", self._index.path, self._index.fallback))
-        if self._unnamable:
-            found.append(StoreFault("unnamable", self._unnamable[0], count=len(self._unnamable)))
         return tuple(found)
 
     def clear_leftovers(self) -> int:

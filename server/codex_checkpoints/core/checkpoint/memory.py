@@ -27,7 +27,6 @@ from codex_checkpoints.core.codec import Misfit
 from codex_checkpoints.core.rollout.fields import (
     Json,
     is_object,
-    list_of,
     object_of,
     renew,
     text_of,
@@ -48,18 +47,6 @@ class Update:
     hashes: Mapping[str, str]
     revokes: tuple[str, str] | None = None
     at: str | None = None
-
-
-def is_older(update: Update) -> bool:
-    """Return whether this is a fact whose evidence file is not among its dependencies (TRU-1).
-
-    Earlier versions stored such; now the host adds the file.
-    """
-    payload = object_of(update.payload)
-    evidence = object_of(payload.get("evidence"))
-    named = [object_of(each).get("uri") for each in list_of(payload.get("dependsOn"))]
-    is_fact = payload.get("kind") == "fact"
-    return is_fact and evidence.get("source") == "file" and evidence.get("ref") not in named
 
 
 NONE_EVICTED: Mapping[tuple[str, str], Fact | Decision] = MappingProxyType({})

@@ -168,12 +168,6 @@ def status_of(fact: Fact, artifacts: Mapping[str, Artifact]) -> FactStatus:
     return "VALID" if failing_dependency(fact, artifacts) is None else "SUSPECT"
 
 
-def is_suspect_by_evidence_alone(fact: Fact, artifacts: Mapping[str, Artifact]) -> bool:
-    """Return whether a fact holds but for the file that is its evidence (TRU-1)."""
-    failing = [each.uri for each in fact.depends_on if not holds(each, artifacts)]
-    return failing == [fact.evidence.ref]
-
-
 MAX_VALUE_CHARS = 160
 """Code points of a stored or shown value at most (DSC-23)."""
 

@@ -221,8 +221,7 @@ class Compacting:
 
     def _built(self, request: Request, *, seal: bool) -> CompactionPlan:
         settings = self._sessions.settings
-        default = settings.digest_tokens or len(settings.folders)
-        quoted = bool(checked_budget(request.digest_tokens, default))
+        quoted = bool(checked_budget(request.digest_tokens, settings.digest_tokens))
         source = self._source(request, seal=seal, quoted=quoted)
         terms, caps = self._terms(request, source), settings.caps_for(source.replay.state.model)
         past, checkpoint = self._sources.past(source), self._sources.checkpoint(source)
@@ -240,13 +239,13 @@ class Compacting:
         self, request: Request, source: CompactionSource, gathered: Gathered
     ) -> Callable[[Sequence[str], int], Digest]:
         """Return what makes the digest of a source, beside messages and for a context."""
-        setting = self._sessions.settings.at(source.row.cwd).digest_tokens
+        setting = self._sessions.settings.digest_tokens
         digests = Digests(self._sessions)
 
         def digest(beside: Sequence[str], before: int) -> Digest:
             default = default_budget(setting, source.window, before)
             budget = checked_budget(request.digest_tokens, default)
-            return digest_v1(gathered, digests.terms(source.row, budget, beside))
+            return digest_v1(gathered, digests.terms(budget, beside))
 
         return digest
 

@@ -11,8 +11,8 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Literal
 
-from codex_checkpoints.codex import config, file_edit, hooks
-from codex_checkpoints.codex.entries import CannotEdit, Entries, Hooks
+from codex_checkpoints.codex import config, entries, file_edit, hooks
+from codex_checkpoints.codex.entries import CannotEdit, Entries
 from codex_checkpoints.codex.file_edit import Snapshot
 from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.restore.events import event_of
@@ -23,9 +23,7 @@ from codex_checkpoints.service.connect.status import (
     HOOKS,
     Connection,
     Done,
-    Examined,
     FoundCodex,
-    Surroundings,
 )
 from codex_checkpoints.service.refusal import Refusal, keeping
 from codex_checkpoints.service.settings import Settings
@@ -65,10 +63,6 @@ class Change:
         else:
             file_edit.replace(self.before, self.after)
 
-    def undone(self) -> Change:
-        """Return the change that brings the old bytes back."""
-        return Change(Snapshot(self.path, self.after), self.before.data)
-
     def done(self, backup: str | None = None) -> Done:
         """Return what is reported of it; of the text no lines that stay, which may hold keys."""
         before, after = self.before.data, self.after
@@ -88,22 +82,18 @@ class Connector:
     codex_home: str
     state_dir: str
     wanted: Entries
-    around: Surroundings
+    environment: Mapping[str, str]
     settings: Settings = Settings()
     now: Callable[[], str] = stamps.now
     new_id: Callable[[], str] = stamps.new_id
 
     def status(self) -> Connection:
         """Report for each door whether it is configured, trusted and in use."""
-        return self._look(status.ask_codex(self.codex_home, self.around)).connection
+        return self._look(status.ask_codex(self.codex_home, self.environment))
 
     def inspect(self) -> Connection:
         """Report without starting Codex."""
-        return self._look(status.find_codex(self.around)).connection
-
-    def examine(self) -> Examined:
-        """Report as `inspect`, with the version of Codex and what is left in the home."""
-        return self._look(status.find_version(self.around))
+        return self._look(status.find_codex(self.environment))
 
     def preview(self, request: ConnectRequest) -> Connection:
         """Return what would be written.  Raises `Refusal`."""
@@ -130,8 +120,8 @@ class Connector:
             done = (put_in if request == "connect" else take_out)(changes)
         return evolve(self.inspect(), changes=done, written=True)
 
-    def _look(self, codex: FoundCodex) -> Examined:
-        return status.look(self.codex_home, self.state_dir, self.wanted, self.around, codex)
+    def _look(self, codex: FoundCodex) -> Connection:
+        return status.look(self.codex_home, self.state_dir, self.wanted, codex)
 
     def _changes(self, request: ConnectRequest) -> tuple[Change, ...]:
         if request == "connect":
@@ -191,43 +181,36 @@ def plan(codex_home: str, wanted: Entries) -> tuple[Change, ...]:
     """Return the changes so that Codex calls us; none where it does already.
 
     The hooks go into `config.toml`, unless a person has hooks in `hooks.json` alone: Codex reads
-    both files, and warns where both have hooks. Entries that a person wrote to call us stay as they
-    are, and replace ours. Raises `Refusal`.
+    both files, and warns where both have hooks. Raises `Refusal`.
     """
     toml, json = _open(codex_home)
     with _explained(toml.path):
-        found = config.found_in(toml.text or "")
-    others = Hooks() if json.text is None else hooks.found_in(json.text)
-    by_hand = (found.hooks.by_hand.keys() | others.by_hand) - (
-        found.hooks.ours.keys() | others.ours
-    )
-    whole = evolve(
-        wanted,
-        hooks=tuple(hook for hook in wanted.hooks if hook.event not in by_hand),
-        has_server=found.server is not None or not found.servers_by_hand,
-    )
-    # Where our hooks are, they stay.
-    only_there = others.others and not (found.hooks.ours or found.hooks.others)
-    without = evolve(whole, hooks=())
-    here, there = (without, whole) if others.ours or only_there else (whole, without)
+        here = entries.without_ours(config.found_in(toml.text or "").groups)
+    there = {} if json.text is None else hooks.groups_in(json.text)
+    none = evolve(wanted, hooks=())
+    in_json = any(there.values()) and not any(here.values())
+    in_toml, in_json_file = (none, wanted) if in_json else (wanted, none)
     return (
-        *json.edited(lambda text: None if text is None else hooks.with_hooks(text, there)),
-        *toml.edited(lambda text: config.with_entries(text, here)),
+        *json.edited(lambda text: None if text is None else hooks.with_hooks(text, in_json_file)),
+        *toml.edited(lambda text: config.with_entries(text, in_toml)),
     )
 
 
 def removal(codex_home: str) -> tuple[Change, ...]:
     """Return the changes that remove our entries.  Raises `Refusal`."""
     toml, json = _open(codex_home)
+    with _explained(json.path):
+        kept = [_text_of(file_edit.read(path)) for path in file_edit.copies(json.path)]
+    copies = [text for text in kept if text is not None]
     return (
-        *json.edited(lambda text: None if text is None else hooks.without_hooks(text)),
+        *json.edited(lambda text: None if text is None else hooks.without_hooks(text, copies)),
         *toml.edited(lambda text: None if text is None else config.without_entries(text)),
     )
 
 
 @frozen
 class _File:
-    """A file of Codex and its text; None where it is missing, or Codex cannot read it."""
+    """A file of Codex and its text, None where it is missing or is not to be edited."""
 
     before: Snapshot
     text: str | None
@@ -246,32 +229,26 @@ class _File:
 
 
 def _open(codex_home: str) -> tuple[_File, _File]:
-    """Read `config.toml` and `hooks.json`."""
+    """Read `config.toml` and `hooks.json`; one that Codex cannot read is left alone."""
     if not os.path.isdir(codex_home):
         message = f"there is no Codex home at {codex_home}; run Codex once, or name it"
         raise Refusal("codex_not_found", message, {"codexHome": codex_home})
-    read: list[_File] = []
-    for name in (CONFIG, HOOKS):
-        path = os.path.join(codex_home, name)
-        with _explained(path):
-            before = file_edit.read(path)
-            data = before.data
-            if data is None or (name == HOOKS and not _is_readable(data)):
-                read.append(_File(before, None))
-            else:
-                read.append(_File(before, data.decode()))
-    return read[0], read[1]
+    paths = [os.path.join(codex_home, name) for name in (CONFIG, HOOKS)]
+    with _explained(paths[0]):
+        toml = file_edit.read(paths[0])
+        text = None if toml.data is None else toml.data.decode()
+    with _explained(paths[1]):
+        json = file_edit.read(paths[1])
+    return _File(toml, text), _File(json, _text_of(json))
 
 
-def _is_readable(data: bytes) -> bool:
-    """Return whether Codex can read these hooks; raises what is wrong where some may be ours."""
-    try:
-        hooks.found_in(data.decode())
-    except (CannotEdit, UnicodeDecodeError):
-        if any(word in data for word in (b"codex_checkpoints", b"launch.py")):
-            raise
-        return False
-    return True
+def _text_of(json: Snapshot) -> str | None:
+    with contextlib.suppress(CannotEdit, UnicodeDecodeError):
+        text = None if json.data is None else json.data.decode()
+        if text is not None:
+            hooks.groups_in(text)
+        return text
+    return None
 
 
 def put_in(changes: Sequence[Change]) -> tuple[Done, ...]:
@@ -293,26 +270,9 @@ def take_out(changes: Sequence[Change]) -> tuple[Done, ...]:
 
 
 def _write(changes: Sequence[Change]) -> None:
-    """Write all changes; where one fails, take those before it back.
-
-    Raises `Refusal`, which names what could not be taken back.
-    """
-    written: list[Change] = []
-    try:
-        for change in changes:
-            with _explained(change.path):
-                change.write()
-            written.append(change)
-    except Refusal as refusal:
-        for change in written[::-1]:
-            with contextlib.suppress(Refusal), _explained(change.path):
-                change.undone().write()
-                written.remove(change)
-        if not written:
-            raise
-        paths = [change.path for change in written]
-        message = f"{refusal.message}; {', '.join(paths)} is changed already"
-        raise Refusal(refusal.code, message, {**refusal.facts, "written": paths}) from refusal
+    for change in changes:
+        with _explained(change.path):
+            change.write()
 
 
 @contextlib.contextmanager

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from codex_checkpoints.core.losses.watched import Loss
     from codex_checkpoints.service.standing import CurrentWindow
 
-Event = Literal["SessionStart", "PreCompact", "PostCompact", "UserPromptSubmit"]
+Event = Literal["SessionStart", "PreCompact", "PostCompact"]
 
 DOOR = "hook"
 LABEL = "before compaction"
@@ -52,9 +52,6 @@ _NOBODYS = dict.fromkeys(
     )
 )
 """What every event of the audit says, and a hook has no word for."""
-
-_ON_PROMPT = "resume"
-"""A prompt is given what a resumed session would be."""
 
 
 @frozen
@@ -92,10 +89,7 @@ class Hooking:
         row = self._row(call)
         match call.event:
             case "SessionStart":
-                return self._bundle(call, row, call.source)
-            case "UserPromptSubmit":
-                wanted = self._sessions.settings.inject_on_prompt
-                return self._bundle(call, row, _ON_PROMPT if wanted else "")
+                return self._bundle(call, row)
             case "PreCompact":
                 return self._before(call, row)
             case "PostCompact":
@@ -105,7 +99,8 @@ class Hooking:
         """Write the receipt; raises `StorageError`."""
         self._sessions.records.add_receipt(given.session_id, given.receipt)
 
-    def _bundle(self, call: Call, row: Row, source: str) -> HookAnswer:
+    def _bundle(self, call: Call, row: Row) -> HookAnswer:
+        source = call.source
         shown = self._sessions.view(row.session_id)
         row = self._sessions.catalogue.now(row)
         view, checkpoint = shown.text, shown.of.checkpoint
@@ -316,7 +311,7 @@ def _made_of(  # noqa: PLR0913, PLR0917 - what a digest is made of
         state.typed,
         row.context_window,
         sessions.settings.hook_digest_tokens,
-        sessions.settings.at(row.cwd).digest_ignore,
+        sessions.settings.digest_ignore,
         [sessions.records.look(row.session_id, name) for name in (MARKERS, UPDATES)],
     )
     return hash_of(parts)

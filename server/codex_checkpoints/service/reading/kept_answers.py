@@ -56,7 +56,7 @@ class _Kept:
 
 def keeps_quotes(catalogue: Catalogue, settings: Settings, row: Row) -> bool:
     """Return whether quotes of a session are kept; else those that were are forgotten."""
-    wanted = bool(settings.at(row.cwd).digest_tokens or settings.hook_digest_tokens)
+    wanted = bool(settings.digest_tokens or settings.hook_digest_tokens)
     if not wanted:
         here_alone = settings.digest_tokens or settings.hook_digest_tokens
         for name in LONGEST:

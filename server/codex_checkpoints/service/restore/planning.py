@@ -411,15 +411,13 @@ class Planner:
         whole = last if is_task else None
         beside = [message.text for message in window] + ([] if whole is None else [whole])
         quoted = evolve(gathered, pinned=())  # they stand in the pack itself
-        digest = digest_v1(
-            quoted, digests.terms(self.source.row, options.digest_tokens, beside)
-        ).text
+        digest = digest_v1(quoted, digests.terms(options.digest_tokens, beside)).text
         words = [
             Message(f"{pin.kind}:{place if pin.kind == 'text' else pin.value}", text)
             for place, (pin, text) in enumerate(zip(pins, gathered.pinned, strict=False), 1)
             if isinstance(pin, PinnedWords)
         ]
-        ignored = Ignoring(self.sessions.settings.at(self.source.row.cwd).digest_ignore)
+        ignored = Ignoring(self.sessions.settings.digest_ignore)
         hidden = {each for each in gathered.checks if ignored.script(each.command)}
         checks = tuple(each for each in gathered.checks if each not in hidden)
         left = [Deferred("commands", command_id(each), "filtered") for each in hidden]
