@@ -34,4 +34,4 @@ def read_again(loss: Loss) -> tuple[int, int, int]:
 
 def without_readings(loss: Loss) -> Loss:
     """Leave out what was read again behind a compaction."""
-    return filled(Loss, Readings(), loss, loop=False)
+    return filled(Loss, Readings(), loss)

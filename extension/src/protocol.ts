@@ -583,7 +583,7 @@ export interface Reread {
  * `number` is null where a rollback took its window away (`counts` is false).  `sealed`: a part
  * is encrypted.  `taskPresent` is null where that is unknown or there is no task.  `reads` are the
  * reads of files up to the next compaction, `rereadsUnchanged` those of files that did not change,
- * `bytes` their output.  `loop`: `loopOver` was read or run again and again.
+ * `bytes` their output.
  */
 export interface Loss {
   readonly number: number | null;
@@ -604,8 +604,6 @@ export interface Loss {
   readonly rereadsUnchanged: number;
   readonly bytes: number;
   readonly rereads: readonly Reread[];
-  readonly loop: boolean;
-  readonly loopOver: readonly string[];
 }
 
 /** The compactions of a session, the oldest first. */

@@ -7,14 +7,12 @@ after the other.  Nothing here compacts (JUN-22).
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
-from types import FrameType
-from typing import IO, TYPE_CHECKING, TypeGuard, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, TypeGuard
 
 import orjson
 
@@ -38,11 +36,8 @@ INTERNAL_ERROR = -32603
 Id = str | int
 Json = Mapping[str, object]
 
-VERSIONS = ("2025-06-18", "2025-03-26", "2024-11-05")
+VERSIONS = ("2025-06-18", "2024-11-05")
 """The protocol revisions that we speak, the newest first."""
-
-_WITH_BATCHES = "2025-03-26"
-"""The only revision in which a line may be a list of messages; it must be taken there."""
 
 INSTRUCTIONS = (
     "Checked notes about this session that outlive compactions. Call memory.read first; write with"
@@ -149,7 +144,6 @@ class McpServer:
 
     def __init__(self, codex_home: str | None, state_dir: str | None) -> None:
         self._folders = (codex_home, state_dir)
-        self._version = VERSIONS[0]
         self._opened: HomeTools | None = None
         self._methods: Mapping[str, Callable[[Json], Json]] = {
             "initialize": self._initialize,
@@ -164,11 +158,7 @@ class McpServer:
             value = value_of(line)
         except RpcError as failure:
             return _error(None, failure.code, failure.message)
-        if self._version == _WITH_BATCHES and isinstance(value, list) and value:
-            batch = cast("list[object]", value)
-            sent = [each for each in map(self._answer, batch) if each is not None]
-            return b"[" + b",".join(sent) + b"]" if sent else None
-        return self._answer(cast("object", value))
+        return self._answer(value)
 
     def close(self) -> None:
         """Save what would be slow to read again."""
@@ -197,9 +187,8 @@ class McpServer:
         asked = params.get("protocolVersion")
         if not isinstance(asked, str):
             raise RpcError(INVALID_PARAMS, "protocolVersion is missing")
-        self._version = asked if asked in VERSIONS else VERSIONS[0]
         return {
-            "protocolVersion": self._version,
+            "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
             "capabilities": {"tools": {}},
             "serverInfo": {
                 "name": "codex-checkpoints",
@@ -230,42 +219,9 @@ class McpServer:
         return self._opened.call(name, arguments, meta)
 
 
-class Ended(Exception):
-    """A signal came while the process waited for a line."""
-
-
-class Ending:
-    """Signals end the loop: at once if it waits, else after the current answer."""
-
-    def __init__(self) -> None:
-        self.by: int | None = None
-        self._waits = False
-
-    def __call__(self, number: int, _frame: FrameType | None) -> None:
-        """Take a signal."""
-        self.by = number
-        if self._waits:
-            raise Ended
-
-    @contextlib.contextmanager
-    def waiting(self) -> Generator[None]:
-        """Let a signal end a block."""
-        self._waits = True
-        try:
-            if self.by is not None:
-                raise Ended
-            yield
-        finally:
-            self._waits = False
-
-
-def converse(door: McpServer, stdin: IO[bytes], stdout: IO[bytes], ending: Ending) -> None:
-    """Answer line by line until the input ends; raises `Ended`."""
-    while True:
-        with ending.waiting():
-            line = next_line(stdin)
-        if not line:
-            return
+def converse(door: McpServer, stdin: IO[bytes], stdout: IO[bytes]) -> None:
+    """Answer line by line until the input ends."""
+    while line := next_line(stdin):
         answer = door.answer(line)
         if answer is not None:
             stdout.write(answer + b"\n")
@@ -280,23 +236,25 @@ def main(arguments: Sequence[str]) -> int:
     return serve(*folders_in("mcp", about, arguments))
 
 
+def _end(_number: int, _frame: object) -> None:
+    sys.exit(0)  # what is written is written whole
+
+
 def serve(codex_home: str | None, state_dir: str | None) -> int:
     """Answer until the client leaves; everything else goes to stderr."""
     if sys.stdin is None or sys.stdout is None:
         return 0
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a stray print must not reach the client
-    ending = Ending()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, ending)
+    signal.signal(signal.SIGTERM, _end)
     door = McpServer(codex_home, state_dir)
     try:
-        converse(door, stdin, stdout, ending)
-    except Ended:
-        pass
+        converse(door, stdin, stdout)
+    except KeyboardInterrupt:
+        return 130
     except BrokenPipeError:
         # The client left; Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
     finally:
         door.close()
-    return 130 if ending.by == signal.SIGINT else 0
+    return 0

@@ -172,40 +172,6 @@ def test_a_write_that_was_not_done_names_nothing(text: str):
     }
 
 
-@pytest.mark.parametrize(
-    ("script", "files", "mixed"),
-    [
-        ("type a.txt", "a.txt", False),
-        ('TYPE "my notes.txt"', "my notes.txt", False),
-        ("type src\\a.py lib/b.py", "src/a.py|lib/b.py", False),
-        ("cd /d src && type a.py", "src/a.py", False),
-        ("echo done> log.txt", "log.txt", False),
-        ("type a.txt > b.txt 2>nul", "a.txt|b.txt", False),
-        ("del /q old.txt & type a.txt", "old.txt|a.txt", False),
-        ("copy /y a.txt b.txt", "b.txt", False),
-        ("move a.txt b.txt", "a.txt|b.txt", False),
-        ("make && type a.txt", "a.txt", True),
-        ("make > log.txt", "log.txt", True),
-        *(
-            (script, "", True)
-            for script in (
-                *("type %A%.txt", "type *.txt", "del /s old", "copy a.txt dir\\", "copy a.txt"),
-                *("if exist a del a", "for %f in (a) do type %f", 'type "a', "type < a.txt"),
-                *("move a b c", "type a^.txt", "type", "(type a.txt)", "sort a.txt"),
-                "cd x & type a",
-            )
-        ),
-    ],
-)
-def test_of_scripts_of_cmd_plain_reads_and_writes_are_read(script: str, files: str, *, mixed: bool):
-    here = ran(command=["cmd.exe", "/c", script], cwd="C:\\shop")
-    expected = dict.fromkeys(filter(None, files.split("|")), "file")
-    said = {" ".join(script.split()): "command"} if mixed else {}
-
-    data = rollout(session(cwd="C:\\shop"), user("x"), here)
-    assert {uri: kind for uri, (kind, _) in artifacts(data).items()} == expected | said
-
-
 def test_our_own_reading_decides_what_codex_calls_unknown():
     script = "cat notes.txt other.txt; true"
     step = ran(command=["bash", "-lc", script], parsed_cmd=parsed(("unknown", None)))

@@ -104,8 +104,6 @@ export function loss(some: Partial<Loss>): Loss {
     rereadsUnchanged: 0,
     bytes: 0,
     rereads: [],
-    loop: false,
-    loopOver: [],
     ...some,
   };
 }

@@ -98,8 +98,7 @@ export function windowRow(window: Window, loss: Loss | null, now: number): Appea
     ...receipt,
   ].join("\n");
   const spoken = listed(label, change, undone, losses, trigger, strategy);
-  const colour = loss?.loop === true ? "list.warningForeground" : null;
-  return { label, description, tooltip, spoken, icon: "window", colour };
+  return { label, description, tooltip, spoken, icon: "window", colour: null };
 }
 
 /** When a compaction came, and how, as people say it. */
@@ -161,7 +160,6 @@ export function lossWords(loss: Loss): string {
   return dotted(
     count === null ? "losses not known" : count === 0 ? "" : `${count} lost`,
     loss.rereadsUnchanged === 0 ? "" : `${loss.rereadsUnchanged} read again`,
-    loss.loop ? "reading the same files again" : "",
   );
 }
 
@@ -246,9 +244,7 @@ function rereadLines(loss: Loss): string[] {
   const rereads = loss.rereads.map(
     ({ uri, times }) => `  ${plain(uri)}: ${counted(times, "once", `${times} times`)}`,
   );
-  const over = loss.loopOver.map(plain).join(", ");
-  const loop = loss.loop ? [`It keeps reading the same files: ${over}`] : [];
-  return [heading, ...rereads, ...loop];
+  return [heading, ...rereads];
 }
 
 /** Asks the server; null if that failed. */

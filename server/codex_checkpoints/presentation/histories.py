@@ -212,11 +212,6 @@ def loss_lines(
             shown = screen.behind(head + tail, plain(text))
             lines.append(screen.tinted(tint, f"{head}{shown}{tail}"))
         lines += map(screen.cut, _remarks(each))
-        if each.loop:
-            warning = (
-                f"  ! it reads or runs the same again and again: {plain(', '.join(each.loop_over))}"
-            )
-            lines.append(screen.tinted(AMBER, warning))
     return lines or ["No compactions yet."]
 
 

@@ -39,7 +39,7 @@ from codex_checkpoints.storage.contract import (
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import evolve, filled
 
-RULES = 3
+RULES = 4
 """The version of how losses are found; kept ones of another version are found anew."""
 
 LONGEST_WINDOW = 1 << 22
@@ -94,7 +94,7 @@ def newest_loss(sessions: Sessions, row: Row) -> Loss | None:
             _, rest = sessions.catalogue.reader.read(row.path, span, replay.feed)
         replay.close(rest)
         found = _as_recorded(sessions, row, account.losses())
-    return filled(Loss, Readings(), found[-1], loop=False) if found else None
+    return filled(Loss, Readings(), found[-1]) if found else None
 
 
 def _last_window(

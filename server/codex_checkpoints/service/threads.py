@@ -23,7 +23,6 @@ from codex_checkpoints.storage.contract import (
     Conflict,
     Copied,
     HistoryItem,
-    KeptHereAlone,
     Look,
     NewThread,
     Patch,
@@ -208,8 +207,6 @@ def refusing(thread_id: str) -> Generator[None]:
         yield
     except StoreError as error:
         facts: dict[str, object] = {"sessionId": thread_id, "reason": str(error)}
-        if isinstance(error, KeptHereAlone):
-            facts["kept"] = True
         codes = (code for kind, code in _CODES.items() if isinstance(error, kind))
         code = next(codes, "storage_error")
         raise Refusal(code, f"session {thread_id}: {error}", facts) from error

@@ -57,10 +57,6 @@ class StorageFailed(StoreError):
     """The system refused (no space, no permission): what was there before is whole."""
 
 
-class KeptHereAlone(StorageFailed):
-    """A name is kept and counts, but the system refused to write it into Codex's list."""
-
-
 # --- histories -----------------------------------------------------------------------------------
 
 Look = tuple[int, int, int]

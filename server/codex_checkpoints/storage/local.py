@@ -26,7 +26,6 @@ from codex_checkpoints.storage.contract import (
     Appended,
     Copied,
     HistoryItem,
-    KeptHereAlone,
     Look,
     Rollout,
     Row,
@@ -141,13 +140,13 @@ class GivenNames:
 
         Codex keeps the name of a legacy thread in its list, where a line is added, and names of
         others in its database, which is never written.  Raises `StorageFailed`, also where that
-        list cannot be written: then nothing is; and `KeptHereAlone` where only the list failed.
+        list cannot be written: then nothing is.
         """
         if legacy:
-            with _refusing(StorageFailed, "the name is not kept: session_index.jsonl"):
+            with _refusing("the name is not kept: session_index.jsonl"):
                 _check_list(self._codex.path)
         at = self._next_moment(thread_id)
-        with _refusing(StorageFailed, "the name is not kept: metadata.jsonl"):
+        with _refusing("the name is not kept: metadata.jsonl"):
             path = self._path(thread_id)
             if path is None:
                 raise OSError(None, "this session id cannot name a folder")
@@ -155,12 +154,12 @@ class GivenNames:
             durable.in_folder(path, lambda: durable.append_line(path, line))
         if legacy:
             unseen = "the name is kept, but Codex does not see it: session_index.jsonl"
-            with _refusing(KeptHereAlone, unseen):
+            with _refusing(unseen):
                 self._list(thread_id, text, at)
 
     def list(self, thread_id: str, text: str) -> None:
         """Name a thread in Codex's list alone; raises `StorageFailed`."""
-        with _refusing(StorageFailed, "the name is not kept: session_index.jsonl"):
+        with _refusing("the name is not kept: session_index.jsonl"):
             self._list(thread_id, text, self._next_moment(thread_id))
 
     def _next_moment(self, thread_id: str) -> str:
@@ -195,12 +194,11 @@ def _check_list(path: str) -> None:
 
 
 @contextlib.contextmanager
-def _refusing(failure: type[StorageFailed], what: str) -> Generator[None]:
+def _refusing(what: str) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        message = f"{what} cannot be written: {error.strerror or error}"
-        raise failure(message) from error
+        raise StorageFailed(f"{what} cannot be written: {error.strerror or error}") from error
 
 
 def _name_of(row: Row, ours: ThreadName | None, codex: ThreadName | None) -> str | None:

@@ -306,8 +306,7 @@ class RolloutStore(ABC, Generic[Lock]):
         """Apply patches, each to a thread id: the only way metadata is written (STO-3).
 
         Names are durable when this returns; rows may be lost with the index.  Raises
-        `ThreadNotFound` for a name of no thread, `StorageFailed` where the name is not kept, and
-        `KeptHereAlone`.
+        `ThreadNotFound` for a name of no thread, `StorageFailed` where a name cannot be written.
         """
         patches = tuple(patches)
         named = [

@@ -1,7 +1,8 @@
 """Watch folders with watchdog, and report the paths that may have changed.
 
 `Watcher` decides which folders are watched; a `Watch` is one of them.  A thread of ours, the
-keeper, begins a watch anew when its folder was replaced or watchdog broke off.
+keeper, begins a watch anew when its folder was replaced.  What watchdog cannot watch deeper in a
+tree is found by the regular look at everything (`service.following`).
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ import os
 import re
 import sys
 import threading
-from collections import deque
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from watchdog.events import (
     DirAttribEvent,
@@ -30,13 +30,12 @@ from watchdog.events import (
 )
 from watchdog.observers import Observer
 from watchdog.observers.polling import PollingObserverVFS
-from watchdog.utils import BaseThread
 
 from codex_checkpoints import logs
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from collections.abc import Set as AbstractSet
 
     from watchdog.observers.api import BaseObserver
@@ -104,8 +103,6 @@ def _real_folder(path: str) -> str | None:
     return real if os.path.isdir(real) else None
 
 
-_PROVED_AT_ONCE = 16
-
 _COMING_AND_GOING: tuple[type[FileSystemEvent], ...] = (
     FileCreatedEvent,
     FileMovedEvent,
@@ -117,43 +114,20 @@ _COMING_AND_GOING: tuple[type[FileSystemEvent], ...] = (
 # Neither opening nor closing is among them: else each look of ours would cause the next.
 # Changed attributes are: a file that cannot be read any more is news.
 _EVERYTHING = (*_COMING_AND_GOING, FileModifiedEvent, FileAttribEvent, DirAttribEvent)
-# The same to the system as everything, and yet another watch to watchdog.
-_PROBE: tuple[type[FileSystemEvent], ...] = (*_COMING_AND_GOING, FileModifiedEvent)
 
 # It logs paths, and complains of events that come while it ends.
 logging.getLogger("watchdog").setLevel(logging.CRITICAL)
 
 
-@frozen(eq=False)
-class EventSource:
-    """A watchdog observer with all its threads, of which it hides one."""
-
-    observer: BaseObserver
-    polling: bool
-    threads: tuple[threading.Thread, ...]
-
-    def is_alive(self) -> bool:
-        """Return whether all its threads still run."""
-        return all(thread.is_alive() for thread in self.threads)
-
-    def stop(self) -> None:
-        """End its threads and wait for them."""
-        self.observer.stop()
-        self.observer.join()
-
-
-def begin_source(poll_interval: float | None) -> EventSource:
+def begin_observer(poll_interval: float | None) -> BaseObserver:
     """Start an observer: of the system's events, or one that looks regularly."""
-    before = set(threading.enumerate())
     if poll_interval is None:
         observer = Observer()
     else:
         # Not following links, as events do not either, and for links in circles.
         observer = PollingObserverVFS(os.lstat, _entries, polling_interval=poll_interval)
     observer.start()
-    begun = set(threading.enumerate()) - before
-    threads = [each for each in begun if isinstance(each, BaseThread)]
-    return EventSource(observer, poll_interval is not None, (observer, *threads))
+    return observer
 
 
 class Watch(FileSystemEventHandler):
@@ -161,7 +135,7 @@ class Watch(FileSystemEventHandler):
 
     def __init__(
         self,
-        source: EventSource,
+        observer: BaseObserver,
         real: str,
         request: WatchRequest,
         report: Callable[[str], None],
@@ -173,51 +147,29 @@ class Watch(FileSystemEventHandler):
         change that may have ended this watch.  Both are called on a thread of watchdog's.
         """
         self.request = request
-        self.source = source
+        self._observer = observer
         self._real = real
         self._report = report
         self._wake_keeper = wake
         self._lost = False
-        self._created: deque[str] = deque(maxlen=_PROVED_AT_ONCE)
         self._identity = _identity(real)
         kinds = list(_EVERYTHING if request.whole else _COMING_AND_GOING)
-        observer = source.observer
         self._scheduled = observer.schedule(self, real, recursive=request.deep, event_filter=kinds)
         self._emitter = next(each for each in observer.emitters if each.watch is self._scheduled)
-        try:
-            self._prove(_last_below(real) if request.deep else ())
-        except BaseException:
-            self.end()
-            raise
 
     def serves(self, request: WatchRequest) -> bool:
         """Return whether this still watches its folder as requested."""
         if self._lost or request != self.request or not self._emitter.is_alive():
             return False
         try:
-            self._prove(self._take_created())
             return _identity(self._real) == self._identity
         except OSError:
             return False
 
-    def _prove(self, folders: Iterable[str]) -> None:
-        """Raise `OSError` where one of these folders of the tree could not be watched.
-
-        Watchdog ignores folders deeper down that it cannot watch.  Watching such a folder again
-        raises the error; any other needs no further watch.
-        """
-        if self.source.polling or sys.platform != "linux":
-            return
-        for folder in folders:
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-                nothing = FileSystemEventHandler()
-                probe = self.source.observer.schedule(nothing, folder, event_filter=list(_PROBE))
-                self.source.observer.unschedule(probe)
-
     def end(self) -> None:
         """Watch the folder no longer."""
         with contextlib.suppress(KeyError, OSError):
-            self.source.observer.unschedule(self._scheduled)
+            self._observer.unschedule(self._scheduled)
 
     def dispatch(self, event: FileSystemEvent) -> None:
         """Report the paths of an event; wake the keeper where a folder may have come or gone."""
@@ -231,14 +183,6 @@ class Watch(FileSystemEventHandler):
         if isinstance(event, DirDeletedEvent | DirMovedEvent) and event.src_path == self._real:
             self._lost = True
             self._wake_keeper(None)
-        if self.request.deep and isinstance(event, DirCreatedEvent):
-            self._created.append(os.fsdecode(event.src_path))
-            self._wake_keeper(None)
-
-    def _take_created(self) -> Iterator[str]:
-        """Yield the folders last created in the tree, once."""
-        while self._created:
-            yield self._created.popleft()
 
     def _names_of(self, path: str) -> Iterator[str]:
         if not is_at_or_below(self._real, path):
@@ -247,16 +191,6 @@ class Watch(FileSystemEventHandler):
         rest = path.removeprefix(self._real.rstrip(os.sep))
         for name in self.request.names:
             yield name.rstrip(os.sep) + rest
-
-
-def _last_below(tree: str) -> Iterator[str]:
-    """Yield the folder that watchdog reaches last: it walks the tree in this order."""
-    last: str | None = None
-    for folder, inner, _ in os.walk(tree):
-        paths = [os.path.join(folder, name) for name in inner]
-        last = next((path for path in reversed(paths) if not os.path.islink(path)), last)
-    if last is not None:
-        yield last
 
 
 def _entries(path: str | None) -> Iterator[os.DirEntry[str]]:
@@ -335,7 +269,7 @@ class Watcher:
         self._trees: set[str] = set()
         self._folders: set[str] = set()
         self._watches: dict[str, Watch] = {}
-        self._sources: dict[bool, EventSource] = {}
+        self._observers: dict[bool, BaseObserver] = {}
         self._relevant: frozenset[str] = frozenset()
         self._news: set[str] = set()
         self._logged: set[str] = set()
@@ -344,15 +278,6 @@ class Watcher:
         self._stopping = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="watch-keeper", daemon=True)
         self._keeper.start()
-
-    @property
-    def mode(self) -> Literal["events", "polling", "mixed"]:
-        """Return how changes are noticed at present."""
-        with self._lock:
-            kinds = {watch.source.polling for watch in self._watches.values()}
-        if len(kinds) > 1:
-            return "mixed"
-        return "polling" if kinds == {True} or (not kinds and self._polling) else "events"
 
     def follow_tree(self, path: str) -> None:
         """Follow a folder with all below it; look at it after this call, not before."""
@@ -381,8 +306,10 @@ class Watcher:
         self._keeper.join()
         with self._lock:
             self._watches.clear()
-            while self._sources:
-                self._sources.popitem()[1].stop()
+            while self._observers:
+                observer = self._observers.popitem()[1]
+                observer.stop()
+                observer.join()
 
     def _keep(self) -> None:
         while not self._stopping.is_set():
@@ -422,9 +349,6 @@ class Watcher:
         """Begin and end watches as needed; return the names of the folders concerned."""
         wanted = requests(self._trees, self._folders)
         changed: set[str] = set()
-        for polling in [each for each, source in self._sources.items() if not source.is_alive()]:
-            self._log_once("watchdog broke off, begun anew: %s", "polling" if polling else "events")
-            self._sources.pop(polling).stop()
         for real, watch in [*self._watches.items()]:
             if real not in wanted or not watch.serves(wanted[real]):
                 del self._watches[real]
@@ -440,8 +364,9 @@ class Watcher:
     def _begin(self, real: str, request: WatchRequest, ways: tuple[bool, ...]) -> bool:
         for polling in ways:
             try:
-                source = self._source(polling=polling)
-                self._watches[real] = Watch(source, real, request, self._report, self._wake_keeper)
+                observer = self._observer(polling=polling)
+                watch = Watch(observer, real, request, self._report, self._wake_keeper)
+                self._watches[real] = watch
             except (FileNotFoundError, NotADirectoryError):
                 return False
             except (OSError, RuntimeError) as error:
@@ -463,10 +388,11 @@ class Watcher:
             self._log_once("file systems without events, polling instead: %d", len(silent))
         return silent
 
-    def _source(self, *, polling: bool) -> EventSource:
-        if polling not in self._sources:
-            self._sources[polling] = begin_source(self._poll_interval if polling else None)
-        return self._sources[polling]
+    def _observer(self, *, polling: bool) -> BaseObserver:
+        if polling not in self._observers:
+            interval = self._poll_interval if polling else None
+            self._observers[polling] = begin_observer(interval)
+        return self._observers[polling]
 
     def _wake_keeper(self, path: str | None) -> None:
         """Wake the keeper for a path above one that is followed, or for None."""

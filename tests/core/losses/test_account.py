@@ -9,8 +9,6 @@ from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.losses import watched
 from codex_checkpoints.core.losses.account import Account
 from codex_checkpoints.core.losses.watched import (
-    LOOP_RUNS,
-    LOOP_WINDOWS,
     MAX_LISTED,
     MAX_REREADS,
     Loss,
@@ -380,37 +378,6 @@ def test_the_files_read_most_often_are_named_first():
     assert [each.uri for each in found.rereads][:2] == ["f05", f"f{MAX_REREADS + 1}"]
     assert len(found.rereads) == MAX_REREADS
     assert found.rereads[0].ref == f"c{2 * MAX_REREADS + 5}"
-
-
-# --- going round in circles ----------------------------------------------------------------------
-
-
-def rounds(count: int, *steps: Step) -> tuple[Loss, ...]:
-    """Return the losses of windows in which the same happens."""
-    return losses(rollout(session(), turn(user("fix it"), *[several(*steps, summary())] * count)))
-
-
-def test_files_read_again_in_window_after_window_are_a_loop():
-    again = (cat("a.py"), cat("b.py"))
-    changing = (patch(update="a.py"), patch(update="b.py"))
-    gap = (*again, summary(), *again, summary(), summary(), *again, summary())
-
-    def loops(found: tuple[Loss, ...]) -> list[tuple[str, ...]]:
-        return [each.loop_over for each in found]
-
-    assert loops(rounds(LOOP_WINDOWS + 2, *again)) == [(), *[("a.py", "b.py")] * 2, ()]
-    assert not any(loops(rounds(LOOP_WINDOWS + 2, cat("a.py"))))
-    assert not any(loops(rounds(LOOP_WINDOWS + 2, *changing)))
-    assert not any(loops(losses(rollout(session(), turn(user("fix"), *gap)))))
-
-
-def test_a_command_with_the_same_end_again_and_again_is_a_loop():
-    some = [fails()] * (LOOP_RUNS - 1)
-
-    assert since(*some, fails()).loop_over == ("make",)
-    assert since(*some).loop_over == ()
-    assert since(*some, patch(update="a.py"), *some).loop_over == ()
-    assert since(*some, shell("make", "other"), *some).loop_over == ()
 
 
 # --- odd lines -----------------------------------------------------------------------------------

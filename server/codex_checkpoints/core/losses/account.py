@@ -255,7 +255,6 @@ class Account(Fold):
                     trigger=outline.openings[at.index].trigger,
                     counts=at.index in numbers,
                     task_present=None if lost is None else not lost,
-                    loop=bool(readings.loop_over),
                 )
             )
         return tuple(losses)

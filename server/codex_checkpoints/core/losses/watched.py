@@ -1,4 +1,4 @@
-"""What each call touched in each window: files read again, and commands that fail or repeat.
+"""What each call touched in each window: files read again, and commands that fail.
 
 The reducer decides which call did what.  Each observation is examined at once, because the output
 of a command is needed.
@@ -12,16 +12,11 @@ window, unless the session recorded a change in between.
 3. Otherwise the session's own record decides: the content is that of its last patch, else that of
 the first read.  A file that a command or a person changed counts as unchanged until rule 2
 shows otherwise.
-4. A file loops when it was read again unchanged in `LOOP_WINDOWS` windows in a row; `LOOP_FILES` of
-them make a warning.
 
 Commands.
 
-5. A command is *failing* in a window when it ran there and its last outcome was a failure, or when
+4. A command is *failing* in a window when it ran there and its last outcome was a failure, or when
 the replacement that opened the window named it as failing.  What was named is not lost yet.
-6. A run is a repetition where the same command, in the same folder, ends as it did the last time
-and the session recorded no change of a file in between.  `LOOP_RUNS` such runs make a loop;
-for runs that only read a file the rules for files decide.
 
 Items and events have fields for how a command ended; the answer to a call is text: JSON in the
 oldest files, later a few headings and the output.  What no version records stays unknown.  Beyond
@@ -118,15 +113,13 @@ class Missed:
 class Readings:
     """What was read in a window.
 
-    `bytes` is the output of the calls that read a file again; `loop_over` names the files and
-    commands that loop.
+    `bytes` is the output of the calls that read a file again.
     """
 
     reads: int = 0
     rereads_unchanged: int = 0
     bytes: int = 0
     rereads: tuple[Reread, ...] = ()
-    loop_over: tuple[str, ...] = ()
 
 
 @frozen
@@ -136,7 +129,7 @@ class Loss:
     `number` is null where a rollback took its window away (`counts` is false).  `sealed`: a part
     is encrypted.  `taskPresent` is null where that is unknown or there is no task.  `reads` are the
     reads of files up to the next compaction, `rereadsUnchanged` those of files that did not change,
-    `bytes` their output.  `loop`: `loopOver` was read or run again and again.
+    `bytes` their output.
     """
 
     number: int | None
@@ -157,15 +150,7 @@ class Loss:
     rereads_unchanged: int
     bytes: int
     rereads: tuple[Reread, ...]
-    loop: bool
-    loop_over: tuple[str, ...]
 
-
-LOOP_WINDOWS = 2
-"""How many windows in a row must read a file again."""
-
-LOOP_FILES = 2
-"""How many such files make a loop."""
 
 MAX_FILES = 1 << 14
 """How many files are remembered."""
@@ -198,29 +183,23 @@ class _Output:
 
 @define
 class _File:
-    """A file: the window since which its content is known, and the last one that read it again.
+    """A file: the window since which its content is known, -1 for the one before the first.
 
-    `content` counts its contents; `row` the windows in a row that read it again; -1 is the window
-    before the first.
+    `content` counts its contents.
     """
 
     since: int
     content: int = 0
-    again_in: int = -1
-    row: int = 0
     outputs: dict[bytes, _Output] = Factory(dict[bytes, _Output])
 
     def renew(self, window: int) -> None:
         """Note new content in a window."""
-        self.since, self.content, self.row = window, self.content + 1, 0
+        self.since, self.content = window, self.content + 1
 
 
 def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest()
 
-
-LOOP_RUNS = 4
-"""How many runs of a command with the same outcome and no change between make a loop."""
 
 MAX_COMMANDS = 1024
 """How many commands are remembered, the newest."""
@@ -228,49 +207,38 @@ MAX_COMMANDS = 1024
 
 @frozen
 class Run:
-    """A run of a command whose end is known; `reading` runs only read files."""
+    """A run of a command whose end is known."""
 
     script: str
     folder: str | None
     outcome: Outcome
     ref: str | None
     seq: int
-    reading: bool = False
 
 
 @define
 class Command:
-    """A command: its text as a value, its last run, and the window in which it counts.
-
-    `runs` counts the last ones with the same end; `changes` is how many changes came before.
-    """
+    """A command: its text as a value, its last run, and the window in which it counts."""
 
     text: str
     last: Run
     window: int
-    changes: int
-    end: bytes | None
-    runs: int = 1
 
 
 @define(eq=False)
 class Watched(Fold):
     """The files and commands that the calls of a session touched, and those of this window.
 
-    `changes` counts the changes that the session has recorded, `forgotten` the changed files of
-    this window that are no longer known.  `printed` is the output, in bytes, of the calls of this
-    window that read a file again unchanged.
+    `forgotten` counts the changed files of this window that are no longer known.  `printed` is the
+    output, in bytes, of the calls of this window that read a file again unchanged.
     """
 
     window: int = 0
-    changes: int = 0
     changed: dict[str, LastChange] = Factory(dict[str, LastChange])
     forgotten: int = 0
     reads: int = 0
     printed: int = 0
     rereads: dict[str, Reread] = Factory(dict[str, Reread])
-    loops: tuple[dict[str, None], dict[str, None]] = Factory(lambda: ({}, {}))
-    """The files, and the commands, that loop."""
     _files: dict[str, _File] = Factory(dict[str, _File])
     _commands: dict[bytes, Command] = Factory(dict[bytes, Command])
     _state: State = Factory(State)
@@ -287,23 +255,21 @@ class Watched(Fold):
     def open_window(self) -> None:
         """Begin the next window."""
         self.window += 1
-        self.changed, self.rereads, self.loops = {}, {}, ({}, {})
+        self.changed, self.rereads = {}, {}
         self.forgotten = self.reads = self.printed = 0
 
     def readings(self) -> Readings:
         """Return what was read in this window."""
-        files, commands = self.loops
         rereads = sorted(self.rereads.values(), key=lambda each: (-each.times, -each.seq, each.uri))
         return Readings(
             self.reads,
             sum(each.times for each in rereads),
             self.printed,
             tuple(rereads[:MAX_REREADS]),
-            (*(files if len(files) >= LOOP_FILES else ()), *commands)[:8],
         )
 
     def failing(self) -> list[Command]:
-        """Return the commands that fail in this window, the newest first (rule 5)."""
+        """Return the commands that fail in this window, the newest first (rule 4)."""
         return [
             each
             for each in reversed(self._commands.values())
@@ -324,11 +290,9 @@ class Watched(Fold):
     def _sort(self, observed: Observation, run: Run) -> None:
         """Add what one call touched: changes and the command, and reads unless it failed."""
         script: str | None = None
-        reading = True
         read: dict[str, str] = {}
         for each in observed.seen():
             script = script or (each.name if each.is_command else each.script)
-            reading = reading and not each.is_command
             uri = name_of(each, observed.place)[0] if each.kind == "file" else None
             if uri is None or (each.action == "read" and each.only_if is not None):
                 continue
@@ -336,11 +300,10 @@ class Watched(Fold):
                 read[uri] = each.script or ""
             else:
                 change = LastChange(each.action, each.call_id or run.ref, run.seq)
-                self.changes += 1
                 self.forgotten += renew(self.changed, uri, change, MAX_CHANGED)
                 self._file(uri).renew(self.window)
         if script is not None and run.outcome.failed is not None:
-            self._run(evolve(run, script=script, reading=reading))
+            self._run(evolve(run, script=script))
         if run.outcome.failed is not True:
             again = [self._read(uri, each, run) for uri, each in read.items()]
             if any(again) and run.outcome.printed is not None:
@@ -356,11 +319,6 @@ class Watched(Fold):
         since = file.since if printed is None else self._since(file, command, printed)
         if since == self.window:
             return False
-        if file.again_in != self.window:
-            file.row = file.row + 1 if file.again_in == self.window - 1 else 1
-            file.again_in = self.window
-        if file.row >= LOOP_WINDOWS:
-            self.loops[0][uri] = None
         before = self.rereads.get(uri)
         times = 1 if before is None else before.times + 1
         self.rereads[uri] = Reread(uri, times, run.ref, run.seq)
@@ -384,18 +342,10 @@ class Watched(Fold):
         return since
 
     def _run(self, run: Run) -> None:
-        """Add a run of a command (rule 6)."""
+        """Add a run of a command."""
         key = _digest(f"{run.folder or ''}\0{run.script}")
         before = self._commands.get(key)
         text = value(run.script, MAX_VALUE_CHARS) if before is None else before.text
-        outcome, end = run.outcome, None
-        if outcome.printed is not None:
-            end = _digest(f"{outcome.exit_code}\0{outcome.printed}")
         # The texts are dropped: an output may be long.
-        last = evolve(run, script="", outcome=evolve(outcome, printed=None))
-        command = Command(text, last, self.window, self.changes, end)
-        if before and end is not None and (before.end, before.changes) == (end, self.changes):
-            command.runs = before.runs + 1
-        renew(self._commands, key, command, MAX_COMMANDS)
-        if command.runs >= LOOP_RUNS and text and (run.outcome.failed or not run.reading):
-            self.loops[1][text] = None
+        last = evolve(run, script="", outcome=evolve(run.outcome, printed=None))
+        renew(self._commands, key, Command(text, last, self.window), MAX_COMMANDS)

@@ -188,10 +188,12 @@ def _split(script: str, program: str) -> tuple[SimpleCommand, ...] | None:
     if BEGIN in script:
         # White space after the last line would hide the closing word of a heredoc.
         return parts_of(script.rstrip(" \t\n"))
-    if program in {"cmd", *POWERSHELLS} or _CMDLET.search(script) is not None:
+    if program == "cmd":
+        return None  # its rules are its own: such a command is only named
+    if program in POWERSHELLS or _CMDLET.search(script) is not None:
         from codex_checkpoints.core.rollout import windows  # noqa: PLC0415 - few scripts are
 
-        return windows.parts_of(script, program)
+        return windows.parts_of(script)
     return parts_of(script)
 
 

@@ -1,10 +1,7 @@
-"""Splits a script by the rules of PowerShell or of `cmd`, into the same parts as `shell` does.
+"""Splits a script by the rules of PowerShell, into the same parts as `shell` does.
 
-PowerShell: names of commands are in lower case, aliases in full, and a parameter `-Path` becomes
-`--path`.  An expression in front of a pipe, such as a text in quotes, becomes what `echo` prints.
-
-`cmd`: commands of its own get the names that the rules know, and lose switches that change no name.
-A word with `%`, `!` or `^` is not literal, nor is a pattern, another switch, or a folder's end.
+Names of commands are in lower case, aliases in full, and a parameter `-Path` becomes `--path`.  An
+expression in front of a pipe, such as a text in quotes, becomes what `echo` prints.
 """
 
 import re
@@ -24,74 +21,29 @@ _HERE: Final = re.compile(r"(?P<here>@(?P<mark>[\"'])\r?\n(?P<body>.*?)\r?\n(?P=
 _ALIASES: Final = {"gc": "get-content", "cat": "get-content", "type": "get-content"}
 _PARAMETER: Final = re.compile(r"-([A-Za-z]+)(:?)(.*)", re.DOTALL)
 _ECHO: Final = Word("echo", literal=True)
-_CMD_TOKEN: Final = re.compile(
-    r"(?P<blank>[ \t\r,;=]+)|(?P<separator>&&|\|\||[&|\n])|(?P<into>[0-9]?>&[0-9]|[0-9]?>>?|<)"
-    r"|(?P<bracket>[()])|(?P<word>(?:\"[^\"\n]*\"|[^ \t\r\n,;=&|<>()\"])+)"
-)
-_NAMES: Final = {
-    "type": "cat",
-    "del": "rm",
-    "erase": "rm",
-    "copy": "cp",
-    "move": "mv",
-    "chdir": "cd",
-}
-_KNOWN: Final = frozenset(_NAMES.values())
-_SWITCHES: Final = frozenset({"/y", "/-y", "/q", "/f", "/d", "/b", "/v"})
-"""Of these commands: they ask or they do not, or say how a file is copied."""
-
-_NOT_LITERAL: Final = re.compile(r"[%!^*?]|^/|\\\Z")
 _KEPT = 4
 
 
 @lru_cache(_KEPT)
-def parts_of(script: str, program: str) -> tuple[SimpleCommand, ...] | None:
+def parts_of(script: str) -> tuple[SimpleCommand, ...] | None:
     """Split a script into its commands; None where it cannot be split.
 
-    `program` is `cmd`, or else it is PowerShell.  There brackets and blocks are not followed: a
-    part that has one, or stands in one, has it among its operators.
+    Brackets and blocks are not followed: a part that has one, or stands in one, has it among its
+    operators.
     """
-    splitter, tokens = (_Cmd(), _CMD_TOKEN) if program == "cmd" else (_PowerShell(), _TOKEN)
+    splitter = _PowerShell()
     # A text whose end is not there would be sought to the end of the script, each time anew.
-    ends = {mark: script.rfind(f"\n{mark}@") for mark in ("'", '"') if program != "cmd"}
+    ends = {mark: script.rfind(f"\n{mark}@") for mark in ("'", '"')}
     at = 0
     while at < len(script):
         here = script[at] == "@" and ends.get(script[at + 1 : at + 2], -1) > at
-        token = (_HERE.match(script, at) if here else None) or tokens.match(script, at)
+        token = (_HERE.match(script, at) if here else None) or _TOKEN.match(script, at)
         if token is None:
             return None
         at = token.end()
         splitter.take(token)
     splitter.end_part("")
     return tuple(splitter.parts)
-
-
-class _Cmd(Collected):
-    def take(self, token: re.Match[str]) -> None:
-        """Take one token."""
-        match token.lastgroup, token[0]:
-            case "word", text:
-                text = text.replace('"', "")
-                self.add_word(text, literal=_NOT_LITERAL.search(text) is None)
-            case "into", text if "&" not in text:
-                self.into = text.lstrip("0123456789")
-            case "bracket", text:
-                self.operators.append(text)
-            case "separator", text:
-                self.end_part(text)
-            case _:
-                pass
-
-    def end_part(self, separator: str) -> None:
-        """End the part; give its command the name that the rules know."""
-        if self.words:
-            name = self.words[0].text.lower().lstrip("@")
-            known = _NAMES.get(name, name)
-            if known in _KNOWN:
-                self.words = [each for each in self.words if each.text.lower() not in _SWITCHES]
-            self.words[:1] = [Word(known, self.words[0].literal)]
-        self.add_part(separator)
-        self.into = ""
 
 
 class _PowerShell(Collected):
