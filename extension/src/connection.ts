@@ -4,7 +4,7 @@ import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import * as vscode from "vscode";
 import type { App, Commands } from "./app.ts";
-import type { Asked, Server } from "./client.ts";
+import type { Server } from "./client.ts";
 import { inform, warn } from "./messages.ts";
 import {
   type ConnectionNode,
@@ -93,7 +93,11 @@ async function makeChange(app: App, tree: ConnectionTree, change: Change): Promi
 }
 
 async function ask({ server }: App, change: Change, dryRun: boolean): Promise<ConnectReport> {
-  const report = await server.request("connect", { dryRun, remove: change === "remove", status: false });
+  const report = await server.request("connect", {
+    dryRun,
+    remove: change === "remove",
+    status: false,
+  });
   // The walkthrough marks its step as done by this.
   const isConnected = report.doors.every(({ configured }) => configured);
   void vscode.commands.executeCommand("setContext", CONNECTED, isConnected);
@@ -193,7 +197,7 @@ export class ConnectionTree extends Tree<ConnectionNode> {
   async #ask(): Promise<ConnectReport> {
     const asked = { dryRun: false, remove: false, status: true };
     const report = await vscode.window.withProgress({ location: { viewId: CONNECTION_VIEW } }, () =>
-      connect(this.server, asked),
+      this.server.request("connect", asked),
     );
     const doors = report.doors.map(({ door, problem, trusted }) => `${door} ${problem ?? trusted}`);
     this.server.log.info(`connection: ${doors.join(", ")}`);
