@@ -219,16 +219,9 @@ def _row(path: str, data: bytes) -> Row:
     (thread_id, rollout_id, archived, compressed, look), own = orjson.loads(data)
     ids = sys.intern(thread_id), sys.intern(rollout_id)
     where = Rollout(sys.intern(path), *ids, archived, compressed, (*look,))
-    return Row(where, *map(_once, own))
-
-
-def shared(row: Row) -> Row:
-    """Return a row that keeps once what many rows say alike."""
-    return Row(row.rollout, *map(_once, _own(row)))
-
-
-def _once(value: Any) -> Any:  # noqa: ANN401 - of any field
-    return sys.intern(value) if type(value) is str else value
+    # What many rows say alike is kept once.
+    values: list[Any] = [sys.intern(each) if type(each) is str else each for each in own]
+    return Row(where, *values)
 
 
 def _values(row: Row) -> tuple[str, bytes]:

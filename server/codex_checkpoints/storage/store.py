@@ -44,7 +44,7 @@ from codex_checkpoints.storage.contract import (
     by_rollout_id,
     is_windows_path,
 )
-from codex_checkpoints.storage.index import Index, shared
+from codex_checkpoints.storage.index import Index
 from codex_checkpoints.storage.rollout_file import id_of, lines_of
 
 
@@ -323,7 +323,7 @@ class RolloutStore(ABC, Generic[Lock]):
             rows = self.rows()
             for path in gone:
                 rows.pop(path, None)
-            rows |= {row.path: shared(row) for row in found}
+            rows |= {row.path: row for row in found}
             self._current = self._ordered = None
 
     def recall(self, path: str, fold: str) -> object:

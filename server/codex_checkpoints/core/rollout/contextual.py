@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from codex_checkpoints.core.rollout.ours import is_ours
 from codex_checkpoints.hashes import sha256
+from codex_checkpoints.patterns import pattern
 from codex_checkpoints.values import frozen
 
 _REQUEST = "## My request for Codex:"
@@ -31,7 +32,7 @@ _WARNING_SEEN = 2048
 
 _SPACE = re.compile(r"\s*+")
 _IGNORE_CASE = re.ASCII | re.IGNORECASE
-_KNOWN = re.compile(
+_KNOWN = pattern(
     r"""
       \# [ ]AGENTS\.md[ ]instructions .* </INSTRUCTIONS>
     | <(?P<tag> environment_context | skill | user_shell_command | turn_aborted
@@ -42,15 +43,15 @@ _KNOWN = re.compile(
     """,
     re.VERBOSE | re.DOTALL | _IGNORE_CASE,
 )
-_EXTERNAL = re.compile(r"<(?P<tag>external_[^<>\s]+)>.*</(?P=tag)>", re.DOTALL)
-_OPENING = re.compile(r"<(?P<tag>[a-z][a-z0-9_.:-]*)(?:\s[^<>]*)?>")
-_IMAGE = re.compile(r"\s*<(?:image(?:\s[^<>]*)?|/image)>\s*", _IGNORE_CASE)
-_WARNINGS = re.compile(
+_EXTERNAL = pattern(r"<(?P<tag>external_[^<>\s]+)>.*</(?P=tag)>", re.DOTALL)
+_OPENING = pattern(r"<(?P<tag>[a-z][a-z0-9_.:-]*)(?:\s[^<>]*)?>")
+_IMAGE = pattern(r"\s*<(?:image(?:\s[^<>]*)?|/image)>\s*", _IGNORE_CASE)
+_WARNINGS = pattern(
     r"Warning: (?=[^\n]*\Z)(?:.*unified[ _-]exec process|.*apply_patch.*(?:command|shell|exec)"
     r"|.*account.*flagged|.*flagged.*account)",
     _IGNORE_CASE,
 )
-_WINDOW_LINES = re.compile(
+_WINDOW_LINES = pattern(
     r"Thread id:[^\n]*(?:\n\s*(?:First|Current|Previous) context window id:[^\n]*)+", _IGNORE_CASE
 )
 
@@ -177,13 +178,13 @@ def _bounds(text: str) -> tuple[int, int]:
 
 
 _IN_BASE64 = "A-Za-z0-9+/"
-DATA_URL = re.compile(
+DATA_URL = pattern(
     r"data:(?P<media>[\w.+-]{1,40}/[\w.+-]{1,60})?(?:;[\w=.+-]{1,60}){0,4}?"
     rf"(?:;base64,(?P<base64>[{_IN_BASE64}_%=-]{{16,}}+)|,(?P<escaped>[\w%.!~*'()+/=-]{{256,}}+))",
     re.ASCII | re.IGNORECASE,
 )
 _SHORTEST_RUN = 64
-_RUN = re.compile(
+_RUN = pattern(
     rf"(?<![{_IN_BASE64}])[{_IN_BASE64}]{{{_SHORTEST_RUN},}}+(?:\r?\n[{_IN_BASE64}]{{20,}}+)*+"
     rf"(?:\r?\n[{_IN_BASE64}]{{1,76}}={{1,2}}|={{0,2}})"
 )

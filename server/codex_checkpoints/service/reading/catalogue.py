@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -62,13 +63,13 @@ def row_of(rollout: Rollout, session: SessionFile) -> Row:
     tokens = None if state.tokens_stale or state.tokens is None else state.tokens
     return Row(
         rollout=rollout,
-        session_id=session.session_id,
-        cwd=state.base,
+        session_id=sys.intern(session.session_id),
+        cwd=_once(state.base),
         recorded_name=state.name,
         first_text=state.first_text,
         task=None if task is None else task.text,
         updated_at=_updated(replay.scale.stamp or (head and head.timestamp), rollout),
-        model=state.model,
+        model=_once(state.model),
         context_tokens=None if tokens is None else tokens.total,
         context_source=_source(tokens),
         context_window=state.window,
@@ -88,13 +89,13 @@ def _row_by(rollout: Rollout, session_id: str, found: Glance) -> Row:
     tokens = found.tokens
     return Row(
         rollout=rollout,
-        session_id=session_id,
-        cwd=found.cwd,
+        session_id=sys.intern(session_id),
+        cwd=_once(found.cwd),
         recorded_name=found.name,
         first_text=found.first_text,
         task=found.task,
         updated_at=None if found.stamp is None else _updated(found.stamp, rollout),
-        model=found.model,
+        model=_once(found.model),
         context_tokens=None if tokens is None else tokens.total,
         context_source=_source(tokens) if found.tokens_known else None,
         context_window=found.window,
@@ -108,8 +109,8 @@ def _of_head(head: SessionMeta | None) -> dict[str, Any]:
     if head is None:
         return {}
     return {
-        "cli_version": head.cli_version,
-        "originator": head.originator,
+        "cli_version": _once(head.cli_version),
+        "originator": _once(head.originator),
         "history_mode": "paginated" if head.paginated else "legacy",
         "forked_from": head.forked_from,
         "parent_session": head.parent_session,
@@ -117,6 +118,11 @@ def _of_head(head: SessionMeta | None) -> dict[str, Any]:
         "scratch": head.thread_source == SCRATCH,
         "git": _json(head.git and [each and _short(each) for each in head.git]),
     }
+
+
+def _once(text: str | None) -> str | None:
+    """Return a text that many rows have, which is kept once."""
+    return None if text is None else sys.intern(text)
 
 
 @lru_cache(1 << 12)  # most sessions are of few repositories
