@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -146,7 +147,24 @@ def test_a_prompt_that_is_out_of_reach_is_not_told():
     assert found.task is None
 
 
-def test_no_more_is_read_than_is_needed():
+WITHOUT_TASKS = r.several(
+    *(
+        r.several(r.turn_context(), r.user(f"step {n}"), r.shell("ls", "x" * 500), r.tokens(n + 1))
+        for n in range(30)
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        r.rollout(r.session(), LONG, r.turn_context(), r.tokens(900)),
+        r.rollout(r.session("legacy"), WITHOUT_TASKS),
+        r.rollout(r.session("bare"), LONG),
+    ],
+    ids=["with tasks", "without tasks", "bare"],
+)
+def test_no_more_is_read_than_is_needed(data: bytes):
     taken: list[str] = []
 
     def noted(pieces: Iterator[bytes], end: str) -> Iterator[bytes]:
@@ -154,11 +172,25 @@ def test_no_more_is_read_than_is_needed():
             taken.append(end)
             yield piece
 
-    data = r.rollout(r.session(), LONG, r.turn_context(), r.tokens(900))
-    glance(
+    found = glance(
         noted(front_of(data, 4000, 1 << 20), "front"), noted(back_of(data, 4000, 1 << 20), "back")
     )
     assert taken == ["front", "back"]
+    assert found is not None
+    assert (found.first_text, found.task) == ("step 0", "step 29")
+
+
+def test_a_quiet_line_is_passed_over_wherever_its_ordinal_gets_longer():
+    """Lines are told by how they go on at one place, which a longer ordinal moves."""
+    data = r.rollout(r.session(), LONG, r.turn(r.user("last"), r.shell("ls", "x"), r.tokens(7)))
+    numbers = re.compile(rb'"ordinal":([0-9]+)')
+    for more in (0, 60, 800, 10**7):
+        moved = numbers.sub(lambda at, more=more: b'"ordinal":%d' % (int(at[1]) + more), data)
+        found, all_of_it = seen(moved), whole(moved)
+        for fact in FACTS:
+            told = getattr(found, fact)
+            assert told is None or told == all_of_it[fact], (more, fact)
+        assert found.task == "last"
 
 
 def test_a_subagent_begins_with_its_own_lines():

@@ -199,22 +199,30 @@ class _opened:  # noqa: N801 - as a function; a generator takes longer
     """Open a file for reading; raises `UnreadableSource` when that fails, then or later."""
 
     def __init__(self, path: str) -> None:
-        try:
-            self._file = os.open(path, _FLAGS)
-        except OSError as error:
-            raise _unreadable(error) from error
+        self._path = path
 
     def __enter__(self) -> tuple[int, os.stat_result]:
-        look = os.fstat(self._file)
-        if not stat.S_ISREG(look.st_mode):
-            os.close(self._file)
-            raise UnreadableSource("not a regular file")
-        return self._file, look
+        try:
+            self._file = os.open(self._path, _FLAGS)
+        except OSError as error:
+            raise _unreadable(error) from error
+        try:
+            return self._file, _regular(self._file)
+        except BaseException as error:
+            self.__exit__(None, error, None)
+            raise
 
     def __exit__(self, _kind: object, error: BaseException | None, _at: object) -> None:
         os.close(self._file)
         if isinstance(error, OSError):
             raise _unreadable(error) from error
+
+
+def _regular(file: int) -> os.stat_result:
+    look = os.fstat(file)
+    if not stat.S_ISREG(look.st_mode):
+        raise UnreadableSource("not a regular file")
+    return look
 
 
 def _unreadable(error: OSError) -> UnreadableSource:

@@ -2,8 +2,8 @@
 
 A fact is what reading the whole file gives, or None.  What stands between the two ends is not seen,
 so three things are taken for granted, since Codex does no other: each turn has an id of its own, a
-file of bare lines stays one, and a name that only the middle of an older file holds stands in
-Codex's list of names as well.
+file of bare lines, which have no time, stays one, and a name that only the middle of an older file
+holds stands in Codex's list of names as well.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ A line without another group tells its time alone: nearly all do.
 """
 _QUIET = (b'response_item"', b'token_usage_record"', b'event_msg","payload":{"type":"agent_')
 """How most of these go on from there."""
-_FEW = 32
+_MOST_QUIET = 32
+"""To try more of them takes longer than to match a line."""
 
 _bare_kind = re.compile(
     rb'\{"(?:record_type"|type":"(?:reasoning"|[a-z_]*call(?:_output)?"'
@@ -306,7 +307,7 @@ class _End:
                     # What is not wanted now is not wanted later.
                     begins, ends = kind.start(1), kind.end()
                     shift = begins - start
-                    if not piece.startswith(quiet, begins, ends) and len(quiet) < _FEW:
+                    if not piece.startswith(quiet, begins, ends) and len(quiet) < _MOST_QUIET:
                         quiet = (*quiet, piece[begins:ends])
             stop, rest = start - 1, ()
         self.quiet, self.shift = quiet, shift
