@@ -16,7 +16,7 @@ from codex_checkpoints.service.reading.pace import Pace
 from homes import Home, more, thread
 from reading import reads
 
-LINES = 3000
+OUTPUT = "o" * 30_000
 SECRET = "ghp_" + "a1B2" * 9
 SUMMARY = r.compacted("m", [user_message(["Mend the shop"])])
 
@@ -36,7 +36,7 @@ def home(home: Home) -> Home:
         r.patch(update="price.py"),
         r.shell("cp price.py copy.py"),
         r.shell(f"TOKEN={SECRET} pytest", "1 failed", exit_code=1, status="failed"),
-        *(r.shell(f"make step-{number}", "o" * LINES) for number in range(400)),
+        *(r.shell(f"make step-{number}", OUTPUT) for number in range(40)),
     ]
     after = r.turn(r.user("Go on"), r.shell("cat price.py", "price = 1\n", reads=["price.py"]))
     home.put(r.rollout(r.session(cwd=str(shop)), r.turn(*steps, SUMMARY), after))
@@ -238,7 +238,7 @@ def test_of_a_session_that_goes_while_it_is_read_nothing_is_kept(home: Home, nam
 def test_a_session_that_stands_on_others_is_read_with_them(home: Home):
     size = home.path().read_bytes().count(b"\n")
     head = r.session(thread=thread(2), history_base=r.based_on(thread(1), size, 0))
-    steps = [r.shell(f"make part-{number}", "o" * LINES) for number in range(400)]
+    steps = [r.shell(f"make part-{number}", OUTPUT) for number in range(40)]
     home.put(r.rollout(head, r.turn(r.user("Go on"), *steps, name="own")), 2)
     with home.house() as house:
         Digests(house.sessions).digest(thread(2))
