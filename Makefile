@@ -2,7 +2,7 @@
 # Written for any make from 3.81 on, and any POSIX shell.
 
 .PHONY: help run watch package setup fetched test lint types contracts extension unit codex e2e \
-	fuzz soak pages bench bench-editor requirements clean
+	e2e-one e2e-other fuzz soak pages bench bench-editor requirements clean
 .SUFFIXES:
 
 # Where it may not keep what it has compiled, Python compiles all of it at each start.
@@ -48,15 +48,17 @@ BROWSERS = chromium chromium-browser google-chrome google-chrome-stable
 WORKBENCH = tests/workbench/node_modules
 
 # The workbench and the browser are not ours, and a test can fail by them: what failed runs once
-# more, both results are shown, and what fails twice has failed.  Tests run two at a time, but for
-# those that hold something to a time.
-# A file that hangs fails after ten minutes.
+# more, both results are shown, and what fails twice has failed.  A test that hangs fails after ten
+# minutes.  Two halves, of about the same time, run side by side, each in one process, in which tests
+# share a workbench; then those that hold something to a time, alone.
 END_TO_END = $(IN_MEMORY) VSIX='$(CURDIR)/$(VSIX)' $(WORKBENCH)/.node24/node --test --test-reporter=spec \
-	--test-timeout=600000
-TIMED = tests/workbench/codex_at_work.test.ts tests/workbench/many_sessions.test.ts
-UNTIMED = $(filter-out $(TIMED),$(wildcard tests/workbench/*.test.ts))
-RUN_TIMED = $(END_TO_END) --test-concurrency=1 --test-rerun-failures=build/timed.json $(TIMED)
-RUN_UNTIMED = $(END_TO_END) --test-concurrency=2 --test-rerun-failures=build/untimed.json $(UNTIMED)
+	--test-timeout=600000 --test-isolation=none
+in_workbench = $(patsubst %,tests/workbench/%.test.ts,$(1))
+TIMED = $(call in_workbench,codex_at_work many_sessions)
+ONE_HALF = $(call in_workbench,absent compaction digest hostile_text make_run searching session_page)
+OTHER_HALF = $(filter-out $(TIMED) $(ONE_HALF),$(wildcard tests/workbench/*.test.ts))
+run_twice = $(END_TO_END) --test-rerun-failures=build/$(1).json $(2) || \
+	{ echo 'What failed above runs once more:'; $(END_TO_END) --test-rerun-failures=build/$(1).json $(2); }
 
 help:
 	@echo 'make run           open an editor with the extension in it: VS Code, else one in the browser'
@@ -123,9 +125,15 @@ e2e: setup node_modules/.ok tests/codex/node_modules/.ok $(WORKBENCH)/.ok $(VSIX
 		echo 'A browser is needed: $(BROWSERS). On Debian: apt-get install chromium' >&2; exit 1
 	$(BIN)/pytest -q tests/test_vsix.py
 	node_modules/.bin/tsc -p tests/workbench
-	@mkdir -p build && rm -f build/timed.json build/untimed.json
-	$(RUN_UNTIMED) || { echo 'What failed above runs once more:'; $(RUN_UNTIMED); }
-	$(RUN_TIMED) || { echo 'What failed above runs once more:'; $(RUN_TIMED); }
+	@mkdir -p build && rm -f build/one.json build/other.json build/timed.json
+	@$(MAKE) --no-print-directory -j2 e2e-one e2e-other
+	$(call run_twice,timed,$(TIMED))
+
+e2e-one:
+	$(call run_twice,one,$(ONE_HALF))
+
+e2e-other:
+	$(call run_twice,other,$(OTHER_HALF))
 
 fuzz: setup
 	$(BIN)/python tests/fuzz.py --seconds $(FUZZ_SECONDS)

@@ -125,7 +125,7 @@ test("a session page opens", { timeout: 600_000 }, async (t) => {
     answer: "Done.",
     further: [{ task: "Go on", answer: "Done." }],
   });
-  const workbench = await Workbench.open(t, lab);
+  const workbench = await Workbench.open(t, lab, { whole: true });
   const { page } = workbench;
   addEmptyPage(lab);
   const times = await clock(page);
@@ -178,7 +178,7 @@ for (const [files, bytes] of [
     const lab = new Lab();
     lab.write("a.txt", "");
     fill(lab, files, bytes);
-    const workbench = await Workbench.open(t, lab);
+    const workbench = await Workbench.open(t, lab, { whole: true });
     const { page } = workbench;
     const times = await clock(page);
     const waitedFor = () => (times.get("rows") ?? 0) - (times.get("click") ?? 0);

@@ -14,7 +14,7 @@ function patch(...lines: readonly string[]): string {
 }
 
 test("a person sees what a session changed in files, and what changed since", async (t) => {
-  const lab = new Lab();
+  const lab = Lab.shared();
   const hourAgo = Date.now() / 1000 - 3600;
   // As the session left them, and before its records, so that they are known to be that.
   utimesSync(lab.write("prices.py", "price = 2\n"), hourAgo, hourAgo);

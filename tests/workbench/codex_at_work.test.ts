@@ -21,7 +21,10 @@ function hashOf(lab: Lab, name: string): string {
 test("what Codex does and what is typed in the editor shows within two seconds", async (t) => {
   const lab = new Lab({ forCodex: true });
   const codex = await CodexAtWork.prepare(t, lab);
-  const workbench = await Workbench.open(t, lab, { size: { width: 1800, height: 1100 } });
+  const workbench = await Workbench.open(t, lab, {
+    whole: true,
+    size: { width: 1800, height: 1100 },
+  });
   await workbench.showCheckpoints();
   const row = (name: string | RegExp) => workbench.checkpoint.getByRole("treeitem", { name });
   const file = (name: string) => row(new RegExp(`^file ${RegExp.escape(name)}`));
@@ -106,7 +109,10 @@ test("the page of a session shows each step of Codex as it is taken, and nothing
   const lab = new Lab({ forCodex: true });
   const codex = await CodexAtWork.prepare(t, lab);
   // So low that the page has to be scrolled.
-  const workbench = await Workbench.open(t, lab, { size: { width: 1200, height: 560 } });
+  const workbench = await Workbench.open(t, lab, {
+    whole: true,
+    size: { width: 1200, height: 560 },
+  });
   const front = inFront(workbench.page);
   const steps = front.locator(".steps > li");
   const turn = front.getByRole("region", { name: "The chosen turn" });

@@ -32,7 +32,7 @@ function measured(turn: number, count: number): string {
 }
 
 test("a session is compacted after a look at what Codex would be sent", async (t) => {
-  const lab = new Lab();
+  const lab = Lab.shared();
   lab.write("shop.py", "price = 1\n");
   writeSession(lab.codexHome, {
     task: "Make the shop faster",

@@ -32,7 +32,7 @@ function write(lab: Lab): void {
 }
 
 test("a digest opens from its session, its anchors lead to records, and an upgrade tells of it", async (t) => {
-  const lab = new Lab();
+  const lab = Lab.shared();
   write(lab);
   const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 900 } });
   const { page } = workbench;

@@ -59,7 +59,7 @@ async function isInertPage(front: FrameLocator, drawn = "none"): Promise<void> {
 }
 
 test("markup, escapes, links and icons of a session are shown as they are written", async (t) => {
-  const lab = new Lab();
+  const lab = Lab.shared();
   lab.write("notes.md", `${SCRIPT}\n${LINK}\n${OBEYED}\n${LONG.slice(0, 3000)}\n`);
   const session = writeSession(lab.codexHome, {
     task: `${OBEYED} ${LINK} ${MARKUP} ${SCRIPT} ${LONG}`,

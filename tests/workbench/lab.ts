@@ -21,6 +21,17 @@ export class Lab {
   readonly extensions = join(this.root, "ex");
   readonly profile = join(this.root, "browser");
   readonly trap = join(this.root, "trap");
+  static #shared: Lab | undefined;
+
+  /** The one that the tests of a process have after each other, each as if it were new. */
+  static shared(): Lab {
+    Lab.#shared ??= new Lab();
+    return Lab.#shared;
+  }
+
+  get isShared(): boolean {
+    return this === Lab.#shared;
+  }
 
   /** Make the folders; the real Codex's driver makes those that it shares by itself. */
   constructor(options: { forCodex?: boolean } = {}) {
@@ -80,7 +91,20 @@ export class Lab {
     return Number.parseInt(servers()[0] ?? "", 10);
   }
 
-  remove(): void {
-    rmSync(this.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  /** Take away what a test has put there, and what the workbench remembers. */
+  empty(): void {
+    for (const folder of [this.codexHome, this.project, this.user, join(this.userData, "User")]) {
+      remove(folder);
+      mkdirSync(folder);
+    }
   }
+
+  remove(): void {
+    remove(this.root);
+    Lab.#shared = this.isShared ? undefined : Lab.#shared;
+  }
+}
+
+function remove(folder: string): void {
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
 }

@@ -37,7 +37,7 @@ test("the first of 5,000 sessions show sooner on a warm index than the workbench
       number === 196 ? { further: Array(3).fill({ task: "Go on.", ...long }), ...long } : {};
     ids.push(writeSession(lab.codexHome, { task: `Errand ${number}.`, cwd, age: number, ...more }));
   }
-  const workbench = await Workbench.open(t, lab);
+  const workbench = await Workbench.open(t, lab, { whole: true });
   const { page } = workbench;
   const row = (name: string | RegExp) => workbench.sessions.getByRole("treeitem", { name });
   const newest = row(/^Errand 2\., /);

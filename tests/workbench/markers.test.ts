@@ -13,7 +13,7 @@ function twist(row: Locator): Promise<void> {
 }
 
 test("turns are marked, turns taken back are told, branches are gone to: all from the lists", async (t) => {
-  const lab = new Lab();
+  const lab = Lab.shared();
   lab.write("shop.py", "price = 1\n");
   writeSession(lab.codexHome, {
     task: "Make the shop faster",

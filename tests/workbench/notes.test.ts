@@ -21,7 +21,7 @@ function commit(lab: Lab): void {
 }
 
 test("notes are stated, fail with their files, are verified again and revoked", async (t) => {
-  const lab = new Lab();
+  const lab = Lab.shared();
   lab.write("conf.py", "TTL = 900\n");
   commit(lab);
   writeSession(lab.codexHome, {

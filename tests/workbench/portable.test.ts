@@ -9,7 +9,7 @@ import { writeSession } from "./rollouts.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
 test("a session is exported, and imported after a look at what a model will be told", async (t) => {
-  const lab = new Lab();
+  const lab = Lab.shared();
   lab.write("shop.py", "price = 1\n");
   writeSession(lab.codexHome, {
     task: "Make the shop faster",

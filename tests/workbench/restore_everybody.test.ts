@@ -22,7 +22,7 @@ function allSeen(stopped: readonly Focus[], where: string): void {
 }
 
 test("nobody is kept out of the pages of a restore", async (t) => {
-  const lab = new Lab();
+  const lab = Lab.shared();
   lab.write("shop.py", "price = 1\n");
   lab.write("a file with quite a long name, as there are some.py", "price = 2\n");
   const session = writeSession(lab.codexHome, {

@@ -17,7 +17,7 @@ const NOTED = "the prices are read for each request";
 const SIZE = { width: 1500, height: 1000 };
 
 test("a page of a restore outlives its session and its server, and says what it cannot know", async (t) => {
-  const lab = new Lab();
+  const lab = Lab.shared();
   lab.write("shop.py", "price = 1\n");
   const session = writeSession(lab.codexHome, {
     task: "Make the shop faster",

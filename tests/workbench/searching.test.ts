@@ -29,7 +29,7 @@ function write(lab: Lab): void {
 }
 
 test("a search fills a list as one types, and its hits open their records", async (t) => {
-  const lab = new Lab();
+  const lab = Lab.shared();
   write(lab);
   const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 900 } });
   const { page } = workbench;

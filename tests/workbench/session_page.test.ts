@@ -35,7 +35,7 @@ function turns(): readonly Exchange[] {
 const COMPACTED = turns().findIndex(({ compacted }) => compacted) + 2;
 
 test("a session is seen at a glance, and each of its turns is at hand", async (t) => {
-  const lab = new Lab();
+  const lab = Lab.shared();
   lab.write("shop.py", "price = 1\n");
   const session = writeSession(lab.codexHome, {
     task: "Make the shop faster",

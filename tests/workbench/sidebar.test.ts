@@ -13,7 +13,7 @@ import { shows, step, Workbench } from "./workbench.ts";
 const DAY = 24 * 60;
 
 test("rows show age and meter; sessions are named and put away, and what is done can be undone", async (t) => {
-  const lab = new Lab();
+  const lab = Lab.shared();
   const cwd = lab.project;
   const later = { task: "Now the very last of all the things that were said in it" };
   const long = "Find out why the import of large files takes minutes on the build server";

@@ -3,6 +3,8 @@
  *
  * `Workbench.open(test, lab)` starts the workbench with the VSIX and opens the lab's project;
  * the test's end closes it all, and a failed test leaves a screenshot and the logs in `artifacts`.
+ * Where the lab is shared, server and browser go on for the next test of the process, which gets a
+ * window that remembers nothing.
  * Everything waits for a sign, with a limit; nothing relies on how long something takes.
  */
 
@@ -17,11 +19,12 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import { delimiter, join } from "node:path";
-import type { TestContext } from "node:test";
+import { after, type TestContext } from "node:test";
 import { type BrowserContext, chromium, errors, type Locator, type Page } from "playwright-core";
 import { Child } from "./children.ts";
 import { Lab } from "./lab.ts";
@@ -31,10 +34,12 @@ const HERE = import.meta.dirname;
 const ROOT = join(HERE, "..", "..");
 const NODE = join(HERE, "node_modules", ".node24", "node");
 const CODE_SERVER = join(HERE, "node_modules", "code-server", "out", "node", "entry.js");
+const ALL_BUILT_IN = join(HERE, "node_modules", "code-server", "lib", "vscode", "extensions");
 export const ARTIFACTS = join(ROOT, "build", "workbench");
 
 /** A name, and no port, in the address of a workbench: the next one is the same to a browser. */
 const HOST = "workbench.localhost";
+const ORIGIN = `http://${HOST}`;
 
 export const EXTENSION = "codex-checkpoints.codex-checkpoints";
 export const VSIX = process.env.VSIX ?? "";
@@ -64,7 +69,15 @@ export interface Options {
   readonly size?: { readonly width: number; readonly height: number };
   /** Ask for trust as VS Code does by default: the folder then opens in Restricted Mode. */
   readonly untrusted?: boolean;
+  /** Have all extensions that come with VS Code, as people do; else those that tests look at. */
+  readonly whole?: boolean;
 }
+
+/** Those that tests look at; loading all of them is a sixth of what a window costs. */
+const BUILT_IN = [
+  ...["configuration-editing", "diff", "git", "git-base", "json", "markdown-basics", "python"],
+  ...["shellscript", "theme-defaults", "theme-seti"],
+];
 
 /** What happened must show so soon where a workbench opens in the other time: 3.4 to 4.8 s at rest. */
 const AT_ONCE_MS = 2_000;
@@ -110,58 +123,91 @@ export async function step(test: TestContext, says: string, run: () => Promise<v
   test.diagnostic(`${says} (${Math.round(performance.now() - start)} ms)`);
 }
 
+/** A server and a browser that show one lab. */
+interface Machine {
+  readonly server: Child;
+  readonly browser: BrowserContext;
+  readonly page: Page;
+  /** Server and browser end, and nothing of them is left. */
+  readonly end: () => Promise<void>;
+}
+
+/** The machine of the shared lab, while there is one. */
+let shared: Machine | undefined;
+after(() => shared?.end());
+
 export class Workbench {
   readonly lab: Lab;
   readonly page: Page;
   readonly #name: string;
-  readonly #server: Child;
-  readonly #browser: BrowserContext;
+  readonly #machine: Machine;
   readonly #console: string[] = [];
 
-  private constructor(name: string, lab: Lab, server: Child, browser: BrowserContext, page: Page) {
+  private constructor(name: string, lab: Lab, machine: Machine) {
     this.#name = name;
     this.lab = lab;
-    this.#server = server;
-    this.#browser = browser;
-    this.page = page;
-    page.on("console", (message) => {
+    this.#machine = machine;
+    this.page = machine.page;
+    this.page.on("console", (message) => {
       this.#console.push(`${message.type()}: ${message.text()}`);
     });
-    page.on("pageerror", (error) => this.#console.push(`uncaught: ${error}`));
+    this.page.on("pageerror", (error) => this.#console.push(`uncaught: ${error}`));
   }
 
   static async open(test: TestContext, lab: Lab, options: Options = {}): Promise<Workbench> {
     assert(existsSync(VSIX), "VSIX must name the packaged extension: run this by `make e2e`");
     const began = performance.now();
-    const used = useCaches(lab, await installed());
-    const server = await serve(lab, options);
-    const browser = await browse(lab, options, server.port).catch(async (error: unknown) => {
-      await server.child.end();
-      throw error;
-    });
-    const page = browser.pages()[0] ?? (await browser.newPage());
-    page.setDefaultTimeout(STEP_MS);
-    const workbench = new Workbench(slug(test.name), lab, server.child, browser, page);
+    const machine = (lab.isShared ? shared : undefined) ?? (await start(lab, options));
+    const { page } = machine;
+    shared = lab.isShared ? machine : shared;
+    const workbench = new Workbench(slug(test.name), lab, machine);
     test.after(async () => {
       const { passed } = test as TestContext & { passed: boolean }; // newer than its types
       await workbench.#close(passed);
-      keepCaches(lab, await installed(), used + 1);
-      lab.remove();
     });
-    const start = performance.now();
-    test.diagnostic(`workbench and browser started (${Math.round(start - began)} ms)`);
-    await page.goto(`http://${HOST}/?folder=${encodeURI(lab.project)}`, { timeout: READY_MS });
+    lab.writeIn(lab.userData, "User/settings.json", JSON.stringify(SETTINGS));
+    lab.writeIn(lab.userData, "Machine/settings.json", JSON.stringify(options.settings ?? {}));
+    await page.setViewportSize(options.size ?? { width: 1280, height: 800 });
+    const begun = performance.now();
+    test.diagnostic(`workbench and browser started (${Math.round(begun - began)} ms)`);
+    await page.goto(`${ORIGIN}/?folder=${encodeURI(lab.project)}`, { timeout: READY_MS });
     await page.locator(".monaco-workbench .part.statusbar").waitFor({ timeout: READY_MS });
-    opened = performance.now() - start;
+    opened = performance.now() - begun;
     test.diagnostic(`window open (${Math.round(opened)} ms)`);
     return workbench;
   }
 
   async #close(passed: boolean): Promise<void> {
-    if (!passed) {
-      await this.#dump();
+    let goesOn = false;
+    try {
+      if (!passed) {
+        await this.#dump();
+      } else if (this.lab.isShared) {
+        await this.#empty();
+        goesOn = true;
+      }
+    } finally {
+      if (!goesOn) {
+        shared = this.lab.isShared ? undefined : shared;
+        await this.#machine.end();
+      }
     }
-    await Promise.all([this.#browser.close(), this.#server.end()]);
+  }
+
+  /** Leave nothing to the next test: no window, no server of ours, nothing that either keeps. */
+  async #empty(): Promise<void> {
+    const { browser } = this.#machine;
+    await this.page.goto("about:blank");
+    for (const event of ["console", "pageerror"] as const) {
+      this.page.removeAllListeners(event);
+    }
+    await browser.clearPermissions();
+    const storage = { origin: ORIGIN, storageTypes: "indexeddb,local_storage" };
+    const session = await browser.newCDPSession(this.page);
+    await session.send("Storage.clearDataForOrigin", storage);
+    await session.detach();
+    await this.lab.server(0);
+    this.lab.empty();
   }
 
   async #dump(): Promise<void> {
@@ -171,7 +217,7 @@ export class Workbench {
     const text = await this.page.locator("body").innerText().catch(String);
     writeFileSync(join(folder, "page.txt"), text);
     writeFileSync(join(folder, "console.txt"), this.#console.join("\n"));
-    writeFileSync(join(folder, "server.txt"), this.#server.output);
+    writeFileSync(join(folder, "server.txt"), this.#machine.server.output);
     const logs = join(this.lab.userData, "logs");
     if (existsSync(logs)) {
       cpSync(logs, join(folder, "logs"), { recursive: true });
@@ -188,8 +234,10 @@ export class Workbench {
   /** What the extension has written into its log since the window was opened last. */
   get log(): string {
     const logs = join(this.lab.userData, "logs");
-    const names = readdirSync(logs, { recursive: true, encoding: "utf8" }).sort();
-    const last = names.filter((name) => name.endsWith("Codex Checkpoints.log")).at(-1) ?? "";
+    const names = readdirSync(logs, { recursive: true, encoding: "utf8" });
+    const [last = ""] = names
+      .filter((name) => name.endsWith("Codex Checkpoints.log"))
+      .sort((one, other) => other.localeCompare(one, "en", { numeric: true }));
     return readFileSync(join(logs, last), "utf8");
   }
 
@@ -416,12 +464,29 @@ export function stored(page: Page, database: string, key: string, forget = ""): 
   );
 }
 
-/** Start the browser, without a page of ours yet. */
-async function browse(lab: Lab, { size }: Options, port: string): Promise<BrowserContext> {
+/** Start server and browser, without a page of ours yet. */
+async function start(lab: Lab, options: Options): Promise<Machine> {
+  const folder = await installed();
+  const used = useCaches(lab, folder);
+  const { child: server, port } = await serve(lab, options);
+  const browser = await browse(lab, port).catch(async (error: unknown) => {
+    await server.end();
+    throw error;
+  });
+  const page = browser.pages()[0] ?? (await browser.newPage());
+  page.setDefaultTimeout(STEP_MS);
+  const end = async () => {
+    await Promise.all([browser.close(), server.end()]);
+    keepCaches(lab, folder, used + 1);
+    lab.remove();
+  };
+  return { server, browser, page, end };
+}
+
+async function browse(lab: Lab, port: string): Promise<BrowserContext> {
   return chromium.launchPersistentContext(lab.profile, {
     executablePath: browserPath(),
     headless: true,
-    viewport: size ?? { width: 1280, height: 800 },
     reducedMotion: "reduce",
     colorScheme: "light",
     locale: "en-US",
@@ -506,8 +571,11 @@ function keepCaches(lab: Lab, folder: string, uses: number): void {
 
 /** Start the workbench, with the extension in it, on a free port of this machine. */
 async function serve(lab: Lab, options: Options): Promise<{ child: Child; port: string }> {
-  lab.writeIn(lab.userData, "User/settings.json", JSON.stringify(SETTINGS));
-  lab.writeIn(lab.userData, "Machine/settings.json", JSON.stringify(options.settings ?? {}));
+  const chosen = join(lab.root, "bi");
+  mkdirSync(chosen);
+  for (const name of BUILT_IN) {
+    symlinkSync(join(ALL_BUILT_IN, name), join(chosen, name));
+  }
   const config = lab.writeIn(lab.userData, "config.yaml", "auth: none\ncert: false\n");
   cpSync(await installed(), lab.extensions, { recursive: true, preserveTimestamps: true });
   const child = new Child(
@@ -515,6 +583,7 @@ async function serve(lab: Lab, options: Options): Promise<{ child: Child; port: 
       ...[NODE, CODE_SERVER, "--config", config],
       ...["--user-data-dir", lab.userData, "--extensions-dir", lab.extensions],
       ...["--bind-addr", "127.0.0.1:0"],
+      ...(options.whole ? [] : ["--builtin-extensions-dir", chosen]),
       "--disable-telemetry",
       "--disable-update-check",
       "--disable-getting-started-override",
