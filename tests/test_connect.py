@@ -10,6 +10,7 @@ import stat
 import sys
 import tomllib
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -378,6 +379,18 @@ def test_hooks_join_those_of_a_person(home: Path, path: Path, form: str) -> None
     assert tree(home) == {"hooks.json": text.encode()}
 
 
+@pytest.mark.parametrize("form", HOOKS_FILES.values(), ids=HOOKS_FILES)
+def test_nothing_is_changed_in_a_hooks_file_but_what_is_put_in(form: str) -> None:
+    text = form % THEIRS
+
+    connected = hooks.with_hooks(text, WANTED)
+
+    changes = SequenceMatcher(None, text, connected, autojunk=False).get_opcodes()
+    assert {kind for kind, *_ in changes} == {"equal", "insert"}
+    assert THEIRS in hooks.with_hooks(connected, MOVED)
+    assert hooks.without_hooks(hooks.with_hooks(connected, MOVED)) == text
+
+
 @pytest.mark.parametrize("text", ['{"hooks": {}}', "{}", "[", "\ufeff{}", "", '{"hooks": 1}'])
 def test_a_hooks_file_without_hooks_is_left_alone(home: Path, path: Path, text: str) -> None:
     (home / "hooks.json").write_bytes(text.encode())
@@ -406,6 +419,21 @@ def test_hooks_go_where_a_person_begins_to_keep_theirs(home: Path, path: Path) -
 
     assert not config.found_in(path.read_text()).hooks
     assert len([*ours_in(hooks.groups_in((home / "hooks.json").read_text()))]) == len(HOOKS)
+
+
+def test_hooks_move_to_the_configuration_where_a_person_has_none_any_more(
+    home: Path, path: Path
+) -> None:
+    (home / "hooks.json").write_text(HOOKS_FILES["spread out"] % THEIRS)
+    connect(home)
+    data = json.loads((home / "hooks.json").read_text())
+    data["hooks"]["SessionStart"].pop(0)
+    (home / "hooks.json").write_text(json.dumps(data))
+
+    connect(home, MOVED)
+
+    assert json.loads((home / "hooks.json").read_text()) == {"hooks": {}}
+    assert MOVED.are_all(config.found_in(path.read_text()).hooks)
 
 
 def test_what_others_wrote_meanwhile_stays_in_the_hooks_file(home: Path) -> None:
@@ -450,6 +478,18 @@ def test_a_strange_hooks_file_is_left_or_restored(home: Path, text: str) -> None
     disconnect(home)
 
     assert text_of(home / "hooks.json") == text
+
+
+def test_a_hooks_file_with_ours_that_no_longer_parses_is_named(home: Path) -> None:
+    (home / "hooks.json").write_text(HOOKS_FILES["one line"] % THEIRS)
+    connect(home)
+    path = home / "hooks.json"
+    path.write_text(path.read_text()[:-1])
+
+    with pytest.raises(Refusal, match=r"hooks\.json") as caught:
+        connecting.removal(str(home))
+
+    assert caught.value.code == "unreadable_source"
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -905,6 +945,43 @@ def test_whatever_was_there_says_the_same_and_comes_back(text: str, hooks_elsewh
 @given(configs(), st.sets(st.sampled_from(sorted(ADDITIONS))))
 def test_whatever_was_added_to_ours_stays_with_it(text: str, names: set[str]) -> None:
     stays(text, names)
+
+
+NAMES = st.sampled_from(("SessionStart", "PreCompact", "PostCompact", "Stop"))
+HANDLERS = st.fixed_dictionaries(
+    {"type": st.just("command"), "command": st.text(max_size=5), "timeout": st.floats()},
+)
+GROUPS = st.fixed_dictionaries({"hooks": st.lists(HANDLERS, max_size=2)})
+LEAVES = st.none() | st.booleans() | st.floats() | st.text('[]{},:"\\\n\u2028é', max_size=6)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=5,
+)
+EVENTS = st.dictionaries(NAMES, st.lists(GROUPS, max_size=2), min_size=1)
+
+
+@st.composite
+def hooks_files(draw: st.DrawFn) -> str:
+    """Make up a hooks file, in some form that programs and people write."""
+    others = draw(st.dictionaries(st.text(min_size=6, max_size=8), VALUES, max_size=2))
+    data = {**others, "hooks": draw(EVENTS), **{f"{name}!": others[name] for name in others}}
+    text = json.dumps(
+        data,
+        indent=draw(st.sampled_from((None, 0, 1, "\t"))),
+        separators=draw(st.sampled_from(((",", ":"), (", ", ": "), (" ,", " : ")))),
+        ensure_ascii=draw(st.booleans()),
+    )
+    return text.replace("\n", draw(st.sampled_from(("\n", "\r\n"))))
+
+
+@given(hooks_files())
+def test_any_hooks_file_comes_back(text: str) -> None:
+    connected = hooks.with_hooks(text, WANTED)
+
+    assert WANTED.are_all(ours_in(hooks.groups_in(connected)))
+    assert hooks.with_hooks(connected, WANTED) == connected
+    assert hooks.without_hooks(connected) == text
 
 
 @given(configs(), configs())

@@ -186,7 +186,7 @@ def plan(codex_home: str, wanted: Entries) -> tuple[Change, ...]:
     toml, json = _open(codex_home)
     with _explained(toml.path):
         here = entries.without_ours(config.found_in(toml.text or "").groups)
-    there = {} if json.text is None else hooks.groups_in(json.text)
+    there = {} if json.text is None else entries.without_ours(hooks.groups_in(json.text))
     none = evolve(wanted, hooks=())
     in_json = any(there.values()) and not any(here.values())
     in_toml, in_json_file = (none, wanted) if in_json else (wanted, none)
@@ -199,11 +199,8 @@ def plan(codex_home: str, wanted: Entries) -> tuple[Change, ...]:
 def removal(codex_home: str) -> tuple[Change, ...]:
     """Return the changes that remove our entries.  Raises `Refusal`."""
     toml, json = _open(codex_home)
-    with _explained(json.path):
-        kept = [_text_of(file_edit.read(path)) for path in file_edit.copies(json.path)]
-    copies = [text for text in kept if text is not None]
     return (
-        *json.edited(lambda text: None if text is None else hooks.without_hooks(text, copies)),
+        *json.edited(lambda text: None if text is None else hooks.without_hooks(text)),
         *toml.edited(lambda text: None if text is None else config.without_entries(text)),
     )
 
@@ -239,16 +236,20 @@ def _open(codex_home: str) -> tuple[_File, _File]:
         text = None if toml.data is None else toml.data.decode()
     with _explained(paths[1]):
         json = file_edit.read(paths[1])
-    return _File(toml, text), _File(json, _text_of(json))
+        return _File(toml, text), _File(json, _hooks_of(json.data))
 
 
-def _text_of(json: Snapshot) -> str | None:
-    with contextlib.suppress(CannotEdit, UnicodeDecodeError):
-        text = None if json.data is None else json.data.decode()
+def _hooks_of(data: bytes | None) -> str | None:
+    """Return the text of hooks that Codex can read; raises what is wrong where some may be ours."""
+    try:
+        text = None if data is None else data.decode()
         if text is not None:
             hooks.groups_in(text)
-        return text
-    return None
+    except (CannotEdit, UnicodeDecodeError):
+        if data and any(word in data for word in (b"codex_checkpoints", b"launch.py")):
+            raise
+        return None
+    return text
 
 
 def put_in(changes: Sequence[Change]) -> tuple[Done, ...]:
