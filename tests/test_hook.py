@@ -35,7 +35,6 @@ from codex_checkpoints.core.compaction.handoff import (
 from codex_checkpoints.service import digests, standing
 from codex_checkpoints.service.connect.hooking import Call, Hooking
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.losing import LONGEST_WINDOW
 from codex_checkpoints.service.reading.session_file import bytes_between
 from codex_checkpoints.service.standing import window_of
 from codex_checkpoints.storage import index
@@ -381,45 +380,17 @@ def test_before_a_compaction_the_last_turn_that_ended_is_marked(
     assert [receipt["source"] for receipt in receipts(home)] == ["auto", "auto"]
 
 
-def test_after_a_compaction_it_is_noted_how_much_it_lost(home: Home):
-    failed = r.shell("make", "no", exit_code=2, status="failed")
-    grow(home, r.turn(r.user("Paint it."), r.patch(update="b.py"), failed), opened(1))
+def test_a_compaction_is_noted(home: Home):
+    grow(home, r.turn(r.user("Paint it.")), opened(1))
 
     assert answer(home, call("PostCompact", trigger="auto")) is None
 
     (event,) = lines(home.state / "audit.jsonl")
     assert is_intact(event)
-    keys = ("type", "sessionId", "windowId", "trigger", "lost")
-    lost = {"task": True, "openPlanSteps": 1, "editedFiles": 1, "failingCommands": 1}
-    assert tuple(event[key] for key in keys) == (
-        *("CodexCompacted", SESSION, window_id(1), "auto"),
-        lost | {"sealed": False},
-    )
+    keys = ("type", "sessionId", "windowId", "trigger")
+    assert [event[key] for key in keys] == ["CodexCompacted", SESSION, window_id(1), "auto"]
     assert b"Paint" not in (home.state / "audit.jsonl").read_bytes()
     assert home.json("audit", "--session", SESSION)[-1]["type"] == "CodexCompacted"
-
-
-LONG_OUTPUT = r.shell("cat long.txt", "x" * LONGEST_WINDOW)
-OPENED = r.record("compacted", {"message": "", "replacement_history": []})
-
-
-@pytest.mark.parametrize(
-    ("form", "steps", "is_told"),
-    [
-        ("legacy", [r.turn(LONG_OUTPUT), OPENED], False),
-        ("paginated", [r.turn(LONG_OUTPUT), OPENED, TURN, OPENED], True),
-    ],
-)
-def test_how_much_a_compaction_lost_is_counted_where_that_is_quick(
-    home: Home, form: r.Form, steps: list[r.Step], is_told: bool
-):
-    home.put(r.rollout(r.session(form), TURN, *steps))
-
-    assert answer(home, call("PostCompact", trigger="auto")) is None
-
-    (event,) = lines(home.state / "audit.jsonl")
-    assert (event["lost"] is not None) == is_told
-    assert hooks_state(home)[0] != "failed"
 
 
 # --- what goes wrong -----------------------------------------------------------------------------

@@ -10,19 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import evolve
 
 import rollouts as r
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.losses.watched import Loss
-from codex_checkpoints.service import losing
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.losing import losses_of, newest_loss
+from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.reading.pace import Pace
 from homes import Home, more, refusal, thread
-from losing import gone, read_again, without_readings
+from losing import gone, read_again
 from peer import Peer
 from updates import fact
 
@@ -157,11 +155,8 @@ def test_a_fork_knows_what_its_base_did(home: Home):
 
     with home.house() as house:
         (loss,) = losses_of(house.sessions, thread(2))
-        quick = newest_loss(house.sessions, house.sessions.find(thread(2)))
 
-    assert quick is not None
-    for each in (loss, quick):
-        assert [edited.uri for edited in each.edited_files] == ["auth.py"]
+    assert [edited.uri for edited in loss.edited_files] == ["auth.py"]
     assert read_again(loss) == (1, 1, 18)
 
 
@@ -178,14 +173,11 @@ def test_a_session_that_vanished_is_refused(home: Home):
     path = home.put(LOST)
 
     with home.house() as house:
-        row = house.sessions.find(thread(1))
+        house.sessions.find(thread(1))
         path.unlink()
-        codes = {
-            refusal(lambda: losses_of(house.sessions, thread(1))).code,
-            refusal(lambda: newest_loss(house.sessions, row)).code,
-        }
+        refused = refusal(lambda: losses_of(house.sessions, thread(1)))
 
-    assert codes == {"unreadable_source"}
+    assert refused.code == "unreadable_source"
 
 
 # --- compactions of ours -------------------------------------------------------------------------
@@ -401,59 +393,6 @@ def test_records_that_cannot_be_read_leave_what_the_file_tells(home: Home):
         _, window = Histories(house.sessions).windows(thread(1))
 
     assert window.trigger == "mid_turn"
-
-
-# --- right behind a compaction -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("form", ["paginated", "legacy"])
-@pytest.mark.parametrize("before", [0, 1, 2])
-def test_the_newest_loss_is_the_last_one(home: Home, form: Any, before: int):  # noqa: ANN401 - a form
-    failed = r.shell("make", "no", exit_code=2)
-    last_turn = r.turn(r.user("go on"), r.patch(add="b.py"), AGAIN, failed, SUMMARY)
-    home.put(r.rollout(r.session(form), *[r.turn(*LOGIN, SUMMARY)] * before, last_turn))
-    home.put(r.rollout(r.session(thread=thread(2)), r.turn(r.user("a"))), 2)
-
-    with home.house() as house:
-        last = losses_of(house.sessions, thread(1))[-1]
-        quick, none = (
-            newest_loss(house.sessions, house.sessions.find(thread(each))) for each in (1, 2)
-        )
-
-    assert quick is not None
-    assert none is None
-    assert evolve(quick, number=None) == evolve(without_readings(last), number=None)
-
-
-def test_the_newest_loss_of_ours_has_the_strategy_of_our_record(home: Home):
-    compact(home, "--into", "in-place")
-    session_id = compact(home, "--force")
-
-    with home.house() as house:
-        quick = newest_loss(house.sessions, house.sessions.find(session_id))
-        (last,) = losses_of(house.sessions, session_id)
-
-    assert quick == without_readings(last)
-    assert last.strategy == "checkpoint"
-
-
-def test_the_newest_loss_is_not_told_where_too_much_was_replaced(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-):
-    session_id = compact(home)
-    (made,) = home.root.rglob(f"*{session_id}.jsonl")
-    both = home.path().stat().st_size + made.stat().st_size
-
-    with home.house() as house:
-        row = house.sessions.find(session_id)
-        monkeypatch.setattr(losing, "LONGEST_WINDOW", both)
-        enough = newest_loss(house.sessions, row)
-        monkeypatch.setattr(losing, "LONGEST_WINDOW", both - 1)
-        too_much = newest_loss(house.sessions, row)
-
-    assert enough is not None
-    assert known(enough)[0] == "auth.py"
-    assert too_much is None
 
 
 # --- real sessions -------------------------------------------------------------------------------

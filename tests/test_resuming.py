@@ -364,15 +364,6 @@ def test_automatic_leaves_a_session_alone_while_a_turn(due: Home, ask: Ask, how:
     assert (ready["offer"], ready["compacted"]) == (None, None)
 
 
-def test_a_figure_that_cannot_be_is_replaced_by_what_is_counted(home: Home, ask: Ask):
-    home.put(full(*NOTHING["more than the window holds"]))
-
-    offer = ask(home, thread(1))["offer"]
-
-    assert offer["tokensSource"] == "estimated"
-    assert TRIGGER <= offer["tokens"] != SMALL + 1
-
-
 def test_what_a_hook_forbids_is_told_and_the_session_is_gone_on_with(home: Home):
     home.put(full())
     told = home.user / "told"

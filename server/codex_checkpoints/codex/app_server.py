@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from queue import Empty, Full, Queue
+from queue import Empty, Queue
 from typing import IO, Literal, cast
 
 import orjson
@@ -32,7 +32,6 @@ _GRACE = 2.0
 
 _LOOK_AGAIN = 0.1
 _MAX_LINE = 4 << 20
-_MOST_WAITING = 16
 
 
 class AskingFailed(Exception):
@@ -82,9 +81,8 @@ class AppServer:
         self._child = child
         self._patience = patience
         self._asked = 0
-        self._received: Queue[Message | None] = Queue(_MOST_WAITING)
+        self._received: Queue[Message | None] = Queue()
         """What Codex sent; None is its end."""
-        self._left = False
         self._sending: threading.Thread | None = None
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -122,7 +120,6 @@ class AppServer:
 
     def end(self) -> None:
         """Close its input, and kill it and its group after a moment."""
-        self._left = True
         if self._sending is not None and self._sending.is_alive():
             kill(self._child)  # it does not read, and closing would wait for that
             self._sending.join()
@@ -170,15 +167,8 @@ class AppServer:
     def _listen(self) -> None:
         with contextlib.suppress(OSError), cast("IO[bytes]", self._child.stdout) as stdout:
             for message in _read(stdout):
-                self._take(message)
-        self._take(None)
-
-    def _take(self, message: Message | None) -> None:
-        """Keep a message; wait while many are unread, but not when nobody will read them."""
-        while not self._left:
-            with contextlib.suppress(Full):
-                self._received.put(message, timeout=_LOOK_AGAIN)
-                return
+                self._received.put(message)
+        self._received.put(None)
 
 
 @contextlib.contextmanager

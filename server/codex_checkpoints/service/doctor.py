@@ -227,7 +227,8 @@ def _fault(fault: StoreFault) -> Finding:
     message = message.format(fault.reason)
     if fault.code == "passed_over" and fault.count > 1:
         message = f"{message.removesuffix('.')}. So are {fault.count - 1} more."
-    return Finding(code, severity, message, fault.path, fault.count, way_out)
+    path = fault.path.encode(errors="backslashreplace").decode()  # no name need be UTF-8
+    return Finding(code, severity, message, path, fault.count, way_out)
 
 
 def _state_dir(state_dir: str, problem: str | None) -> Iterator[Finding]:

@@ -7,26 +7,21 @@ is read from the source session, up to the byte where the compaction ended.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 from codex_checkpoints.core.checkpoint.records import kept as stored
-from codex_checkpoints.core.compaction.handoff import COMPACTION
 from codex_checkpoints.core.compaction.records import Installed, Range, began_session
 from codex_checkpoints.core.losses.account import Account
-from codex_checkpoints.core.losses.watched import Loss, Readings
+from codex_checkpoints.core.losses.watched import Loss
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.history import ours
 from codex_checkpoints.service.reading.kept_answers import LOSSES, keeps_quotes, kept_or_made
 from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
-    SessionFile,
     bases_below,
     open_session,
 )
-from codex_checkpoints.service.refusal import reading_file
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.standing import last_line_with
 from codex_checkpoints.storage.contract import (
     OURS,
     Feed,
@@ -37,13 +32,10 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
 )
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.values import evolve, filled
+from codex_checkpoints.values import evolve
 
 RULES = 4
 """The version of how losses are found; kept ones of another version are found anew."""
-
-LONGEST_WINDOW = 1 << 22
-"""Bytes read at most while a caller waits."""
 
 
 def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
@@ -68,81 +60,6 @@ def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
         return _as_recorded(sessions, row, make()[0])
     found = kept_or_made(catalogue, row, opened, LOSSES, tuple[Loss, ...], made_of, make)
     return _as_recorded(sessions, row, found)
-
-
-def newest_loss(sessions: Sessions, row: Row) -> Loss | None:
-    """Return what the newest compaction lost, without what was read again since; None without one.
-
-    Only the last two windows are read; None where they exceed `LONGEST_WINDOW` bytes.  Refuses as
-    `losses_of`.
-    """
-    opened = sessions.catalogue.open(row)
-    span = _last_window(sessions, row, opened)
-    if span is None:
-        return None
-    if span == "whole":
-        found = losses_of(sessions, row.path)
-    else:
-        account = Account(sessions.projections.updates_of(opened), opened.now())
-        # With the numbers that reading the whole would give.
-        replay, seed = account.replay, opened.replay.state.seed
-        if opened.head is not None:
-            replay.begin(opened.head)
-        if seed is not None:
-            replay.begin_from(seed)
-        with reading_file(row):
-            _, rest = sessions.catalogue.reader.read(row.path, span, replay.feed)
-        replay.close(rest)
-        found = _as_recorded(sessions, row, account.losses())
-    return filled(Loss, Readings(), found[-1]) if found else None
-
-
-def _last_window(
-    sessions: Sessions, row: Row, opened: SessionFile
-) -> int | Literal["whole"] | None:
-    """Return the byte where the last window but one begins, None where it is too long.
-
-    The whole session is read without ordinals, or where that window began in another file.
-    """
-    head, size = opened.head, opened.mark.offset
-    if row.rollout.compressed or head is None:
-        return None
-    least = max(0, size - LONGEST_WINDOW)
-    reader, path = sessions.catalogue.reader, row.path
-    if opened.replay.scale.paginated:
-        try:
-            newest = last_line_with(reader, path, size, (COMPACTION,), least)
-            before = None
-            if newest is not None:
-                before = last_line_with(reader, path, newest, (COMPACTION,), least)
-        except UnreadableSource:
-            return None
-        if before is not None:
-            return before
-        if not least and head.base is None and opened.replay.state.seed is None:
-            return 0
-    return "whole" if _is_short(sessions, row) else None
-
-
-def _is_short(sessions: Sessions, row: Row) -> bool:
-    """Return whether a session with all its bases and sources is short enough to be read whole."""
-    try:
-        sizes = [_below(sessions, row.path)]
-        for path, source in _sources(sessions, row.path):
-            sizes += [source.bytes_before, _below(sessions, path)]
-    except UnreadableSource:
-        return False
-    known = [size for size in sizes if size is not None]
-    return len(known) == len(sizes) and row.rollout.size + sum(known) <= LONGEST_WINDOW
-
-
-def _below(sessions: Sessions, path: str) -> int | None:
-    """Return how many bytes of other files a rollout builds on, None where that is unknown."""
-    catalogue = sessions.catalogue
-    below, problems = bases_below(catalogue.reader, path, catalogue.chains.locator(path))
-    ends = [base.end_offset for _, base in below]
-    known = [end for end in ends if end is not None]
-    return None if problems or len(known) < len(ends) else sum(known)
 
 
 def _source_of(sessions: Sessions, path: str) -> Account | None:

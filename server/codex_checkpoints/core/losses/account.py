@@ -165,22 +165,18 @@ class Account(Fold):
     def __init__(
         self,
         updates: Iterable[Update] = (),
-        known: Replay | None = None,
         *,
         source: Account | None = None,
     ) -> None:
         """Start before the first byte of a session; `updates` are all that it remembers.
 
-        A caller that feeds only the end of a session passes the replay of all of it as `known`:
-        task and plan come from it, and windows have the numbers in their records.  For a session
-        that a compaction made, `source` is the account of the session it replaced, not to be used
-        again: the first window continues its last one (DSC-73).
+        For a session that a compaction made, `source` is the account of the session it replaced,
+        not to be used again: the first window continues its last one (DSC-73).
         """
         self.replay = Replay()
         self._survey = Survey(self.replay)
         self.replay.folds.append(self)
         self._updates = tuple(updates)
-        self._known = known
         self._watched = Watched() if source is None else source._watched  # noqa: SLF001 - of the same class
         self._watched.follow(self.replay.state)
         # The replay's own fold comes behind this one: the state before the line is compared.
@@ -249,7 +245,7 @@ class Account(Fold):
                     missed,
                     readings,
                     at,
-                    number=numbers.get(at.index) if self._known is None else at.number,
+                    number=numbers.get(at.index),
                     opened_at_seq=at.seq,
                     opened_at=at.stamp,
                     trigger=outline.openings[at.index].trigger,
@@ -259,14 +255,9 @@ class Account(Fold):
             )
         return tuple(losses)
 
-    @property
-    def _whole(self) -> Replay:
-        return self.replay if self._known is None else self._known
-
     def _missing(self, held: Held, seq: int) -> Missed:
         """Compare what is known before the line `seq`; updates at or after it do not count."""
-        known = self._whole
-        checkpoint = known.checkpoint((each for each in self._updates if each.seq < seq), {})
+        checkpoint = self.replay.checkpoint((each for each in self._updates if each.seq < seq), {})
         task, plan = checkpoint.task, checkpoint.plan
         files, commands = self._changed(held), self._failing(held)
         hidden = len(files[MAX_LISTED:]) + len(commands[MAX_LISTED:])
@@ -306,7 +297,7 @@ class Account(Fold):
 
     def _places_of(self, ref: str) -> Iterator[int]:
         """Yield the `seq` of each message or plan of this session with a reference."""
-        state = self._whole.state
+        state = self.replay.state
         for turn in reversed(state.turns.turns):
             if turn.said is not None and turn.said.ref == ref:
                 yield turn.said.seq

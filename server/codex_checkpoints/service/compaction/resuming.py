@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from codex_checkpoints import logs
 from codex_checkpoints.codex import resume
-from codex_checkpoints.core.compaction import offering
-from codex_checkpoints.core.compaction.offering import Between, Offer
-from codex_checkpoints.core.history.tokens import Source
+from codex_checkpoints.core.compaction.offering import Offer
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Compacted, Request
-from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.service.summaries import SessionSummary
-from codex_checkpoints.values import evolve, filled, frozen
+from codex_checkpoints.values import filled, frozen
 
 
 @frozen
@@ -133,22 +130,10 @@ def check(sessions: Sessions, session: str) -> Ready:
         hint = f"Put it back with `codex-checkpoints unarchive {source.session_id}`."
         facts = {"sessionId": source.session_id, "reason": "archived", "hint": hint}
         raise Refusal("conflict", message, facts)
-    offer = source.offer or _counted(sessions, source)
+    offer = source.offer
     automatic = sessions.settings.compaction_offer == "automatic"
     if offer is None or source.live or not automatic:
         return Ready(source, offer)
     why = f"{offer.tokens} tokens in use, the trigger is {offer.trigger}"
     wanted = Request(source.session_id, placement="pre_turn", requested_by="automatic", why=why)
     return Ready(source, offer, wanted)
-
-
-def _counted(sessions: Sessions, source: SessionSummary) -> Offer | None:
-    """Return the offer by our own count, for a session that reports an impossible figure."""
-    row = sessions.own(source.session_id)
-    reported: Source = "reported" if row.context_source == "reported" else "estimated"
-    state = Between(not row.turn_open, row.context_tokens, reported, row.context_window)
-    if source.continued_by is not None or not state.is_impossible:
-        return None
-    used = Histories(sessions).history(source.session_id).context.usable
-    counted = evolve(state, tokens=used.tokens, source=used.source)
-    return offering.offer(sessions.settings.compaction_offer, counted, sessions.named)

@@ -31,7 +31,6 @@ from codex_checkpoints.storage.records import HOOK_FAILED, MARKERS, UPDATES, Rec
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
-    from codex_checkpoints.core.losses.watched import Loss
     from codex_checkpoints.service.standing import CurrentWindow
 
 Event = Literal["SessionStart", "PreCompact", "PostCompact"]
@@ -145,7 +144,7 @@ class Hooking:
         return self._receipt(call, row, None, None, kept.checkpoint.seq)
 
     def _after(self, call: Call, row: Row) -> HookAnswer:
-        """Store the checkpoint after the compaction, and count what it lost; return no text."""
+        """Store the checkpoint after the compaction; return no text."""
         shown = self._sessions.view(row.session_id)
         window = self._window(row, shown.text)
         event = {
@@ -159,17 +158,9 @@ class Hooking:
             "door": DOOR,
             "trigger": call.source,
             "windowId": window.window_id,
-            "lost": self._lost(row),
         }
         self._sessions.records.audit.add(event)
         return self._receipt(call, row, None, window.window_id, shown.of.checkpoint.seq)
-
-    def _lost(self, row: Row) -> dict[str, object] | None:
-        """Return how much the newest compaction lost; None where the search takes too long."""
-        from codex_checkpoints.service.losing import newest_loss  # noqa: PLC0415 - no view needs it
-
-        loss = newest_loss(self._sessions, row)
-        return None if loss is None else _counts(loss)
 
     def _row(self, call: Call) -> Row:
         session = session_of(self._sessions.catalogue, call.session)
@@ -219,19 +210,6 @@ class Hooking:
 def note_failure(records: Records, failure: Mapping[str, object]) -> None:
     """Write a failed call for `connect --status`; raises `StorageError`."""
     records.audit.add({"type": HOOK_FAILED, **_NOBODYS, "door": DOOR, **failure})
-
-
-def _counts(loss: Loss) -> dict[str, object]:
-    """Return how much a compaction lost, without its texts."""
-    gone = (loss.open_plan_steps, loss.edited_files, loss.failing_commands)
-    steps, files, commands = (sum(each.lost is True for each in listed) for listed in gone)
-    return {
-        "task": None if loss.task is None else loss.task.lost,
-        "openPlanSteps": steps,
-        "editedFiles": files,
-        "failingCommands": commands,
-        "sealed": loss.sealed,
-    }
 
 
 def _settled(path: str) -> str:
