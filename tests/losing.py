@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from codex_checkpoints.core.losses.account import Account
-from codex_checkpoints.core.losses.watched import Loss, Readings
-from codex_checkpoints.values import filled
+from codex_checkpoints.core.losses.watched import Loss
 from reading import accepted, read_with
 
 
@@ -30,8 +29,3 @@ def gone(loss: Loss) -> dict[str, bool | None]:
 def read_again(loss: Loss) -> tuple[int, int, int]:
     """Return the reads behind a compaction, those of unchanged files, and what these printed."""
     return loss.reads, loss.rereads_unchanged, loss.bytes
-
-
-def without_readings(loss: Loss) -> Loss:
-    """Leave out what was read again behind a compaction."""
-    return filled(Loss, Readings(), loss)
