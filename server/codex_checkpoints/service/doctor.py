@@ -343,26 +343,16 @@ _SKIPPED = {
 }
 
 
-_NAMED = 4
-"""So many files are listed for each reason, those with the most; the others are counted."""
-
-
 def _sums(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
     return sum(map(Counter, counts), Counter[str]())
 
 
 def _skipped(skipped: Mapping[str, Mapping[str, int]]) -> Iterator[Finding]:
-    """Yield what was skipped: for each reason some files, and one finding for all others."""
-    for reason in sorted(_sums(skipped.values())):
+    """Yield what was skipped: for each reason how much, and the file with the most."""
+    for reason, count in sorted(_sums(skipped.values()).items()):
         words = reason.replace("_", " ").capitalize()
         words, severity, way_out = _SKIPPED.get(reason, (words, "info", "Nothing to do."))
-        files = [(path, each[reason]) for path, each in skipped.items() if reason in each]
-        ranked = sorted(files, key=lambda file: (-file[1], file[0]))
-        for path, count in ranked[:_NAMED]:
-            message = f"{words} in this session file: {count}."
-            yield Finding(reason, severity, message, path, count, way_out)
-        others = ranked[_NAMED:]
-        if others:
-            count = sum(each for _, each in others)
-            message = f"{words} in {len(others)} more session files: {count}."
-            yield Finding(reason, severity, message, None, count, way_out)
+        files = {path: each[reason] for path, each in skipped.items() if reason in each}
+        most = min(files, key=lambda path: (-files[path], path))
+        message = f"{words}: {count}, in {len(files)} session file{'s' * (len(files) != 1)}."
+        yield Finding(reason, severity, message, most, count, way_out)
