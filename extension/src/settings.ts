@@ -1,10 +1,9 @@
 /** The user's settings, for the server and for the search of an interpreter. */
 
-import { realpathSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import * as vscode from "vscode";
-import { type FolderSettings, folderSettings, namesIn } from "./model/digest.ts";
+import { namesIn } from "./model/digest.ts";
 import type { InitializationOptions } from "./protocol.ts";
 
 export const SECTION = "codexCheckpoints";
@@ -28,7 +27,7 @@ export function initializationOptions(): InitializationOptions {
   const where = vscode.workspace.getConfiguration(SECTION).inspect("digestIgnore");
   const digestIgnore = namesIn([where?.globalValue, where?.workspaceValue]);
   const added = digestIgnore.length > 0 ? { digestIgnore } : {};
-  const settings: Record<string, unknown> = { folders: ofFolders(), ...added };
+  const settings: Record<string, unknown> = { ...added };
   for (const name of FOR_THE_SERVER) {
     const value = chosen<unknown>(name);
     if (value !== undefined) {
@@ -103,27 +102,6 @@ function chosen<T>(name: string): T | undefined {
     where?.workspaceValue !== undefined ||
     where?.workspaceFolderValue !== undefined;
   return isSet ? all.get<T>(name) : undefined;
-}
-
-/** What each folder of a window with several sets for its own sessions. */
-function ofFolders(): Readonly<Record<string, FolderSettings>> {
-  const folders = vscode.workspace.workspaceFolders ?? [];
-  const all = folders.flatMap((folder) => {
-    const own = vscode.workspace.getConfiguration(SECTION, folder);
-    const value = (name: string) => own.inspect(name)?.workspaceFolderValue;
-    const found = folderSettings(value("digestTokens"), value("digestIgnore"));
-    return found === null ? [] : [[realPath(folder.uri.fsPath), found] as const];
-  });
-  return Object.fromEntries(all);
-}
-
-/** Codex records real paths. */
-function realPath(path: string): string {
-  try {
-    return realpathSync.native(path);
-  } catch {
-    return path;
-  }
 }
 
 /** A path that the user set; empty without one. */
