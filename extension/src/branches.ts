@@ -1,12 +1,10 @@
 /** Commands that lead from a session to its source and its branches. */
 
-import * as vscode from "vscode";
 import { type App, type Commands, onSession, type Target } from "./app.ts";
 import { confirmLoss, inform, showDone } from "./messages.ts";
-import { type End, lineageChoices, lineageText } from "./model/branches.ts";
-import { placeNow } from "./model/markers.ts";
+import type { End } from "./model/branches.ts";
 import { subject } from "./model/text.ts";
-import { askBranch, titleFor } from "./picking.ts";
+import { askBranch } from "./picking.ts";
 import type { SessionSummary } from "./protocol.ts";
 import { attempt, codeOf } from "./requests.ts";
 
@@ -19,24 +17,13 @@ export function branchCommands(app: App): Commands {
     },
     goToSource: onSession(app, (session) => go(app, session, "source")),
     goToBranches: onSession(app, (session) => go(app, session, "branch")),
-    compareWithSource: onSession(app, (session) => compareWithSource(app, session)),
-    showLineage: onSession(app, (session) => showLineage(app, session)),
     deleteBranch: onSession(app, (session) => remove(app, session)),
   };
 }
 
 /** Show a session in the Checkpoint view, and select its row if the list has one. */
 async function goTo({ server, following, tree }: App, sessionId: string): Promise<void> {
-  let session: SessionSummary;
-  try {
-    session = (await server.request("session", { sessionId })).summary;
-  } catch (error) {
-    if (codeOf(error) !== "unknown_session") {
-      throw error;
-    }
-    await inform("This session is no longer there.");
-    return;
-  }
+  const { summary: session } = await server.request("session", { sessionId });
   following.choose(session);
   if (!(await tree.reveal(session.sessionId))) {
     void inform(
@@ -58,45 +45,6 @@ async function go(app: App, session: SessionSummary, end: End): Promise<void> {
     await inform("This session was not made from another one.");
   } else if (items.length === 0) {
     await inform("No session was made from this one.");
-  }
-}
-
-async function compareWithSource(app: App, session: SessionSummary): Promise<void> {
-  const { sessionId } = session;
-  const { source } = await app.server.request("branches", { sessionId });
-  if (source === null) {
-    await inform("This session was not made from another one.");
-  } else if (!source.available) {
-    await inform("The session that this one was made from is no longer there.");
-  } else {
-    const left = placeNow(source.sessionId, "source");
-    await app.documents.compareStates(session, left, placeNow(sessionId, "branch"));
-  }
-}
-
-/** Show the tree of a session's sources and branches; choosing a session goes there. */
-async function showLineage(app: App, session: SessionSummary): Promise<void> {
-  const location = { viewId: "codexCheckpoints.sessions" };
-  const lineage = await vscode.window.withProgress({ location }, () =>
-    app.server.request("lineage", { sessionId: session.sessionId }),
-  );
-  const choices = lineageChoices(lineage);
-  const asText = {
-    label: "Open as Text",
-    detail: "With all IDs, windows and operations.",
-    iconPath: new vscode.ThemeIcon("list-tree"),
-    alwaysShow: true,
-  };
-  const chosen = await vscode.window.showQuickPick<vscode.QuickPickItem>([...choices, asText], {
-    title: titleFor("Lineage", session),
-    placeHolder: "Go to a session of this tree",
-    matchOnDetail: true,
-  });
-  const node = choices.find((choice) => choice === chosen);
-  if (chosen === asText) {
-    await app.documents.openText("Lineage", lineageText(lineage));
-  } else if (node !== undefined) {
-    await (node.opens ? goTo(app, node.id) : inform("This entry has no session to show."));
   }
 }
 

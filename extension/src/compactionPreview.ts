@@ -4,59 +4,35 @@ import * as vscode from "vscode";
 import type { App } from "./app.ts";
 import { compact } from "./compaction.ts";
 import { showDone } from "./messages.ts";
-import { type CompactionState, compactionState } from "./model/compactionPage.ts";
 import { historyText } from "./model/documents.ts";
 import type { FromPage, ToPage } from "./model/pages.ts";
 import { cut, subject, tokenCount } from "./model/text.ts";
 import { AnsweredPage, type Tab, Tabs } from "./panel.ts";
 import type { Compacted, SessionSummary } from "./protocol.ts";
 
-/** A session that Codex writes is read again when it has rested. */
-const RESTED_MS = 1000;
-
-export type Previewed = Pick<CompactionState, "sessionId" | "budget">;
-
 /** The previews of this window, one for a session. */
 export function compactionPreviews(app: App, extension: vscode.Uri) {
-  return new Tabs<Previewed, CompactionPreview>(
-    app,
-    extension,
-    "compaction",
-    compactionState,
-    CompactionPreview,
-  );
+  return new Tabs(app, extension, "compaction", ["sessionId"], CompactionPreview);
 }
 
 class CompactionPreview extends AnsweredPage {
   protected override readonly canForce = true;
   readonly #sessionId: string;
   /** The budget that the user chose; null for the usual one. */
-  #budget: number | null;
+  #budget: number | null = null;
   /** Whether to compact although the context gets no smaller, or the turn is open. */
   #force = false;
   #usual: Compacted | null = null;
   #shown: { readonly session: SessionSummary; readonly would: Compacted } | null = null;
   #isBusy = false;
-  #resting: NodeJS.Timeout | undefined;
 
-  constructor(tab: Tab<Previewed>) {
+  constructor(tab: Tab<"sessionId">) {
     super(tab);
-    this.#sessionId = tab.begin.sessionId;
-    this.#budget = tab.begin.budget;
+    this.#sessionId = tab.ids.sessionId;
   }
 
   protected concerns(changes: ReadonlySet<string>): boolean {
     return changes.has(this.#sessionId);
-  }
-
-  protected override changed(): void {
-    clearTimeout(this.#resting);
-    this.#resting = setTimeout(() => void this.look(), RESTED_MS);
-  }
-
-  protected override leave(): void {
-    super.leave();
-    clearTimeout(this.#resting);
   }
 
   protected override look(): Promise<void> {

@@ -6,12 +6,7 @@ import * as vscode from "vscode";
 import type { App, Commands } from "./app.ts";
 import type { Server } from "./client.ts";
 import { inform, warn } from "./messages.ts";
-import {
-  type ConnectionNode,
-  changesText,
-  connectionNodes,
-  isSettled,
-} from "./model/connection.ts";
+import { type ConnectionNode, changesText, connectionNodes } from "./model/connection.ts";
 import type { ConnectReport } from "./protocol.ts";
 import { attempt } from "./requests.ts";
 import { Tree, treeItem } from "./rows.ts";
@@ -124,40 +119,24 @@ function reportDone({ server }: App, change: Change, done: ConnectReport): void 
 
 const CONNECTION_VIEW = "codexCheckpoints.connection";
 
-/** How long a report counts as current. */
-const FRESH_MS = 60_000;
-
-/** The shortest time between two requests: Codex may write several times in a row. */
-const AGAIN_MS = 5_000;
-
-/** How long to wait until a file is completely written. */
-const WRITTEN_MS = 500;
+/** Codex may write several times in a row. */
+const WRITTEN_MS = 1_000;
 
 const CONFIGURATION = ["config.toml", "hooks.json"];
 
 export class ConnectionTree extends Tree<ConnectionNode> {
   #watched: { readonly codexHome: string; readonly watchers: vscode.Disposable } | null = null;
   #timer: NodeJS.Timeout | null = null;
-  #report: ConnectReport | null = null;
-  #askedAt = Number.NEGATIVE_INFINITY;
 
   constructor(server: Server) {
     super(CONNECTION_VIEW, server);
     this.subscriptions.push(
       server.onDidChangeState(({ kind }) => kind === "ready" && this.refresh()),
-      vscode.window.onDidChangeWindowState(({ focused }) => focused && this.#lookUnlessSettled()),
-      vscode.window.onDidCloseTerminal(() => this.#lookUnlessSettled()),
     );
   }
 
   protected override isOld(): boolean {
-    return this.#age() > FRESH_MS;
-  }
-
-  /** Ask again. */
-  override refresh(): void {
-    this.#askedAt = Number.NEGATIVE_INFINITY;
-    super.refresh();
+    return true;
   }
 
   protected itemOf(node: ConnectionNode): vscode.TreeItem {
@@ -172,17 +151,9 @@ export class ConnectionTree extends Tree<ConnectionNode> {
   }
 
   protected async rows(_: unknown, isNewest: () => boolean): Promise<ConnectionNode[]> {
-    let report = this.#report;
-    if (report === null || this.#age() > FRESH_MS) {
-      report = await this.#ask();
-      // An older answer must not replace a newer one.
-      if (isNewest()) {
-        this.#report = report;
-        this.#askedAt = performance.now();
-        this.#watch(report.codexHome);
-      }
-    }
+    const report = await this.#ask();
     if (isNewest()) {
+      this.#watch(report.codexHome);
       this.say("");
     }
     return connectionNodes(report, Date.now());
@@ -225,23 +196,10 @@ export class ConnectionTree extends Tree<ConnectionNode> {
 
   /** Ask once for all changes until then. */
   #lookSoon(): void {
-    this.#timer ??= setTimeout(
-      () => {
-        this.#timer = null;
-        this.refresh();
-      },
-      Math.max(WRITTEN_MS, AGAIN_MS - this.#age()),
-    );
-  }
-
-  #lookUnlessSettled(): void {
-    if (this.#report !== null && !isSettled(this.#report)) {
-      this.#lookSoon();
-    }
-  }
-
-  #age(): number {
-    return performance.now() - this.#askedAt;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      this.refresh();
+    }, WRITTEN_MS);
   }
 }
 

@@ -8,10 +8,10 @@ import { sidesOf } from "./model/changes.ts";
 import { lossesText } from "./model/compaction.ts";
 import { anchorsIn, digestText, recalledText } from "./model/digest.ts";
 import { doctorText, historyText, KeptTexts } from "./model/documents.ts";
-import { comparisonTitle, inOrder, type Place, turnBefore } from "./model/markers.ts";
+import { comparisonTitle, inOrder, type Place } from "./model/markers.ts";
 import { fileName, plain, subject } from "./model/text.ts";
 import type { FileChange, SessionSummary } from "./protocol.ts";
-import { codeOf, errorText } from "./requests.ts";
+import { errorText } from "./requests.ts";
 import { setContext } from "./settings.ts";
 
 /** An address names the document in its authority and the session in its query. */
@@ -177,46 +177,20 @@ export class Documents
   /** Compare the views of two states; the title counts the differences. */
   async compareStates(session: SessionSummary, one: Place, other: Place): Promise<void> {
     const [left, right] = inOrder(one, other);
-    const { sessionId, turnId: fromTurnId } = left;
-    const { sessionId: toSessionId, turnId: toTurnId } = right;
-    const asked = { sessionId, fromTurnId, toTurnId, toSessionId };
+    const { sessionId } = session;
+    const [fromTurnId, turnId] = [left.turnId, right.turnId];
+    const asked = { sessionId, fromTurnId, toTurnId: turnId, toSessionId: null };
     const found = await this.#server.request("diff", asked);
     const title = comparisonTitle(fileName(subject(session)), left, right, found);
     const before = stateAddress("view", session, left);
     const after = stateAddress("view", session, right);
     await Promise.all([opened(before), opened(after)]);
-    const files = await this.#changedBetween(session, left, right);
+    const between = { sessionId, turnId, afterTurnId: fromTurnId, uri: null };
+    const files = await changesOf(this.#server, session, between);
     if (files.length === 0) {
       await compare(before, after, title);
     } else {
       await this.showFiles(title, files, [after, before, after]);
-    }
-  }
-
-  /**
-   * The files that were changed between two states, or in a branch since it left its source; none
-   * where the server refuses to say: the texts are compared all the same.
-   */
-  async #changedBetween(
-    session: SessionSummary,
-    left: Place,
-    right: Place,
-  ): Promise<readonly FileChange[]> {
-    const { sessionId, turnId } = right;
-    try {
-      const { source } =
-        left.sessionId === sessionId
-          ? { source: null }
-          : await this.#server.request("branches", { sessionId });
-      const afterTurnId = turnBefore(left, right, source);
-      return afterTurnId === undefined
-        ? []
-        : await changesOf(this.#server, session, { sessionId, turnId, afterTurnId, uri: null });
-    } catch (error) {
-      if (codeOf(error) !== "") {
-        return [];
-      }
-      throw error;
     }
   }
 

@@ -7,7 +7,6 @@ import { Server } from "./client.ts";
 import { compactionCommands, offerCompaction } from "./compaction.ts";
 import { compactionPreviews } from "./compactionPreview.ts";
 import { ConnectionTree, connectionCommands, warnWhenLost } from "./connection.ts";
-import { digestCommands, upgradeNotices } from "./digest.ts";
 import { Documents } from "./documents.ts";
 import { warnOfDrift } from "./drift.ts";
 import { ChangeFeed, Following } from "./following.ts";
@@ -47,7 +46,6 @@ export function activate(context: vscode.ExtensionContext): void {
   };
   const pages = new SessionPages(app, context.extensionUri);
   const connections = new ConnectionTree(server);
-  const tellOfUpgrade = upgradeNotices(server, context.globalState);
   const restores = restoreTabs(app, context.extensionUri);
   const previews = compactionPreviews(app, context.extensionUri);
   context.subscriptions.push(
@@ -74,9 +72,8 @@ export function activate(context: vscode.ExtensionContext): void {
       ...branchCommands(app),
       ...pinCommands(app),
       ...compactionCommands(app, async ({ sessionId }) => {
-        previews.open("Compact", { sessionId, budget: null });
+        previews.open("Compact", { sessionId });
       }),
-      ...digestCommands(app),
       ...restoreCommands(app, restores),
       ...packCommands(app),
       ...connectionCommands(app, connections),
@@ -92,7 +89,6 @@ export function activate(context: vscode.ExtensionContext): void {
     server.onDidChangeState(({ kind }) => setContext("state", kind)),
     server.onDidStart(async () => {
       await firstIndex(server);
-      void tellOfUpgrade();
       await warnWhenLost(app, connections);
     }),
     // Ages change with time, and a session may end without a record.

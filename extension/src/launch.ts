@@ -12,8 +12,6 @@ import {
   LAUNCHER,
   launcherText,
   PYTHON_SETTING,
-  type Surroundings,
-  tryOut,
 } from "./install.ts";
 import { warn } from "./messages.ts";
 import { plain } from "./model/text.ts";
@@ -59,20 +57,11 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
   if (found === null) {
     return null;
   }
-  const command = await directly(found, around);
+  // A name on the PATH may be a script of a version manager, which takes longer each time.
+  const command = found.executable === null ? found.candidate.command : [found.executable];
   // It takes half a second, and the next start can do without.
   memory.update(REMEMBERED, { key, command } satisfies Remembered).then(undefined, () => {});
   return [...command, ...ISOLATED, launcher, "serve"];
-}
-
-/** The command of an interpreter itself, where it runs without what started it. */
-async function directly(found: Attempt, around: Surroundings): Promise<readonly string[]> {
-  const { candidate, executable } = found;
-  if (executable === null) {
-    return candidate.command;
-  }
-  const { reason } = await tryOut({ origin: candidate.origin, command: [executable] }, around);
-  return reason === null ? [executable] : candidate.command;
 }
 
 /** Say that the interpreter of the settings is not used, instead of replacing it in silence. */
@@ -81,11 +70,6 @@ async function warnOfSetting(reason: string): Promise<void> {
   await warn(sentence, {
     "Open Settings": () => settings.openSettings("@id:codexCheckpoints.python"),
   });
-}
-
-/** Whether a server was started on this machine before, by whatever version. */
-export function hasRunBefore(memory: vscode.Memento): boolean {
-  return memory.get(REMEMBERED) !== undefined;
 }
 
 /** Forget the interpreter; false if none was remembered. */

@@ -46,7 +46,7 @@ export function markerCommands(app: App): Commands {
 async function add(app: App, session: SessionSummary): Promise<void> {
   const chosen = await askTurn(app.server, session, "Add a Marker", "toMark");
   if (chosen !== undefined) {
-    await mark(app, session, chosen.choice.turn);
+    await mark(app, session, chosen.turn);
   }
 }
 
@@ -58,7 +58,7 @@ async function showTurns(app: App, session: SessionSummary): Promise<void> {
 }
 
 async function askAction(app: App, session: SessionSummary, chosen: ChosenTurn): Promise<void> {
-  const title = titleFor(`Turn ${chosen.choice.turn.number}`, session);
+  const title = titleFor(`Turn ${chosen.turn.number}`, session);
   await askToDo(title, actionsOf(app, session, chosen));
 }
 
@@ -93,6 +93,10 @@ async function remove(app: App, session: SessionSummary, marker: Marker | null):
 }
 
 async function compare(app: App, session: SessionSummary, marker: Marker | null): Promise<void> {
+  if (marker !== null && marker.sessionId !== session.sessionId) {
+    await inform("This marker is on a turn of the original session. Compare it there.");
+    return;
+  }
   const one =
     marker === null
       ? await askPlace(app.server, session, "Compare States", null)
@@ -121,10 +125,8 @@ export async function onTurn(
     await inform("This turn was rolled back.");
     return;
   }
-  const { turn, refusal } = chosen.choice;
-  if (refusal !== null && (action === "mark" || action === "restore")) {
-    await inform(`Turn ${turn.number}: ${refusal}`);
-  } else if (action === "mark") {
+  const { turn } = chosen;
+  if (action === "mark") {
     await mark(app, session, turn);
   } else if (action === "restore") {
     await restore(app, session, chosen);
@@ -139,7 +141,7 @@ export async function onTurn(
 
 function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): readonly Action[] {
   const { documents } = app;
-  const { turn } = chosen.choice;
+  const { turn } = chosen;
   const here = placeOfTurn(session.sessionId, turn);
   const now = placeNow(session.sessionId, "now");
   const whenComplete = [
@@ -172,7 +174,7 @@ function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): reado
 async function restore(
   app: App,
   session: SessionSummary,
-  { choice: { turn }, markers }: ChosenTurn,
+  { turn, markers }: ChosenTurn,
 ): Promise<void> {
   const there = markers.findLast(({ turnNumber }) => turnNumber === turn.number);
   const marker = there ?? (await mark(app, session, turn));

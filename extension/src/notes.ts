@@ -2,7 +2,6 @@
 
 import * as vscode from "vscode";
 import { type App, type Commands, inView, onSession, type Target } from "./app.ts";
-import { MAX_KEY } from "./limits.ts";
 import { confirmLoss, showDone } from "./messages.ts";
 import { type CheckpointNode, isSuspect } from "./model/checkpoint.ts";
 import {
@@ -13,16 +12,14 @@ import {
   factPayload,
   fitting,
   freeDecisionId,
-  isKey,
   uriOfFile,
 } from "./model/notes.ts";
 import { cut, folderName, harmless, iconless, plain } from "./model/text.ts";
-import { pick, showUntilHidden } from "./picking.ts";
 import type { Anchor, Note, SessionSummary } from "./protocol.ts";
 import { pathForSessions } from "./settings.ts";
 
-/** How many messages and calls are offered as evidence, and how many before “More…”. */
-const [OFFERED, FIRST] = [60, 5];
+/** How many messages and calls are offered as evidence. */
+const OFFERED = 60;
 
 export function noteCommands(app: App): Commands {
   return {
@@ -30,7 +27,6 @@ export function noteCommands(app: App): Commands {
     addFactAboutFile: (file?: vscode.Uri) => addAboutFile(app, file),
     verifyNote: onNote(app, verify),
     replaceNote: onNote(app, replace),
-    renameNote: onNote(app, rename),
     revokeNote: onNote(app, revoke),
   };
 }
@@ -80,7 +76,11 @@ function askStatement(): Promise<Statement | undefined> {
         picker.hide();
       }
     });
-    showUntilHidden(picker, resolve);
+    picker.onDidHide(() => {
+      resolve(undefined);
+      picker.dispose();
+    });
+    picker.show();
   });
 }
 
@@ -160,22 +160,6 @@ async function replace(app: App, session: SessionSummary, note: Note): Promise<v
   }
 }
 
-/** Give a fact another id: it is noted again under that, and revoked under the old one. */
-async function rename(app: App, session: SessionSummary, fact: Note): Promise<void> {
-  if (fact.kind === "fact") {
-    const key = await askText("Change the ID of a Fact", "Such as auth.ttl", fact.id, (text) =>
-      isKey(text) ? null : `Letters, digits and . _ - / : only, ${MAX_KEY} at most.`,
-    );
-    if (key && key !== fact.id) {
-      const { sessionId } = session;
-      const dependsOn = fact.dependsOn.map(({ uri }) => uri);
-      const stated = { key, value: fact.value ?? "", evidence: fact.evidence, dependsOn };
-      await apply(app, session, factPayload(stated), `facts/${key}`);
-      await app.server.request("revokeNote", { sessionId, id: fact.id, kind: "fact" });
-    }
-  }
-}
-
 /** Note a fact; without `about` ask for its evidence, without `id` make one of the text. */
 async function addFact(
   app: App,
@@ -245,10 +229,8 @@ export async function askText(
   title: string,
   prompt: string,
   value: string,
-  problem: (text: string) => string | null = () => null,
 ): Promise<string | undefined> {
-  const validateInput = (text: string) =>
-    text.trim() === "" ? "Enter a text." : problem(text.trim());
+  const validateInput = (text: string) => (text.trim() === "" ? "Enter a text." : null);
   const options = { title, prompt, value, ignoreFocusOut: true, validateInput };
   return (await vscode.window.showInputBox(options))?.trim();
 }
@@ -269,13 +251,8 @@ async function askEvidence(
     const label = iconless(cut(plain(anchor.text || anchor.ref), 120));
     return { label, description, iconPath: new vscode.ThemeIcon(icon), anchor };
   });
-  const more = { label: "More…", description: `${all.length - FIRST} more`, anchor: null };
-  const ask = (items: readonly (vscode.QuickPickItem & { readonly anchor: Anchor | null })[]) =>
-    pick(items, items[0], { title, placeholder: "What is the evidence?", refuses: () => null });
-  const isLong = all.length > FIRST + 1;
-  const few = [...all.slice(0, FIRST), { ...more, alwaysShow: true }];
-  const chosen = await ask(isLong ? few : all);
-  return (chosen?.anchor === null ? await ask(all) : chosen)?.anchor ?? undefined;
+  const options = { title, placeHolder: "What is the evidence?", ignoreFocusOut: true };
+  return (await vscode.window.showQuickPick(all, options))?.anchor;
 }
 
 /** Ask for the files that a fact depends on. */

@@ -7,7 +7,7 @@ import * as vscode from "vscode";
 import type { App } from "./app.ts";
 import { answering, awake } from "./client.ts";
 import type { Changes } from "./following.ts";
-import { type FromPage, fromPage, type ToPage } from "./model/pages.ts";
+import { type FromPage, fromPage, readState, type ToPage } from "./model/pages.ts";
 import type { Remedy } from "./model/refusals.ts";
 import { whyDown } from "./model/status.ts";
 import { harmless, plain } from "./model/text.ts";
@@ -21,18 +21,14 @@ const TYPES = {
   session: "codexCheckpoints.sessionPage",
 } as const;
 
-/** What a page begins with, and keeps over a reload; its ids name what the page shows. */
-interface State {
-  readonly sessionId?: string;
-  readonly checkpointId?: string;
-  readonly operationId?: string;
-}
+/** The ids of what a page shows, which it keeps over a reload. */
+export type Ids<K extends string> = Readonly<Record<K, string>>;
 
 /** The tab that a page is made for. */
-export interface Tab<S> {
+export interface Tab<K extends string> {
   readonly app: App;
   readonly panel: vscode.WebviewPanel;
-  readonly begin: S;
+  readonly ids: Ids<K>;
   /** Load the script of the page; it sends `ready`. */
   readonly load: () => void;
   readonly gone: () => void;
@@ -50,14 +46,19 @@ export abstract class Page {
   /** The last refusal, which a button of the page may mend. */
   #refusal: unknown = null;
 
-  constructor({ app, panel, load, gone }: Tab<unknown>) {
+  constructor({ app, panel, load, gone }: Tab<never>) {
     this.app = app;
     this.panel = panel;
+    let wasVisible = panel.visible;
     const subscriptions = vscode.Disposable.from(
       panel.webview.onDidReceiveMessage((value: unknown) => void this.#receive(fromPage(value))),
       app.feed.onDidChange((changes) => this.#follow(changes)),
-      // A page that is hidden is thrown away, and begins anew when it comes back.
-      panel.onDidChangeViewState(() => panel.visible || this.leave()),
+      panel.onDidChangeViewState(() => {
+        if (panel.visible && !wasVisible) {
+          void this.changed(); // it was told nothing while it was hidden
+        }
+        wasVisible = panel.visible;
+      }),
     );
     panel.onDidDispose(() => {
       this.#isGone = true;
@@ -77,20 +78,13 @@ export abstract class Page {
   /** Whether a change of sessions may change the page. */
   protected abstract concerns(changes: ReadonlySet<string>): boolean;
 
-  /** The page takes messages: for the first time, or again after it was hidden. */
-  protected ready(): Promise<void> {
-    return this.look();
-  }
-
   /** React to a change that concerns the page while it is in sight. */
   protected changed(): unknown {
     return this.look();
   }
 
-  /** The page was hidden or closed. */
-  protected leave(): void {
-    this.#isFilled = false;
-  }
+  /** The page was closed. */
+  protected leave(): void {}
 
   protected show(title: string, view: ToPage): void {
     this.panel.title = title;
@@ -144,7 +138,7 @@ export abstract class Page {
   async #receive(message: FromPage | null): Promise<void> {
     try {
       if (message?.kind === "ready") {
-        await this.ready();
+        await this.look();
       } else if (message?.kind === "again") {
         await awake(this.app.server);
         await this.look();
@@ -165,14 +159,18 @@ export abstract class Page {
       this.complain(down, true);
     } else if (state.kind === "ready" && this.panel.visible) {
       if (changes === null || this.concerns(changes)) {
-        void this.changed(); // a page that comes back asks by itself
+        void this.changed();
       }
     }
   }
 }
 
+/** A session that Codex writes is read again when it has rested. */
+const RESTED_MS = 1000;
+
 /** A page that is filled by one answer; asked anew, it waits for the older one no longer. */
 export abstract class AnsweredPage extends Page {
+  #resting: NodeJS.Timeout | undefined;
   #asking = new vscode.CancellationTokenSource();
 
   /** Ask for what the page shows, and for the title of its tab; null if there is nothing to show. */
@@ -198,30 +196,35 @@ export abstract class AnsweredPage extends Page {
     }
   }
 
+  protected override changed(): void {
+    clearTimeout(this.#resting);
+    this.#resting = setTimeout(() => void this.look(), RESTED_MS);
+  }
+
   protected override leave(): void {
-    super.leave();
+    clearTimeout(this.#resting);
     this.#asking.cancel();
   }
 }
 
 /** The tabs of one kind; they come back when the window is loaded again. */
-export class Tabs<S extends State, P extends Page> implements vscode.Disposable {
+export class Tabs<K extends string, P extends Page> implements vscode.Disposable {
   readonly #app: App;
   readonly #folder: string;
   readonly #name: keyof typeof TYPES;
   readonly #made: new (
-    tab: Tab<S>,
+    tab: Tab<K>,
   ) => P;
   readonly #open = new Map<string, P>();
   readonly #serializer: vscode.Disposable;
 
-  /** `read` reads what a page kept; null if it is not valid. */
+  /** `names` are those of the ids that a page keeps. */
   constructor(
     app: App,
     extension: vscode.Uri,
     name: keyof typeof TYPES,
-    read: (kept: unknown) => S | null,
-    made: new (tab: Tab<S>) => P,
+    names: readonly K[],
+    made: new (tab: Tab<K>) => P,
   ) {
     this.#app = app;
     this.#folder = join(extension.fsPath, "dist", "webview");
@@ -229,29 +232,31 @@ export class Tabs<S extends State, P extends Page> implements vscode.Disposable 
     this.#made = made;
     this.#serializer = vscode.window.registerWebviewPanelSerializer(this.#type, {
       deserializeWebviewPanel: async (panel, kept: unknown) => {
-        const state = read(kept);
-        if (state === null || this.#open.has(keyOf(state))) {
+        const ids = readState(kept, names);
+        if (ids === null || this.#open.has(keyOf(ids))) {
           panel.dispose();
         } else {
-          this.#openIn(panel, state);
+          this.#openIn(panel, ids);
         }
       },
     });
   }
 
   /** Show a tab; open one if there is none. `insteadOf` another one it does not take the focus. */
-  open(title: string, state: S, insteadOf?: P): P {
-    const open = this.find(state);
+  open(title: string, ids: Ids<K>, insteadOf?: P): P {
+    const open = this.find(ids);
     const preserveFocus = insteadOf !== undefined;
     insteadOf?.reveal(true); // a new tab comes beside the one in front
     open?.reveal(preserveFocus);
     const place = { viewColumn: insteadOf?.column ?? vscode.ViewColumn.Active, preserveFocus };
-    const made = () => vscode.window.createWebviewPanel(this.#type, harmless(title), place, {});
-    return open ?? this.#openIn(made(), state);
+    // What a person did on a page stays while another tab is in front.
+    const looks = { retainContextWhenHidden: true };
+    const made = () => vscode.window.createWebviewPanel(this.#type, harmless(title), place, looks);
+    return open ?? this.#openIn(made(), ids);
   }
 
-  find(state: S): P | undefined {
-    return this.#open.get(keyOf(state));
+  find(ids: Ids<K>): P | undefined {
+    return this.#open.get(keyOf(ids));
   }
 
   dispose(): void {
@@ -262,21 +267,21 @@ export class Tabs<S extends State, P extends Page> implements vscode.Disposable 
     return TYPES[this.#name];
   }
 
-  #openIn(panel: vscode.WebviewPanel, begin: S): P {
+  #openIn(panel: vscode.WebviewPanel, ids: Ids<K>): P {
     const { webview } = panel;
     webview.options = { enableScripts: true, enableForms: true, localResourceRoots: [] };
     const load = () => {
       webview.html = html(this.#folder, this.#name);
     };
-    const gone = () => this.#open.delete(keyOf(begin));
-    const page = new this.#made({ app: this.#app, panel, begin, load, gone });
-    this.#open.set(keyOf(begin), page);
+    const gone = () => this.#open.delete(keyOf(ids));
+    const page = new this.#made({ app: this.#app, panel, ids, load, gone });
+    this.#open.set(keyOf(ids), page);
     return page;
   }
 }
 
-function keyOf({ sessionId, checkpointId, operationId }: State): string {
-  return [sessionId, checkpointId, operationId].join(" ");
+function keyOf(ids: Ids<string>): string {
+  return Object.values(ids).join(" ");
 }
 
 /** A page with its style and script in it: what it had to fetch would come later than its content. */

@@ -7,7 +7,6 @@ import { titleOf } from "./model/branches.ts";
 import {
   labelOf,
   labelProblem,
-  offered,
   type Place,
   placeNow,
   placeOfMarker,
@@ -17,14 +16,14 @@ import {
   turnChoices,
 } from "./model/markers.ts";
 import { age, cut, dotted, iconless, subject } from "./model/text.ts";
-import type { Branch, Marker, SessionSummary } from "./protocol.ts";
+import type { Branch, Marker, SessionSummary, TurnEntry } from "./protocol.ts";
 
 export interface ChosenTurn {
-  readonly choice: TurnChoice;
+  readonly turn: TurnEntry;
   readonly markers: readonly Marker[];
 }
 
-/** Ask for a turn, with the last complete one preselected; `toMark` refuses incomplete ones. */
+/** Ask for a turn, of those that have ended alone where it is to be marked. */
 export async function askTurn(
   server: Server,
   session: SessionSummary,
@@ -32,19 +31,19 @@ export async function askTurn(
   purpose: "toMark" | "toSee",
 ): Promise<ChosenTurn | undefined> {
   const { turns, markers } = await turnsOf(server, session);
-  const choices = turnChoices(turns, markers, Date.now());
-  if (choices.length === 0) {
-    await inform("This session has no turn yet.");
+  const items = turnChoices(turns, markers, Date.now())
+    .filter(({ turn }) => purpose === "toSee" || turn.ended)
+    .map((choice) => ({ ...rowOf(choice, markers), turn: choice.turn, markers }));
+  if (items.length === 0) {
+    await inform(`This session has no turn${turns.length === 0 ? "" : " that has ended"} yet.`);
     return undefined;
   }
-  const items = choices.map((choice) => ({ ...rowOf(choice, markers), choice }));
-  const first = items.find(({ choice }) => choice === offered(choices)) ?? items[0];
-  const chosen = await pick(items, first, {
+  return vscode.window.showQuickPick(items, {
     title: titleFor(title, session),
-    placeholder: "Which turn? The newest is at the top.",
-    refuses: ({ choice }) => (purpose === "toMark" ? choice.refusal : null),
+    placeHolder: "Which turn? The newest is at the top.",
+    matchOnDescription: true,
+    matchOnDetail: true,
   });
-  return chosen === undefined ? undefined : { choice: chosen.choice, markers };
 }
 
 export async function askLabel(title: string, value: string): Promise<string | undefined> {
@@ -74,7 +73,7 @@ export async function askMarker(
   return (await vscode.window.showQuickPick(items, options))?.marker;
 }
 
-/** Ask for a state: now, at a marker, at the end of a turn, or another branch as it is now. */
+/** Ask for a state: now, at a marker, or at the end of a turn. */
 export async function askPlace(
   server: Server,
   session: SessionSummary,
@@ -82,26 +81,16 @@ export async function askPlace(
   except: Place | null,
 ): Promise<Place | undefined> {
   const { sessionId } = session;
-  const [{ turns, markers }, { source, items: branches }] = await Promise.all([
-    turnsOf(server, session),
-    server.request("branches", { sessionId }),
-  ]);
-  const others = [...(source === null ? [] : [source]), ...branches].filter(
-    (each) => each.available,
-  );
+  const { turns, markers } = await turnsOf(server, session);
   const items = [
     { ...item("clock", "As It Is Now"), place: placeNow(sessionId, "now") },
-    ...[...markers].reverse().map((marker) => ({
-      ...markerItem(marker, session),
-      place: placeOfMarker(marker),
-    })),
+    ...markers
+      .filter((marker) => marker.sessionId === sessionId)
+      .reverse()
+      .map((marker) => ({ ...markerItem(marker, session), place: placeOfMarker(marker) })),
     ...turnChoices(turns, [], Date.now()).map(({ turn, label, description }) => ({
       ...item("comment", label, description),
       place: placeOfTurn(sessionId, turn),
-    })),
-    ...others.map((branch) => ({
-      ...branchItem(branch, branch === source),
-      place: placeNow(branch.sessionId, cut(titleOf(branch.title, branch.sessionId), 30)),
     })),
   ];
   const isOther = ({ place }: { readonly place: Place }) =>
@@ -117,7 +106,7 @@ export async function askBranch(
   if (branches.length < 2) {
     return branches[0];
   }
-  const items = [...branches].reverse().map((branch) => ({ ...branchItem(branch, false), branch }));
+  const items = [...branches].reverse().map((branch) => ({ ...branchItem(branch), branch }));
   const options = { title: titleFor("Go to Branch", session), matchOnDescription: true };
   return (await vscode.window.showQuickPick(items, options))?.branch;
 }
@@ -133,8 +122,8 @@ export async function turnOf(
   turnId: string,
 ): Promise<ChosenTurn | undefined> {
   const { turns, markers } = await turnsOf(server, session);
-  const choice = turnChoices(turns, markers, Date.now()).find(({ turn }) => turn.turnId === turnId);
-  return choice === undefined ? undefined : { choice, markers };
+  const turn = turns.find((each) => each.turnId === turnId);
+  return turn && { turn, markers };
 }
 
 async function turnsOf(server: Server, { sessionId }: SessionSummary) {
@@ -146,10 +135,9 @@ async function turnsOf(server: Server, { sessionId }: SessionSummary) {
 }
 
 function rowOf(choice: TurnChoice, markers: readonly Marker[]): vscode.QuickPickItem {
-  const { turn, label, description, detail, refusal } = choice;
+  const { turn, label, description, detail } = choice;
   const isMarked = markers.some(({ turnNumber }) => turnNumber === turn.number);
-  const icon = refusal === null ? (isMarked ? "bookmark" : "comment") : "circle-slash";
-  return item(icon, label, description, detail);
+  return item(isMarked ? "bookmark" : "comment", label, description, detail);
 }
 
 function markerItem(marker: Marker, session: SessionSummary): vscode.QuickPickItem {
@@ -158,61 +146,13 @@ function markerItem(marker: Marker, session: SessionSummary): vscode.QuickPickIt
   return item("bookmark", label, dotted(standingOf(marker, session), since));
 }
 
-function branchItem(branch: Branch, isSource: boolean): vscode.QuickPickItem {
+function branchItem(branch: Branch): vscode.QuickPickItem {
   const label = iconless(cut(titleOf(branch.title, branch.sessionId), 100));
   const since = age(branch.at, Date.now());
-  const name = isSource ? "source" : "branch";
-  const standing = branch.archived ? "archived" : "";
-  return item(isSource ? "arrow-up" : "git-branch", label, dotted(name, standing, since));
+  return item("git-branch", label, dotted(branch.archived ? "archived" : "", since));
 }
 
 function item(icon: string, label: string, description = "", detail = ""): vscode.QuickPickItem {
   const iconPath = new vscode.ThemeIcon(icon);
   return { label, description, iconPath, ...(detail === "" ? {} : { detail }) };
-}
-
-interface Asked<T> {
-  readonly title: string;
-  readonly placeholder: string;
-  /** Why an item cannot be chosen; null if it can. */
-  readonly refuses: (item: T) => string | null;
-}
-
-/** A picker with one item preselected; a refused item stays, with its reason. */
-export function pick<T extends vscode.QuickPickItem>(
-  items: readonly T[],
-  first: T | undefined,
-  { title, placeholder, refuses }: Asked<T>,
-): Promise<T | undefined> {
-  return new Promise((resolve) => {
-    const picker = vscode.window.createQuickPick<T>();
-    const looks = { matchOnDescription: true, matchOnDetail: true, ignoreFocusOut: true };
-    Object.assign(picker, { title, placeholder, items, ...looks });
-    picker.activeItems = first === undefined ? [] : [first];
-    picker.onDidAccept(() => {
-      const [chosen] = picker.activeItems;
-      const reason = chosen === undefined ? null : refuses(chosen);
-      if (reason === null) {
-        resolve(chosen);
-        picker.hide();
-      } else {
-        // A screen reader reads the placeholder.
-        picker.value = "";
-        picker.placeholder = `${chosen?.label}: ${reason}`;
-      }
-    });
-    showUntilHidden(picker, resolve);
-  });
-}
-
-/** Show a picker; one that was hidden without a choice has none. */
-export function showUntilHidden<T extends vscode.QuickPickItem>(
-  picker: vscode.QuickPick<T>,
-  resolve: (chosen: undefined) => void,
-): void {
-  picker.onDidHide(() => {
-    resolve(undefined);
-    picker.dispose();
-  });
-  picker.show();
 }

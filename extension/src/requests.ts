@@ -58,9 +58,6 @@ export function errorText(error: unknown): string {
 
 let asked = 0;
 
-/** Work that is shorter shows no progress. */
-const QUIET_MS = 700;
-
 /** Send a request with progress and a cancel button; undefined if cancelled, with nothing done. */
 export async function longRequest<M extends Method>(
   server: Server,
@@ -70,58 +67,26 @@ export async function longRequest<M extends Method>(
 ): Promise<Answer<M> | undefined> {
   asked += 1;
   const workDoneToken = `work-${asked}`;
-  const stopping = new vscode.CancellationTokenSource();
-  let [reached, shown] = [0, 0];
-  let show = () => {};
-  const listening = server.client?.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
-    if (value.kind === "report" && value.percentage !== undefined) {
-      reached = value.percentage;
-      show();
+  const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
+  return vscode.window.withProgress(options, async (progress, cancelled) => {
+    let reached = 0;
+    const listening = server.client?.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
+      if (value.kind === "report" && value.percentage !== undefined) {
+        progress.report({ increment: value.percentage - reached });
+        reached = value.percentage;
+      }
+    });
+    try {
+      return await server.request(method, { ...params, workDoneToken } as Asked<M>, cancelled);
+    } catch (error) {
+      if (cancelled.isCancellationRequested && isCancellation(error)) {
+        return undefined;
+      }
+      throw error;
+    } finally {
+      listening?.dispose();
     }
   });
-  const work = server.request(method, { ...params, workDoneToken } as Asked<M>, stopping.token);
-  try {
-    if (!(await endsSoon(work))) {
-      const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
-      await vscode.window.withProgress(options, async (progress, cancelled) => {
-        cancelled.onCancellationRequested(() => stopping.cancel());
-        show = () => {
-          if (reached > shown) {
-            progress.report({ increment: reached - shown });
-            shown = reached;
-          }
-        };
-        show();
-        await work;
-      });
-    }
-    return await work;
-  } catch (error) {
-    if (stopping.token.isCancellationRequested && isCancellation(error)) {
-      return undefined;
-    }
-    throw error;
-  } finally {
-    listening?.dispose();
-    stopping.dispose();
-  }
-}
-
-/** Whether work ends, well or not, within the quiet time. */
-async function endsSoon(work: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), QUIET_MS);
-  });
-  const ended = work.then(
-    () => true,
-    () => true,
-  );
-  try {
-    return await Promise.race([ended, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function isCancellation(error: unknown): boolean {

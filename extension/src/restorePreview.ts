@@ -8,37 +8,29 @@ import { inform, runCommand } from "./messages.ts";
 import type { FromPage, ToPage } from "./model/pages.ts";
 import type { Remedy } from "./model/refusals.ts";
 import {
-  doneSince,
   type Mode,
   nameOf,
   notice,
-  type PreviewState,
   type RestoreOptions,
   readOptions,
   sessionName,
 } from "./model/restore.ts";
-import { AnsweredPage, type Tab } from "./panel.ts";
-import type { Restored, SessionSummary } from "./protocol.ts";
+import { AnsweredPage, type Ids, type Tab } from "./panel.ts";
+import type { Marker, Restored, SessionSummary } from "./protocol.ts";
 import { attempt, longRequest } from "./requests.ts";
 
 export class RestorePreview extends AnsweredPage {
   readonly #load: () => void;
-  readonly #of: Pick<PreviewState, "sessionId" | "checkpointId">;
-  #options: RestoreOptions;
+  readonly #of: Ids<"sessionId" | "checkpointId">;
+  #options = readOptions({});
   #isBusy = false;
-  /** The start of a restore whose result is not known; else null. */
-  #unsureSince: number | null = null;
-  /** A message to show beside the preview. */
-  #aside: string | null = null;
-  /** The data behind the page, as text; undefined while it shows an error. */
-  #shown: string | undefined;
+  /** Whether a restore was asked for whose end nobody told. */
+  #isUnsure = false;
 
-  constructor(tab: Tab<PreviewState>) {
+  constructor(tab: Tab<"sessionId" | "checkpointId">) {
     super(tab);
-    const { sessionId, checkpointId, options } = tab.begin;
     this.#load = tab.load;
-    this.#of = { sessionId, checkpointId };
-    this.#options = options;
+    this.#of = tab.ids;
   }
 
   /** Change to a mode, if one is given. */
@@ -53,19 +45,9 @@ export class RestorePreview extends AnsweredPage {
     return changes.has(this.#of.sessionId);
   }
 
-  protected override async changed(): Promise<void> {
-    if (!this.#isBusy && !(await this.#isCurrent())) {
-      await this.look();
-    }
-  }
-
   protected async handle(message: FromPage): Promise<unknown> {
     switch (message.kind) {
-      case "options":
-        this.#options = message.options;
-        return;
       case "preview":
-        this.#aside = null;
         this.#options = message.options;
         return this.look();
       case "restore":
@@ -81,60 +63,34 @@ export class RestorePreview extends AnsweredPage {
 
   /** Compare a file with what it was at the end of the marker's turn. */
   async #showFile(uri: string): Promise<void> {
-    const { marker } = await this.#ground();
-    if (marker !== null) {
+    const marker = await this.#marker();
+    if (marker !== undefined) {
       const { sessionId, turnId } = marker;
       const { summary } = await this.app.server.request("session", { sessionId });
       await showWhatChanged(this.app, summary, { uri, hash: null, turnId, words: "at the marker" });
     }
   }
 
-  /** Whether the session and the data behind the page are unchanged. */
-  async #isCurrent(): Promise<boolean> {
-    try {
-      const { sessionId } = this.#of;
-      const [ground] = await Promise.all([
-        this.#ground(),
-        this.app.server.request("session", { sessionId }),
-      ]);
-      return JSON.stringify(ground) === this.#shown;
-    } catch {
-      return false;
-    }
-  }
-
-  protected async ask(token: vscode.CancellationToken): Promise<readonly [string, ToPage] | null> {
+  protected async ask(token: vscode.CancellationToken): Promise<readonly [string, ToPage]> {
     const { server } = this.app;
-    if (this.#unsureSince !== null && (await this.#isDone(this.#unsureSince))) {
-      return null;
-    }
     const options = this.#options;
     const asked = { ...this.#params(options), workDoneToken: null };
-    // Read before the preview: a change in between causes one more look and is never missed.
-    const ground = await this.#ground();
     const would = await server.request("restorePreview", asked, token);
     const { label, checkpointId, sourceSessionId } = would;
     const source = sessionName(await this.#source(sourceSessionId), sourceSessionId);
-    const turn = ground.marker?.turnNumber ?? null;
-    if (!token.isCancellationRequested) {
-      this.#shown = JSON.stringify(ground);
-    }
+    const turn = (await this.#marker())?.turnNumber ?? null;
     const view = { ...this.#of, options, would, source, turn };
     return [`Restore “${nameOf(label, checkpointId)}”`, { kind: "preview", ...view }];
   }
 
   protected override show(title: string, view: ToPage): void {
+    this.#isUnsure = false;
     super.show(title, view);
-    if (this.#aside !== null) {
-      this.complain(this.#aside, false);
-    }
   }
 
   protected override complain(sentence: string, again: boolean, remedies?: readonly Remedy[]) {
-    this.#shown = again ? undefined : this.#shown;
-    const unsure = "When the server runs again, this page shows whether the branch was opened.";
-    const isUnsure = again && this.#unsureSince !== null;
-    super.complain(isUnsure ? `${sentence} ${unsure}` : sentence, again, remedies);
+    const unsure = this.#isUnsure ? " “Show Restores…” tells whether the branch was opened." : "";
+    super.complain(`${sentence}${unsure}`, again, remedies);
   }
 
   /** Restore; if that is cancelled or fails the page stays. */
@@ -143,8 +99,6 @@ export class RestorePreview extends AnsweredPage {
       return;
     }
     this.#isBusy = true;
-    this.#aside = null;
-    const began = Date.now();
     try {
       const { server } = this.app;
       await answering(server);
@@ -156,11 +110,8 @@ export class RestorePreview extends AnsweredPage {
         void attempt(() => this.#offer(done));
       }
     } catch (error) {
-      if (!(error instanceof Unanswered)) {
-        throw error;
-      }
-      this.#unsureSince = began;
-      await this.look();
+      this.#isUnsure = error instanceof Unanswered;
+      this.refuse(error, this.#isUnsure);
     } finally {
       this.#isBusy = false;
     }
@@ -176,21 +127,6 @@ export class RestorePreview extends AnsweredPage {
     });
   }
 
-  /** After the server ended: whether the branch is there; then the page gives way to its details. */
-  async #isDone(began: number): Promise<boolean> {
-    // A branch also shows markers of its source, so the restore may belong to another session.
-    const { items } = await this.app.server.request("restores", { sessionId: null });
-    this.#unsureSince = null;
-    const made = doneSince(items, this.#of.checkpointId, began);
-    if (made === undefined) {
-      this.#aside = "The server ended before it answered. No branch was opened.";
-      return false;
-    }
-    this.panel.dispose();
-    await runCommand("showRestoreDetails", { operationId: made.operationId });
-    return true;
-  }
-
   #params(options: RestoreOptions) {
     const { reason, ...others } = readOptions(options);
     return { ...this.#of, ...others, reason: reason === "" ? null : reason };
@@ -204,16 +140,9 @@ export class RestorePreview extends AnsweredPage {
     }
   }
 
-  /** What a preview depends on besides turns, which never change. */
-  async #ground() {
-    const { server } = this.app;
+  async #marker(): Promise<Marker | undefined> {
     const { sessionId, checkpointId } = this.#of;
-    const [marks, pins, notes] = await Promise.all([
-      server.request("marks", { sessionId }),
-      server.request("pins", { sessionId }),
-      server.request("notes", { sessionId }),
-    ]);
-    const marker = marks.items.find((each) => each.checkpointId === checkpointId) ?? null;
-    return { marker, pins: pins.items, notes: notes.items };
+    const { items } = await this.app.server.request("marks", { sessionId });
+    return items.find((each) => each.checkpointId === checkpointId);
   }
 }

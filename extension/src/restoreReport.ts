@@ -3,7 +3,7 @@
 import { answering } from "./client.ts";
 import { runCommand } from "./messages.ts";
 import type { FromPage, ToPage } from "./model/pages.ts";
-import { type Details, type DetailsState, nameOf } from "./model/restore.ts";
+import { type Details, nameOf } from "./model/restore.ts";
 import { AnsweredPage, type Tab } from "./panel.ts";
 import type { RestoreDetails } from "./protocol.ts";
 
@@ -11,9 +11,9 @@ export class RestoreReport extends AnsweredPage {
   readonly #operationId: string;
   #details: RestoreDetails | null = null;
 
-  constructor(tab: Tab<DetailsState>) {
+  constructor(tab: Tab<"operationId">) {
     super(tab);
-    this.#operationId = tab.begin.operationId;
+    this.#operationId = tab.ids.operationId;
   }
 
   protected concerns(changes: ReadonlySet<string>): boolean {
@@ -30,8 +30,6 @@ export class RestoreReport extends AnsweredPage {
     switch (message.kind) {
       case "goTo":
         return runCommand("goToSession", { sessionId: message.sessionId });
-      case "compare":
-        return runCommand("compareWithSource", { sessionId });
       case "resume":
         return runCommand("resumeSession", { sessionId });
       case "another":

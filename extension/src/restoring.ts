@@ -3,15 +3,7 @@
 import * as vscode from "vscode";
 import { type App, askToChoose, type Commands } from "./app.ts";
 import { inform } from "./messages.ts";
-import {
-  type DetailsState,
-  detailsState,
-  type Mode,
-  type PreviewState,
-  previewState,
-  readOptions,
-  restoreChoices,
-} from "./model/restore.ts";
+import { type Mode, restoreChoices } from "./model/restore.ts";
 import { localTime } from "./model/text.ts";
 import { Tabs } from "./panel.ts";
 import { askMarker } from "./picking.ts";
@@ -26,20 +18,20 @@ interface Place {
 
 /** The tabs of restores: previews, one for a marker, and details, one for a restore. */
 export interface RestoreTabs {
-  readonly previews: Tabs<PreviewState, RestorePreview>;
-  readonly reports: Tabs<DetailsState, RestoreReport>;
+  readonly previews: Tabs<keyof Place, RestorePreview>;
+  readonly reports: Tabs<"operationId", RestoreReport>;
 }
 
 export function restoreTabs(app: App, extension: vscode.Uri): RestoreTabs {
   return {
-    previews: new Tabs(app, extension, "preview", previewState, RestorePreview),
-    reports: new Tabs(app, extension, "details", detailsState, RestoreReport),
+    previews: new Tabs(app, extension, "preview", ["sessionId", "checkpointId"], RestorePreview),
+    reports: new Tabs(app, extension, "details", ["operationId"], RestoreReport),
   };
 }
 
 export function restoreCommands(app: App, { previews, reports }: RestoreTabs): Commands {
   const details = (operationId: string) => {
-    reports.open("Restore", { operationId, folds: {} });
+    reports.open("Restore", { operationId });
   };
   const list = (sessionId: string | null) => attempt(() => listRestores(app, sessionId, details));
   /** Open the preview of a restore; without a place ask for a marker. */
@@ -47,8 +39,7 @@ export function restoreCommands(app: App, { previews, reports }: RestoreTabs): C
     attempt(async () => {
       const place = placeOf(on) ?? (await askPlace(app));
       if (place !== null) {
-        const page = previews.open("Restore", { ...place, options: readOptions({ mode }) });
-        page.changeMode(mode);
+        previews.open("Restore", place).changeMode(mode);
       }
     });
   return {

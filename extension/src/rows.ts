@@ -10,20 +10,17 @@ import { errorText } from "./requests.ts";
 /** The editor draws at once if it was not told of a change for 200 ms, else 200 ms after the last. */
 const APART_MS = 220;
 
-/** How long to wait for the editor to ask for what is below unfolded rows; it may not want it. */
-const ASKED_MS = 500;
-
 /**
  * A tree view that loads its rows on demand; an older answer never replaces a newer one.
  *
  * To draw it again the rows are loaded first, with those below unfolded ones: while the editor waits
- * for rows it knows none, and what is clicked then would come without its row. It is told only of
- * rows that changed; what it has for a row stays the same object, with what is known now.
+ * for rows it knows none, and what is clicked then would come without its row. It is told only where
+ * a row changed.
  */
 export abstract class Tree<Row extends object>
   implements vscode.TreeDataProvider<Row>, vscode.Disposable
 {
-  readonly #emitter = new vscode.EventEmitter<Row[] | undefined>();
+  readonly #emitter = new vscode.EventEmitter<undefined>();
   readonly onDidChangeTreeData = this.#emitter.event;
   readonly view: vscode.TreeView<Row>;
   protected readonly server: Server;
@@ -31,18 +28,12 @@ export abstract class Tree<Row extends object>
   readonly #requests = new Newest();
   readonly #redraws = new Newest();
   readonly #unfolded = new Set<string>();
-  /** Folded rows below which the editor may still have what was there before. */
-  readonly #folded = new Set<string>();
   /** Rows that were loaded to draw the tree again, by the id of the row above. */
   #loaded = new Map<string, readonly Row[]>();
-  /** What the editor has for each row, by its id. */
-  #given = new Map<string, Row>();
-  /** What it has drawn: each row, and the ids of those below one. */
-  readonly #drawn = { rows: new Map<string, string>(), below: new Map<string, string>() };
+  /** What the editor was told last. */
+  #told = "";
   #isStale = false;
   #drawnAt = Number.NEGATIVE_INFINITY;
-  /** Unfolded rows that the editor was given, and has not asked for the rows below yet. */
-  readonly #due = new Set<string>();
   #telling: Promise<void> | null = null;
 
   constructor(id: string, server: Server) {
@@ -53,7 +44,6 @@ export abstract class Tree<Row extends object>
         const id = this.#idOf(element);
         this.#unfolded.delete(id);
         this.#loaded.delete(id);
-        this.#folded.add(id);
       }),
       this.view.onDidChangeVisibility(() => this.isOld() && this.refresh()),
     );
@@ -104,7 +94,7 @@ export abstract class Tree<Row extends object>
     const loaded = new Map<string, readonly Row[]>();
     await this.#loadBelow(undefined, loaded);
     if (isNewest()) {
-      this.#loaded = new Map([...loaded].map(([id, rows]) => [id, this.#filled(rows)]));
+      this.#loaded = loaded;
       this.#telling ??= this.#tell().finally(() => {
         this.#telling = null;
       });
@@ -120,67 +110,24 @@ export abstract class Tree<Row extends object>
     for (let wait = this.#untilDrawn(); wait > 0; wait = this.#untilDrawn()) {
       await sleep(Math.min(wait, APART_MS));
     }
-    const changed = this.#changed();
-    if (changed?.length !== 0) {
-      this.#due.clear();
+    // A folded row has those below it in itself.
+    const all = [...this.#loaded]
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([id, rows]) => [id, rows, rows.map((row) => this.itemOf(row))]);
+    const news = JSON.stringify(all);
+    if (news !== this.#told) {
+      this.#told = news;
       this.#drawnAt = performance.now();
-      this.#emitter.fire(changed);
+      this.#emitter.fire(undefined);
     }
     this.told();
-  }
-
-  /** The rows that the editor has to draw anew; undefined for all of them. */
-  #changed(): Row[] | undefined {
-    const { rows, below } = this.#drawn;
-    const changed: Row[] = [];
-    for (const [id, loaded] of this.#loaded) {
-      if (below.get(id) !== this.#idsOf(loaded)) {
-        const above = this.#given.get(id);
-        if (above === undefined) {
-          this.#given = new Map(
-            [...this.#loaded.values()].flat().map((row) => [this.#idOf(row), row]),
-          );
-          rows.clear();
-          below.clear();
-          return undefined;
-        }
-        changed.push(above);
-      }
-      changed.push(...loaded.filter((row) => rows.get(this.#idOf(row)) !== this.#lookOf(row)));
-    }
-    // Once told, the editor asks again for what is below a folded row when that is unfolded.
-    changed.push(...[...this.#folded].flatMap((id) => this.#given.get(id) ?? []));
-    this.#folded.clear();
-    for (const row of changed) {
-      rows.set(this.#idOf(row), this.#lookOf(row));
-    }
-    return changed;
-  }
-
-  #lookOf(row: Row): string {
-    return JSON.stringify(this.itemOf(row));
-  }
-
-  #idsOf(rows: readonly Row[]): string {
-    return JSON.stringify(rows.map((row) => this.#idOf(row)));
-  }
-
-  /** What the editor has for these rows, filled with what they are now. */
-  #filled(rows: readonly Row[]): readonly Row[] {
-    return rows.map((row) => {
-      const id = this.#idOf(row);
-      const given = Object.assign(this.#given.get(id) ?? row, row);
-      this.#given.set(id, given);
-      return given;
-    });
   }
 
   /** The editor was told: it has the rows as soon as it asks. */
   protected told(): void {}
 
   #untilDrawn(): number {
-    const apart = this.#due.size > 0 ? ASKED_MS : APART_MS;
-    return this.#drawnAt + apart - performance.now();
+    return this.#drawnAt + APART_MS - performance.now();
   }
 
   /** Show a text above the rows, which counts as a change (`APART_MS`). */
@@ -205,22 +152,11 @@ export abstract class Tree<Row extends object>
 
   async getChildren(row?: Row): Promise<Row[]> {
     const id = this.#idOf(row);
-    const loaded = this.#loaded.get(id);
+    const loaded = this.#loaded.get(id) ?? (await this.load(row));
     this.#loaded.delete(id);
     this.#unfolded.add(id);
-    this.#folded.delete(id);
-    this.#due.delete(id);
-    const rows = loaded === undefined ? this.#filled(await this.load(row)) : loaded;
-    this.#drawn.below.set(id, this.#idsOf(rows));
-    for (const each of rows) {
-      const { id, collapsibleState } = this.getTreeItem(each);
-      this.#drawn.rows.set(id ?? "", this.#lookOf(each));
-      if (collapsibleState === vscode.TreeItemCollapsibleState.Expanded) {
-        this.#due.add(id ?? "");
-      }
-    }
     this.#drawnAt = performance.now();
-    return [...rows];
+    return [...loaded];
   }
 
   protected async load(row?: Row): Promise<Row[]> {

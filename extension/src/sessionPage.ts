@@ -10,16 +10,9 @@ import { titleOf } from "./model/branches.ts";
 import { type Checkpoint, checkpointNodes } from "./model/checkpoint.ts";
 import { lineagePicture } from "./model/lineage.ts";
 import { labelOf } from "./model/markers.ts";
-import { PictureFirst } from "./model/paced.ts";
 import type { FromPage } from "./model/pages.ts";
-import {
-  keptLists,
-  pageEvent,
-  pageRows,
-  type SessionPageState,
-  type SessionView,
-  sessionPageState,
-} from "./model/sessionPage.ts";
+import { keptLists, pageEvent, pageRows, type SessionView } from "./model/sessionPage.ts";
+import { OneAtATime } from "./model/status.ts";
 import { cut, dotted, folderName, plain, subject } from "./model/text.ts";
 import { Page, type Tab, Tabs } from "./panel.ts";
 import type { Loss, SessionSummary } from "./protocol.ts";
@@ -28,19 +21,19 @@ import type { Loss, SessionSummary } from "./protocol.ts";
 const PAUSE_MS = 150;
 
 /** The session pages of this window, one for a session. */
-export class SessionPages extends Tabs<SessionPageState, SessionPage> {
+export class SessionPages extends Tabs<"sessionId", SessionPage> {
   constructor(app: App, extension: vscode.Uri) {
-    super(app, extension, "session", sessionPageState, SessionPage);
+    super(app, extension, "session", ["sessionId"], SessionPage);
   }
 
   show(session: SessionSummary, insteadOf?: SessionPage): SessionPage {
     const { sessionId } = session;
-    return this.open(cut(subject(session), 40), { sessionId, turn: null }, insteadOf);
+    return this.open(cut(subject(session), 40), { sessionId }, insteadOf);
   }
 
   /** Put the page of a session where that of another one is, if that is open. */
   replace(sessionId: string, by: SessionSummary): void {
-    const before = this.find({ sessionId, turn: null });
+    const before = this.find({ sessionId });
     if (before !== undefined) {
       this.show(by, before);
       before.close();
@@ -78,7 +71,9 @@ type Below = Pick<SessionView, "digest" | "lineage"> & { readonly losses: readon
 
 class SessionPage extends Page {
   readonly #sessionId: string;
-  readonly #filling: PictureFirst;
+  /** The digest of a long session takes seconds, and the picture follows meanwhile. */
+  readonly #picture = new OneAtATime(() => this.#load());
+  readonly #rest = new OneAtATime(() => this.#loadBelow());
   /** A session that changes for the first time may be a new branch of this one. */
   readonly #others = new Set<string>();
   #waiting: NodeJS.Timeout | undefined;
@@ -87,14 +82,9 @@ class SessionPage extends Page {
   #view: ((below: Below) => SessionView) | null = null;
   #below: Below = { digest: null, lineage: null, losses: null };
 
-  constructor(tab: Tab<SessionPageState>) {
+  constructor(tab: Tab<"sessionId">) {
     super(tab);
-    this.#sessionId = tab.begin.sessionId;
-    this.#filling = new PictureFirst(
-      () => this.#load(),
-      () => this.#showAll(),
-      () => this.#loadBelow(),
-    );
+    this.#sessionId = tab.ids.sessionId;
   }
 
   protected concerns(changes: ReadonlySet<string>): boolean {
@@ -112,27 +102,17 @@ class SessionPage extends Page {
     }, PAUSE_MS);
   }
 
-  protected override ready(): Promise<void> {
-    return this.#filling.ready();
-  }
-
   protected override look(): Promise<void> {
-    return this.#filling.again();
+    return this.#picture.run();
   }
 
   protected override leave(): void {
-    super.leave();
-    this.#filling.away();
     this.#askingBelow.cancel();
     clearTimeout(this.#waiting);
-    this.#waiting = undefined;
   }
 
   protected async handle(message: FromPage): Promise<unknown> {
     const session = this.#session;
-    if (message.kind === "drawn") {
-      return this.#filling.drawn();
-    }
     if (session === null) {
       return;
     }
@@ -160,14 +140,14 @@ class SessionPage extends Page {
     }
   }
 
-  async #load(): Promise<boolean> {
+  async #load(): Promise<void> {
     try {
       await answering(this.app.server);
       this.#view = await this.#askView();
-      return true;
+      this.#showAll();
+      void this.#rest.run();
     } catch (error) {
       this.refuse(error, true);
-      return false;
     }
   }
 
@@ -180,7 +160,7 @@ class SessionPage extends Page {
     const part = async <K extends keyof Below>(name: K, asked: Promise<Below[K]>) => {
       const found = await asked; // the others may come meanwhile
       this.#below = { ...this.#below, [name]: found };
-      this.#filling.show();
+      this.#showAll();
     };
     const isCompacted = this.#session?.compactions !== 0;
     const whole = { sessionId, turnId: null, tokens: null };

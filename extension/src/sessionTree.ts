@@ -4,13 +4,12 @@ import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import type { ChangeFeed } from "./following.ts";
 import { branchRow, type End } from "./model/branches.ts";
-import { KnownLosses, windowRow } from "./model/compaction.ts";
+import { windowRow } from "./model/compaction.ts";
 import { isDetached, markerRow } from "./model/markers.ts";
 import {
   alike,
   byDay,
   byFolder,
-  collect,
   type Filter,
   family,
   filterText,
@@ -18,14 +17,13 @@ import {
   hasBelow,
   isBranch,
   isFiltered as isFilteredBy,
-  isWanted,
   NO_FILTER,
   sessionRow,
   sessionsParams,
   standsFor,
 } from "./model/sessions.ts";
 import { type Appearance, counted, folderName, rowOf } from "./model/text.ts";
-import type { Branch, Loss, Marker, SessionSummary, Window } from "./protocol.ts";
+import type { Branch, Marker, SessionSummary, Window } from "./protocol.ts";
 import { Tree, treeItem } from "./rows.ts";
 import { setContext, workspacePaths } from "./settings.ts";
 
@@ -38,7 +36,6 @@ export class SessionTree extends Tree<SessionNode> {
   /** The shown rows of sessions, and the parent of each row. */
   readonly #shown = new Map<string, SessionRow>();
   readonly #above = new WeakMap<SessionNode, SessionNode>();
-  readonly #losses: KnownLosses;
   #filter: Filter = NO_FILTER;
   #showOthers = false;
   /** How often the top rows are being loaded. */
@@ -46,10 +43,6 @@ export class SessionTree extends Tree<SessionNode> {
 
   constructor(server: Server, feed: ChangeFeed) {
     super(SESSIONS_VIEW, server);
-    this.#losses = new KnownLosses(
-      (sessionId) => this.#askLosses(sessionId),
-      () => this.refresh(),
-    );
     this.subscriptions.push(
       feed.onDidChange(() => this.#waits || this.refresh()),
       vscode.workspace.onDidChangeWorkspaceFolders(() => this.refresh()),
@@ -229,18 +222,12 @@ export class SessionTree extends Tree<SessionNode> {
     return listing.more ? [...nodes, { kind: "more", group }] : nodes;
   }
 
-  #listed(group: Group) {
+  async #listed(group: Group) {
     const { search, archived } = this.#filter;
-    const some = { archived, search: search === "" ? null : search };
-    const asked = { cwd: group.cwd, outside: group.without, ...some };
-    const early = this.#isEarly;
-    const isPicky = this.#filter.running || this.#filter.suspect;
-    return collect(
-      (cursor, limit) =>
-        this.server.request("sessions", sessionsParams({ ...asked, cursor, limit, early })),
-      group.limit,
-      isPicky ? (each) => isWanted(each, this.#filter) : null,
-    );
+    const asked = { cwd: group.cwd, outside: group.without, limit: group.limit };
+    const some = { archived, search: search === "" ? null : search, early: this.#isEarly };
+    const page = await this.server.request("sessions", sessionsParams({ ...asked, ...some }));
+    return { sessions: page.items, more: page.nextCursor !== null };
   }
 
   /** Source, markers, branches, subagents and windows of a session. */
@@ -293,22 +280,7 @@ export class SessionTree extends Tree<SessionNode> {
       return [];
     }
     const { items } = await this.server.request("windows", { sessionId: session.sessionId });
-    const losses = this.#losses.of(session);
-    const rows = items.map((window) => {
-      const loss = losses.find(({ openedAtSeq }) => openedAtSeq === window.openedAtSeq) ?? null;
-      return { kind: "window", group, session, window, loss } as const;
-    });
-    return rows.reverse();
-  }
-
-  /** What the compactions lost; the windows are shown before this is known. */
-  async #askLosses(sessionId: string) {
-    try {
-      return (await this.server.request("losses", { sessionId })).items;
-    } catch (error) {
-      this.server.log.warn(`losses: ${error instanceof Error ? error.message : error}`);
-      return null;
-    }
+    return items.map((window) => ({ kind: "window", group, session, window }) as const).reverse();
   }
 
   #group(id: string, label: string, cwd: string | null, some: Partial<Group> = {}): Group {
@@ -360,8 +332,7 @@ export type SessionNode =
   | SessionRow
   | (Below<"marker"> & { readonly marker: Marker })
   | (Below<"branch"> & { readonly branch: Branch; readonly end: End })
-  /** `loss` belongs to the compaction that opened the window; null if not known yet. */
-  | (Below<"window"> & { readonly window: Window; readonly loss: Loss | null })
+  | (Below<"window"> & { readonly window: Window })
   | { readonly kind: "more"; readonly group: Group }
   | { readonly kind: "note"; readonly group: string; readonly text: string };
 
@@ -438,7 +409,7 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
     }
     case "window": {
       const { group, session, window } = node;
-      const row = windowRow(window, node.loss, Date.now());
+      const row = windowRow(window, Date.now());
       const item = treeItem(`${group}/${session.sessionId}/window/${window.number}`, row);
       item.contextValue = window.compactionId === null || window.undone ? "window" : "window ours";
       return item;

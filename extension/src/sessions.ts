@@ -31,6 +31,7 @@ export function sessionCommands(app: App): Commands {
   return {
     showView: showing("view"),
     showJson: showing("json"),
+    openDigest: showing("digest"),
     copySessionId: copying((id) => id),
     copyResumeCommand: copying((id) => `codex resume ${id}`),
     renameSession: onSession(app, (session) => rename(app, session)),
@@ -44,7 +45,7 @@ export function sessionCommands(app: App): Commands {
     unarchiveSession: onSession(app, ({ sessionId }) => unarchive(app, sessionId)),
     showActions: onSession(app, showActions),
     search: async () => filter(await askForSearch(tree.filter)),
-    filter: async () => filter(await askForFilter(tree.filter)),
+    showArchived: () => filter({ ...tree.filter, archived: true }),
     clearFilter: () => filter(NO_FILTER),
     loadMore: (group?: Group) => group && tree.showMore(group),
     showOthers: () => tree.showOthers(),
@@ -91,19 +92,4 @@ async function askForSearch(filter: Filter): Promise<Filter | undefined> {
     value: filter.search,
   });
   return search === undefined ? undefined : { ...filter, search: search.trim() };
-}
-
-async function askForFilter(filter: Filter): Promise<Filter | undefined> {
-  const kinds = [
-    { key: "running", label: "Only running sessions", picked: filter.running },
-    { key: "suspect", label: "Only with suspect facts", picked: filter.suspect },
-    { key: "archived", label: "Archived sessions", picked: filter.archived },
-  ];
-  const options = { title: "Filter Sessions", canPickMany: true } as const;
-  const chosen = await vscode.window.showQuickPick(kinds, options);
-  if (chosen === undefined) {
-    return undefined;
-  }
-  const has = (key: string) => chosen.some((each) => each.key === key);
-  return { ...filter, running: has("running"), suspect: has("suspect"), archived: has("archived") };
 }

@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { KnownLosses } from "../../extension/src/model/compaction.ts";
 import { KeptTexts } from "../../extension/src/model/documents.ts";
-import { Newest } from "../../extension/src/model/status.ts";
-import type { Loss } from "../../extension/src/protocol.ts";
-import { session } from "./values.ts";
+import { Newest, OneAtATime } from "../../extension/src/model/status.ts";
 
 test("an answer counts until another question is begun", () => {
   const questions = new Newest();
@@ -26,46 +23,19 @@ test("a text that was told has a name that no other window gives", () => {
   assert.equal(elsewhere.text(name), undefined);
 });
 
-/** Losses that are told when the test says so. */
-function asking() {
-  const answers: ((items: readonly Loss[] | null) => void)[] = [];
-  let news = 0;
-  const losses = new KnownLosses(
-    () => new Promise((answer) => answers.push(answer)),
-    () => {
-      news += 1;
-    },
-  );
-  const answer = async (items: readonly Loss[] | null) => {
-    answers.at(-1)?.(items);
-    await new Promise((done) => setImmediate(done));
-  };
-  return { losses, answer, asked: () => answers.length, news: () => news };
-}
+test("what is asked for many times during the work is done once more", async () => {
+  const done: string[] = [];
+  const ends: (() => void)[] = [];
+  const one = new OneAtATime(async () => {
+    done.push("begins");
+    await new Promise<void>((resolve) => ends.push(resolve));
+    done.push("ends");
+  });
 
-const LOSS = { openedAtSeq: 40 } as Loss;
-
-test("losses are asked for once a record, and what was known is shown meanwhile", async () => {
-  const { losses, answer, asked, news } = asking();
-  assert.deepEqual(losses.of(session({ seq: 5 })), []);
-  assert.deepEqual(losses.of(session({ seq: 6 })), []);
-  assert.equal(asked(), 1, "one question at a time");
-
-  await answer([LOSS]);
-  assert.equal(news(), 1);
-  assert.deepEqual(losses.of(session({ seq: 5 })), [LOSS]);
-  assert.equal(asked(), 1);
-
-  assert.deepEqual(losses.of(session({ seq: 6 })), [LOSS]);
-  assert.equal(asked(), 2, "the session went on");
-});
-
-test("losses that nobody could tell are asked for again at the next look", async () => {
-  const { losses, answer, asked, news } = asking();
-  losses.of(session({ seq: 5 }));
-  await answer(null);
-  assert.equal(news(), 0, "else a server that fails would be asked without end");
-
-  assert.deepEqual(losses.of(session({ seq: 5 })), []);
-  assert.equal(asked(), 2);
+  const all = [one.run(), one.run(), one.run()];
+  ends.at(-1)?.();
+  await new Promise((later) => setImmediate(later));
+  ends.at(-1)?.();
+  await Promise.all(all);
+  assert.deepEqual(done, ["begins", "ends", "begins", "ends"]);
 });

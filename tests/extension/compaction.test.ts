@@ -93,18 +93,18 @@ test("a window says what opened it and how full it was before and after", () => 
     compactionId: null,
     undone: false,
   };
-  const row = windowRow(window, null, NOW);
+  const row = windowRow(window, NOW);
   assert.deepEqual(
     [row.label, row.description],
     ["Window 1", "200,716 → ? tokens · asked for · from the checkpoint · 1h"],
   );
   const none = { trigger: null, strategy: null, tokensBefore: null };
-  const first = windowRow({ ...window, ...none, number: 0, previousWindowId: null }, null, NOW);
+  const first = windowRow({ ...window, ...none, number: 0, previousWindowId: null }, NOW);
   assert.equal(first.description, "1h");
   assert.match(first.tooltip, /Previous window ID: none/);
-  const undone = windowRow({ ...window, compactionId: "c1", undone: true }, null, NOW);
+  const undone = windowRow({ ...window, compactionId: "c1", undone: true }, NOW);
   assert.match(undone.description, /tokens · undone since · asked for/);
-  const hostile = windowRow({ ...window, trigger: "a\u202eb", strategy: "c\nd" }, null, NOW);
+  const hostile = windowRow({ ...window, trigger: "a\u202eb", strategy: "c\nd" }, NOW);
   assert.equal(hostile.description, "200,716 → ? tokens · a b · c d · 1h");
   assert.match(hostile.spoken, /a b, c d$/);
 });

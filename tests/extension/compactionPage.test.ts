@@ -1,11 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  budgetText,
-  compactionState,
-  digestParts,
-  type Part,
-} from "../../extension/src/model/compactionPage.ts";
+import { budgetText, digestParts, type Part } from "../../extension/src/model/compactionPage.ts";
 import { fromPage } from "../../extension/src/model/pages.ts";
 import type { DigestLine, SessionDigest } from "../../extension/src/protocol.ts";
 
@@ -163,15 +158,4 @@ test("a page asks for budgets that a digest may have, and for records by name", 
   for (const kind of ["compact", "diff", "copy"] as const) {
     assert.deepEqual(fromPage({ kind, more: 1 }), { kind });
   }
-});
-
-test("a reload keeps the budget and what was folded, and nothing that is no such thing", () => {
-  const kept = { sessionId: "s", budget: 4000, folds: { state: true } };
-  assert.deepEqual(compactionState({ ...kept, more: 1 }), kept);
-  assert.deepEqual(compactionState({ sessionId: "s", budget: "x", folds: { state: 1 } }), {
-    sessionId: "s",
-    budget: null,
-    folds: {},
-  });
-  assert.equal(compactionState({ budget: 4000 }), null);
 });

@@ -5,7 +5,6 @@ import {
   type ConnectionNode,
   changesText,
   connectionNodes,
-  isSettled,
 } from "../../extension/src/model/connection.ts";
 import type { ConnectDoor, ConnectReport, Receipt } from "../../extension/src/protocol.ts";
 
@@ -149,11 +148,6 @@ test("what is wrong with Codex and problems are rows of plain text", () => {
       ["a b c", ""],
     ],
   );
-});
-
-test("it is settled only when no door has anything left to do", () => {
-  assert.ok(isSettled(report({})));
-  assert.ok(!isSettled(report({ doors: [door({}), door({ door: "mcp", next: "connect" })] })));
 });
 
 test("the text to agree to names each file, where its copy is, and what changes in it", () => {

@@ -2,15 +2,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  anchorsIn,
-  digestText,
-  folderSettings,
-  namesIn,
-  recalledText,
-  suspectText,
-  UpgradeNotice,
-} from "../../extension/src/model/digest.ts";
+import { anchorsIn, digestText, namesIn, recalledText } from "../../extension/src/model/digest.ts";
 import type { Recalled, SessionDigest } from "../../extension/src/protocol.ts";
 import { makeHome, Rollout, startServer } from "./server.ts";
 
@@ -95,52 +87,6 @@ test("each level adds names to those of the others, and a wrong one takes no oth
     "a",
     "b",
   ]);
-});
-
-test("a folder sets what the server would take, and nothing else", () => {
-  assert.deepEqual(folderSettings(500, ["a", 7]), { digestTokens: 500, digestIgnore: ["a"] });
-  assert.deepEqual(folderSettings("500", ["a"]), { digestIgnore: ["a"] });
-  assert.deepEqual(folderSettings(0, undefined), { digestTokens: 0, digestIgnore: [] });
-  assert.equal(folderSettings(40_000, []), null);
-});
-
-/** What an editor remembers, and how often it was asked whether there is a home. */
-function remembering(known: Record<string, unknown> = {}) {
-  const asked: boolean[] = [];
-  const memory = {
-    get: <T>(key: string) => known[key] as T | undefined,
-    update: async (key: string, value: unknown) => {
-      known[key] = value;
-    },
-  };
-  const home = (isThere: boolean) => async () => {
-    asked.push(isThere);
-    return isThere;
-  };
-  return { memory, home, asked };
-}
-
-test("after an upgrade the notice is due once, as soon as there is a Codex home", async () => {
-  const { memory, home } = remembering();
-  const due = (isThere: boolean) =>
-    new UpgradeNotice(memory, true, "digestNoticed").isDue(home(isThere));
-  assert.deepEqual(
-    [await due(false), await due(true), await due(true), await due(false)],
-    [false, true, false, false],
-  );
-});
-
-test("what is said of facts agrees with their number", () => {
-  assert.match(suspectText(1), /^1 fact that was valid .* is suspect now/);
-  assert.match(suspectText(3), /^3 facts that were valid .* are suspect now/);
-});
-
-test("who has never run an older version is told nothing, then or later", async () => {
-  const { memory, home, asked } = remembering();
-  assert.equal(await new UpgradeNotice(memory, false, "digestNoticed").isDue(home(true)), false);
-  // At the next start this version has run before.
-  assert.equal(await new UpgradeNotice(memory, true, "digestNoticed").isDue(home(true)), false);
-  assert.deepEqual(asked, []);
 });
 
 test("the server quotes a session with anchors that it can recall, but no file that is to be ignored", async (t) => {

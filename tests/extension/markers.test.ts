@@ -1,11 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  branchRow,
-  lineageChoices,
-  lineageText,
-  madeWords,
-} from "../../extension/src/model/branches.ts";
+import { branchRow, madeWords } from "../../extension/src/model/branches.ts";
 import { checkpointNodes, NO_PIN, pathOf, pinsNode } from "../../extension/src/model/checkpoint.ts";
 import {
   comparisonTitle,
@@ -14,23 +9,14 @@ import {
   isDetached,
   labelProblem,
   markerRow,
-  offered,
   placeNow,
   placeOfMarker,
   placeOfTurn,
-  turnBefore,
   turnChoices,
 } from "../../extension/src/model/markers.ts";
 import { hasBelow, sessionRow, standsFor } from "../../extension/src/model/sessions.ts";
 import { cut, plain } from "../../extension/src/model/text.ts";
-import type {
-  Branch,
-  Difference,
-  Lineage,
-  LineageNode,
-  Marker,
-  TurnEntry,
-} from "../../extension/src/protocol.ts";
+import type { Branch, Difference, Marker, TurnEntry } from "../../extension/src/protocol.ts";
 import { checkpoint, session } from "./values.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");
@@ -102,7 +88,7 @@ test("a marker that a branch has of its source is no detached one", () => {
   assert.equal(description, "on a turn of the original session · 2h");
 });
 
-test("turns are offered with the newest first, and the last complete one is chosen", () => {
+test("turns are offered with the newest first", () => {
   const turns = [
     turn({ number: 1 }),
     turn({ number: 2, aborted: true, task: null, startedAt: null }),
@@ -118,8 +104,6 @@ test("turns are offered with the newest first, and the last complete one is chos
       ["1  Fix the login", "1h", "Marked: “before the rewrite”"],
     ],
   );
-  assert.equal(offered(choices)?.turn.number, 2);
-  assert.match(choices[0]?.refusal ?? "", /it can be marked once it has ended/);
 });
 
 test("a label says something, within the length that is kept", () => {
@@ -172,50 +156,6 @@ test("a branch is told from its source, which may be called the same", () => {
   assert.equal(row.icon, "git-branch");
 });
 
-const NODES: readonly LineageNode[] = [
-  lineageNode("a", 0, null, { title: "Fix the login" }),
-  lineageNode("b", 1, { parent: "a", kind: "restore", turnId: "t3", operationId: "o1" }),
-  lineageNode("c", 2, { parent: "b", kind: "fork", ordinalExclusive: 12, afterTurn: 1 }),
-  lineageNode("d", 1, { parent: "a", kind: "revert" }, { title: null, available: false }),
-];
-const LINEAGE: Lineage = { sessionId: "c", root: "a", nodes: NODES, circles: [{}], omitted: 2 };
-
-test("a lineage reads as a tree, with what each edge is and its cut", () => {
-  const choices = lineageChoices(LINEAGE);
-
-  assert.deepEqual(
-    choices.map(({ label }) => label.replaceAll("\u00a0", " ")),
-    ["Fix the login", "└ of b", "    └ of c", "└ d"],
-  );
-  assert.deepEqual(
-    choices.map(({ detail }) => detail.trim()),
-    [
-      "the original session",
-      "restored from “Fix the login” · 2026-11-20 10:00:00 UTC",
-      "forked from “of b” after turn 1 · 2026-11-20 10:00:00 UTC",
-      "rolled back from “Fix the login” · 2026-11-20 10:00:00 UTC",
-    ],
-  );
-  assert.deepEqual(
-    choices.map(({ opens, description }) => [opens, description]),
-    [
-      [true, ""],
-      [true, ""],
-      [true, "this session"],
-      [false, "no longer here"],
-    ],
-  );
-});
-
-test("a lineage as a text has every id, and says what is not in it", () => {
-  const text = lineageText(LINEAGE);
-
-  assert.match(text, /^ {4}of b\n {6}b\n {6}restored from “Fix the login”/m);
-  assert.match(text, /Operation: o1/);
-  assert.match(text, /Window 0 · w-a · 2026-11-20 10:00:00 UTC/);
-  assert.match(text, /because they refer to each other: 1\n\n2 more\n$/);
-});
-
 test("states are compared with the earlier one at the left", () => {
   const [first, third] = [1, 3].map((number) => placeOfTurn("a", turn({ number })));
   const now = placeNow("a", "now");
@@ -224,8 +164,6 @@ test("states are compared with the earlier one at the left", () => {
   assert.deepEqual(inOrder(third, first), [first, third]);
   assert.deepEqual(inOrder(now, third), [third, now]);
   assert.deepEqual(inOrder(first, now), [first, now]);
-  const other = placeNow("b", "branch");
-  assert.deepEqual(inOrder(now, other), [now, other]);
   const detached = placeOfMarker(marker({ turnNumber: null }));
   assert.deepEqual(inOrder(third, detached), [third, detached]);
 });
@@ -253,8 +191,6 @@ test("a comparison is called by its states, and tells how much differs", () => {
     comparisonTitle("Fix the login", left, right, some),
     "Fix the login: turn 1 ↔ turn 3 · task · plan 2 · facts 1",
   );
-  const across = comparisonTitle("Fix", placeNow("a", "source"), placeNow("b", "branch"), null);
-  assert.equal(across, "Fix: source ↔ branch");
 });
 
 test("pins stand in a part of their own, and mark the files they are", () => {
@@ -303,25 +239,6 @@ test("a pinned message opens its record; a note and a text are copied", () => {
   assert.equal(new Set(rows.map(({ id }) => id)).size, 3);
 });
 
-test("a branch is compared by the files that it changed since it left its source", () => {
-  const [source, made] = [placeNow("a", "source"), placeNow("b", "branch")];
-  const soft = branch({ sessionId: "a", mode: "soft" });
-  const then = { ...made, turnId: "t9" };
-
-  assert.equal(turnBefore(source, made, soft), "t3");
-  assert.equal(turnBefore(source, then, soft), "t3");
-  assert.equal(turnBefore(source, made, branch({ sessionId: "a" })), null, "all turns are its own");
-  assert.equal(turnBefore(source, then, branch({ sessionId: "a" })), undefined);
-  assert.equal(turnBefore(source, made, branch({ sessionId: "a", kind: "fork" })), undefined);
-  assert.equal(turnBefore(source, made, branch({ sessionId: "c" })), undefined);
-  assert.equal(turnBefore({ ...source, turnId: "t3" }, made, soft), "t3", "where it left");
-  assert.equal(turnBefore({ ...source, turnId: "t1" }, made, soft), undefined, "not t2 and t3");
-  const hard = branch({ sessionId: "a" });
-  assert.equal(turnBefore({ ...source, turnId: "t1" }, made, hard), undefined);
-  assert.equal(turnBefore({ ...source, turnId: "t1" }, source, null), "t1");
-  assert.equal(turnBefore(source, source, null), undefined);
-});
-
 test("what a rollout says of markers, turns and branches stays text", () => {
   const rows = [
     markerRow(marker({ label: HOSTILE, turnId: HOSTILE }), session({}), NOW),
@@ -332,9 +249,8 @@ test("what a rollout says of markers, turns and branches stays text", () => {
     [marker({ turnNumber: 1, label: HOSTILE })],
     NOW,
   );
-  const [node] = lineageChoices({ ...LINEAGE, nodes: [lineageNode(HOSTILE, 0, null)] });
   const texts = [...rows.flatMap((row) => [row.label, row.description, row.tooltip, row.spoken])];
-  const picked = [choice?.label, choice?.detail, node?.label, node?.detail].map(String);
+  const picked = [choice?.label, choice?.detail].map(String);
 
   for (const text of [...texts, ...picked]) {
     assert.doesNotMatch(text.replaceAll("\n", ""), /[\p{Cc}\u202e]/u);
@@ -343,28 +259,3 @@ test("what a rollout says of markers, turns and branches stays text", () => {
     assert.doesNotMatch(text, /(?<!\\)\$\(/, "an icon that the session asked for");
   }
 });
-
-function lineageNode(
-  id: string,
-  depth: number,
-  link:
-    | (Partial<NonNullable<LineageNode["link"]>> & { readonly parent: string; kind: string })
-    | null,
-  some: Partial<LineageNode> = {},
-): LineageNode {
-  const at = "2026-11-20T10:00:00.000Z";
-  const cut = { afterTurn: null, turnId: null, ordinalExclusive: null, byteOffset: null };
-  const window = { number: 0, windowId: `w-${id}`, previousWindowId: null, openedAtSeq: 0 };
-  return {
-    id,
-    depth,
-    link: link === null ? null : { at, checkpointId: null, operationId: null, ...cut, ...link },
-    title: `of ${id}`,
-    available: true,
-    archived: false,
-    undone: false,
-    updatedAt: at,
-    windows: [{ ...window, openedAt: at }],
-    ...some,
-  };
-}

@@ -6,7 +6,6 @@ import {
   alike,
   byDay,
   byFolder,
-  collect,
   family,
   folded,
   followedOf,
@@ -220,30 +219,6 @@ test("the running session is followed, else the newest; a subagent only when alo
   assert.equal(followedOf([helper]), helper);
   assert.equal(followedOf([]), null);
   assert.equal(runningOf([newest, helper]), null);
-});
-
-test("pages are asked for until enough sessions are kept", async () => {
-  const all = Array.from({ length: 1200 }, (_, at) =>
-    session({ sessionId: `${at}`, live: at % 400 === 399 }),
-  );
-  const asked: string[] = [];
-  const ask = async (cursor: string | null, limit: number) => {
-    const from = Number(cursor ?? 0);
-    asked.push(`${from}+${limit}`);
-    const next = from + limit < all.length ? String(from + limit) : null;
-    return { items: all.slice(from, from + limit), nextCursor: next };
-  };
-
-  const plainly = await collect(ask, 50, null);
-  assert.deepEqual([plainly.sessions.length, plainly.more], [50, true]);
-  assert.deepEqual(asked.splice(0), ["0+50"]);
-
-  const live = await collect(ask, 50, (each) => each.live);
-  assert.deepEqual([live.sessions.length, live.more], [3, false]);
-  assert.deepEqual(asked, ["0+500", "500+500", "1000+500"]);
-
-  const two = await collect(ask, 2, (each) => each.live);
-  assert.deepEqual([two.sessions.length, two.more], [2, true]);
 });
 
 const NOTES = [

@@ -7,16 +7,11 @@ import {
   costOf,
   cutAt,
   cutText,
-  detailsState,
-  doneSince,
   itemName,
   modeAbout,
   modeLabel,
   nameOf,
   notice,
-  oneLess,
-  oneMore,
-  previewState,
   readOptions,
   restoreChoices,
   shareOf,
@@ -77,20 +72,6 @@ test("a budget takes the lines that cost no more, and names the first item that 
   }
   assert.equal(costOf(LINES), 20);
   assert.equal(costOf([]), 0);
-});
-
-test("a step of the slider lets one item in or out, up to both ends", () => {
-  const up = [0];
-  while (oneMore(LINES, up.at(-1) ?? 0) !== up.at(-1)) {
-    up.push(oneMore(LINES, up.at(-1) ?? 0));
-  }
-  assert.deepEqual(up, [0, 10, 14, 20]);
-
-  const down = [20];
-  while (oneLess(LINES, down.at(-1) ?? 0) !== down.at(-1)) {
-    down.push(oneLess(LINES, down.at(-1) ?? 0));
-  }
-  assert.deepEqual(down, [20, 14, 10, 0]);
 });
 
 test("the outcome of a budget is a sentence, and says how much lets the next item in", () => {
@@ -155,18 +136,6 @@ test("an item of several lines is in the pack when all of them are", () => {
     [1, 1],
     [2, 0],
   ]);
-});
-
-test("what the editor kept of a page is read strictly too", () => {
-  const options = readOptions({});
-  const place = { sessionId: "s", checkpointId: "c" };
-  assert.deepEqual(previewState({ ...place, options: 3 }), { ...place, options });
-  assert.equal(previewState({ sessionId: "s" }), null);
-  assert.deepEqual(detailsState({ operationId: "o", folds: { pack: true, x: 1 } }), {
-    operationId: "o",
-    folds: { pack: true },
-  });
-  assert.equal(detailsState(undefined), null);
 });
 
 test("sizes say how full the window is, and admit what is not known", () => {
@@ -418,16 +387,6 @@ test("a page sets text and never markup, and runs nothing but its own script", (
   const host = readFileSync("extension/src/panel.ts", "utf8");
   assert.match(host, /"default-src 'none'"/);
   assert.doesNotMatch(/const policy = \[.*?\]/s.exec(host)?.[0] ?? "*", /unsafe|\*|https?:/);
-});
-
-test("a restore that nobody answered is found by its marker and its time", () => {
-  const early = entry({ operationId: "early", restoredAt: "2026-11-21T10:00:00.000Z" });
-  const late = entry({ operationId: "late", restoredAt: "2026-11-21T10:05:00.000Z" });
-  const since = (stamp: string) => doneSince([early, late], "c1", Date.parse(stamp))?.operationId;
-
-  assert.equal(since("2026-11-21T10:05:00.000Z"), "late");
-  assert.equal(since("2026-11-21T10:05:00.001Z"), undefined);
-  assert.equal(doneSince([early, late], "c2", 0), undefined);
 });
 
 test("what travels along goes by names that people know", () => {

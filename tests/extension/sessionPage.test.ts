@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromPage } from "../../extension/src/model/pages.ts";
+import { fromPage, readState } from "../../extension/src/model/pages.ts";
 import {
   areaPath,
   chosenIn,
@@ -14,7 +14,6 @@ import {
   partBefore,
   partBehind,
   patchLines,
-  sessionPageState,
   spoken,
   spokenTurn,
   stepOf,
@@ -218,10 +217,13 @@ test("a command stands with its output and exit code, and a patch says if it was
   );
 });
 
-test("a page keeps its turn, and says what is to be done with one in known words", () => {
-  assert.deepEqual(sessionPageState({ sessionId: "s", turn: 3 }), { sessionId: "s", turn: 3 });
-  assert.deepEqual(sessionPageState({ sessionId: "s", turn: "x" }), { sessionId: "s", turn: null });
-  assert.equal(sessionPageState({}), null);
+test("a page keeps the ids of what it shows", () => {
+  assert.deepEqual(readState({ sessionId: "s", turn: 3 }, ["sessionId"]), { sessionId: "s" });
+  assert.equal(readState({ sessionId: 1 }, ["sessionId"]), null);
+  assert.equal(readState(null, ["sessionId"]), null);
+});
+
+test("a page says what is to be done with a turn in known words", () => {
   const asked = { kind: "turn", turnId: "t1", action: "mark" };
   assert.deepEqual(fromPage(asked), asked);
   assert.equal(fromPage({ ...asked, action: "delete" }), null);

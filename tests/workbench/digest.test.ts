@@ -1,13 +1,11 @@
-/** The digest of a session is opened, its anchors are followed, and an upgrade tells of it once. */
+/** The digest of a session is opened, and its anchors are followed. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Page } from "playwright-core";
 import { Lab } from "./lab.ts";
 import { inEachTheme, inFront } from "./pages.ts";
 import { writeSession } from "./rollouts.ts";
-import { becomes } from "./waiting.ts";
-import { EXTENSION, shows, step, stored, Workbench } from "./workbench.ts";
+import { step, Workbench } from "./workbench.ts";
 
 const LINK = "[link](command:workbench.action.toggleSidebarVisibility)";
 
@@ -31,7 +29,7 @@ function write(lab: Lab): void {
   });
 }
 
-test("a digest opens from its session, its anchors lead to records, and an upgrade tells of it", async (t) => {
+test("a digest opens from its session, and its anchors lead to records", async (t) => {
   const lab = Lab.shared();
   write(lab);
   const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 900 } });
@@ -78,16 +76,6 @@ test("a digest opens from its session, its anchors lead to records, and an upgra
     await record.locator(".line-numbers").getByText("700", { exact: true }).waitFor();
   });
 
-  await step(t, "it is copied from the palette, for the session in view", async () => {
-    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-    await row.click();
-    await workbench.command("Codex Checkpoints: Copy Digest");
-    await shows(workbench.part("statusbar").getByText(/The digest is copied: [\d,]+ tokens/));
-    const text = await page.evaluate(() => navigator.clipboard.readText());
-    assert.match(text, /^\[SESSION_DIGEST v1\]\n\n\[STATUS\]\n/);
-    assert.doesNotMatch(text, /────/);
-  });
-
   await step(t, "the diff of a compaction has its anchors as links", async () => {
     await workbench.menu(row, "Compact Session…");
     await inFront(page).getByRole("button", { name: "Show as Diff" }).click();
@@ -96,48 +84,4 @@ test("a digest opens from its session, its anchors lead to records, and an upgra
     await workbench.follow(line.first(), record.getByText(/^────\s#\d+\s·\suser\s·\sturn\s1$/));
     await record.getByText("Make the price list faster").waitFor();
   });
-
-  const notice = page
-    .locator(".notification-list-item")
-    .filter({ hasText: "Codex now gets a digest" });
-  const restarted = async () => {
-    await page.reload();
-    await workbench.showCheckpoints();
-  };
-  await step(t, "a new user is told nothing", async () => {
-    await becomes(async () => (await remembered(page)).digestNoticed, true);
-    assert.equal(await notice.count(), 0);
-  });
-
-  await step(t, "after an upgrade one notice tells of it", async () => {
-    const known = await remembered(page, "digestNoticed");
-    assert.ok("python" in known && !("digestNoticed" in known), Object.keys(known).join());
-    await restarted();
-    await notice.waitFor();
-    await workbench.screenshot("notice of digests");
-  });
-
-  await step(t, "its button opens the setting", async () => {
-    await notice.getByRole("button", { name: "Open Setting" }).click();
-    await page.locator(".settings-editor").getByText("Digest Tokens").first().waitFor();
-    await workbench.screenshot("setting of digests");
-  });
-
-  await step(t, "it is not told again", async () => {
-    await becomes(async () => (await remembered(page)).digestNoticed, true);
-    await restarted();
-    await workbench.command("Codex Checkpoints: Open Digest");
-    await digest.getByText("[STATUS]").first().waitFor();
-    assert.equal(await notice.count(), 0);
-  });
 });
-
-interface Remembered {
-  readonly python?: unknown;
-  readonly digestNoticed?: unknown;
-}
-
-/** What the extension remembers on this machine; `forget` is removed from it first. */
-async function remembered(page: Page, forget = ""): Promise<Remembered> {
-  return JSON.parse((await stored(page, "global", EXTENSION, forget)) || "{}");
-}

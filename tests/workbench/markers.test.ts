@@ -147,12 +147,6 @@ test("turns are marked, turns taken back are told, branches are gone to: all fro
     await workbench.screenshot("branches");
   });
 
-  await step(t, "both are shown side by side", async () => {
-    await workbench.command("Codex Checkpoints: Compare with Source");
-    await page.getByRole("tab", { name: /source ↔ branch/ }).waitFor();
-    await page.locator(".monaco-diff-editor").getByText("Cache it").first().waitFor();
-  });
-
   await step(t, "the way back leads to the source", async () => {
     await workbench.menu(row(/^Compacted: Try a cache, /), "Go to Source");
     await shows(row(/^Make the build shorter/).and(selected));
@@ -163,14 +157,6 @@ test("turns are marked, turns taken back are told, branches are gone to: all fro
     await workbench.menu(row(/^Compacted: An orphan, /), "Go to Source");
     await notice("This session is no longer there.").waitFor();
     await workbench.command("Notifications: Clear All Notifications");
-  });
-
-  await step(t, "the lineage is a tree, and each session in it is gone to", async () => {
-    await workbench.menu(row(/^Make the build shorter/), "Show Lineage…");
-    await choice("this session").waitFor();
-    await workbench.screenshot("lineage");
-    await choice("Try a cache").click();
-    await shows(row(/^Compacted: Try a cache, /).and(selected));
   });
 
   await step(t, "a branch is deleted once the person is sure", async () => {

@@ -139,9 +139,7 @@ test("rows show age and meter; sessions are named and put away, and what is done
   await step(t, "archived sessions have a list of their own, and leave it again", async () => {
     await workbench.menu(row(/^Tidy the docs/), "Archive Session");
     await row(/^Tidy the docs/).waitFor({ state: "hidden" });
-    await workbench.command("Codex Checkpoints: Filter Sessions…");
-    await picker.locator(".monaco-list-row").filter({ hasText: "Archived sessions" }).click();
-    await picker.getByRole("button", { name: "OK" }).click();
+    await workbench.command("Codex Checkpoints: Show Archived Sessions");
     await shows(row(/^Tidy the docs/));
     await row(/^Parts, the odd ones/).waitFor({ state: "hidden" });
     await workbench.screenshot("archived sessions");

@@ -433,26 +433,21 @@ export class Workbench {
 /** How the databases begin in which VS Code in the browser keeps what it and extensions remember. */
 const KEPT = "vscode-web-state-db-";
 
-/** What is remembered under a key; `forget` is removed first from what is remembered there. */
-export function stored(page: Page, database: string, key: string, forget = ""): Promise<string> {
+/** What is remembered under a key. */
+function stored(page: Page, database: string, key: string): Promise<string> {
   return page.evaluate(
-    ([name, kept, gone]) =>
+    ([name, kept]) =>
       new Promise<string>((resolve, reject) => {
         const opening = indexedDB.open(name);
         opening.onerror = () => reject(opening.error);
         opening.onsuccess = () => {
           const table = opening.result
-            .transaction("ItemTable", "readwrite")
+            .transaction("ItemTable", "readonly")
             .objectStore("ItemTable");
           const reading = table.get(kept);
           let text = "";
           reading.onsuccess = () => {
             text = String(reading.result ?? "");
-            if (gone !== "" && text !== "") {
-              const { [gone]: _, ...left } = JSON.parse(text);
-              text = JSON.stringify(left);
-              table.put(text, kept);
-            }
           };
           table.transaction.oncomplete = () => {
             opening.result.close();
@@ -460,7 +455,7 @@ export function stored(page: Page, database: string, key: string, forget = ""): 
           };
         };
       }),
-    [`${KEPT}${database}`, key, forget] as const,
+    [`${KEPT}${database}`, key] as const,
   );
 }
 

@@ -1,7 +1,7 @@
-/** Rows and texts about sources, branches and the lineage of a session. */
+/** Rows and words about sources and branches. */
 
-import type { Branch, Lineage, LineageLink, LineageNode } from "../protocol.ts";
-import { type Appearance, age, cut, dotted, iconless, listed, plain, utcTime } from "./text.ts";
+import type { Branch, LineageLink } from "../protocol.ts";
+import { type Appearance, age, cut, dotted, listed, plain, utcTime } from "./text.ts";
 
 export type End = "source" | "branch";
 
@@ -43,70 +43,6 @@ const MADE: Readonly<Record<string, string>> = {
   revert: "rolled back",
   subagent: "subagent",
 };
-
-const STEP = "\u00a0".repeat(4);
-
-/** The tree of a session, to choose from; `opens` is false for what cannot be shown. */
-export function lineageChoices(lineage: Lineage) {
-  const titles = new Map(lineage.nodes.map((node) => [node.id, titleOf(node.title, node.id)]));
-  return lineage.nodes.map((node) => {
-    const isHere = node.id === lineage.sessionId;
-    const title = titleOf(node.title, node.id);
-    const bend = node.depth === 0 ? "" : `${STEP.repeat(node.depth - 1)}└ `;
-    return {
-      id: node.id,
-      label: `${bend}${iconless(cut(title, 80))}`,
-      description: dotted(isHere ? "this session" : "", standingOf(node)),
-      detail: `${STEP.repeat(node.depth)}${iconless(edgeWords(node, titles))}`,
-      isHere,
-      opens: node.available && node.link?.kind !== "revert",
-    };
-  });
-}
-
-/** The same tree as a text, with every id and cut. */
-export function lineageText(lineage: Lineage): string {
-  const titles = new Map(lineage.nodes.map((node) => [node.id, titleOf(node.title, node.id)]));
-  const blocks = lineage.nodes.map((node) => {
-    const indent = "    ".repeat(node.depth);
-    const windows = node.windows.map((window) =>
-      dotted(
-        `Window ${window.number}`,
-        window.windowId === null ? "" : plain(window.windowId),
-        window.openedAt === null ? "" : utcTime(plain(window.openedAt)),
-      ),
-    );
-    const lines = [
-      titleOf(node.title, node.id),
-      `  ${dotted(plain(node.id), node.id === lineage.sessionId ? "this session" : "", standingOf(node))}`,
-      `  ${edgeWords(node, titles)}`,
-      ...(node.link?.turnId ? [`  Turn: ${plain(node.link.turnId)}`] : []),
-      ...(node.link?.operationId ? [`  Operation: ${plain(node.link.operationId)}`] : []),
-      ...(node.link?.checkpointId ? [`  Marker: ${plain(node.link.checkpointId)}`] : []),
-      ...windows.map((line) => `  ${line}`),
-    ];
-    return lines.map((line) => `${indent}${line}`).join("\n");
-  });
-  const circles =
-    lineage.circles.length === 0
-      ? []
-      : [`Left out because they refer to each other: ${lineage.circles.length}`];
-  const omitted = lineage.omitted === 0 ? [] : [`${lineage.omitted} more`];
-  return `${[...blocks, ...circles, ...omitted].join("\n\n")}\n`;
-}
-
-/** How a session was made from the one above, and at which place of it. */
-function edgeWords(node: LineageNode, titles: ReadonlyMap<string, string>): string {
-  const { link } = node;
-  if (link === null) {
-    return "the original session";
-  }
-  const from = cut(titles.get(link.parent) ?? short(link.parent), 40);
-  return dotted(
-    `${madeWords(link.kind, null)} ${link.kind === "subagent" ? "of" : "from"} “${from}”${turnWords(link)}`,
-    link.at === null ? "" : utcTime(plain(link.at)),
-  );
-}
 
 /** Behind which turn of its parent a session begins. */
 export function turnWords({ kind, afterTurn }: LineageLink): string {

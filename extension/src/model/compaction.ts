@@ -71,8 +71,7 @@ export function reportText(done: Compacted): string {
   return `${[head, ...remark, ...lists].join("\n\n")}\n`;
 }
 
-/** A row for a window; `loss` belongs to the compaction before it. */
-export function windowRow(window: Window, loss: Loss | null, now: number): Appearance {
+export function windowRow(window: Window, now: number): Appearance {
   const label = `Window ${window.number}`;
   const known = (count: number | null) => (count === null ? "?" : count.toLocaleString("en-US"));
   const isFirst = window.number === 0;
@@ -80,9 +79,8 @@ export function windowRow(window: Window, loss: Loss | null, now: number): Appea
     ? ""
     : `${known(window.tokensBefore)} → ${known(window.tokensAfter)} tokens`;
   const [trigger, strategy] = [wordsFor(window.trigger), wordsFor(window.strategy)];
-  const losses = loss === null ? "" : lossWords(loss);
   const undone = window.undone ? "undone since" : "";
-  const description = dotted(change, undone, losses, trigger, strategy, age(window.openedAt, now));
+  const description = dotted(change, undone, trigger, strategy, age(window.openedAt, now));
   const { received } = window;
   const receipt =
     received === null
@@ -97,7 +95,7 @@ export function windowRow(window: Window, loss: Loss | null, now: number): Appea
     `Opened at record ${window.openedAtSeq}`,
     ...receipt,
   ].join("\n");
-  const spoken = listed(label, change, undone, losses, trigger, strategy);
+  const spoken = listed(label, change, undone, trigger, strategy);
   return { label, description, tooltip, spoken, icon: "window", colour: null };
 }
 
@@ -245,43 +243,6 @@ function rereadLines(loss: Loss): string[] {
     ({ uri, times }) => `  ${plain(uri)}: ${counted(times, "once", `${times} times`)}`,
   );
   return [heading, ...rereads];
-}
-
-/** Asks the server; null if that failed. */
-type AskLosses = (sessionId: string) => Promise<readonly Loss[] | null>;
-
-export class KnownLosses {
-  readonly #known = new Map<
-    string,
-    { readonly seq: number | null; readonly items: readonly Loss[] }
-  >();
-  readonly #asking = new Set<string>();
-  readonly #ask: AskLosses;
-  readonly #found: () => void;
-
-  constructor(ask: AskLosses, found: () => void) {
-    this.#ask = ask;
-    this.#found = found;
-  }
-
-  /** The losses known so far; older ones are requested again, one request a session at a time. */
-  of({ sessionId, seq }: SessionSummary): readonly Loss[] {
-    const known = this.#known.get(sessionId);
-    if (known?.seq !== seq && !this.#asking.has(sessionId)) {
-      void this.#look(sessionId, seq);
-    }
-    return known?.items ?? [];
-  }
-
-  async #look(sessionId: string, seq: number | null): Promise<void> {
-    this.#asking.add(sessionId);
-    const items = await this.#ask(sessionId);
-    this.#asking.delete(sessionId);
-    if (items !== null) {
-      this.#known.set(sessionId, { seq, items });
-      this.#found();
-    }
-  }
 }
 
 export function fullWords({ tokens, window }: Offer): string {

@@ -2,7 +2,6 @@
 
 import { MAX_DIGEST } from "../limits.ts";
 import type { Compacted, CompactionContents, DigestLine, SessionDigest } from "../protocol.ts";
-import { type Folds, readFolds } from "./restore.ts";
 import { linesOf, SECTION_NAMES, sectionTitle } from "./sections.ts";
 import { counted, listed, tokenCount } from "./text.ts";
 
@@ -111,21 +110,6 @@ function changeText(records: readonly Quoted[]): string {
     comes === 0 ? "" : counted(comes, "1 line added", `${shown(comes)} lines added`),
     goes === 0 ? "" : counted(goes, "1 line removed", `${shown(goes)} lines removed`),
   );
-}
-
-/** What the page keeps over a reload. */
-export interface CompactionState {
-  readonly sessionId: string;
-  /** The budget that the user chose; null for the usual one. */
-  readonly budget: number | null;
-  readonly folds: Folds;
-}
-
-export function compactionState(value: unknown): CompactionState | null {
-  const { sessionId, budget, folds } = Object(value) as Record<string, unknown>;
-  return typeof sessionId === "string"
-    ? { sessionId, budget: readBudget(budget), folds: readFolds(folds) }
-    : null;
 }
 
 /** The budget of a digest; null, the usual one, for what is none. */

@@ -35,10 +35,6 @@ export function connectionNodes(report: ConnectReport, now: number): ConnectionN
   ];
 }
 
-export function isSettled(report: ConnectReport): boolean {
-  return report.doors.every(({ next }) => next === null);
-}
-
 function doorNode(door: ConnectDoor, hooks: readonly ConnectHook[], now: number): ConnectionNode {
   const isHook = door.door === "hook";
   const step = STEPS[door.next ?? ""] ?? "";

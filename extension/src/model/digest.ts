@@ -1,7 +1,6 @@
-/** Texts about digests and the records that they quote, and who is told that there are digests. */
+/** Texts about digests and the records that they quote. */
 
 import type { Recalled, SessionDigest } from "../protocol.ts";
-import { readBudget } from "./compactionPage.ts";
 import { shownText, unpacked } from "./documents.ts";
 import { linesOf, SECTION_NAMES } from "./sections.ts";
 import { counted, dotted, plain } from "./text.ts";
@@ -70,58 +69,4 @@ export function namesIn(levels: readonly unknown[]): readonly string[] {
   const fits = (name: unknown): name is string =>
     typeof name === "string" && name !== "" && name.length <= LONGEST_NAME;
   return [...new Set(names.filter(fits))];
-}
-
-/** What a folder sets for the digests of its sessions. */
-export interface FolderSettings {
-  readonly digestTokens?: number;
-  readonly digestIgnore: readonly string[];
-}
-
-/** The settings of a folder, without values that the server would refuse; null for none. */
-export function folderSettings(tokens: unknown, ignore: unknown): FolderSettings | null {
-  const digestTokens = readBudget(tokens);
-  const digestIgnore = namesIn([ignore]);
-  if (digestTokens === null) {
-    return digestIgnore.length === 0 ? null : { digestIgnore };
-  }
-  return { digestTokens, digestIgnore };
-}
-
-/** The part of an editor's memory that is used. */
-interface Memory {
-  get<T>(key: string): T | undefined;
-  update(key: string, value: unknown): PromiseLike<void>;
-}
-
-/** What is said once of facts that the rules of this version made suspect. */
-export function suspectText(count: number): string {
-  const one = "1 fact that was valid in an earlier version is suspect now";
-  const many = `${count} facts that were valid in an earlier version are suspect now`;
-  return `${counted(count, one, many)}: the file they rest on has changed since.`;
-}
-
-/** Tells once on a machine where an older version ran; a new user is told nothing. */
-export class UpgradeNotice {
-  readonly #memory: Memory;
-  readonly #isUpgrade: boolean;
-  readonly #key: string;
-
-  constructor(memory: Memory, isUpgrade: boolean, key: string) {
-    this.#memory = memory;
-    this.#key = key;
-    this.#isUpgrade = isUpgrade;
-  }
-
-  /** Whether the notice is to be shown now; `hasHome` says whether there is a Codex home. */
-  async isDue(hasHome: () => Promise<boolean>): Promise<boolean> {
-    if (this.#memory.get<boolean>(this.#key) === true) {
-      return false;
-    }
-    if (this.#isUpgrade && !(await hasHome())) {
-      return false;
-    }
-    await this.#memory.update(this.#key, true);
-    return this.#isUpgrade;
-  }
 }

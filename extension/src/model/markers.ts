@@ -1,7 +1,7 @@
 /** Texts about markers, turns and states. */
 
 import { MAX_LABEL } from "../limits.ts";
-import type { Branch, Difference, Marker, SessionSummary, TurnEntry } from "../protocol.ts";
+import type { Difference, Marker, SessionSummary, TurnEntry } from "../protocol.ts";
 import {
   type Appearance,
   age,
@@ -60,13 +60,12 @@ function looks(marker: Marker, session: SessionSummary): Pick<Appearance, "icon"
     : { icon: "bookmark", colour: null };
 }
 
-/** A turn to choose; `refusal` is the reason if it cannot be marked. */
+/** A turn to choose. */
 export interface TurnChoice {
   readonly turn: TurnEntry;
   readonly label: string;
   readonly description: string;
   readonly detail: string;
-  readonly refusal: string | null;
 }
 
 /** The turns of a session, the newest first, each with its markers. */
@@ -78,7 +77,6 @@ export function turnChoices(
   return turns
     .map((turn) => {
       const on = markers.filter(({ turnNumber }) => turnNumber === turn.number);
-      const refusal = turn.ended ? null : "it can be marked once it has ended";
       const words = cut(plain(turn.task ?? ""), 100) || "No message";
       const labels = on.map((marker) => `“${iconless(cut(labelOf(marker), 60))}”`);
       return {
@@ -90,15 +88,9 @@ export function turnChoices(
           turn.ended ? "" : "has not ended",
         ),
         detail: labels.length === 0 ? "" : `Marked: ${labels.join(", ")}`,
-        refusal,
       };
     })
     .reverse();
-}
-
-/** The turn that is selected first: the last complete one. */
-export function offered(choices: readonly TurnChoice[]): TurnChoice | undefined {
-  return choices.find(({ refusal }) => refusal === null);
 }
 
 /** The reason if a text cannot be a label; else null. */
@@ -135,35 +127,10 @@ export function placeOfMarker(marker: Marker): Place {
 
 /** Two states, the earlier one first if that is known. */
 export function inOrder(one: Place, other: Place): readonly [Place, Place] {
-  if (one.sessionId !== other.sessionId) {
-    return [one, other];
-  }
   const isLater =
     one.turnId === null ||
     (one.number !== null && other.number !== null && one.number > other.number);
   return isLater && other.turnId !== null ? [other, one] : [one, other];
-}
-
-/**
- * The turn behind which files are compared: that of `left`, or where `right` left its `source`; null
- * where all turns count, and undefined where none is known.
- */
-export function turnBefore(
-  left: Place,
-  right: Place,
-  source: Branch | null,
-): string | null | undefined {
-  if (left.sessionId === right.sessionId) {
-    return left.turnId ?? undefined;
-  }
-  if (source?.sessionId !== left.sessionId || source.kind === "fork") {
-    return undefined;
-  }
-  if (left.turnId !== null && left.turnId !== source.turnId) {
-    return undefined; // what the source did in between is none of the branch's turns
-  }
-  // A hard branch and a compacted session hold turns of their own alone.
-  return source.mode === "soft" ? source.turnId : right.turnId === null ? null : undefined;
 }
 
 /** The title of a comparison: `Fix the login: turn 1 ↔ now · plan 2 · files 1`. */

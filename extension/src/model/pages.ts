@@ -28,14 +28,12 @@ export type ToPage =
   | PagePlace
   | Trouble;
 
-/** What a page says with a word: `ready` when it takes messages, `drawn` when it shows one. */
+/** What a page says with a word: `ready` when it takes messages. */
 const WORDS = [
   "ready",
-  "drawn",
   "again",
   "cancel",
   "resume",
-  "compare",
   "another",
   "compact",
   "diff",
@@ -44,17 +42,28 @@ const WORDS = [
   "search",
 ] as const;
 
-/** A message of a page; `options` are to be kept for its next load. */
+/** A message of a page. */
 export type FromPage =
   | { readonly kind: (typeof WORDS)[number] }
   | { readonly kind: "turn"; readonly turnId: string; readonly action: TurnAction }
   | { readonly kind: "conversation"; readonly turnId: string; readonly offset: number }
-  | { readonly kind: "options" | "preview" | "restore"; readonly options: RestoreOptions }
+  | { readonly kind: "preview" | "restore"; readonly options: RestoreOptions }
   | { readonly kind: "budget"; readonly budget: number | null }
   | { readonly kind: "record"; readonly ref: string }
   | { readonly kind: "file"; readonly uri: string }
   | { readonly kind: "goTo"; readonly sessionId: string }
   | { readonly kind: "remedy"; readonly remedy: Remedy };
+
+/** The ids that a page kept over a reload; null if one is missing. */
+export function readState<K extends string>(
+  value: unknown,
+  names: readonly K[],
+): Readonly<Record<K, string>> | null {
+  const given = Object(value) as Record<K, unknown>;
+  return names.every((name) => typeof given[name] === "string")
+    ? (Object.fromEntries(names.map((name) => [name, given[name]])) as Record<K, string>)
+    : null;
+}
 
 /** Read a message of a page; null if it is not valid. */
 export function fromPage(value: unknown): FromPage | null {
@@ -62,7 +71,6 @@ export function fromPage(value: unknown): FromPage | null {
   const { kind, options, budget, ref, uri, sessionId, turnId, offset, remedy } = given;
   const { action: asked } = given;
   switch (kind) {
-    case "options":
     case "preview":
     case "restore":
       return { kind, options: readOptions(options) };

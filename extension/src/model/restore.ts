@@ -138,17 +138,6 @@ export function restoreChoices(restores: readonly RestoreEntry[], time: (stamp: 
   }));
 }
 
-/** The last restore of a marker since a time in milliseconds. */
-export function doneSince(
-  restores: readonly RestoreEntry[],
-  checkpointId: string,
-  since: number,
-): RestoreEntry | undefined {
-  return restores.findLast(
-    (each) => each.checkpointId === checkpointId && Date.parse(each.restoredAt) >= since,
-  );
-}
-
 export function sessionName(session: SessionSummary | null, id: string): string {
   return session === null ? plain(id) : cut(subject(session), 80);
 }
@@ -183,17 +172,6 @@ function itemsIn(lines: readonly PackLine[]): number {
 
 export function costOf(lines: readonly PackLine[]): number {
   return lines.at(-1)?.tokens ?? 0;
-}
-
-/** The smallest budget for one more item. */
-export function oneMore(lines: readonly PackLine[], budget: number): number {
-  return cutAt(lines, budget).next?.tokens ?? budget;
-}
-
-/** The smallest budget for one item less. */
-export function oneLess(lines: readonly PackLine[], budget: number): number {
-  const held = lines.slice(0, cutAt(lines, budget).lines).filter(isItem);
-  return held.at(-2)?.tokens ?? 0;
 }
 
 /** The result of a budget in words, also for a screen reader. */
@@ -241,35 +219,4 @@ export interface Details {
   readonly lineage: readonly LineageNode[];
   /** The checkpoint at the turn; null if it cannot be read. */
   readonly state: unknown;
-}
-
-export interface PreviewState {
-  readonly sessionId: string;
-  readonly checkpointId: string;
-  readonly options: RestoreOptions;
-}
-
-/** The sections that the user opened or closed, by id. */
-export type Folds = Readonly<Record<string, boolean>>;
-
-export interface DetailsState {
-  readonly operationId: string;
-  readonly folds: Folds;
-}
-
-export function previewState(value: unknown): PreviewState | null {
-  const { sessionId, checkpointId, options } = Object(value) as Record<string, unknown>;
-  return typeof sessionId === "string" && typeof checkpointId === "string"
-    ? { sessionId, checkpointId, options: readOptions(options) }
-    : null;
-}
-
-export function detailsState(value: unknown): DetailsState | null {
-  const { operationId, folds } = Object(value) as Record<string, unknown>;
-  return typeof operationId === "string" ? { operationId, folds: readFolds(folds) } : null;
-}
-
-export function readFolds(value: unknown): Folds {
-  const known = Object.entries(Object(value)).filter(([, open]) => typeof open === "boolean");
-  return Object.fromEntries(known) as Folds;
 }

@@ -283,19 +283,6 @@ export function near(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** What the page keeps over a reload; `turn` is the chosen turn, null for the newest one. */
-export interface SessionPageState {
-  readonly sessionId: string;
-  readonly turn: number | null;
-}
-
-export function sessionPageState(value: unknown): SessionPageState | null {
-  const { sessionId, turn } = Object(value) as Record<string, unknown>;
-  return typeof sessionId === "string"
-    ? { sessionId, turn: Number.isInteger(turn) ? Number(turn) : null }
-    : null;
-}
-
 const KEPT = ["plan", "facts", "decisions"];
 
 /** Plan, facts and decisions in words; what is empty is left out. */

@@ -1,6 +1,6 @@
 /** The rows of sessions, filters, and the choice of the session to follow. */
 
-import type { SessionList, SessionSummary, SessionsParams } from "../protocol.ts";
+import type { SessionSummary, SessionsParams } from "../protocol.ts";
 import { madeWords } from "./branches.ts";
 import {
   type Appearance,
@@ -248,47 +248,22 @@ export function isPlainId(sessionId: string): boolean {
 export interface Filter {
   readonly search: string;
   readonly archived: boolean;
-  readonly running: boolean;
-  readonly suspect: boolean;
 }
 
-export const NO_FILTER: Filter = { search: "", archived: false, running: false, suspect: false };
+export const NO_FILTER: Filter = { search: "", archived: false };
 
 export function isFiltered(filter: Filter): boolean {
-  return filter.search !== "" || filter.archived || filter.running || filter.suspect;
+  return filter.search !== "" || filter.archived;
 }
 
 export function filterText(filter: Filter): string {
   return dotted(
     filter.search === "" ? "" : `“${plain(filter.search)}”`,
-    filter.running ? "running" : "",
-    filter.suspect ? "suspect" : "",
     filter.archived ? "archived" : "",
   );
-}
-
-/** Whether a session passes the filters that the server does not know. */
-export function isWanted(session: SessionSummary, filter: Filter): boolean {
-  return (!filter.running || session.live) && (!filter.suspect || (session.suspectFacts ?? 0) > 0);
 }
 
 export function sessionsParams(some: Partial<SessionsParams>): SessionsParams {
   const all = { archived: false, search: null, limit: null, cursor: null, workDoneToken: null };
   return { cwd: null, outside: [], read: false, early: false, ...all, ...some };
-}
-
-/** Request pages until `wanted` sessions pass `keep`; `more` tells whether there are further ones. */
-export async function collect(
-  ask: (cursor: string | null, limit: number) => Promise<SessionList>,
-  wanted: number,
-  keep: ((session: SessionSummary) => boolean) | null,
-) {
-  const sessions: SessionSummary[] = [];
-  let cursor: string | null = null;
-  do {
-    const page: SessionList = await ask(cursor, keep === null ? wanted : Math.max(wanted, 500));
-    sessions.push(...(keep === null ? page.items : page.items.filter(keep)));
-    cursor = page.nextCursor;
-  } while (cursor !== null && sessions.length < wanted);
-  return { sessions: sessions.slice(0, wanted), more: cursor !== null || sessions.length > wanted };
 }

@@ -1,7 +1,7 @@
-/** The status bar's text, and warnings. */
+/** The state of the server, the status bar's text, and the order of requests. */
 
-import type { SessionSummary, Strayed } from "../protocol.ts";
-import { cut, dotted, listed, meter, plain, spokenMeter, subject } from "./text.ts";
+import type { SessionSummary } from "../protocol.ts";
+import { cut, dotted, listed, meter, spokenMeter, subject } from "./text.ts";
 
 export type ServerState =
   | { readonly kind: "starting" }
@@ -93,21 +93,29 @@ export class Newest {
   }
 }
 
-/** The files of each session with an open warning. */
-export class Drift {
-  readonly #waiting = new Map<string, Set<string>>();
+/** Does one thing at a time; asked for again meanwhile, it does it once more. */
+export class OneAtATime {
+  readonly #work: () => Promise<void>;
+  #isBusy = false;
+  #again = false;
 
-  /** Add a notice; true if its session has no open warning. */
-  add({ sessionId, uris }: Strayed): boolean {
-    const known = this.#waiting.get(sessionId);
-    this.#waiting.set(sessionId, new Set([...(known ?? []), ...uris]));
-    return known === undefined;
+  constructor(work: () => Promise<void>) {
+    this.#work = work;
   }
 
-  /** Close a session's warning, and return its files. */
-  take(sessionId: string) {
-    const uris = this.#waiting.get(sessionId) ?? [];
-    this.#waiting.delete(sessionId);
-    return [...uris].map((uri) => ({ uri, label: plain(uri) }));
+  async run(): Promise<void> {
+    this.#again = true;
+    if (this.#isBusy) {
+      return;
+    }
+    this.#isBusy = true;
+    try {
+      while (this.#again) {
+        this.#again = false;
+        await this.#work();
+      }
+    } finally {
+      this.#isBusy = false;
+    }
   }
 }

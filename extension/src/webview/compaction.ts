@@ -3,9 +3,7 @@
 import { MAX_DIGEST } from "../limits.ts";
 import {
   budgetText,
-  type CompactionState,
   type CompactionView,
-  compactionState,
   digestParts,
   readBudget,
 } from "../model/compactionPage.ts";
@@ -22,7 +20,6 @@ import {
   fold,
   host,
   keep,
-  kept,
   linesOf,
   page,
   type Shown,
@@ -59,14 +56,13 @@ class CompactionPage implements Shown<CompactionView> {
   readonly #state = new Part("State");
   readonly #digest = new Part("Digest");
   #view: CompactionView;
-  #kept: CompactionState;
+  /** The budget that the user chose; null for the usual one. */
+  #chosen: number | null = null;
   #asking: number | undefined;
 
   constructor(view: CompactionView) {
     this.#view = view;
-    const { sessionId } = view;
-    const known = compactionState(kept());
-    this.#kept = known?.sessionId === sessionId ? known : { sessionId, budget: null, folds: {} };
+    keep({ sessionId: view.sessionId });
     this.#budget = new BudgetField("Budget of the digest", this.#usual, (budget) => {
       if (readBudget(budget) !== null) {
         this.#choose(budget);
@@ -95,19 +91,11 @@ class CompactionPage implements Shown<CompactionView> {
       el("p.quiet", nothing),
     );
     form.addEventListener("submit", (event) => event.preventDefault());
-    const folds = (id: string, part: Part, isOpen = false) =>
-      fold(
-        id,
-        part.title,
-        this.#kept.folds[id] ?? isOpen,
-        (open) => this.#keep({ folds: { ...this.#kept.folds, [id]: open } }),
-        part.body,
-      );
     const contents = el(
       "div.right",
-      folds("messages", this.#messages),
-      folds("state", this.#state),
-      folds("digest", this.#digest, true),
+      fold("messages", this.#messages.title, false, this.#messages.body),
+      fold("state", this.#state.title, false, this.#state.body),
+      fold("digest", this.#digest.title, true, this.#digest.body),
     );
     const about = "What Codex sees instead of the history, from your next message on.";
     fill(
@@ -121,11 +109,10 @@ class CompactionPage implements Shown<CompactionView> {
   show(view: CompactionView): void {
     const { contents, usual } = view;
     const { digest, messages } = contents;
-    if (digest.budget !== (this.#kept.budget ?? usual.budget)) {
+    if (digest.budget !== (this.#chosen ?? usual.budget)) {
       return;
     }
     this.#view = view;
-    this.#keep({});
     this.#compact.disabled = false;
     this.#trouble.clear(this.#compact);
     page().removeAttribute("aria-busy");
@@ -158,24 +145,19 @@ class CompactionPage implements Shown<CompactionView> {
   }
 
   #choose(budget: number | null): void {
-    this.#keep({ budget: budget === this.#view.usual.budget ? null : budget });
+    this.#chosen = budget === this.#view.usual.budget ? null : budget;
     this.#compact.disabled = true; // only what is shown can be installed
     page().setAttribute("aria-busy", "true");
     this.#showBudget();
     window.clearTimeout(this.#asking);
-    const ask = () => send({ kind: "budget", budget: this.#kept.budget });
+    const ask = () => send({ kind: "budget", budget: this.#chosen });
     this.#asking = window.setTimeout(ask, REST_MS);
   }
 
-  #keep(change: Partial<CompactionState>): void {
-    this.#kept = { ...this.#kept, ...change };
-    keep(this.#kept);
-  }
-
   #showBudget(): void {
-    const budget = this.#kept.budget ?? this.#view.usual.budget;
+    const budget = this.#chosen ?? this.#view.usual.budget;
     this.#budget.set(budget, tokenCount(budget));
-    const isUsual = this.#kept.budget === null;
+    const isUsual = this.#chosen === null;
     this.#usual.disabled = isUsual;
     this.#changes.disabled = isUsual;
     page().classList.toggle("changes", this.#changes.checked && !isUsual);

@@ -1,13 +1,7 @@
 /** The page of a past restore. */
 
 import type { Trouble } from "../model/pages.ts";
-import {
-  type Details,
-  type DetailsState,
-  detailsState,
-  modeLabel,
-  nameOf,
-} from "../model/restore.ts";
+import { type Details, modeLabel, nameOf } from "../model/restore.ts";
 import { type Body, detailSections, type Section, type Value } from "../model/restoreDetails.ts";
 import {
   button,
@@ -18,7 +12,6 @@ import {
   host,
   keep,
   keepingFocus,
-  kept,
   linesOf,
   page,
   restoreFigures,
@@ -33,12 +26,9 @@ import {
 class DetailsPage implements Shown<Details> {
   readonly #trouble = new TroublePlace();
   readonly #body = el("div");
-  #state: DetailsState;
 
   constructor({ details: { operationId } }: Details) {
-    const known = detailsState(kept());
-    this.#state = known?.operationId === operationId ? known : { operationId, folds: {} };
-    keep(this.#state);
+    keep({ operationId });
     fill(page(), this.#trouble.element, this.#body);
   }
 
@@ -65,7 +55,7 @@ class DetailsPage implements Shown<Details> {
           el("h2", "Context"),
           restoreFigures(tokensBefore, tokensAfter, contextWindow, isHard),
         ),
-        ...detailSections(shown).map((each) => this.#section(each)),
+        ...detailSections(shown).map(section),
       ),
     );
     this.#trouble.clear(this.#body.querySelector("button"));
@@ -75,28 +65,24 @@ class DetailsPage implements Shown<Details> {
   complain(trouble: Trouble): void {
     this.#trouble.show(trouble);
   }
+}
 
-  #section({ id, title, count, isOpen, body }: Section): HTMLElement {
-    const name = count === null ? title : `${title} (${count})`;
-    const folded = (open: boolean) => {
-      this.#state = { ...this.#state, folds: { ...this.#state.folds, [id]: open } };
-      keep(this.#state);
-    };
-    const open = this.#state.folds[id] ?? isOpen;
-    return fold(id, [el("h2", name)], open, folded, content(body, name));
-  }
+/** A part of the page; what a person opened or closed stays so. */
+function section({ id, title, count, isOpen, body }: Section): HTMLElement {
+  const name = count === null ? title : `${title} (${count})`;
+  const before = document.getElementById(id);
+  const open = before instanceof HTMLDetailsElement ? before.open : isOpen;
+  return fold(id, [el("h2", name)], open, content(body, name));
 }
 
 function actions({ details }: Details): HTMLElement {
   const { branchAvailable: isThere, sourceAvailable: hasSource, contextReset } = details;
   const resume = button("Resume in Terminal", "first", () => send({ kind: "resume" }));
-  const compare = button("Compare with Source", "second", () => send({ kind: "compare" }));
   const again = contextReset ? "Restore Again…" : "Reset context for performance";
   const another = button(again, "second", () => send({ kind: "another" }));
   resume.disabled = !isThere;
-  compare.disabled = !isThere || !hasSource;
   another.disabled = !hasSource;
-  return el("div.buttons", resume, compare, another);
+  return el("div.buttons", resume, another);
 }
 
 function content(body: Body, name: string): HTMLElement {

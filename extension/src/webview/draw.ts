@@ -104,30 +104,22 @@ export function table(
   return el("div.wide", el("table", { aria: { label } }, ...parts));
 }
 
-/** A part of the page that can be folded; `folded` gets whether a person opened or closed it. */
+/** A part of the page that can be folded. */
 export function fold(
   id: string,
   title: readonly Child[],
   isOpen: boolean,
-  folded: (open: boolean) => void,
   ...body: readonly Child[]
 ): HTMLDetailsElement {
   const made = el("details", { id }, el("summary", ...title), ...body);
   made.open = isOpen;
-  let was = isOpen; // to be drawn open is told, too
-  made.addEventListener("toggle", () => {
-    if (made.open !== was) {
-      was = made.open;
-      folded(was);
-    }
-  });
   return made;
 }
 
 /** The pause after which a screen reader reads what came of a budget. */
 const RESTED_MS = 500;
 
-/** A budget in tokens: a slider and a number field, below them what comes of it, and a button. */
+/** A budget in tokens: a slider and a number field, below them what comes of it. */
 export class BudgetField {
   readonly slider = el("input", {
     id: "budget",
@@ -141,7 +133,7 @@ export class BudgetField {
   readonly #spoken = el("p.spoken", { role: "status" });
   #speaking: number | undefined;
 
-  constructor(label: string, beside: HTMLButtonElement, choose: (budget: number) => void) {
+  constructor(label: string, beside: Child, choose: (budget: number) => void) {
     for (const input of [this.slider, this.number]) {
       input.addEventListener("input", () => {
         const budget = input.valueAsNumber;
@@ -161,8 +153,6 @@ export class BudgetField {
 
   set(budget: number, words: string): void {
     this.slider.value = String(budget);
-    const share = this.slider.valueAsNumber / Math.max(1, Number(this.slider.max));
-    this.slider.style.setProperty("--filled", `${share * 100}%`);
     this.slider.setAttribute("aria-valuetext", words);
     if (this.number.valueAsNumber !== budget) {
       this.number.value = String(budget);
@@ -208,7 +198,6 @@ export function page(): HTMLElement {
 
 interface Api {
   postMessage(message: FromPage): void;
-  getState(): unknown;
   setState(state: unknown): void;
 }
 declare function acquireVsCodeApi(): Api;
@@ -250,8 +239,6 @@ export function host<K extends ToPage["kind"]>(
     if (isView(message)) {
       const news = JSON.stringify(message);
       if (shown === null) {
-        // A frame that was asked for now begins when what is drawn below has been painted.
-        requestAnimationFrame(() => window.setTimeout(send, 0, { kind: "drawn" }));
         shown = new made(message);
       }
       if (news !== drawn) {
@@ -272,11 +259,7 @@ export function host<K extends ToPage["kind"]>(
   send({ kind: "ready" });
 }
 
-/** The state that survives a reload of the window. */
-export function kept(): unknown {
-  return api.getState();
-}
-
+/** Keep what names the page over a reload of the window. */
 export function keep(state: unknown): void {
   api.setState(state);
 }

@@ -12,8 +12,6 @@ import {
   modeAbout,
   modeLabel,
   nameOf,
-  oneLess,
-  oneMore,
   type Preview,
   partName,
   type RestoreOptions,
@@ -42,6 +40,9 @@ import {
 /** The pause in typing after which the preview is updated. */
 const REST_MS = 250;
 
+/** One step of the slider, in tokens. */
+const STEP = 100;
+
 /** Warnings that the text below the budget replaces, or the list of files. */
 const SHOWN_ELSEWHERE = new Set(["pack_truncated", "pack_empty", "drift", "missing_files"]);
 
@@ -52,7 +53,10 @@ class PreviewPage implements Shown<Preview> {
   readonly #warnings = el("div");
   readonly #trouble = new TroublePlace();
   readonly #pack = new Pack();
-  readonly #budget: Budget;
+  readonly #budget = new BudgetField("Budget of the pack", null, (budget) => {
+    this.#options = { ...this.#options, budget };
+    this.#showBudget();
+  });
   readonly #hardOnly: HTMLElement;
   readonly #contents = el("div.right");
   readonly #restore: HTMLButtonElement;
@@ -63,17 +67,7 @@ class PreviewPage implements Shown<Preview> {
   constructor(preview: Preview) {
     this.#preview = preview;
     this.#options = preview.options;
-    this.#budget = new Budget(
-      (budget) => {
-        const cut = this.#pack.cut(budget);
-        this.#showContext(cut.tokens);
-        return cut;
-      },
-      (budget) => {
-        this.#keep({ budget });
-        send({ kind: "options", options: this.#options });
-      },
-    );
+    this.#budget.slider.step = String(STEP);
     const { window, digestTokens } = this.#options;
     const messages = numberField(
       "messages",
@@ -117,7 +111,7 @@ class PreviewPage implements Shown<Preview> {
     );
     form.addEventListener("submit", (event) => event.preventDefault());
     fill(page(), this.#head, el("div.columns", form, this.#contents));
-    this.#keep({});
+    keep({ sessionId: preview.sessionId, checkpointId: preview.checkpointId });
   }
 
   /** Show a preview, unless newer options are waiting for theirs. */
@@ -140,7 +134,8 @@ class PreviewPage implements Shown<Preview> {
     if (isHard) {
       this.#pack.show(would);
       fill(this.#contents, this.#pack.element);
-      this.#budget.show(would.lines, this.#options.budget ?? would.budget ?? 0);
+      this.#budget.slider.max = String(Math.ceil(costOf(would.lines) / STEP) * STEP);
+      this.#showBudget();
     } else {
       keepingFocus(() => fill(this.#contents, along(would, preview.turn)));
       this.#showContext(null);
@@ -167,6 +162,14 @@ class PreviewPage implements Shown<Preview> {
     );
   }
 
+  #showBudget(): void {
+    const budget = this.#options.budget ?? this.#preview.would.budget ?? 0;
+    const cut = this.#pack.cut(budget);
+    this.#showContext(cut.tokens);
+    this.#budget.set(budget, sliderText(cut, budget));
+    this.#budget.tell(cutText(cut, budget));
+  }
+
   #showContext(packTokens: number | null): void {
     const { tokensBefore, tokensAfter, contextWindow, packTokens: asked } = this.#preview.would;
     const isEstimate = packTokens !== null && tokensAfter !== null;
@@ -182,16 +185,10 @@ class PreviewPage implements Shown<Preview> {
     keepingFocus(() => fill(this.#files, differing(this.#preview.would)));
   }
 
-  #keep(change: Partial<RestoreOptions>): void {
-    this.#options = { ...this.#options, ...change };
-    const { sessionId, checkpointId } = this.#preview;
-    keep({ sessionId, checkpointId, options: this.#options });
-  }
-
   #ask(change: Partial<RestoreOptions>, rest = 0): void {
     // Only the shown preview can be restored.
     this.#restore.disabled ||= change.reason === undefined;
-    this.#keep(change);
+    this.#options = { ...this.#options, ...change };
     window.clearTimeout(this.#timer);
     const ask = () => send({ kind: "preview", options: this.#options });
     this.#timer = window.setTimeout(ask, rest);
@@ -211,57 +208,6 @@ function modeChoice(chosen: Mode, choose: (mode: Mode) => void): HTMLElement {
   };
   const legend = el("legend", "How the new session starts");
   return el("fieldset.modes", legend, card("soft"), card("hard"));
-}
-
-/** The budget of a pack, which the arrow keys change by items. */
-class Budget {
-  readonly element: HTMLElement;
-  readonly #field: BudgetField;
-  readonly #more: HTMLButtonElement;
-  readonly #cut: (budget: number) => Cut;
-  #lines: readonly PackLine[] = [];
-  #budget = 0;
-
-  /** `cut` shows a budget and returns what fits; `changed` gets the user's choice. */
-  constructor(cut: (budget: number) => Cut, changed: (budget: number) => void) {
-    this.#cut = cut;
-    const choose = (budget: number) => {
-      this.#set(budget);
-      changed(budget);
-    };
-    this.#more = button("One More Line", "second", () =>
-      choose(oneMore(this.#lines, this.#budget)),
-    );
-    this.#field = new BudgetField("Budget of the pack", this.#more, choose);
-    this.element = this.#field.element;
-    this.#field.slider.addEventListener("keydown", (event) => {
-      const steps = {
-        ArrowRight: oneMore,
-        ArrowUp: oneMore,
-        ArrowLeft: oneLess,
-        ArrowDown: oneLess,
-      };
-      const step = steps[event.key as keyof typeof steps];
-      if (step !== undefined) {
-        event.preventDefault();
-        choose(step(this.#lines, Math.min(this.#budget, costOf(this.#lines))));
-      }
-    });
-  }
-
-  show(lines: readonly PackLine[], budget: number): void {
-    this.#lines = lines;
-    this.#field.slider.max = String(costOf(lines));
-    this.#set(budget);
-  }
-
-  #set(budget: number): void {
-    this.#budget = budget;
-    const cut = this.#cut(budget);
-    this.#field.set(budget, sliderText(cut, budget));
-    this.#field.tell(cutText(cut, budget));
-    this.#more.disabled = cut.next === null;
-  }
 }
 
 function numberField(

@@ -7,9 +7,7 @@ import {
   heightOf,
   type PageRow,
   type PageTurn,
-  type SessionPageState,
   type SessionView,
-  sessionPageState,
   spokenTurn,
   type TurnAction,
   turnName,
@@ -24,7 +22,6 @@ import {
   host,
   keep,
   keepingFocus,
-  kept,
   page,
   type Shown,
   send,
@@ -56,15 +53,14 @@ class SessionPage implements Shown<SessionView> {
   readonly #digest = el("div");
   readonly #table = el("details", { id: "table" }, el("summary", el("h2", "All turns")));
   #view: SessionView;
-  #state: SessionPageState;
+  /** The chosen turn; null for the newest one. */
+  #turnNumber: number | null = null;
   /** What parts of the page were drawn from. */
   readonly #drawn = new Map<string, string>();
 
   constructor(view: SessionView) {
     this.#view = view;
-    const known = sessionPageState(kept());
-    const { sessionId } = view;
-    this.#state = known?.sessionId === sessionId ? known : { sessionId, turn: null };
+    keep({ sessionId: view.sessionId });
     this.#slider.addEventListener("input", () => this.#chooseRow(this.#slider.valueAsNumber - 1));
     const at = (event: MouseEvent) => rowAt(this.#chart, this.#view.rows, event.clientX);
     this.#chart.addEventListener("click", (event) => {
@@ -186,7 +182,7 @@ class SessionPage implements Shown<SessionView> {
 
   get #chosen(): number {
     const { rows } = this.#view;
-    const { turn } = this.#state;
+    const turn = this.#turnNumber;
     const found = turn === null ? -1 : rows.findLastIndex((row) => row.turn <= turn);
     return found === -1 ? rows.length - 1 : found;
   }
@@ -194,7 +190,7 @@ class SessionPage implements Shown<SessionView> {
   /** The turn that is chosen, none in a session without turns. */
   get #turnChosen(): PageTurn | null {
     const row = this.#view.rows[this.#chosen];
-    return row === undefined ? null : chosenIn(row, this.#state.turn);
+    return row === undefined ? null : chosenIn(row, this.#turnNumber);
   }
 
   #chooseRow(at: number): void {
@@ -228,24 +224,21 @@ class SessionPage implements Shown<SessionView> {
   /** Choose a turn; the newest one, or null, goes along with the session. */
   #chooseOnly(turn: number | null): void {
     const isNewest = turn === this.#view.rows.at(-1)?.last;
-    this.#state = { ...this.#state, turn: isNewest ? null : turn };
+    this.#turnNumber = isNewest ? null : turn;
     this.#showChosen();
   }
 
   #showChosen(): void {
     const { rows, events } = this.#view;
     const row = rows[this.#chosen];
-    keep(this.#state);
     this.#slider.value = String(this.#chosen + 1);
-    const share = rows.length < 2 ? 100 : (this.#chosen * 100) / (rows.length - 1);
-    this.#slider.style.setProperty("--filled", `${share}%`);
     this.#slider.setAttribute(
       "aria-valuetext",
       row === undefined ? "No turn yet" : spokenTurn(row, events),
     );
     drawPicture(this.#chart, this.#view, this.#chosen);
     this.#point(null);
-    this.#drawnOnce("turn", [row, this.#state.turn, row && eventsOf(row, events)], () =>
+    this.#drawnOnce("turn", [row, this.#turnNumber, row && eventsOf(row, events)], () =>
       fill(this.#turn, ...this.#turnParts(row)),
     );
   }
@@ -255,7 +248,7 @@ class SessionPage implements Shown<SessionView> {
       return [el("p.quiet", "No turn yet. The page follows the session.")];
     }
     const when = row.startedAt === null ? null : time(row.startedAt);
-    const { turn, turnId, task } = chosenIn(row, this.#state.turn);
+    const { turn, turnId, task } = chosenIn(row, this.#turnNumber);
     // One that does not apply stays in its place: a button that comes would push what is read.
     const act = (label: string, action: TurnAction, applies = true) => {
       const made = button(label, "second", () => send({ kind: "turn", turnId, action }));
