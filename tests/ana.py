@@ -168,8 +168,7 @@ def _reading(ask: Callable[..., Json], shop: str) -> None:
 
 
 def _notes_and_markers(ask: Callable[..., Json]) -> str:
-    anchors = ask("anchors", sessionId=LOGIN, limit=1)
-    ask("record", sessionId=LOGIN, ref=anchors["items"][0]["ref"])
+    ask("anchors", sessionId=LOGIN, limit=1)
     ask("applyUpdate", sessionId=LOGIN, payload=FACT)
     ask("notes", sessionId=LOGIN)
     marker = ask("mark", sessionId=LOGIN, label="before the rewrite", turnId="1")["checkpointId"]

@@ -230,22 +230,3 @@ def test_the_edge_of_a_compaction_names_the_last_line_of_its_source(home: Home):
     assert link.cut.ordinal_exclusive == json.loads(lines[-1])["ordinal"] + 1
     assert link.cut.byte_offset == size
     assert link.cut.after_turn == 1
-
-
-def test_the_edge_of_a_subagent_names_the_turn_that_it_was_called_in(home: Home):
-    spawned = {"subagent": {"thread_spawn": {"parent_thread_id": thread(1), "depth": 1}}}
-    head = r.session(thread=thread(4), source=spawned, subagent_history_start_ordinal=2)
-    whose = {"parent_turn_id": "t9"}
-    inherited = r.event("task_started", turn_id="t1", turn_attribution=whose)
-    own = r.event("task_started", turn_id="s1", turn_attribution={"parent_turn_id": "t2"})
-    home.put(r.rollout(head, inherited, own, r.user("Look around")), 4)
-    home.put(r.rollout(r.session(thread=thread(5), source=spawned), worked()), 5)
-
-    with sessions_of(home) as sessions:
-        nodes = {each.id: each for each in lineage(sessions, thread(1)).nodes}
-
-    links = [nodes[thread(number)].link for number in (4, 5)]
-    assert [each and (each.kind, each.cut.turn_id) for each in links] == [
-        ("subagent", "t2"),
-        ("subagent", None),
-    ]

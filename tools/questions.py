@@ -74,9 +74,7 @@ def read_session(asked: Asked, session: str) -> None:
     asked.command("read", "windows", session, "--fragment")
     for options in (("--from", "1"), ("--from", "1", "--to", "2")):
         asked.both("read", "diff", session, *options)
-    anchors = asked.both("read", "notes", "anchors", session, "--limit", "3")
-    for anchor in items(anchors)[:6]:
-        asked.command("read", "notes", "record", session, str(at(anchor, "ref")))
+    asked.both("read", "notes", "anchors", session, "--limit", "3")
     asked.both("read", "resume", session, "--print")
 
 
@@ -106,7 +104,6 @@ def refusals(asked: Asked, sessions: list[str]) -> None:
         ("pin", session, "/etc/passwd"),
         ("hints", session, '[{"uri": 1}]'),
         ("notes", "revoke", session, "nothing"),
-        ("notes", "record", session, "nothing"),
         ("delete", session),
         ("unarchive", session),
         ("compact", session, "--placement", "mid_turn"),
@@ -342,7 +339,7 @@ def methods(asked: Asked, sessions: list[str]) -> None:
 
 METHODS = (
     *("sessions", "session", "show", "view", "applyUpdate", "notes", "revokeNote", "anchors"),
-    *("record", "history", "windows", "outline", "losses", "diff", "mark", "marks", "unmark"),
+    *("history", "windows", "outline", "losses", "diff", "mark", "marks", "unmark"),
     *("relabel", "pin", "unpin", "pins", "hints", "restorePreview", "restore", "restores"),
     *("restoreDetails", "branches", "lineage", "audit", "verify", "compactPreview", "compact"),
     *("uncompact", "resume", "export", "import", "rename", "archive", "unarchive", "delete"),
@@ -366,9 +363,7 @@ def methods_that_read(ask: Callable[..., Json], session: str) -> None:
     ask("recall", sessionId=session, query="e")
     ask("search", text="the")
     ask("diff", sessionId=session, fromTurnId="1", toTurnId=None)
-    anchors = ask("anchors", sessionId=session, limit=2)
-    for anchor in items(anchors):
-        ask("record", sessionId=session, ref=at(anchor, "ref"))
+    ask("anchors", sessionId=session, limit=2)
     ask("compactPreview", sessionId=session, into="in-place", force=True)
 
 

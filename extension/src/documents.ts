@@ -28,7 +28,7 @@ export type Document = "view" | "json" | "losses" | "doctor" | "digest";
 const WRAPPED = new Set(["view", "losses", "text", "digest", "recalled"]);
 
 /** These documents do not change by themselves once they are open. */
-const FIXED = new Set(["record", "recalled", "text", "part", "now", "then", "digest"]);
+const FIXED = new Set(["recalled", "text", "part", "now", "then", "digest"]);
 
 /** The documents whose anchors are links. */
 const QUOTING = new Set(["digest", "then"]);
@@ -96,16 +96,13 @@ export class Documents
     await show(there?.uri ?? address(document, paths[document], query));
   }
 
-  /** Open a record; an anchor has its number, evidence the id of a message or a call. */
+  /** Open a record by its number, or by the id of a message or a call. */
   async openRecord(
     { sessionId }: Pick<SessionSummary, "sessionId">,
     ref: string,
     column = vscode.ViewColumn.Active,
   ): Promise<void> {
-    const record = ref.startsWith("#")
-      ? recalledAt(ref, sessionId)
-      : address("record", `/${fileName(ref)} – record.json`, sessionId, ref);
-    await show(record, column);
+    await show(recalledAt(ref, sessionId), column);
   }
 
   /** Open a text that only this window has. */
@@ -179,7 +176,7 @@ export class Documents
     const [left, right] = inOrder(one, other);
     const { sessionId } = session;
     const [fromTurnId, turnId] = [left.turnId, right.turnId];
-    const asked = { sessionId, fromTurnId, toTurnId: turnId, toSessionId: null };
+    const asked = { sessionId, fromTurnId, toTurnId: turnId };
     const found = await this.#server.request("diff", asked);
     const title = comparisonTitle(fileName(subject(session)), left, right, found);
     const before = stateAddress("view", session, left);
@@ -256,8 +253,6 @@ export class Documents
         return digestText(await server.request("digest", { ...state, tokens: null }, token));
       case "recalled":
         return await this.#recalled(sessionId, fragment, token);
-      case "record":
-        return (await server.request("record", { sessionId, ref: fragment }, token)).text;
       case "part":
       case "text": {
         const gone = "This text was shown once and was not kept. Ask for it again.\n";

@@ -443,17 +443,6 @@ export interface AnchorList {
   readonly nextCursor: string | null;
 }
 
-/** A session, and the `ref` of an anchor of it: a message or a tool call. */
-export interface RecordParams {
-  readonly sessionId: string;
-  readonly ref: string;
-}
-
-/** A text as it is stored or injected, byte for byte. */
-export interface Text {
-  readonly text: string;
-}
-
 /**
  * The place of a session among its windows; null where no record tells it.
  *
@@ -764,12 +753,11 @@ export interface FileChanges {
   readonly left: number;
 }
 
-/** Two turns by id or number; null is the current state, `toSessionId` that of the second. */
+/** Two turns by id or number; null is the current state. */
 export interface DiffParams {
   readonly sessionId: string;
   readonly fromTurnId: string | null;
   readonly toTurnId: string | null;
-  readonly toSessionId: string | null;
 }
 
 /**
@@ -781,7 +769,6 @@ export interface DiffParams {
 export interface Difference {
   readonly sessionId: string;
   readonly fromTurnId: string | null;
-  readonly toSessionId: string;
   readonly toTurnId: string | null;
   readonly task: Readonly<Record<string, unknown>> | null;
   readonly plan: readonly Readonly<Record<string, unknown>>[];
@@ -1651,7 +1638,6 @@ export interface Methods {
   readonly "checkpoints/notes": [SessionParams, NoteList];
   readonly "checkpoints/revokeNote": [RevokeParams, Revoked];
   readonly "checkpoints/anchors": [AnchorsParams, AnchorList];
-  readonly "checkpoints/record": [RecordParams, Text];
   readonly "checkpoints/history": [SessionParams, History];
   readonly "checkpoints/windows": [SessionParams, WindowList];
   readonly "checkpoints/outline": [SessionParams, Outline];

@@ -97,7 +97,6 @@ METHODS = (
     _method("notes", "memory.notes"),
     _method("revokeNote", "memory.revoke_note"),
     _method("anchors", "memory.anchors"),
-    _method("record", "memory.record"),
     _method("history", "histories.history", ""),
     _method("windows", "histories.windows", ""),
     _method("outline", "histories.outline", ""),

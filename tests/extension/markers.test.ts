@@ -172,7 +172,6 @@ test("a comparison is called by its states, and tells how much differs", () => {
   const none: Difference = {
     sessionId: "a",
     fromTurnId: "t1",
-    toSessionId: "a",
     toTurnId: "t3",
     task: null,
     plan: [],

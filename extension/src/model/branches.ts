@@ -45,12 +45,9 @@ const MADE: Readonly<Record<string, string>> = {
 };
 
 /** Behind which turn of its parent a session begins. */
-export function turnWords({ kind, afterTurn }: LineageLink): string {
+export function turnWords({ afterTurn }: LineageLink): string {
   if (afterTurn === null) {
     return "";
-  }
-  if (kind === "subagent") {
-    return ` in turn ${afterTurn}`;
   }
   return afterTurn === 0 ? " before turn 1" : ` after turn ${afterTurn}`;
 }

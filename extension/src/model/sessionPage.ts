@@ -235,11 +235,9 @@ export function eventsOf(row: PageRow, events: readonly PageEvent[]): readonly P
   return events.filter(({ turn }) => turn !== null && row.turn <= turn && turn <= row.last);
 }
 
-/** What a full column stands for: the window, or a tenth of it while no more was ever in use. */
+/** What a full column stands for: the window, or more where more was in use. */
 export function heightOf(rows: readonly PageRow[], window: number | null): number {
-  const most = Math.max(1, ...rows.map(({ mostTokens }) => mostTokens ?? 0));
-  const tenth = Math.ceil((window ?? 0) / 10);
-  return Math.max(most, most <= tenth ? tenth : (window ?? 0));
+  return Math.max(1, window ?? 0, ...rows.map(({ mostTokens }) => mostTokens ?? 0));
 }
 
 /** The turns whose numbers stand below the picture: the first, and round ones with room between. */

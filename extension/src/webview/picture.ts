@@ -33,12 +33,9 @@ export function drawPicture(chart: HTMLElement, view: SessionView, chosen: numbe
   const x = (at: number) => near(at * step);
   const y = (tokens: number) => near(FLOOR - (HEIGHT * tokens) / full);
   const level = (tokens: number | null, kind: string) =>
-    tokens !== null && isInside(tokens, full)
-      ? svg("path", { class: kind, d: `M0,${y(tokens)} H${wide}` })
-      : null;
+    tokens === null ? null : svg("path", { class: kind, d: `M0,${y(tokens)} H${wide}` });
   // The height of the limit where another stands too near is not written.
   const heights = [...new Set([0, trigger ?? 0, window ?? 0, full])]
-    .filter((tokens) => tokens <= full)
     .map((tokens) => [tokens, y(tokens)] as const)
     .filter(([, place], index, all) =>
       all.every(([, other], later) => later <= index || Math.abs(other - place) > 12),
@@ -118,11 +115,6 @@ function numberAt(turn: number, place: number): HTMLElement {
   return made;
 }
 
-/** Whether a number of tokens stands in a picture of this height; so does one that is not known. */
-function isInside(tokens: number | null, height: number): boolean {
-  return tokens === null || tokens <= height;
-}
-
 export function legend({ rows, window, trigger, merged }: SessionView): string {
   const parts = [
     merged > 1 ? `Each step stands for ${merged} turns.` : "",
@@ -132,17 +124,15 @@ export function legend({ rows, window, trigger, merged }: SessionView): string {
     rows.some(({ mostTokens, contextTokens }) => mostTokens !== contextTokens)
       ? "Of each turn the picture shows the peak."
       : "",
-    isInside(window, heightOf(rows, window)) ? "" : "The picture shows the lowest tenth of it.",
     counted(rows.length, "", "The arrow keys go from turn to turn."),
   ];
   return parts.filter((part) => part !== "").join(" ");
 }
 
 /** The signs of the picture that occur, and what they mean. */
-export function keyOf({ rows, events, window, trigger }: SessionView): readonly HTMLElement[] {
-  const height = heightOf(rows, window);
+export function keyOf({ events, window, trigger }: SessionView): readonly HTMLElement[] {
   const line = (tokens: number | null, kind: string, words: string) =>
-    tokens !== null && isInside(tokens, height) ? [keyOfLine(kind, words)] : [];
+    tokens === null ? [] : [keyOfLine(kind, words)];
   const sign = ([kind, viewBox]: readonly [string, string]) =>
     el("span", svg("svg", { width: "16", height: "22", viewBox }, mark(kind, 8, false)), kind);
   return [

@@ -4,7 +4,6 @@ import type { ToPage, Trouble } from "../model/pages.ts";
 import {
   chosenIn,
   eventsOf,
-  heightOf,
   type PageRow,
   type PageTurn,
   type SessionView,
@@ -136,7 +135,7 @@ class SessionPage implements Shown<SessionView> {
     this.#drawnOnce("lineage", [view.lineage], () =>
       showLineage(this.#lineage, this.#lines, view.lineage),
     );
-    this.#drawnOnce("key", [events, merged, heightOf(rows, view.window)], () =>
+    this.#drawnOnce("key", [events, merged, view.window], () =>
       fill(this.#key, ...keyOf(this.#view)),
     );
     this.#showTable();

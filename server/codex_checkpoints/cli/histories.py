@@ -73,13 +73,11 @@ def add(commands: Commands) -> None:
 def add_diff(commands: Commands) -> None:
     """Add `diff`."""
     turns = (
-        value("--from", "TURN", f"the first: {A_TURN}", dest="from_turn_id"),
-        value("--to", "TURN", f"the second: {A_TURN}", dest="to_turn_id"),
+        value("--from", "TURN", f"the first: {A_TURN}", dest="from_turn_id", required=True),
+        value("--to", "TURN", f"the second: {A_TURN}", dest="to_turn_id", required=True),
     )
-    about = "the session of the turn in --to; without --to its current state"
-    other = value("--with", "SESSION", about, dest="to_session_id")
     about = "list what changed between the ends of two turns"
-    commands.add("diff", about, _diff, SESSION, JSON, *turns, other, check=_wrong_diff)
+    commands.add("diff", about, _diff, SESSION, JSON, *turns)
 
 
 def add_compactions(commands: Commands) -> None:
@@ -255,12 +253,6 @@ def _timeline(options: argparse.Namespace, services: Terminal) -> int:
     named |= {each.session_id: each.title or each.session_id for each in branches}
     names = {each: redact(words or "") for each, words in named.items()}
     return report(options, record, timeline_lines(record, screen(options), window, names))
-
-
-def _wrong_diff(options: argparse.Namespace) -> str | None:
-    named = options.from_turn_id is not None and options.to_turn_id is not None
-    named = named or options.to_session_id is not None
-    return None if named else "--from and --to are needed, or --with"
 
 
 def _wrong_compact(options: argparse.Namespace) -> str | None:

@@ -61,7 +61,7 @@ def _bar() -> Generator[Report | None]:
         return
     from codex_checkpoints.presentation.terminal import Bar
 
-    bar = Bar(sys.stderr, output.width(sys.stderr))
+    bar = Bar(sys.stderr)
 
     def report(progress: Progress) -> bool:
         bar.show(progress)

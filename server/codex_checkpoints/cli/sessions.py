@@ -109,8 +109,7 @@ def add_memory(commands: Commands) -> None:
         before=refresh_for_session,
         usage="%(prog)s SESSION [--json]\n"
         "       %(prog)s revoke SESSION ID [--kind fact|decision] [--json]\n"
-        "       %(prog)s anchors SESSION [--limit N] [--json]\n"
-        "       %(prog)s record SESSION REF",
+        "       %(prog)s anchors SESSION [--limit N] [--json]",
     )
 
 
@@ -244,14 +243,13 @@ def _check_apply(options: argparse.Namespace) -> str | None:
 def _check_notes(options: argparse.Namespace) -> str | None:
     """Read the words of `notes` into options; return what is wrong with them."""
     first, *rest = options.words
-    options.what = first if first in {"revoke", "anchors", "record"} else None
+    options.what = first if first in {"revoke", "anchors"} else None
     names = [first, *rest] if options.what is None else rest
-    named = {"revoke": "ID", "record": "REF"}.get(options.what or "")
-    wanted = ("SESSION",) if named is None else ("SESSION", named)
+    wanted = ("SESSION", "ID") if options.what == "revoke" else ("SESSION",)
     if len(names) != len(wanted):
         return f"notes {options.what or ''}".rstrip() + f" takes {' '.join(wanted)}"
     options.session_id = names[0]
-    options.id = options.ref = names[-1]
+    options.id = names[-1]
     if options.kind is not None and options.what != "revoke":
         return "--kind goes with notes revoke"
     if options.limit is not None and options.what != "anchors":
@@ -300,9 +298,6 @@ _NOTES = {
 
 
 def _notes(options: argparse.Namespace, services: Terminal) -> int:
-    if options.what == "record":
-        output.write(ask(options, services, "memory.record").text.encode())
-        return DONE
     return answer(options, services, *_NOTES[options.what])
 
 

@@ -88,12 +88,11 @@ class LossList:
 
 @frozen
 class DiffParams:
-    """Two turns by id or number; null is the current state, `toSessionId` that of the second."""
+    """Two turns by id or number; null is the current state."""
 
     session_id: str
     from_turn_id: str | None
     to_turn_id: str | None
-    to_session_id: str | None = None
 
 
 @frozen
@@ -115,7 +114,6 @@ class Difference:
 
     session_id: str
     from_turn_id: str | None
-    to_session_id: str
     to_turn_id: str | None
     task: dict[str, Any] | None
     plan: tuple[dict[str, Any], ...]
@@ -189,11 +187,10 @@ def losses(services: Services, params: SessionParams) -> LossList:
 
 def diff(services: Services, params: DiffParams) -> Difference:
     """Return what changed between two turns."""
-    sessions, other = services.sessions, params.to_session_id or params.session_id
-    session_id, from_turn_id, before = state_at(sessions, params.session_id, params.from_turn_id)
-    to_session_id, to_turn_id, after = state_at(sessions, other, params.to_turn_id)
-    found = difference(before, after)
-    return Difference(session_id, from_turn_id, to_session_id, to_turn_id, **found)
+    sessions, session = services.sessions, params.session_id
+    session_id, from_turn_id, before = state_at(sessions, session, params.from_turn_id)
+    _, to_turn_id, after = state_at(sessions, session, params.to_turn_id)
+    return Difference(session_id, from_turn_id, to_turn_id, **difference(before, after))
 
 
 @frozen

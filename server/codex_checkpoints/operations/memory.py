@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from codex_checkpoints.core.checkpoint.anchors import Anchor, Note
-from codex_checkpoints.operations.services import Services, SessionParams, Text
+from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.notes import Applied, Notes, Revoked
 from codex_checkpoints.values import frozen
 
@@ -52,14 +52,6 @@ class AnchorList:
     next_cursor: str | None
 
 
-@frozen
-class RecordParams:
-    """A session, and the `ref` of an anchor of it: a message or a tool call."""
-
-    session_id: str
-    ref: str
-
-
 def apply_update(services: Services, params: ApplyParams) -> Applied:
     """Store a payload, or only check it."""
     from codex_checkpoints.wire import as_bytes
@@ -94,8 +86,3 @@ def revoke_note(services: Services, params: RevokeParams) -> Revoked:
 def anchors(services: Services, params: AnchorsParams) -> AnchorList:
     """Return the anchors that evidence may name."""
     return AnchorList(Notes(services.sessions).anchors(params.session_id, params.limit), None)
-
-
-def record(services: Services, params: RecordParams) -> Text:
-    """Return the text behind an anchor."""
-    return Text(Notes(services.sessions).record(params.session_id, params.ref))

@@ -39,11 +39,10 @@ _SEEN = 4096
 
 def history_lines(history: histories.History, screen: Screen) -> list[str]:
     """Return one line an item: whose it is, how many bytes, its first words without secrets."""
-    kinds, sizes = (11, 6) if screen.is_narrow else (24, 8)
     lines: list[str] = []
     for item in history.items:
         who = plain(str(item.get("role") or item["type"]))
-        head = f"{fit(who, kinds)}  {len(orjson.dumps(item)):>{sizes}}  "
+        head = f"{fit(who, 24)}  {len(orjson.dumps(item)):>8}  "
         words = screen.behind(head, plain(redact(_words(item))), _WORDS)
         lines.append(f"{screen.tinted(DIM, head)}{words}".rstrip())
     lines += [""] if lines else []
@@ -77,7 +76,7 @@ def window_lines(
     undone: Container[str | None],
     elsewhere: Iterable[tuple[str, str, bool]],
 ) -> list[str]:
-    """Return one line a window, on a narrow terminal two: when, what opened it, tokens, id.
+    """Return one line a window: when, what opened it, tokens, id.
 
     Below it stand the compaction of ours that opened it, and what Codex was given in it, if any.
     `undone` are the ids of windows that were opened by taking a compaction back; `elsewhere` are
@@ -86,16 +85,12 @@ def window_lines(
     names = (
         f"  #  {'opened':<{MOMENT}}  {'how':<13}  {'made by':<10} {'before':>9} → {'after':>9}  id"
     )
-    lines = [] if screen.is_narrow else [screen.tinted(DIM, screen.cut(names))]
+    lines = [screen.tinted(DIM, screen.cut(names))]
     for each in windows.items:
         head = f"{each.number:>3}  {moment(each.opened_at):<{MOMENT}}"
         how = plain(f"{_WAYS.get(each.trigger, '-'):<13}  {_maker(each, undone):<10}")
         sizes = f"{_number(each.tokens_before):>9} → {_number(each.tokens_after):>9}"
-        if screen.is_narrow:
-            below = " ".join(f"{how} {sizes} tokens".replace("- →", "? →").split())
-            lines += [head, *([screen.cut(f"     {below}")] if each.number else [])]
-        else:
-            lines.append(screen.cut(f"{head}  {how} {sizes}  {plain(each.window_id or '-')}"))
+        lines.append(screen.cut(f"{head}  {how} {sizes}  {plain(each.window_id or '-')}"))
         if each.compaction_id is not None:
             lines.append(f"     compaction {plain(each.compaction_id)}{_UNDONE[each.undone]}")
         if each.received is not None:

@@ -88,7 +88,7 @@ def markers_lines(markers: marking.MarkerList, screen: Screen) -> list[str]:
 
 
 def marker_lines(marker: marking.Marker, screen: Screen) -> list[str]:
-    """Return one line; where the terminal is narrow the label stands below."""
+    """Return one line; where it does not fit the label stands below."""
     turn = "detached" if marker.detached else f"turn {marker.turn_number}"
     head = f"{plain(marker.checkpoint_id)}  {moment(marker.created_at)}  {turn}"
     return screen.folded(head, plain(marker.label))
@@ -161,7 +161,7 @@ def _listed(heading: str, rows: Iterable[str]) -> list[str]:
 
 
 def restore_lines(restores: restores.RestoreList, screen: Screen) -> list[str]:
-    """Return a line for each restore; where the terminal is narrow, two."""
+    """Return a line for each restore, two where one does not fit."""
     lines: list[str] = []
     for each in restores.items:
         head = plain(f"{each.operation_id}  {moment(each.restored_at)}  {each.mode}")
@@ -249,8 +249,6 @@ def _made_words(link: restores.LineageLink) -> str:
     made, turn = _MADE.get(link.kind, "forked"), link.after_turn
     if turn is None:
         return made
-    if link.kind == "subagent":
-        return f"{made} of turn {turn}"
     return f"{made} after turn {turn}" if turn else f"{made} before turn 1"
 
 

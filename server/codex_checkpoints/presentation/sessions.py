@@ -32,13 +32,12 @@ def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> li
     lines: list[str] = []
     for item in page.items:
         folder = fit(plain(os.path.basename((item.cwd or "").rstrip("/\\")) or "-"), 18) + "  "
-        folder = "" if screen.is_narrow else folder
         age = _age(item.updated_at, now)
         head = f"{age:>5}  {_meter(item):>5}  {folder}{plain(item.session_id)[:13]}  "
         marks = " ●" if item.live else ""
         marks += f" !{item.suspect_facts}" if item.suspect_facts else ""
         marks += "" if item.parent_session is None else " (subagent)"
-        marks += "" if screen.is_narrow and not item.undone else _origin(item)
+        marks += _origin(item)
         label = plain(item.title or item.task or "(no message yet)")
         label = screen.behind(head + marks, label)
         lines.append(f"{screen.tinted(DIM, head)}{label}{marks}")

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 DIM, AMBER, RED, GREEN, PLAIN = "\x1b[2m", "\x1b[33m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
-NARROW = 60
-"""Below so many columns a list leaves out what can be spared."""
 
 _LEAST_ROOM = 10
 _OF_OURS = re.compile(r"`codex-checkpoints ([^`]*)`")
@@ -71,11 +69,6 @@ class Screen:
     colour: bool = False
     codex_home: str | None = None
     state_dir: str | None = None
-
-    @property
-    def is_narrow(self) -> bool:
-        """Return whether a list leaves out what can be spared."""
-        return self.width is not None and self.width < NARROW
 
     def tinted(self, tint: str, text: str) -> str:
         """Return a text in a colour."""
@@ -141,9 +134,8 @@ def columns(text: str) -> int:
 class Bar:
     """A progress bar on one line of a terminal, drawn only when there is something to wait for."""
 
-    def __init__(self, stream: TextIO, width: int | None) -> None:
+    def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._is_narrow = Screen(width).is_narrow  # a line that is wrapped cannot be drawn over
         self._drawn = False
 
     def show(self, progress: Progress) -> None:
@@ -153,9 +145,7 @@ class Bar:
         share = 1.0 if progress.of_bytes == 0 else progress.bytes / progress.of_bytes
         full = round(share * 24)
         bar = "█" * full + "░" * (24 - full)
-        count = f"{progress.files}/{progress.of_files}"
-        text = f"reading sessions {count if self._is_narrow else f'{bar} {count}'}"
-        self._stream.write(f"\r{text}")
+        self._stream.write(f"\rreading sessions {bar} {progress.files}/{progress.of_files}")
         self._stream.flush()
         self._drawn = True
 

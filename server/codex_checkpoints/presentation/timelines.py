@@ -35,8 +35,7 @@ def timeline_lines(
         return ["No turns yet."]
     most, full = _scale(timeline, window)
     room = f" of {window:,}" if window else ""
-    scale = "" if full == window else f"; a full bar is {full:,}"
-    about = [f"bars: the most context in use in a turn, up to {most:,}{room} tokens{scale}"]
+    about = [f"bars: the most context in use in a turn, up to {most:,}{room} tokens"]
     if any(row.most_tokens != row.context_tokens for row in rows):
         about += ["column: in use at its end, or after the compaction that follows"]
     values: Sequence[int | None] = [row.most_tokens for row in rows]
@@ -60,13 +59,9 @@ def timeline_lines(
 
 
 def _scale(timeline: SessionTimeline, window: int | None) -> tuple[int, int]:
-    """Return the most tokens in use, and what a bar of full height stands for.
-
-    That is the window, or a tenth of it while no more was ever in use.
-    """
+    """Return the most tokens in use, and what a bar of full height stands for."""
     most = max((row.most_tokens or 0 for row in timeline.turns), default=0)
-    tenth = -(-(window or 0) // 10)
-    return most, max(most, 1, tenth if most <= tenth else window or 0)
+    return most, max(most, 1, window or 0)
 
 
 def _bars(values: Sequence[int | None], full: int, columns: int) -> str:
@@ -102,17 +97,12 @@ def _event(event: TimelineEvent, screen: Screen, names: Mapping[str, str]) -> st
     return _line(screen, ("", moment(event.at), f"{event.kind}  {name}".ljust(9)))
 
 
-_SPARED: Final = frozenset({1, 3, 4, 5})
-"""The columns that a narrow terminal leaves out: all but turn, context and request."""
-
-
 def _line(screen: Screen, cells: Sequence[str]) -> str:
     """Return the cells of a row in their columns, cut to the terminal."""
     widths = (7, -MOMENT, 9, 5, 5, 6, 0)
     texts = (
         plain(cell).rjust(size) if size > 0 else plain(cell).ljust(-size)
-        for at, (cell, size) in enumerate(zip(cells, widths, strict=False))
-        if not (screen.is_narrow and at in _SPARED)
+        for cell, size in zip(cells, widths, strict=False)
     )
     return screen.cut("  ".join(texts).rstrip())
 
@@ -175,7 +165,7 @@ def _drawn(timeline: SessionTimeline, title: str, window: int | None) -> Iterato
         if event.turn is not None:
             yield _mark(event, across(event.turn + 1))
     yield f'<path class="axis" d="M{_LEFT},{_FLOOR} H{_WIDE - 16}"/>'
-    if window and window <= full:
+    if window:
         yield f'<path class="limit" d="M{_LEFT},{high(window)} H{_WIDE - 16}"/>'
     yield f'<text x="8" y="{_TOP + 4}">{full:,}</text><text x="8" y="{_FLOOR}">0</text>'
     turns = rows[-1].turn + timeline.merged - 1 if rows else 0

@@ -24,20 +24,15 @@ from codex_checkpoints.core.restore.lineage import (
     tree_of,
 )
 from codex_checkpoints.core.restore.pack import Ancestor
-from codex_checkpoints.core.rollout.fields import load, object_of, text_of, whole_of
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.kept import ImportRecords, RestoreRecords
-from codex_checkpoints.service.reading.session_file import lines_of
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.summaries import source_of
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.values import evolve, filled, frozen
-
-_BEGINNING = 1 << 20
-"""Bytes of a subagent's file that are searched for its first task."""
 
 _WITH_WINDOWS = 64
 """How many other nodes get their windows at most: each costs reading a whole file."""
@@ -167,32 +162,13 @@ def _links_in_head(sessions: Sessions, row: Row, owners: Mapping[str, str]) -> I
     head = _head(sessions, row)
     at = head and head.timestamp
     if row.parent_session is not None:
-        cut = evolve(_cut(head), turn_id=_called_in(sessions, row))
-        yield Link(row.session_id, row.parent_session, "subagent", cut, at)
+        yield Link(row.session_id, row.parent_session, "subagent", _cut(head), at)
     base = None if head is None else head.base
     if base is not None and owners.get(base.rollout_id) == row.session_id:
         return  # a later segment of the same thread
     parent = row.forked_from or (owners.get(base.rollout_id) if base is not None else None)
     if parent is not None:
         yield Link(row.session_id, parent, "fork", _cut(head), at)
-
-
-def _called_in(sessions: Sessions, row: Row) -> str | None:
-    """Return the turn of the parent that called a subagent, where its first task names it."""
-    head = _head(sessions, row)
-    own = (head and head.inherited_below) or 0
-    try:
-        for line in lines_of(sessions.catalogue.reader, row.path, _BEGINNING):
-            if b'"task_started"' not in line:
-                continue
-            record = object_of(load(line))
-            payload, ordinal = object_of(record.get("payload")), whole_of(record.get("ordinal"))
-            if payload.get("type") == "task_started" and (ordinal or 0) >= own:
-                caller = object_of(payload.get("turn_attribution")).get("parent_turn_id")
-                return text_of(caller)
-    except UnreadableSource:
-        pass
-    return None
 
 
 def _cut(head: SessionMeta | None) -> Cut:

@@ -15,7 +15,6 @@ from codex_checkpoints.core.checkpoint import memory
 from codex_checkpoints.core.checkpoint.anchors import (
     Anchor,
     CallSearch,
-    Citation,
     FilesOfCall,
     Newest,
     Note,
@@ -164,19 +163,6 @@ class Notes:
                 for each in files[:limit]
             ),
         )
-
-    def record(self, session: str, ref: str) -> str:
-        """Return the records of an anchor as JSON, long texts cut; refuses `evidence_unknown`."""
-        row, _ = self._sessions.open(session)
-        citation = Citation(ref)
-        self._sessions.catalogue.read_with(citation.replay, row)
-        found = citation.records()
-        if not found:
-            message = f"session {row.session_id} has no message and no call {value(ref, _SHOWN)!r}"
-            hint = "Name the `ref` of an anchor that `notes anchors` lists."
-            facts = {"ref": value(ref, MAX_VALUE_CHARS), "rule": "evidence", "hint": hint}
-            raise Refusal("evidence_unknown", message, facts)
-        return "".join(f"{record.text}\n" for record in found)
 
     def _newest(self, row: Row, opened: SessionFile, limit: int) -> Newest:
         """Find the newest messages and calls, mostly without reading a long file again."""

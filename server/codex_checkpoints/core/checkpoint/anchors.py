@@ -2,12 +2,11 @@
 
 A checkpoint forgets old calls and the text of old messages, so the folds here read the session
 again.  `CallSearch` checks whether one call has an outcome, `Newest` collects the messages and
-calls of the end, `Citation` the records of one anchor.
+calls of the end.
 """
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
@@ -30,7 +29,6 @@ from codex_checkpoints.core.checkpoint.replay import Replay, ref_of, words_of
 from codex_checkpoints.core.checkpoint.state import name_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import contextual, items, tools
-from codex_checkpoints.core.rollout.fields import is_list, is_object, object_of
 from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line
 from codex_checkpoints.core.rollout.turns import Turns
@@ -198,87 +196,6 @@ class Newest(Fold):
 def _words(names: Iterable[str], call_id: str) -> str:
     """Return what a call touched, in a few words without its id."""
     return value(", ".join(name.removesuffix(f"/{call_id}") for name in names), FIRST_WORDS)
-
-
-MOST_RECORDS = 8
-"""Records that a citation returns at most; a call has two or three."""
-
-MOST_TEXT = 20_000
-"""Code points of a text that a citation shows."""
-
-
-@frozen
-class Record:
-    """One record of a session as indented JSON; long texts are cut."""
-
-    seq: int
-    text: str
-
-
-_CALLS = frozenset({"function_call", "local_shell_call"})
-"""A citation shows these beside the item of the call in a paginated file."""
-
-
-class Citation(Fold):
-    """Collects the records of one anchor."""
-
-    def __init__(self, ref: str) -> None:
-        """Search for the message or the call with this id; `seq:<number>` names a message."""
-        self.replay = Replay()
-        self.replay.folds.append(self)
-        self._ref = ref
-        number = ref.removeprefix("seq:")
-        self._seq = int(number) if number != ref and number.isdecimal() else None
-        self._needle = orjson.dumps(ref)
-        self._found: list[tuple[int, bytes]] = []
-
-    def take(self, line: Line) -> None:
-        """Keep a line of the anchor."""
-        if len(self._found) < MOST_RECORDS and self._is_cited(line):
-            self._found.append((line.seq, line.raw))
-
-    def records(self) -> tuple[Record, ...]:
-        """Return the records in the order of the session."""
-        return tuple(Record(seq, _shown(raw)) for seq, raw in self._found)
-
-    def _is_cited(self, line: Line) -> bool:
-        item = self.replay.reducer.item
-        if line.tag in _CALLS and not line.passed_over:
-            item = item_of(line.kind, line.payload, bare=line.bare)
-        if isinstance(item, str) and item != "compacted":
-            return False
-        if self._seq is not None:
-            return line.seq == self._seq
-        return self._needle in line.raw and _id_of(item) == self._ref
-
-
-def _id_of(item: items.Item) -> str | None:
-    """Return the id that cites an item."""
-    if isinstance(item, items.UserMessage):
-        return item.ref
-    called = isinstance(item, items.ToolCall | items.ToolOutput | items.ToolResult)
-    return item.call_id if called else None
-
-
-def _shown(raw: bytes) -> str:
-    try:
-        record: object = json.loads(raw.decode(errors="replace"))
-    except (ValueError, RecursionError):
-        return ""
-    text = json.dumps(_cut(record), ensure_ascii=False, indent=2)
-    return text.encode(errors="replace").decode()
-
-
-def _cut(value: object) -> object:
-    """Return a JSON value with its long texts cut."""
-    if isinstance(value, str):
-        left = len(value) - MOST_TEXT
-        return value if left <= 0 else f"{value[:MOST_TEXT]}… ({left} more characters)"
-    if is_list(value):
-        return [_cut(each) for each in value]
-    if is_object(value):
-        return {key: _cut(each) for key, each in object_of(value).items()}
-    return value
 
 
 NoteKind = Literal["fact", "decision"]

@@ -7,15 +7,11 @@ the permissions, instructions and environment.  `rollout.turns` decides where tu
 
 from __future__ import annotations
 
-import contextlib
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from codex_checkpoints.core.history.items import texts
 from codex_checkpoints.core.rollout.contextual import is_contextual, is_human
-from codex_checkpoints.core.rollout.fields import is_object, load, object_of, text_of
-from codex_checkpoints.values import frozen
+from codex_checkpoints.core.rollout.fields import is_object, load, object_of
 
 _HAPPENED = ("<user_shell_command>", "<turn_aborted>", "<subagent_notification>", "Warning: ")
 """How a message begins that nobody typed, and that reports an event of the turn before."""
@@ -62,34 +58,3 @@ def _leads(item: Mapping[str, object]) -> bool:
             return True
         case _:
             return False
-
-
-_MEMBER = re.compile(r'[\s{,]*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*')
-_JSON = json.JSONDecoder(parse_int=str, parse_float=str)  # a number may have any length
-
-
-@frozen
-class Member:
-    """A key, None if it cannot be decoded, and where its value begins and ends in a text."""
-
-    name: str | None
-    start: int
-    end: int
-
-
-def payload_members(line: str) -> Iterator[Member]:
-    """Yield the members of the payload of a record in their order, repetitions included.
-
-    Yields nothing if the payload is no object.
-    """
-    for each in _members(line, 0):
-        if each.name == "payload" and line[each.start] == "{":
-            yield from _members(line, each.start)
-
-
-def _members(text: str, at: int) -> Iterator[Member]:
-    """Yield the members of the object that begins at a place; none where it is broken off."""
-    with contextlib.suppress(ValueError, RecursionError):
-        while member := _MEMBER.match(text, at):
-            _, at = _JSON.raw_decode(text, member.end())
-            yield Member(text_of(load(member[1].encode())), member.end(), at)

@@ -7,6 +7,7 @@ no JSON has.  A file that changed since it was planned is refused (AGN-84); it m
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -29,12 +30,7 @@ from codex_checkpoints.core.restore.references import (
     in_order,
     references_of,
 )
-from codex_checkpoints.core.restore.source_lines import (
-    Member,
-    before_task,
-    leading,
-    payload_members,
-)
+from codex_checkpoints.core.restore.source_lines import before_task, leading
 from codex_checkpoints.core.rollout.fields import (
     is_object,
     load,
@@ -64,7 +60,7 @@ from codex_checkpoints.storage.workspace import Workspace
 from codex_checkpoints.values import Factory, define, frozen
 
 _FIRST = "first_window_id"
-_WINDOW_IDS = frozenset({_FIRST, "previous_window_id", "window_id"})
+_WINDOW_IDS = (_FIRST, "previous_window_id", "window_id")
 
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 _SUBSTITUTE = "\x1a"
@@ -85,32 +81,23 @@ class WindowNames:
     _new_id: Callable[[], str]
     _known: dict[str, str] = Factory(dict[str, str])
 
-    def renamed(self, line: str) -> str:
+    def renamed(self, line: bytes) -> bytes:
         """Return the record of a compaction with the window ids of the branch."""
-        told = list(_window_ids(line))
-        if self._first not in self._known.values():
-            # Keys have no order: other ids of the line may name the first window as well.
-            firsts = (old for member, old in told if member.name == _FIRST)
-            for old in islice(firsts, 1):
-                self._known.setdefault(old, self._first)
-        pieces, done = list[str](), 0
-        for member, old in told:
-            pieces += line[done : member.start], f'"{self._new(old)}"'
-            done = member.end
-        return "".join([*pieces, line[done:]])
+        record = json.loads(line)
+        payload = object_of(record.get("payload"))
+        told = {name: old for name in _WINDOW_IDS if (old := text_of(payload.get(name)))}
+        if not told:
+            return line
+        if _FIRST in told and self._first not in self._known.values():
+            self._known.setdefault(told[_FIRST], self._first)
+        record["payload"] = {**payload, **{name: self._new(old) for name, old in told.items()}}
+        text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+        return text.encode(errors="backslashreplace")  # as JSON escapes half a surrogate pair
 
     def _new(self, old: str) -> str:
         if old not in self._known:
             self._known[old] = self._new_id()
         return self._known[old]
-
-
-def _window_ids(line: str) -> Iterator[tuple[Member, str]]:
-    for member in payload_members(line):
-        if member.name in _WINDOW_IDS:
-            old = text_of(load(line[member.start : member.end].encode()))
-            if old is not None:
-                yield member, old
 
 
 @frozen
@@ -167,7 +154,7 @@ def copied_history(
         elif b'"session_meta"' in line and object_of(load(line)).get("type") == "session_meta":
             yield QUIET  # Codex forgets what stands before a second head
         elif b'"compacted"' in line and object_of(load(line)).get("type") == "compacted":
-            yield Copied(names.renamed(line.decode()).encode())
+            yield Copied(names.renamed(line))
         else:
             yield Copied(_in_utf8(line))
         if position >= until:
