@@ -8,7 +8,7 @@ import { type Appearance, harmless, SVG } from "./model/text.ts";
 import { errorText } from "./requests.ts";
 
 /** The editor draws at once if it was not told of a change for 200 ms, else 200 ms after the last. */
-const APART_MS = 220;
+export const APART_MS = 220;
 
 /**
  * A tree view that loads its rows on demand; an older answer never replaces a newer one.

@@ -1,5 +1,6 @@
 /** The tree of sessions: those of this workspace by day, then the others by folder. */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import type { ChangeFeed } from "./following.ts";
@@ -24,12 +25,15 @@ import {
 } from "./model/sessions.ts";
 import { type Appearance, counted, folderName, rowOf } from "./model/text.ts";
 import type { Branch, Marker, SessionSummary, Window } from "./protocol.ts";
-import { Tree, treeItem } from "./rows.ts";
+import { APART_MS, Tree, treeItem } from "./rows.ts";
 import { setContext, workspacePaths } from "./settings.ts";
 
 export const SESSIONS_VIEW = "codexCheckpoints.sessions";
 
 const PAGE = 50;
+
+/** How often a row is asked to be selected, until it is. */
+const TRIES = 5;
 
 export class SessionTree extends Tree<SessionNode> {
   readonly #wanted = new Map<string, number>();
@@ -95,16 +99,20 @@ export class SessionTree extends Tree<SessionNode> {
       const groups = roots.filter((node) => node.kind === "group" && node.isOpen);
       await Promise.all(groups.map((group) => this.load(group)));
     }
-    const row = this.#shown.get(sessionId);
-    if (row === undefined) {
-      return false;
+    for (let tries = 0; tries < TRIES; tries++) {
+      const row = this.#shown.get(sessionId);
+      if (row === undefined) {
+        return false;
+      }
+      // The rows may change meanwhile, and the editor may not have drawn this one yet.
+      await this.view.reveal(row, { select: true, focus }).then(undefined, () => {});
+      const [chosen] = this.view.selection;
+      if (chosen?.kind === "session" && chosen.session.sessionId === sessionId) {
+        return true;
+      }
+      await sleep(APART_MS);
     }
-    try {
-      await this.view.reveal(row, { select: true, focus });
-      return true;
-    } catch {
-      return false; // the rows changed meanwhile
-    }
+    return false;
   }
 
   getParent(node: SessionNode): SessionNode | undefined {

@@ -13,7 +13,6 @@ import {
   type Refused,
   type SessionDetail,
   type SessionList,
-  type Text,
   type ViewText,
 } from "../../extension/src/protocol.ts";
 import { type Home, makeHome, Rollout, type RunningServer, startServer } from "./server.ts";
@@ -127,7 +126,7 @@ test("a session has its turns", async () => {
 
 test("a checkpoint has the shape that the tree reads, a view is text", async () => {
   const asked = { sessionId: PARENT, turnId: null };
-  const shown: Text = await server.request("show", asked);
+  const shown = await server.request("show", asked);
   const checkpoint: Checkpoint = JSON.parse(shown.text);
   assert.equal(checkpoint.task?.text, "Fix the login");
   assert.deepEqual(checkpoint.recentArtifacts, ["auth.py"]);
