@@ -71,7 +71,7 @@ export class CheckpointTree extends Tree<CheckpointNode> {
       this.server.request("pins", { sessionId }),
     ]);
     const checkpoint: Checkpoint = JSON.parse(text);
-    const nodes = checkpointNodes(checkpoint, items, session, Date.now(), pins, standing);
+    const nodes = checkpointNodes(checkpoint, items, pins, standing);
     const artifacts = checkpoint.recentArtifacts.length;
     this.server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
     const all = received === null ? nodes : [...nodes, receivedNode(received, Date.now())];

@@ -39,54 +39,25 @@ function onNote(app: App, act: (app: App, session: SessionSummary, note: Note) =
   };
 }
 
-/** Ask for a text, then for its evidence. */
+/** Ask for a text, whether it is a fact or a decision, then for its evidence. */
 async function add(app: App, session: SessionSummary): Promise<void> {
-  const stated = await askStatement();
-  if (stated?.of === "fact") {
-    await addFact(app, session, stated.text, null);
-  } else if (stated !== undefined) {
-    await addDecision(app, session, stated.text, null);
+  const prompt = "What is true, or what was decided and why?";
+  const text = await askText("Add a Note", prompt, "");
+  if (text === undefined) {
+    return;
   }
-}
-
-/** Ask what a note says, and whether that is a fact or a decision. */
-function askStatement(): Promise<Statement | undefined> {
-  return new Promise((resolve) => {
-    const picker = vscode.window.createQuickPick<Statement>();
-    picker.title = "Add a Note";
-    picker.placeholder = "What is true, or what was decided and why?";
-    picker.ignoreFocusOut = true;
-    const offer = (typed: string) => {
-      const [text, shown] = [typed.trim(), iconless(cut(plain(typed), 100))];
-      const row = (of: Statement["of"], label: string, detail: string): Statement => ({
-        ...{ of, text, detail, alwaysShow: true },
-        label: text === "" ? label : `${label}: ${shown}`,
-      });
-      picker.items = [
-        row("fact", "Fact", "Something that is true, such as “auth.ttl = 900 seconds”."),
-        row("decision", "Decision", "Something that is settled, and why."),
-      ];
-    };
-    offer("");
-    picker.onDidChangeValue(offer);
-    picker.onDidAccept(() => {
-      const [chosen] = picker.activeItems;
-      if (chosen !== undefined && chosen.text !== "") {
-        resolve(chosen);
-        picker.hide();
-      }
-    });
-    picker.onDidHide(() => {
-      resolve(undefined);
-      picker.dispose();
-    });
-    picker.show();
-  });
-}
-
-interface Statement extends vscode.QuickPickItem {
-  readonly of: "fact" | "decision";
-  readonly text: string;
+  const fact = {
+    label: "Fact",
+    detail: "Something that is true, such as “auth.ttl = 900 seconds”.",
+  };
+  const decision = { label: "Decision", detail: "Something that is settled, and why." };
+  const options = { title: "Add a Note", placeHolder: "What is it?", ignoreFocusOut: true };
+  const chosen = await vscode.window.showQuickPick([fact, decision], options);
+  if (chosen === fact) {
+    await addFact(app, session, text, null);
+  } else if (chosen === decision) {
+    await addDecision(app, session, text, null);
+  }
 }
 
 /** Ask for a fact that depends on this file. */

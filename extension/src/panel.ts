@@ -306,7 +306,7 @@ function html(folder: string, name: string): string {
 <title>${name}</title>
 </head>
 <body>
-<main id="page" class="${name}"><p class="waiting quiet" role="status">Reading the session…</p></main>
+<main id="page" class="${name}"><p class="quiet" role="status">Reading the session…</p></main>
 <script nonce="${nonce}">${part(`${name}.js`)}</script>
 </body>
 </html>`;

@@ -4,7 +4,6 @@ import * as vscode from "vscode";
 import { ProgressType } from "vscode-languageclient/node";
 import { type App, type Commands, onSession } from "./app.ts";
 import type { Server } from "./client.ts";
-import { placeOfTurn } from "./model/markers.ts";
 import { type SearchRow, searchCount, searchRows } from "./model/searching.ts";
 import { cut, harmless, subject } from "./model/text.ts";
 import type { SearchAnswer, SearchHit, SessionSummary } from "./protocol.ts";
@@ -18,10 +17,6 @@ const PAUSE_MS = 250;
 const LEAST = 2;
 
 const PARTS = new ProgressType<Pick<SearchAnswer, "items">>();
-const SHOW_STATE = {
-  iconPath: new vscode.ThemeIcon("history"),
-  tooltip: "Show the View as of This Turn",
-};
 
 type Item = vscode.QuickPickItem & { readonly hit?: SearchHit };
 interface Asked {
@@ -99,15 +94,6 @@ class HitPicker {
     this.picker.onDidAccept(() => {
       const [chosen] = this.picker.activeItems;
       this.#open(chosen?.hit, open);
-    });
-    this.picker.onDidTriggerItemButton(({ item }) => {
-      this.#open(item.hit, async (session, hit) => {
-        const { turnId, turn: number } = hit;
-        if (turnId !== null && number !== null) {
-          const place = placeOfTurn(hit.sessionId, { turnId, number });
-          await app.documents.openState("view", session, place);
-        }
-      });
     });
     this.picker.onDidHide(() => {
       this.#cancel();
@@ -196,9 +182,8 @@ function itemOf(row: SearchRow): Item {
     return { label: row.label, kind: vscode.QuickPickItemKind.Separator };
   }
   const { label, description, icon, hit } = row;
-  const buttons = hit.turn === null ? [] : [SHOW_STATE];
   const iconPath = new vscode.ThemeIcon(icon);
-  return { label, description, iconPath, buttons, hit, alwaysShow: true };
+  return { label, description, iconPath, hit, alwaysShow: true };
 }
 
 let searches = 0;

@@ -21,23 +21,15 @@ export async function openCodex(sessionId?: string, cwd?: string | null): Promis
     const shellArgs = sessionId === undefined ? [] : ["resume", sessionId];
     const how = { name: "Codex", shellPath: chosen, shellArgs, ...where };
     vscode.window.createTerminal(how).show();
-  } else if (isOnPath("codex") || (await goesOnWithout())) {
+  } else if (!isOnPath("codex")) {
+    await warn("Codex was not found on the PATH. Choose the program, or install Codex.", {
+      "Choose Codex…": () => chooseCodex(),
+    });
+  } else {
     const terminal = vscode.window.createTerminal({ name: "Codex", ...where });
     terminal.show();
     terminal.sendText(sessionId === undefined ? "codex" : `codex resume ${sessionId}`);
   }
-}
-
-/** Ask what to do without Codex on the PATH: a terminal may have another one. */
-async function goesOnWithout(): Promise<boolean> {
-  let goesOn = false;
-  await warn("Codex was not found on the PATH. Choose the program, or install Codex.", {
-    "Choose Codex…": () => chooseCodex(),
-    "Try in a Terminal": () => {
-      goesOn = true;
-    },
-  });
-  return goesOn;
 }
 
 /** Ask for the program, and keep it in the settings. */

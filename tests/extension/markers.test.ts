@@ -200,7 +200,7 @@ test("pins stand in a part of their own, and mark the files they are", () => {
   ];
   assert.deepEqual(pins.map(pathOf), ["src/auth.ts", "a.py#L3-L9", "a.py#L4"]);
   assert.equal(pinsNode([]), null);
-  const nodes = checkpointNodes(checkpoint, [], session({}), NOW, pins);
+  const nodes = checkpointNodes(checkpoint, [], pins);
 
   const part = nodes.find(({ id }) => id === "pins");
   assert.deepEqual(

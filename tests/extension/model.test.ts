@@ -233,8 +233,8 @@ const NOTES = [
   }),
 ];
 
-test("a checkpoint reads as task, plan, artifacts, facts, decisions and counts", () => {
-  const drawn = draw(checkpointNodes(checkpoint, NOTES, session({ turns: 6 }), NOW));
+test("a checkpoint reads as task, plan, artifacts, facts and decisions", () => {
+  const drawn = draw(checkpointNodes(checkpoint, NOTES));
 
   assert.equal(
     drawn,
@@ -256,15 +256,6 @@ files Recent Artifacts | 3 of 4
   terminal npm test > run
   file src/auth.ts > open
   file big.bin > open
-graph Counts | turns: 6
-  symbol-number Context | 4%
-  symbol-number Turns | 6
-  symbol-number Windows | 1
-  symbol-number Compactions | 0
-  symbol-number Artifacts | 4
-  symbol-number Records | 439
-  symbol-number Last record | 2h
-  symbol-number Folder | /home/dev/demo
 `,
   );
 });
@@ -275,34 +266,29 @@ test("a file that is not what Codex saw says so, and opens beside what was seen"
   const artifacts = { ...checkpoint.artifacts, [uri]: { uri, kind: "file", seenHash } };
   const shown = { ...checkpoint, artifacts };
   const standing = { changed: [uri], edited: [uri], seenIn: { [uri]: 4 } };
-  const drawn = draw(checkpointNodes(shown, [], session({}), NOW, [], standing));
+  const drawn = draw(checkpointNodes(shown, [], [], standing));
 
   assert.match(drawn, /file src\/auth\.ts \| changed since turn 4 > compare\n/);
-  const before = checkpointNodes(shown, [], session({}), NOW, [], { ...standing, seenIn: {} });
+  const before = checkpointNodes(shown, [], [], { ...standing, seenIn: {} });
   assert.match(draw(before), /file src\/auth\.ts \| changed since Codex saw it > compare\n/);
-  const same = checkpointNodes(shown, [], session({}), NOW, [], { ...standing, changed: [] });
+  const same = checkpointNodes(shown, [], [], { ...standing, changed: [] });
   assert.match(draw(same), /file src\/auth\.ts \| as the session left it > open\n/);
   const unseen = { ...shown, artifacts: { ...artifacts, [uri]: { uri, kind: "file" } } };
-  const unknown = checkpointNodes(unseen, [], session({}), NOW, [], { ...standing, changed: [] });
+  const unknown = checkpointNodes(unseen, [], [], { ...standing, changed: [] });
   assert.match(draw(unknown), /file src\/auth\.ts > open\n/);
-  assert.doesNotMatch(draw(checkpointNodes(shown, [], session({}), NOW)), /changed/);
+  assert.doesNotMatch(draw(checkpointNodes(shown, [])), /changed/);
 });
 
 test("a note that is no longer kept is no row", () => {
   const gone = note({ id: "old", value: "gone", evicted: true });
-  const drawn = draw(checkpointNodes(checkpoint, [gone], session({}), NOW));
+  const drawn = draw(checkpointNodes(checkpoint, [gone]));
 
   assert.doesNotMatch(drawn, /gone/);
 });
 
 test("an empty checkpoint still has all its sections", () => {
   const empty = { ...checkpoint, task: null, plan: { steps: [], done: {} } };
-  const nodes = checkpointNodes(
-    { ...empty, artifacts: {}, recentArtifacts: [] },
-    [],
-    session({}),
-    NOW,
-  );
+  const nodes = checkpointNodes({ ...empty, artifacts: {}, recentArtifacts: [] }, []);
   assert.deepEqual(
     nodes.slice(0, 5).map(({ row }) => `${row.label} | ${row.description}`),
     [

@@ -103,29 +103,19 @@ test("a session is compacted after a look at what Codex would be sent", async (t
     await front.locator("#digest").getByText("of at most 300 tokens").waitFor();
   });
 
-  await step(t, "only what comes or goes is shown where that is asked for", async () => {
-    const stays = front.locator(".piece.stays").first();
-    await stays.waitFor();
-    await front.getByLabel("Show only added and removed lines").check();
-    await stays.waitFor({ state: "hidden" });
-    await front.locator(".goes").first().waitFor();
-    await front.getByLabel("Show only added and removed lines").uncheck();
-  });
-
   await step(t, "everybody can read it, in every kind of theme", () =>
     isForEverybody(workbench, "compaction preview"),
   );
 
   await step(t, "each stop of the Tab key is named and seen", async () => {
     await slider.focus();
-    const stops = await tabThrough(page, 8);
+    const stops = await tabThrough(page, 7);
     assert.deepEqual(
-      stops.slice(0, 7).map(({ name }) => name),
+      stops.slice(0, 6).map(({ name }) => name),
       [
         "Budget of the digest",
         "Budget in tokens",
         "Usual Budget",
-        "Show only added and removed lines",
         "Compact…",
         "Show as Diff",
         "Copy",

@@ -48,11 +48,8 @@ test("notes are stated, fail with their files, are verified again and revoked", 
   /** State a note in one text. */
   const state = async (kind: "Fact" | "Decision", text: string) => {
     await workbench.command("Codex Checkpoints: Add Note…");
-    await picker.locator('input[placeholder^="What is true, or what was decided"]').fill(text);
-    await picker
-      .locator(".monaco-list-row")
-      .filter({ hasText: `${kind}: ${text}` })
-      .click();
+    await answer("What is true, or what was decided and why?", text);
+    await choose("What is it?", kind);
   };
   /** Take the evidence that is selected already. */
   const takes = async (name: string) => {
@@ -110,7 +107,10 @@ test("notes are stated, fail with their files, are verified again and revoked", 
   await step(t, "evidence opens as the record it is", async () => {
     await row("Read it from the environment").locator(".monaco-tl-twistie").click();
     await row("from your message").click();
-    await workbench.editor("codex-checkpoints://record").getByText("user_message").waitFor();
+    await workbench
+      .editor("codex-checkpoints://recalled")
+      .getByText(/^────\s.*user/)
+      .waitFor();
   });
 
   await step(t, "new evidence makes it valid again", async () => {

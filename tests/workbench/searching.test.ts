@@ -82,18 +82,6 @@ test("a search fills a list as one types, and its hits open their records", asyn
     await workbench.checkpoint.getByText("Then read it once").first().waitFor();
   });
 
-  await step(t, "a button of a hit shows the view as of its turn", async () => {
-    await workbench.command("Codex Checkpoints: Search in Sessions…");
-    await picker.locator("input").fill("412 ms");
-    await says("1 session");
-    await workbench.button(rows.first(), "Show the View as of This Turn");
-    const view = workbench.editor("codex-checkpoints-state://view");
-    await view
-      .getByText(/Then\sread\sit\sonce/)
-      .first()
-      .waitFor();
-  });
-
   await step(t, "a file tells which sessions used it", async () => {
     await page.keyboard.press("Control+P");
     await picker.locator("input").fill("shop.py");

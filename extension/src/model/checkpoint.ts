@@ -1,4 +1,4 @@
-/** The rows of a checkpoint: task, plan, artifacts, pins, facts, decisions, counts. */
+/** The rows of a checkpoint: task, plan, artifacts, pins, facts, decisions. */
 
 import type {
   CheckpointText,
@@ -7,10 +7,9 @@ import type {
   NoteEvidence,
   Pin,
   Receipt,
-  SessionSummary,
 } from "../protocol.ts";
 import { derivedKey } from "./notes.ts";
-import { type Appearance, age, ago, cut, dotted, listed, meter, plain, rowOf } from "./text.ts";
+import { type Appearance, ago, cut, listed, plain, rowOf } from "./text.ts";
 
 /** The parts of `checkpoint_v1.json` that are shown. */
 export interface Checkpoint {
@@ -34,8 +33,6 @@ interface Artifact {
 export function checkpointNodes(
   checkpoint: Checkpoint,
   notes: readonly Note[],
-  session: SessionSummary,
-  now: number,
   pins: readonly Pin[] = [],
   standing: Standing = { changed: [], edited: [], seenIn: {} },
 ): CheckpointNode[] {
@@ -48,7 +45,6 @@ export function checkpointNodes(
     decisionsNode(kept),
     ...(pinned === null ? [] : [pinned]),
     artifactsNode(checkpoint, pins, standing),
-    countsNode(checkpoint, session, now),
   ];
 }
 
@@ -143,30 +139,6 @@ function weakness(hash: string | undefined): string {
     return "Content not known";
   }
   return hash.startsWith("sha256:") ? "" : "Too large to be read: told by its size and time alone";
-}
-
-function countsNode(checkpoint: Checkpoint, session: SessionSummary, now: number): CheckpointNode {
-  const known = (count: number | null) => (count === null ? "" : String(count));
-  const counts: [string, string, string][] = [
-    ["context", "Context", meter(session)],
-    ["turns", "Turns", known(session.turns)],
-    ["windows", "Windows", known(session.windows)],
-    ["compactions", "Compactions", known(session.compactions)],
-    ["artifacts", "Artifacts", String(Object.keys(checkpoint.artifacts).length)],
-    ["seq", "Records", known(session.seq)],
-    ["updated", "Last record", age(session.updatedAt, now)],
-    ["folder", "Folder", plain(session.cwd ?? "")],
-  ];
-  const children = counts
-    .filter(([, , value]) => value !== "")
-    .map(([id, label, value]) =>
-      node(`counts/${id}`, { label, description: value, icon: "symbol-number" }),
-    );
-  const count = dotted(
-    session.turns === null ? "" : `turns: ${session.turns}`,
-    session.compactions ? `compactions: ${session.compactions}` : "",
-  );
-  return { ...section("counts", "Counts", count, "graph", children), unfolded: false };
 }
 
 export type Action =

@@ -51,7 +51,6 @@ class CompactionPage implements Shown<CompactionView> {
     this.#trouble.clear();
     send({ kind: "compact" });
   });
-  readonly #changes = el("input", { id: "changes", type: "checkbox" });
   readonly #messages = new Part("Your messages");
   readonly #state = new Part("State");
   readonly #digest = new Part("Digest");
@@ -72,9 +71,6 @@ class CompactionPage implements Shown<CompactionView> {
       input.max = String(MAX_DIGEST);
     }
     this.#budget.slider.step = String(STEP);
-    const only = el("label", { for: "changes" }, "Show only added and removed lines");
-    this.#budget.element.append(el("div.check", this.#changes, only));
-    this.#changes.addEventListener("change", () => this.#showBudget());
     const nothing = "Nothing is written yet. Next you choose where to continue.";
     const form = el(
       "form.left",
@@ -157,10 +153,7 @@ class CompactionPage implements Shown<CompactionView> {
   #showBudget(): void {
     const budget = this.#chosen ?? this.#view.usual.budget;
     this.#budget.set(budget, tokenCount(budget));
-    const isUsual = this.#chosen === null;
-    this.#usual.disabled = isUsual;
-    this.#changes.disabled = isUsual;
-    page().classList.toggle("changes", this.#changes.checked && !isUsual);
+    this.#usual.disabled = this.#chosen === null;
   }
 
   #showContext(): void {
