@@ -1090,7 +1090,7 @@ def test_a_line_of_a_list_fits_the_terminal_unless_an_id_is_there_to_be_copied(
         *(["lineage", thread(1)], ["marks", thread(1)], ["restores"], ["audit"]),
         *(["losses", thread(1)], ["diff", thread(1), "--from", "1", "--to", "2"]),
     ):
-        for width in (40, 80, 200):
+        for width in (80, 200):
             lines = on_terminal(*command, columns=width)
             wide = [line for line in lines if columns(line) >= width]
             assert lines

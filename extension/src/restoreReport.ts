@@ -43,14 +43,10 @@ export class RestoreReport extends AnsweredPage {
     const { server } = this.app;
     const operationId = this.#operationId;
     const details = await server.request("restoreDetails", { operationId });
-    const [events, lineage, state] = await Promise.all([
-      server.request("audit", { sessionId: null, operationId }),
-      this.#lineage(details),
-      this.#state(details),
-    ]);
+    const [lineage, state] = await Promise.all([this.#lineage(details), this.#state(details)]);
     this.#details = details;
     const title = `Restored “${nameOf(details.label, details.checkpointId)}”`;
-    return [title, { kind: "details", details, events: events.items, lineage, state }];
+    return [title, { kind: "details", details, lineage, state }];
   }
 
   /** The lineage, if the branch or the source still exists. */

@@ -235,16 +235,7 @@ function details(some: Partial<RestoreDetails> = {}): RestoreDetails {
 }
 
 function sections(some: Partial<RestoreDetails> = {}, state: unknown = null): Map<string, Section> {
-  const events = [
-    {
-      type: "RestoreRequested",
-      at: "2026-11-21T22:56:32.000Z",
-      operationId: "o1",
-      budget: 120,
-      previous: "sha256:1",
-    },
-  ];
-  const told = { kind: "details", details: details(some), events, lineage: [], state };
+  const told = { kind: "details", details: details(some), lineage: [], state };
   const all = detailSections({ ...told, kind: "details" });
   return new Map(all.map((each) => [each.id, each]));
 }
@@ -297,14 +288,12 @@ test("the details have every part, each with its own content", () => {
     ["pinned", "b.py", "all"],
     ["drift", "a.py"],
     ["caps", "maxFactsValid", "32"],
-    ["events", "RestoreRequested", "budget=120"],
   ] as const) {
     for (const word of shown) {
       assert.ok(words(found.get(id)).includes(word), `${id}: ${word}`);
     }
   }
   assert.equal(found.has("missing"), false, "what there is none of is not there");
-  assert.doesNotMatch(words(found.get("events")), /previous/, "the chain of the audit is no fact");
 });
 
 test("a session above that no restore made is shown with what made it", () => {

@@ -215,7 +215,6 @@ export interface Preview {
 export interface Details {
   readonly kind: "details";
   readonly details: RestoreDetails;
-  readonly events: readonly Readonly<Record<string, unknown>>[];
   readonly lineage: readonly LineageNode[];
   /** The checkpoint at the turn; null if it cannot be read. */
   readonly state: unknown;

@@ -17,7 +17,6 @@ export function detailSections(shown: Details): Section[] {
     ...referenceSections(details),
     ...differenceSections(details),
     capsSection(details),
-    ...eventSections(shown),
     idSection(shown),
   ];
 }
@@ -224,20 +223,6 @@ const FALLBACKS: Readonly<Record<string, string>> = {
   file_only_store: "the session files alone",
   earlier_unknown: "what the source began with: what was read and changed before is not known",
 };
-
-const SHARED = new Set([
-  ...["type", "at", "operationId", "sessionId", "sourceSessionId", "checkpointId"],
-  ...["sourceTurn", "restoreMode", "userId", "orgId", "step", "digest", "label", "previous"],
-]);
-
-function eventSections({ events }: Details): Section[] {
-  const own = (event: Fields) => {
-    const fields = Object.entries(event).filter(([name]) => !SHARED.has(name));
-    return code(fields.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(" "));
-  };
-  const when = (event: Fields) => moment(word(event, "at"));
-  return list("events", "Events", events, ["When", when], coded("What", "type"), ["Facts", own]);
-}
 
 function knownState(state: unknown, modes: readonly Fields[]): Section[] {
   const { task, plan, decisions, facts: recorded } = Object(state) as Fields;
