@@ -32,13 +32,20 @@ export function inFront(page: Page): FrameLocator {
   return page.frameLocator("iframe.webview.ready:visible").frameLocator("#active-frame");
 }
 
-/** Do something in each kind of theme; the last one stays. */
+/** Do something in each kind of theme, first in the one that is shown; the last one stays. */
 export async function inEachTheme(
   workbench: Workbench,
   run: (colours: string) => Promise<void>,
 ): Promise<void> {
-  for (const [colours, { theme, kind, page }] of Object.entries(THEMES)) {
-    await workbench.theme(theme, kind);
+  const classes = await workbench.page.locator(".monaco-workbench").getAttribute("class");
+  const isShown = (kind: string) => classes?.split(" ").includes(kind) === true;
+  const themes = Object.entries(THEMES).sort(
+    ([, one], [, other]) => Number(isShown(other.kind)) - Number(isShown(one.kind)),
+  );
+  for (const [colours, { theme, kind, page }] of themes) {
+    if (!isShown(kind)) {
+      await workbench.theme(theme, kind);
+    }
     if (await workbench.page.locator("iframe.webview.ready:visible").count()) {
       await inFront(workbench.page).locator(`body[data-vscode-theme-kind="${page}"]`).waitFor();
     }

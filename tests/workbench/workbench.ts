@@ -55,7 +55,7 @@ const TRIES = 5;
 const SETTINGS = {
   ...JSON.parse(readFileSync(join(HERE, "settings.json"), "utf8")),
   "workbench.reduceMotion": "on",
-  "workbench.colorTheme": "Default Light Modern",
+  "workbench.colorTheme": "Light 2026",
   "editor.cursorBlinking": "solid",
   "files.autoSave": "off",
 };
