@@ -114,6 +114,8 @@ def test_after_it_was_taken_back_a_compaction_knows_the_first_lines(
     assert kept(first) == places[:2]
     assert kept(second) == places[:3]
     assert kept(third) == kept(new) == places
+    dropped = [piece.ref for piece in third.dropped]
+    assert dropped[: len(first.dropped)] == [piece.ref for piece in first.dropped]
 
 
 @pytest.mark.parametrize("undone", [False, True])

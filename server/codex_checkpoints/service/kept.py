@@ -42,6 +42,7 @@ class Opened:
     trigger: Trigger = "manual"
     tokens_before: int | None = None
     by: Installed | None = None
+    undone: Installed | None = None
 
 
 @define
@@ -154,14 +155,16 @@ class CompactionRecords:
     def by_window(self, session_id: str) -> dict[str | None, Opened]:
         """Return how each window opened by us began, by id; refuses `storage_error`."""
         found: dict[str | None, Opened] = {}
+        made: dict[str, Installed] = {}
         for record in self.of(session_id):
             if isinstance(record, Installed):
+                made[record.compaction_id] = record
                 before = record.sizes.before.tokens
                 found[record.windows.after.current] = Opened(
                     record.strategy, record.placement, before, by=record
                 )
             elif isinstance(record, Undone) and record.window is not None:
-                found[record.window.current] = Opened()
+                found[record.window.current] = Opened(undone=made.get(record.compaction_id))
         found.pop(None, None)
         return found
 

@@ -18,6 +18,7 @@ from codex_checkpoints.core.compaction.records import (
     began_session,
     counts_of,
     digest_of,
+    recalled,
     record_of,
     remaining,
     remembered,
@@ -27,7 +28,7 @@ from codex_checkpoints.core.compaction.records import (
 from codex_checkpoints.core.history.kinds import Past
 from codex_checkpoints.core.history.tokens import Figure
 from codex_checkpoints.core.history.windows import Chain
-from compactions import CHECKPOINT, LONG_ANSWER, image, pasts, user, with_parts
+from compactions import CHECKPOINT, LONG_ANSWER, image, output, pasts, user, with_parts
 
 AT = "2026-11-20T10:00:00.000Z"
 BEFORE, AFTER = Chain("a", None, "a", 0), Chain("b", "b", "c", 1)
@@ -205,3 +206,13 @@ def test_items_of_an_earlier_replacement_keep_the_time_of_their_first_line() -> 
     # What a compaction made itself was written in its line.
     assert remembered(history, record) == (Past(words, "then", "seq:3"), *history[1:])
     assert remembered(history[1:], record) == tuple(history[1:])
+
+
+def test_items_that_were_brought_back_are_where_they_were_before() -> None:
+    words, put_in = user("fix it"), output("c1", "aborted")
+    history = [Past(item, "now", "seq:9") for item in (words, put_in, LONG_ANSWER)]
+    known = [Past(words, "then", "seq:3"), Past(put_in)]
+
+    assert recalled(history, known) == (known[0], *history[1:])
+    assert recalled(history, [Past(LONG_ANSWER, "then", "seq:3")]) == tuple(history)
+    assert recalled(history[:1], known) == (history[0],)

@@ -201,11 +201,26 @@ def remembered(history: Sequence[Past], record: Installed) -> tuple[Past, ...]:
     count = len(record.items)
     if digest_of([past.item for past in history[:count]]) != record.replacement:
         return tuple(history)
+    return _dated(history, record.items)
+
+
+def recalled(history: Sequence[Past], known: Sequence[Past]) -> tuple[Past, ...]:
+    """Give the items of a history that was brought back their old time and line (JUN-43).
+
+    Where it does not begin with `known`, that history as it was before, it is returned as it is.
+    """
+    count = len(known)
+    if [past.item for past in history[:count]] != [past.item for past in known]:
+        return tuple(history)
+    return _dated(history, known)
+
+
+def _dated(history: Sequence[Past], known: Sequence[Past | Remaining]) -> tuple[Past, ...]:
     dated = (
         past if each.ref is None else evolve(past, at=each.at, ref=each.ref)
-        for past, each in zip(history, record.items, strict=False)
+        for past, each in zip(history, known, strict=False)
     )
-    return (*dated, *history[count:])
+    return (*dated, *history[len(known) :])
 
 
 def digest_of(items: Sequence[Json]) -> str:

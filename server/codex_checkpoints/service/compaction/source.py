@@ -5,7 +5,7 @@ The checkpoint, the history, the state of the last turn and the digests are of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
@@ -20,12 +20,13 @@ from codex_checkpoints.core.compaction.records import (
     Installed,
     Range,
     digest_of,
+    recalled,
     remembered,
 )
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.history.kinds import Past
-from codex_checkpoints.core.history.survey import Survey
+from codex_checkpoints.core.history.survey import Compaction, Survey
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.turns import Turn
@@ -33,6 +34,7 @@ from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.history import (
     ChainPart,
     Histories,
+    Surveyed,
     Traced,
     survey_of,
 )
@@ -212,14 +214,51 @@ class Sources:
 
         Refuses `storage_error`, `unreadable_source`.
         """
-        past, base = source.traced.history.past, source.traced.surveyed.choice.base
-        if base is None:
-            return past
         opened: dict[str | None, Opened] = {}
         for each in (*self._sessions.catalogue.chains.below(source.row), source.row):
             opened.update(self._sessions.compactions.by_window(each.session_id))
-        its = opened.get(base.window_id)
-        return past if its is None or its.by is None else remembered(past, its.by)
+        traced = source.traced
+        return self._first(traced.surveyed, traced.history.past, opened)
+
+    def _first(
+        self,
+        surveyed: Surveyed,
+        past: tuple[Past, ...],
+        opened: Mapping[str | None, Opened],
+    ) -> tuple[Past, ...]:
+        base = surveyed.choice.base
+        if base is None:
+            return past
+        match opened.get(base.window_id):
+            case Opened(by=Installed() as record):
+                return remembered(past, record)
+            case Opened(undone=Installed() as record):
+                # No window is opened twice: so this ends, whatever records say.
+                others = {key: each for key, each in opened.items() if key != base.window_id}
+                return recalled(past, self._before(surveyed, base, record, others))
+            case _:
+                return past
+
+    def _before(
+        self,
+        surveyed: Surveyed,
+        base: Compaction,
+        record: Installed,
+        opened: Mapping[str | None, Opened],
+    ) -> tuple[Past, ...]:
+        """Return the history that the line `base` reopened, with the items added before it."""
+        catalogue = self._sessions.catalogue
+        row = catalogue.store.rows().get(surveyed.parts[base.place.file].path)
+        if row is None:
+            return ()
+        self._sessions.pace.expect(catalogue.chains.weight(row))
+        cut, seed = record.source.bytes_before, surveyed.outline.seed
+        then = self._histories.traced(row, base.place.offset, cut, seed)
+        if then.in_front is None:
+            return ()
+        past = self._histories.surveyed(row, then.in_front).past
+        before = self._first(then.in_front, past, opened)
+        return (*before, *then.history.past[len(record.items) :])
 
     def range_of(self, source: CompactionSource) -> Range:
         """Return the range that a compaction replaces, with its digests (CKP-33)."""
