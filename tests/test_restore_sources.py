@@ -325,6 +325,9 @@ def test_no_window_of_a_branch_has_the_id_of_one_of_its_source(
     assert home.path().read_bytes() == before
 
 
+DEEP = '{"window_id":"A","more":' + "[" * 5000 + "]" * 5000 + "}"
+
+
 def renamed(*found: str) -> list[str]:
     """Rename the windows of records, of which only the payload is told; ids count from N1."""
     new = (f"N{number}" for number in range(1, 9))
@@ -364,6 +367,7 @@ def renamed(*found: str) -> list[str]:
         ),
         pytest.param('{"message":"é"}', '{"message":"é"}', id="no ids"),
         pytest.param("[]", "[]", id="no payload"),
+        pytest.param(DEEP, DEEP, id="nested too deeply for Python"),
     ],
 )
 def test_a_record_has_new_ids_where_it_names_its_windows_and_nowhere_else(payload: str, new: str):

@@ -82,8 +82,14 @@ class WindowNames:
     _known: dict[str, str] = Factory(dict[str, str])
 
     def renamed(self, line: bytes) -> bytes:
-        """Return the record of a compaction with the window ids of the branch."""
-        record = json.loads(line)
+        """Return the record of a compaction with the window ids of the branch.
+
+        One that is nested too deeply for Python keeps its own.
+        """
+        try:
+            record = json.loads(line)
+        except RecursionError:
+            return line
         payload = object_of(record.get("payload"))
         told = {name: old for name in _WINDOW_IDS if (old := text_of(payload.get(name)))}
         if not told:
