@@ -126,6 +126,14 @@ def test_a_line_that_lost_its_digest_is_a_changed_one(home: Home):
     assert findings(home) == [("changed_line", number)]
 
 
+def test_a_line_of_before_all_had_a_digest_is_none(home: Home):
+    old = b'{"type":"CodexConnected","at":"2026-11-22T10:00:00.000Z"}\n'
+    audit(home).write_bytes(old)
+    (home.state / "audit.head").unlink()
+
+    assert ("changed_line", 1) not in findings(home)
+
+
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_line_that_nobody_can_read_is_a_changed_one(home: Home, kind: str):
     number, before = line_of(home, kind), audit(home).read_bytes()

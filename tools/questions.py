@@ -257,7 +257,6 @@ def tour_of_restores(asked: Asked, session: str, marker: str) -> None:
         look(asked, branch)
         for name in ("history", "windows", "losses", "outline", "lineage", "marks", "pin"):
             asked.both("tour", name, branch)
-        asked.both("tour", "diff", session, "--with", branch)
         asked.command("tour", "audit", "--session", branch, "--json")
     asked.command("tour", "restore", session, marker, "--mode", "hard", "--window", "3")
     asked.both("tour", "restores", session)

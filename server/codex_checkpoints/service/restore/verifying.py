@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal
 
-from codex_checkpoints.core.audit import Head, breaks, digest_of, is_intact
+from codex_checkpoints.core.audit import DIGEST, Head, breaks, digest_of, is_intact
 from codex_checkpoints.core.compaction.records import Installed, Undone
 from codex_checkpoints.core.compaction.records import digest_of as digest_of_items
 from codex_checkpoints.core.restore.events import Fault, unended
@@ -92,6 +92,16 @@ def _paths(sessions: Sessions, session_id: str | None) -> list[str]:
     return [row.path for row in sessions.catalogue.files_of(session_id or "")]
 
 
+_SEALED = (
+    "PackExported",
+    "PackImported",
+    "CompactionBlocked",
+    "CompactionFailed",
+    "CompactionInstalled",
+    "CompactionObserved",
+    "CompactionUndone",
+)
+"""The events that had a digest before every line was written with one, beside those of restores."""
 _DONE = ("RestoreCompleted", "PackImported")
 """The events that end an operation which left records."""
 _WITH_RECORDS = (None, "BranchCreated", *_DONE)
@@ -191,7 +201,8 @@ def _changed_lines(
     known = {each.line for each in found if each.code == "changed_line"}
     for number, ((line, _), event) in enumerate(zip(audit, log, strict=True), 1):
         damaged = not is_object(line) and not (isinstance(line, UnreadableRecord) and line.torn)
-        if (damaged or (event and not is_intact(event))) and number not in known:
+        seals = DIGEST in event or event.get("type") in _SEALED
+        if (damaged or (seals and not is_intact(event))) and number not in known:
             known.add(number)
             found.append(Fault("changed_line", text_of(event.get("operationId")), line=number))
     chain = breaks(zip(log, (digest for _, digest in audit), strict=True), head)
