@@ -654,6 +654,8 @@ def test_entries_that_are_not_as_they_would_be_written_are_told(home: Path, path
     connect(home, HERE)
     path.write_text(path.read_text().replace("tool_timeout", "enabled = false\ntool_timeout"))
     assert [door.problem for door in look(home, HERE).doors] == [None, "disabled"]
+    path.write_text(path.read_text().replace("ContextLimit = 0", "ContextLimit = [0]"))
+    assert [door.problem for door in look(home, HERE).doors] == ["outdated", "disabled"]
 
 
 def ran(home: Path, session: str = "a", at: str = "2026-11-20T10:00:00.000Z", **more: str) -> None:
@@ -998,6 +1000,15 @@ def test_what_comes_after_ours_stays_as_well(text: str, later: str) -> None:
     assert left is not None
     assert left.startswith(text)
     assert left.removeprefix(text).lstrip("\r\n") == more
+    assert config.without_entries(config.with_entries(connected + more, MOVED)) == left
+
+
+def test_what_was_added_to_a_file_of_ours_keeps_its_last_line_end() -> None:
+    added = config.with_entries(None, WANTED) + "[mine]\na = 1\n"
+
+    moved = config.with_entries(added, MOVED)
+
+    assert config.without_entries(added) == config.without_entries(moved) == "[mine]\na = 1\n"
 
 
 # --- what the doctor says of it -------------------------------------------------------------------
@@ -1016,10 +1027,6 @@ def a_codex(folder: Path, script: str) -> dict[str, str]:
     (folder / "codex").write_text(f"#!/bin/sh\n{script}\n")
     (folder / "codex").chmod(0o755)
     return {"PATH": f"{folder}:/usr/bin:/bin"}
-
-
-def version(says: str) -> str:
-    return f"[ $1 = --version ] && echo '{says}'"
 
 
 def test_the_doctor_tells_what_keeps_codex_from_calling_us(tmp_path: Path) -> None:

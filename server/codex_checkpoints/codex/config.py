@@ -77,7 +77,7 @@ def with_entries(text: str | None, wanted: Entries) -> str:
     for hook in wanted.hooks:
         tables += _table(("hooks", hook.event), wanted.group(hook), is_element=True)
     left, is_all = _without_ours(before)
-    lead = "" if text is None or is_all else newline
+    lead = "" if text is None or (is_all and not left) else newline
     return _checked(before, left + lead + newline.join([BEGIN, *tables[1:], END]) + newline)
 
 

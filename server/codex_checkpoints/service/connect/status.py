@@ -239,7 +239,7 @@ def _hook_states(
         for each in listed or ()
         if entries.is_call_of("hook", entries.split(each.command))
     }
-    there = {each.hook for each in ours}
+    there = [each.hook for each in ours]  # what stands in a file need have no hash
     for hook in wanted.hooks:
         trust, enabled = None, None
         if hook in there and listed is not None:
