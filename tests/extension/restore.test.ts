@@ -246,7 +246,11 @@ function words(section: Section | undefined): string {
 }
 
 test("the details say what was made do with, each in its own words", () => {
-  const kinds = [...["weak_hash", "file_only_store", "earlier_unknown"], "of_a_later_version"];
+  const kinds = [
+    ...["weak_hash", "file_only_store", "copied_legacy", "copied_compressed"],
+    ...["copied_windows", "copied_in_base", "copied_damaged", "earlier_unknown"],
+    "of_a_later_version",
+  ];
   const fallbacks = kinds.map((fallback) => JSON.parse(JSON.stringify({ fallback, uri: null })));
 
   const body = sections({ fallbacks }).get("fallbacks")?.body;

@@ -217,10 +217,15 @@ function differenceSections({ drift, missing, fallbacks }: RestoreDetails): Sect
   ];
 }
 
-/** Texts for fallbacks. */
+/** Texts for fallbacks; in a soft restore of earlier builds the branch may copy lines of the source. */
 const FALLBACKS: Readonly<Record<string, string>> = {
   weak_hash: "size and time in place of the content",
   file_only_store: "the session files alone",
+  copied_legacy: "a copy of the lines: the source has an older format",
+  copied_compressed: "a copy of the lines: the source is compressed",
+  copied_windows: "a copy of the lines: the source was compacted",
+  copied_in_base: "a copy of the lines: the turn stands in a file before that of the source",
+  copied_damaged: "a copy of the lines: the source is not valid text",
   earlier_unknown: "what the source began with: what was read and changed before is not known",
 };
 

@@ -1,7 +1,7 @@
 """`restores.jsonl` and the words about it: all that details need, and nothing that was said."""
 
 import re
-from typing import get_args
+from typing import Any, get_args
 
 import orjson
 import pytest
@@ -134,6 +134,24 @@ def test_what_a_later_version_adds_is_passed_over_and_its_semantics_are_told():
     line = line_of(restore()) | {"semantics": 2, "profile": {"ranking": "advisory"}}
 
     assert restore_in(line) == evolve(restore(), semantics=2)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"placement": "reference"},
+        {"warnings": [{"code": "rests_on_source", "count": 1}]},
+        {"warnings": [{"code": "copied_instead", "count": 1}]},
+        *(
+            {"fallbacks": [{"fallback": f"copied_{why}", "uri": None}]}
+            for why in ("legacy", "compressed", "windows", "in_base", "damaged")
+        ),
+    ],
+)
+def test_records_of_builds_with_branches_by_reference_are_read(change: dict[str, Any]):
+    line = line_of(restore()) | change
+
+    assert restore_in(line) is not None
 
 
 @pytest.mark.parametrize(

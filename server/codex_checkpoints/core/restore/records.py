@@ -49,11 +49,13 @@ WarningCode = Literal[
     "weak_hashes",
     "detached_marker",
     "problems_in_source",
+    "rests_on_source",
+    "copied_instead",
     "earlier_unknown",
 ]
 
-Placement = Literal["copy", "seed"]
-"""How a branch gets its state: lines of its source, or a checkpoint."""
+Placement = Literal["copy", "reference", "seed"]
+"""How a branch gets its state: lines of its source, or a checkpoint; earlier builds: references."""
 
 
 @frozen
@@ -138,6 +140,7 @@ class Restore:
     """Files of which no record tells how they were at the end of the turn."""
     placement: Placement | None = None
     branch_bytes: int | None = None
+    """The bytes of the branch in its digest; None in records of earlier versions."""
     source_bytes: int | None = None
 
 
@@ -252,6 +255,8 @@ _CAUTIONS: Mapping[WarningCode, tuple[str, ...]] = {
         "1 file of the source could not be read",
         "{n} files of the source could not be read",
     ),
+    "rests_on_source": ("The branch needs the session file of its source",),
+    "copied_instead": ("The history was copied, not referred to",),
     "earlier_unknown": ("What was read and changed before the source began is not known",),
     "detached_marker": ("The marker's turn has been rolled back since",),
     "pack_empty": ("No line of the pack fits the budget",),

@@ -352,8 +352,20 @@ class Missing:
     then: str
 
 
-FallbackKind = Literal["weak_hash", "file_only_store", "earlier_unknown"]
-"""`earlier_unknown`: what was read and changed before the source began is not known."""
+FallbackKind = Literal[
+    "weak_hash",
+    "file_only_store",
+    "copied_legacy",
+    "copied_compressed",
+    "copied_windows",
+    "copied_in_base",
+    "copied_damaged",
+    "earlier_unknown",
+]
+"""`copied_…`, of earlier builds: a branch has copies of lines, not references to its source's.
+
+`earlier_unknown`: what was read and changed before the source began is not known.
+"""
 
 
 @frozen
