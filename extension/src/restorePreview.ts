@@ -84,8 +84,10 @@ export class RestorePreview extends AnsweredPage {
   }
 
   protected override show(title: string, view: ToPage): void {
-    this.#isUnsure = false;
     super.show(title, view);
+    if (this.#isUnsure) {
+      this.complain("The server ended before it answered.", false); // who restores again may have two
+    }
   }
 
   protected override complain(sentence: string, again: boolean, remedies?: readonly Remedy[]) {
@@ -99,6 +101,7 @@ export class RestorePreview extends AnsweredPage {
       return;
     }
     this.#isBusy = true;
+    this.#isUnsure = false;
     try {
       const { server } = this.app;
       await answering(server);

@@ -44,6 +44,7 @@ export abstract class Tree<Row extends object>
         const id = this.#idOf(element);
         this.#unfolded.delete(id);
         this.#loaded.delete(id);
+        this.#told = ""; // once told, the editor asks again for what is below when that is unfolded
       }),
       this.view.onDidChangeVisibility(() => this.isOld() && this.refresh()),
     );
@@ -110,7 +111,6 @@ export abstract class Tree<Row extends object>
     for (let wait = this.#untilDrawn(); wait > 0; wait = this.#untilDrawn()) {
       await sleep(Math.min(wait, APART_MS));
     }
-    // A folded row has those below it in itself.
     const all = [...this.#loaded]
       .sort(([one], [other]) => (one < other ? -1 : 1))
       .map(([id, rows]) => [id, rows, rows.map((row) => this.itemOf(row))]);

@@ -6,6 +6,7 @@ import type { Locator } from "playwright-core";
 import { Lab } from "./lab.ts";
 import { inFront, isForEverybody } from "./pages.ts";
 import { rollBack, writeSession } from "./rollouts.ts";
+import { becomes } from "./waiting.ts";
 import { again, shows, step, Workbench } from "./workbench.ts";
 
 /** Fold a row out, or in. */
@@ -16,7 +17,7 @@ function twist(row: Locator): Promise<void> {
 test("turns are marked, turns taken back are told, branches are gone to: all from the lists", async (t) => {
   const lab = Lab.shared();
   lab.write("shop.py", "price = 1\n");
-  writeSession(lab.codexHome, {
+  const made = writeSession(lab.codexHome, {
     task: "Make the shop faster",
     cwd: lab.project,
     plan: ["Measure it"],
@@ -94,6 +95,25 @@ test("turns are marked, turns taken back are told, branches are gone to: all fro
     await answer("The name of the marker", "before testing");
     await shows(row("marker before testing, turn 2, now"));
   });
+
+  await step(
+    t,
+    "what is renamed while its session is folded is there when it unfolds",
+    async () => {
+      const asked = () => workbench.log.split("sessions here: ").length;
+      const [marker] = lab.run("marks", made);
+      await twist(session);
+      await row("marker before testing").waitFor({ state: "hidden" });
+      const before = asked();
+      lab.run("relabel", made, marker.checkpointId, "before the tests");
+      await becomes(() => asked() > before, true);
+      await twist(session);
+      await shows(row("marker before the tests, turn 2, now"));
+      await workbench.menu(row("marker before the tests"), "Rename Marker…");
+      await answer("The name of the marker", "before testing");
+      await shows(row("marker before testing, turn 2, now"));
+    },
+  );
 
   await step(t, "a turn from the list is compared with the marker", async () => {
     await workbench.command("Codex Checkpoints: Show Turns…");

@@ -139,7 +139,8 @@ test("a page of a restore outlives its session and its server, and says what it 
     await trouble.getByText("tells whether the branch was opened").waitFor();
     await workbench.screenshot("restore preview, nobody answered");
     await button("Try Again").click();
-    await trouble.waitFor({ state: "detached" });
+    await trouble.getByText("The server ended before it answered.").waitFor();
+    await trouble.getByText("tells whether the branch was opened").waitFor();
     assert.deepEqual(lab.run("restores"), []);
     await becomes(() => restore.isEnabled(), true);
   });
