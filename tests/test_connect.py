@@ -11,6 +11,7 @@ import sys
 import tomllib
 from collections.abc import Iterable
 from difflib import SequenceMatcher
+from errno import ENOSPC
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -389,6 +390,25 @@ def test_nothing_is_changed_in_a_hooks_file_but_what_is_put_in(form: str) -> Non
     assert {kind for kind, *_ in changes} == {"equal", "insert"}
     assert THEIRS in hooks.with_hooks(connected, MOVED)
     assert hooks.without_hooks(hooks.with_hooks(connected, MOVED)) == text
+
+
+def test_a_refusal_in_the_middle_names_what_is_written_already(
+    home: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "hooks.json").write_text(HOOKS_FILES["one line"] % THEIRS)
+    real = file_edit.replace
+
+    def replace(before: file_edit.Snapshot, data: bytes) -> None:
+        if before.path == str(path):
+            raise OSError(ENOSPC, "No space left on device")
+        real(before, data)
+
+    monkeypatch.setattr(file_edit, "replace", replace)
+    with pytest.raises(Refusal, match=r"hooks\.json is changed already") as caught:
+        connect(home)
+
+    assert caught.value.code == "storage_error"
+    assert caught.value.facts["written"] == [str(home / "hooks.json")]
 
 
 @pytest.mark.parametrize("text", ['{"hooks": {}}', "{}", "[", "\ufeff{}", "", '{"hooks": 1}'])
@@ -1046,7 +1066,10 @@ def test_the_doctor_tells_what_keeps_codex_from_calling_us(tmp_path: Path) -> No
     path.write_text(text.replace(sys.executable, "/gone/python"), encoding="utf-8")
     assert diagnosed(home) == {"hook_program_missing": "error", "mcp_program_missing": "error"}
     path.write_text("[")
-    assert diagnosed(home) == {"hook_unreadable": "warning", "mcp_unreadable": "warning"}
+    assert diagnosed(home) == {"codex_configuration": "warning"}
+    path.write_text(text)
+    path.with_name("hooks.json").write_text("[")
+    assert diagnosed(home) == {"codex_configuration": "warning"}
 
 
 def test_the_doctor_tells_of_a_failed_call(own: Home) -> None:

@@ -39,7 +39,6 @@ class Finding:
 
 _DOORS = {"hook": "Hooks", "mcp": "Memory tools"}
 _CONNECTION_PROBLEMS: Mapping[str, tuple[str, str]] = {
-    "unreadable": ("warning", "`config.toml` cannot be read."),
     "program_missing": (
         "error",
         "What Codex is told to call is gone: the program or its Python was moved or removed.",
@@ -51,8 +50,16 @@ _CONNECTION_PROBLEMS: Mapping[str, tuple[str, str]] = {
 
 
 def of_connection(connection: Connection) -> Iterator[Finding]:
-    """Yield what is wrong in the connection, nothing without one."""
+    """Yield what is wrong in the connection and in its files, nothing without one."""
     home = connection.codex_home
+    failures = {str(door.failure) for door in connection.doors}
+    for problem in connection.problems:
+        if problem not in failures:
+            message, way_out = (
+                f"{problem}.",
+                "Correct that file: nothing is changed in it until then.",
+            )
+            yield Finding("codex_configuration", "warning", message, home, 1, way_out)
     for door in connection.doors:
         name = _DOORS[door.door]
         known = _CONNECTION_PROBLEMS.get(door.problem or "")

@@ -271,9 +271,18 @@ def take_out(changes: Sequence[Change]) -> tuple[Done, ...]:
 
 
 def _write(changes: Sequence[Change]) -> None:
-    for change in changes:
-        with _explained(change.path):
-            change.write()
+    """Write all changes.  Raises `Refusal`, which names what is written already."""
+    written: list[str] = []
+    try:
+        for change in changes:
+            with _explained(change.path):
+                change.write()
+            written.append(change.path)
+    except Refusal as refusal:
+        if not written:
+            raise
+        message = f"{refusal.message}; {', '.join(written)} is changed already"
+        raise Refusal(refusal.code, message, {**refusal.facts, "written": written}) from refusal
 
 
 @contextlib.contextmanager
