@@ -198,14 +198,10 @@ def test_what_is_damaged_or_of_another_build_is_made_anew(home: Home, answer: An
 
 
 @pytest.mark.parametrize("command", [("digest", "--tokens", "500"), ("losses",)])
-@pytest.mark.parametrize("place", ["", "[folders.{}]\n"])
-def test_where_no_digest_is_wanted_no_quotes_are_kept(
-    home: Home, place: str, command: tuple[str, ...]
-):
+def test_where_no_digest_is_wanted_no_quotes_are_kept(home: Home, command: tuple[str, ...]):
     digest(home)
     losses(home)
-    folder = place.format(json.dumps(str(home.user / "shop")))
-    home.config(f"hookDigestTokens = 0\n{folder}digestTokens = 0\n")
+    home.config("hookDigestTokens = 0\ndigestTokens = 0\n")
     home.json(command[0], thread(1), *command[1:])
 
     assert kept(home, "digest", "whole digest", "losses") == []

@@ -90,7 +90,7 @@ def limited(call_id: str, text: object, limit: object, **beside: object) -> Step
 @pytest.fixture
 def codex_summary(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
     """Write summaries with an opening that is taken for Codex's own, whose words are not ours."""
-    opening = "Somebody else began with this."
+    opening = "Another began with this."
     digest = hashlib.sha256(opening.encode()).hexdigest()
     starts = ((len(opening), b"\n", digest), (0, b"", ""))
     monkeypatch.setattr(contextual, "_SUMMARY_STARTS", starts)
