@@ -59,4 +59,3 @@ def test_a_session_that_compacts_itself_and_reads_the_same_file_again(
     assert [(each["uri"], each["ref"]) for each in loss["rereads"]] == [
         ("calc/core.py", "call_again")
     ]
-    assert loss["loop"] is False
