@@ -238,13 +238,13 @@ def _attributes(kind: type) -> object:
 # --- what all records do -------------------------------------------------------------------------
 
 
-def _getter(kind: type) -> Callable[[object], tuple[object, ...]]:
+def _getter(kind: type) -> staticmethod[[object], tuple[object, ...]]:
     """Return what returns the values of a record that count when it is compared."""
-    return taking([each.name for each in _fields(kind) if each.eq])
+    return staticmethod(taking([each.name for each in _fields(kind) if each.eq]))
 
 
 def taking(names: Sequence[str]) -> Callable[[object], tuple[Any, ...]]:
-    """Return what returns the values of these fields of a record; in a class it binds to none."""
+    """Return what returns the values of these fields of a record."""
     return operator.attrgetter(*names) if len(names) > 1 else partial(_few, names)
 
 
