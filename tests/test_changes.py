@@ -16,6 +16,7 @@ from homes import Home, refusal, thread
 
 V1, V2, V3 = "x\nb\n", "y\nb\n", "y\nc\n"
 X_TO_Y = r.patch(update="a.py")
+BACK = "put back by git {}"
 READ = r.shell("sed -n 1,5p a.py", V1, reads=["a.py"])
 SECRET = "ghp_" + "a1B2" * 9
 
@@ -192,25 +193,36 @@ def test_a_person_reads_which_files_changed_and_the_patches_of_one(home: Home, s
 
 @pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize(
-    ("steps", "count", "is_put_back"),
+    ("steps", "count", "put_back"),
     [
-        ([X_TO_Y, r.shell("git checkout -- a.py")], 0, True),
-        ([X_TO_Y, r.shell("git reset --hard"), X_TO_Y], 1, True),
-        ([X_TO_Y, r.shell("git commit -am x"), X_TO_Y, r.shell("git restore .")], 1, True),
-        ([X_TO_Y, r.shell("git commit -am x"), r.shell("git restore .")], 1, False),
-        ([X_TO_Y, r.shell("git restore b.py")], 1, False),
-        ([X_TO_Y, r.shell("git restore .", exit_code=1)], 1, False),
-        ([r.patch(add="a.py", content="1\n"), r.shell("git restore .")], 1, False),
+        ([X_TO_Y, r.shell("git checkout -- a.py")], 0, BACK),
+        (
+            [X_TO_Y, r.shell("git reset --hard"), X_TO_Y],
+            1,
+            f"{BACK}, then changed again",
+        ),
+        (
+            [X_TO_Y, r.shell("git commit -am x"), X_TO_Y, r.shell("git restore .")],
+            1,
+            f"{BACK} +1 -1",
+        ),
+        ([X_TO_Y, r.shell("git commit -am x"), r.shell("git restore .")], 1, ""),
+        ([X_TO_Y, r.shell("git restore b.py")], 1, ""),
+        ([X_TO_Y, r.shell("git restore .", exit_code=1)], 1, ""),
+        ([r.patch(add="a.py", content="1\n"), r.shell("git restore .")], 1, ""),
     ],
 )
 def test_what_git_put_back_is_not_counted(
-    home: Home, steps: list[r.Step], count: int, is_put_back: bool
+    home: Home, steps: list[r.Step], count: int, put_back: str
 ):
     put(home, r.turn(r.user("Go"), *steps))
     found = ask(home)["a.py"]
-    assert (found.added, found.put_back is not None) == (count, is_put_back)
-    shown = f"put back by git {found.put_back}"
-    assert (shown in home.here("changes", thread(1)).stdout.decode()) == is_put_back
+    assert found.added == count
+    assert (found.put_back is None) == (put_back == "")
+    assert (found.kind == "put_back") == (put_back != "" and "again" not in put_back)
+    line = home.here("changes", thread(1)).stdout.decode()
+    assert put_back.format(found.put_back) in line
+    assert ("put back" in line) == (put_back != "")
 
 
 def test_a_checkpoint_says_which_files_the_session_changed_and_when_it_saw_them_last(home: Home):

@@ -724,13 +724,13 @@ export interface FilePatch {
 /**
  * What the turns did to a file.
  *
- * `kind` is `created`, `changed`, `deleted`, `moved` or `read`; `added` and `removed` count lines,
- * as far as patches tell; `turns` are the numbers of those that changed it.  `putBack` is the
- * record of the newest command by which git put it back; what was changed since the commit before
- * is not counted then.  `seenIn` is the turn in which the session read or changed it last, and
- * `now` what lies there compared with that: `same`, `changed`, `gone` or `unknown`.  `before` and
- * `after` are its whole text before the first of these changes and when the turns had ended; null
- * where no hash proves it, where it holds a secret, and without `texts`.
+ * `kind` is `created`, `changed`, `deleted`, `moved`, `put_back` (by git, and left so) or `read`;
+ * `added` and `removed` count lines, as far as patches tell; `turns` are the numbers of those that
+ * changed it.  `putBack` is the record in which git put it back last; what was changed since the
+ * commit before is not counted then.  `seenIn` is the turn in which the session read or changed it
+ * last, and `now` what lies there compared with that: `same`, `changed`, `gone` or `unknown`.
+ * `before` and `after` are its whole text before the first of these changes and when the turns had
+ * ended; null where no hash proves it, where it holds a secret, and without `texts`.
  */
 export interface FileChange {
   readonly uri: string;

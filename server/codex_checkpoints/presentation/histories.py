@@ -150,23 +150,24 @@ def change_lines(changes: FileChanges, screen: Screen, uri: str | None = None) -
     lines: list[str] = []
     for each in changes.files:
         what = each.kind if each.moved_from is None else f"moved from {each.moved_from}"
+        back = f"put back by git {each.put_back}" if each.put_back else ""
+        if each.kind == "put_back":
+            what, back = back, ""
         counts = f" +{each.added} -{each.removed}" if each.added or each.removed else ""
         turns = ", ".join(map(str, each.turns))
         of_turns = f"turn{'s' if len(each.turns) > 1 else ''} {turns}" if turns else ""
         seen = "the session saw it" if each.seen_in is None else f"turn {each.seen_in}"
         now = _STANDING.get(each.now, f"changed since {seen}")
-        back = f"put back by git {each.put_back}" if each.put_back else ""
-        about = "  ".join(filter(None, (f"{what}{counts}", of_turns, back, now)))
+        again = f"{back}, then changed again" if back else ""
+        about = "  ".join(filter(None, (f"{what}{counts}", of_turns, again, now)))
         lines += screen.folded(plain(each.uri), plain(about))
         for patch in each.patches:
             turn = "" if patch.turn is None else f"turn {patch.turn}  "
             lines += ["", screen.tinted(DIM, plain(f"{turn}{patch.ref}"))]
-            rows = (
-                ["(changed by a command; the session does not tell how)"]
-                if patch.text is None
-                else patch.text.split("\n")
-            )
-            lines += map(plain, rows)
+            is_back = patch.ref == each.put_back
+            by_command = "(changed by a command; the session does not tell how)"
+            untold = "(put back by git)" if is_back else by_command
+            lines += map(plain, [untold] if patch.text is None else patch.text.split("\n"))
     lines += [f"and {changes.left} more"] if changes.left else []
     if lines or uri is None:
         return lines or ["No file was changed."]

@@ -26,7 +26,7 @@ MOST_TEXT = 1 << 20
 MOST_TEXTS = 1 << 23
 """The same for all of an answer."""
 
-Kind = Literal["created", "changed", "deleted", "moved", "read"]
+Kind = Literal["created", "changed", "deleted", "moved", "put_back", "read"]
 Standing = Literal["same", "changed", "gone", "unknown"]
 
 
@@ -64,13 +64,13 @@ class FilePatch:
 class FileChange:
     """What the turns did to a file.
 
-    `kind` is `created`, `changed`, `deleted`, `moved` or `read`; `added` and `removed` count lines,
-    as far as patches tell; `turns` are the numbers of those that changed it.  `putBack` is the
-    record of the newest command by which git put it back; what was changed since the commit before
-    is not counted then.  `seenIn` is the turn in which the session read or changed it last, and
-    `now` what lies there compared with that: `same`, `changed`, `gone` or `unknown`.  `before` and
-    `after` are its whole text before the first of these changes and when the turns had ended; null
-    where no hash proves it, where it holds a secret, and without `texts`.
+    `kind` is `created`, `changed`, `deleted`, `moved`, `put_back` (by git, and left so) or `read`;
+    `added` and `removed` count lines, as far as patches tell; `turns` are the numbers of those that
+    changed it.  `putBack` is the record in which git put it back last; what was changed since the
+    commit before is not counted then.  `seenIn` is the turn in which the session read or changed it
+    last, and `now` what lies there compared with that: `same`, `changed`, `gone` or `unknown`.
+    `before` and `after` are its whole text before the first of these changes and when the turns had
+    ended; null where no hash proves it, where it holds a secret, and without `texts`.
     """
 
     uri: str
@@ -186,6 +186,7 @@ class _One:
         edited = [at for at in places if touches[at].edits]
         made = [touches[at] for at in edited]
         last = next((at for at in reversed(range(len(touches))) if touches[at].position <= end), -1)
+        undone = [each for each in made if each.undone_from is not None]
         created = bool(made) and made[0].action == "add"
         gone = bool(made) and made[-1].action == "delete"
         moved = next((each.moved_from for each in made if each.moved_from is not None), None)
@@ -193,12 +194,12 @@ class _One:
         was_none = created and (first < 0 or touches[first].action == "delete")
         before = "" if was_none else texts.get(first)
         after = "" if gone else texts.get(last)
-        undone = [each for each in made if each.undone_from is not None]
         standing = (each for each in made if not any(map(each.is_undone_by, undone)))
         counts = PatchCounts.of(row for each in standing for row in each.hunks or ())
         kind: Kind = "changed" if made else "read"
         kind = "deleted" if gone else "created" if created else kind
         kind = "moved" if kind == "changed" and made[-1].action == "move" else kind
+        kind = "put_back" if undone and made[-1] is undone[-1] else kind
         turns = (self.numbers.get(each.turn_id) for each in made)
         return FileChange(
             uri,

@@ -300,7 +300,7 @@ class Catalogue:
 
     @cached_property
     def _look(self) -> Callable[..., Glance | None]:
-        from codex_checkpoints.core.checkpoint.glance import glance  # noqa: PLC0415 - hooks look
+        from codex_checkpoints.core.checkpoint.glance import glance  # noqa: PLC0415 - few calls
 
         return glance
 
