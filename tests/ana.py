@@ -178,8 +178,6 @@ def _notes_and_markers(ask: Callable[..., Json]) -> str:
     ask("unmark", sessionId=LOGIN, checkpointId=other)
     ask("pin", sessionId=LOGIN, path="src/auth.py#L1-L1")
     ask("pins", sessionId=LOGIN)
-    hint = {"uri": "src/auth.py", "verdict": "authoritative", "pinForRestore": True}
-    ask("hints", sessionId=LOGIN, items=[hint])
     return marker
 
 
@@ -198,7 +196,6 @@ def _branches(ask: Callable[..., Json], marker: str) -> None:
     compacted = ask("compact", sessionId=ORDERS, force=True)
     ask("uncompact", compactionId=compacted["compactionId"])
     ask("audit", sessionId=ORDERS)
-    ask("verify")
 
 
 def _packs(ask: Callable[..., Json], user: str) -> None:

@@ -119,13 +119,6 @@ class Home:
         self.state.mkdir(parents=True, exist_ok=True)
         (self.state / "config.toml").write_text(text, encoding="utf-8")
 
-    def verified(self) -> Any:  # noqa: ANN401 - any JSON value
-        """Return what `verify` answers; it fails exactly where it finds something."""
-        done = self.here("verify", "--json")
-        answer = json.loads(done.stdout)
-        assert done.returncode == bool(answer["findings"]), done.stderr.decode()
-        return answer
-
     def audited(self) -> list[Any]:
         """Return the events of the audit log."""
         path = self.state / "audit.jsonl"

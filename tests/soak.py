@@ -31,7 +31,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import peer
 import rollouts as r
+from bookkeeping import faults
 from codex import codex_cli, product, scripted_model
+from codex_checkpoints.assembly import Places, assemble
 from codex_checkpoints.storage import locks
 from codex_checkpoints.storage.contract import StoreError
 from homes import go_on, thread
@@ -365,9 +367,12 @@ def checked(lab: Lab, ask: Ask, scratch: Ask) -> Iterator[str]:
         if code or other or known != again:
             yield f"{session}: its checkpoint is another one from scratch ({code}, {other})"
     yield from _audit(lab, ask, there)
-    answer, code = ask("verify", {})
-    if code is not None or answer["findings"]:
-        yield f"verify: {code or answer['findings'][:3]}"
+    house = assemble(Places(str(lab.home.codex_home), str(lab.state)))
+    try:
+        house.sessions.refresh()
+        yield from faults(house.sessions)[:3]
+    finally:
+        house.sessions.close()
 
 
 def _audit(lab: Lab, ask: Ask, there: list[str]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bookkeeping import faults
 from codex_checkpoints.service.deleting import delete
 from homes import Home, go_on, on_a_terminal, refusal, thread
 from peer import Peer
@@ -82,7 +83,8 @@ def test_a_session_is_deleted_with_an_event_and_with_turns_of_its_user_only_by_f
 
     assert not path.exists()
     assert told(home) == [(made, False, 0), (made, True, 1)]
-    assert home.verified()["findings"] == []
+    with home.house() as house:
+        assert faults(house.sessions) == []
 
 
 @pytest.mark.parametrize("how", ["soft", "compaction"])

@@ -25,9 +25,9 @@ from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.portable import export, import_pack, plan_import
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
+from codex_checkpoints.service.restore.listing import restores
 from codex_checkpoints.service.restore.planning import RestoreParams
 from codex_checkpoints.service.restore.restoring import Restoring
-from codex_checkpoints.service.restore.verifying import restores, verify
 from codex_checkpoints.service.sessions import Sessions
 from homes import WAIT, Home, eventually, moved, snapshot, thread
 from peer import Peer
@@ -69,7 +69,7 @@ def large() -> bytes:
 
 def written(home: Home) -> dict[str, str]:
     """Return what lies in a home, but for what a look at a session or a failure may write."""
-    others = ("index.sqlite", "checkpoint_v1.json", "audit.jsonl", "audit.head")
+    others = ("index.sqlite", "checkpoint_v1.json", "audit.jsonl")
     seen = snapshot(home.root).items()
     return {path: digest for path, digest in seen if not any(name in path for name in others)}
 
@@ -120,11 +120,6 @@ def restore(mode: str, what: str = "restore") -> Begun:
     return begun
 
 
-def verification(sessions: Sessions) -> Callable[[], object]:
-    restore("soft")(sessions)()
-    return lambda: verify(sessions)
-
-
 def taking_back(sessions: Sessions) -> Callable[[], object]:
     done = compacting(sessions).compact(Request(thread(1), into="in-place"))
     return lambda: Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
@@ -168,7 +163,6 @@ CHANGING: dict[str, Begun] = {
 OPERATIONS: dict[str, Begun] = CHANGING | {
     "preview": compaction("preview"),
     "restore preview": restore("hard", "preview"),
-    "verify": verification,
     "import preview": importing(plan_import),
     "history": reading_history,
 }

@@ -16,12 +16,8 @@ import pytest
 
 from codex_checkpoints import presentation
 from codex_checkpoints.codex import resume
-from codex_checkpoints.core.restore.events import Fault
 from codex_checkpoints.presentation.log import LogLine
-from codex_checkpoints.presentation.restores import verify_lines
 from codex_checkpoints.presentation.terminal import Screen
-from codex_checkpoints.service.restore.verifying import Verified
-from homes import thread
 
 NASTY = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202etxt\u2066\u2028line\r\x08\x00\x7f"
 CONTROLS = re.compile(
@@ -81,8 +77,6 @@ def hostile(kind: Any, *, whole: bool) -> Any:  # noqa: ANN401 - a value of any 
     if attrs.has(kind):
         attrs.resolve_types(kind)
         fields = {each.name: hostile(each.type, whole=whole) for each in attrs.fields(kind)}
-        if kind is Fault:  # ours, and looked up in a table
-            fields["code"] = "changed_line"
         return kind(**fields)
     if get_origin(kind) is tuple and Ellipsis not in inside:
         return tuple(hostile(each, whole=whole) for each in inside)
@@ -134,13 +128,6 @@ def test_a_command_within_a_sentence_has_the_folders_that_were_named():
     assert named.within(archive.format("")) == archive.format(" --codex-home '/a b'")
     for sentence in ("`codex-checkpoints connect --codex-home /c` connects it.", "Nothing to do."):
         assert named.within(sentence) == Screen().within(sentence) == sentence
-
-
-def test_a_changed_record_is_told_as_what_it_may_be():
-    finding = Fault("changed_record", None, thread(1), None)
-    report = Verified(0, 1, 0, 0, (finding,))
-
-    assert "a record of a restore or an import is not" in verify_lines(report)[1]
 
 
 # --- the log -------------------------------------------------------------------------------------

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from bookkeeping import faults
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.restore.copying import WindowNames
 from codex_checkpoints.service.restore.planning import Planner, RestoreParams, find_source
-from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.service.sessions import Sessions
 from homes import Home, refusal, thread
 from reading import compressed
@@ -92,7 +92,7 @@ def test_a_source_that_codex_put_away_is_restored_and_stays_so(
         done = restored(sessions, mode)
 
         assert state(sessions, done.record.session_id) == state(sessions, thread(1), "2")
-        assert verify(sessions).findings == ()
+        assert faults(sessions) == []
     assert path.read_bytes() == before
     assert len(list(home.root.rglob("rollout-*"))) == 2
 

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints.core.audit import digest_of
-from codex_checkpoints.core.restore.events import ORDER, RestoreMode
+from bookkeeping import ORDER, faults
+from codex_checkpoints.core.restore.events import RestoreMode
+from codex_checkpoints.core.rollout.fields import digest_of
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.restoring import RestoreResult
-from codex_checkpoints.service.restore.verifying import verify
-from codex_checkpoints.storage import records as stamps
 from homes import Home, chat, go_on, refusal, snapshot, thread
 from peer import Peer
 from restores import MODES, marked, put_fork, restore, state
@@ -107,11 +106,6 @@ def told(home: Home, kind: str) -> list[Json]:
 
 def kinds(home: Home) -> list[str]:
     return [event["type"] for event in home.audited()]
-
-
-def found(home: Home) -> list[Json]:
-    """Return what `verify` finds."""
-    return home.verified()["findings"]
 
 
 # --- what a branch is ----------------------------------------------------------------------------
@@ -700,7 +694,8 @@ def test_a_refused_restore_stands_in_the_audit_under_the_whole_id_of_its_session
         assert home.json("audit", "--session", thread(1)) == home.audited()
         assert home.json("audit", "--session", thread(1)[:-1]) == home.audited()
     assert TYPED not in ours(home)
-    assert found(home) == []
+    with home.house() as house:
+        assert faults(house.sessions) == []
     assert snapshot(home.root / "sessions") == before
     assert [path.name for path in home.state.rglob("*.jsonl")] == ["audit.jsonl"]
 
@@ -818,126 +813,40 @@ def test_the_audit_is_asked_by_session_and_by_operation(home: Home):
     assert home.json("audit", "--session", thread(1)) == all_of_them
 
 
-def test_verify_finds_a_changed_event_a_changed_record_and_changed_files(home: Home):
-    done = restored(home)
-    clean = home.verified()
-    assert (clean["findings"], clean["files"], clean["records"]) == ([], 2, 2)
-    with branch(home, done).open("ab") as file:
-        file.write(b"{}\n")  # its user went on
-    assert found(home) == []
-
-    audit = home.state / "audit.jsonl"
-    audit.write_text(audit.read_text().replace('"turns":2', '"turns":3'))
-    record = home.state / "sessions" / thread(1) / "restores.jsonl"
-    record.write_text(record.read_text().replace("requested by the user", "out of the blue"))
-    path = branch(home, done)
-    path.write_bytes(path.read_bytes().replace(b"before the rewrite", b"after the rewrite."))
-
-    codes = {each["code"] for each in found(home)}
-    assert codes == {"changed_line", "changed_record", "changed_branch"}
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("damage", ["gone", "emptied", "torn"])
-def test_verify_finds_a_record_that_one_session_has_lost(home: Home, mode: str, damage: str):
-    done = restored(home, mode).record
-    assert found(home) == []
-    for name in (done.source_session_id, done.session_id):
-        path = home.state / "sessions" / name / "restores.jsonl"
-        data = path.read_bytes()
-        path.write_bytes(data[:-20] if damage == "torn" else b"")
-        if damage == "gone":
-            path.unlink()
-
-        told = {"operationId": done.operation_id, "sessionId": name, "line": None}
-        assert found(home) == [{"code": "missing_record"} | told]
-        path.write_bytes(data)
-
-
-@pytest.mark.parametrize("lost", ["last line", "operation", "audit", "both records"])
-def test_verify_finds_what_audit_and_records_do_not_tell_alike(home: Home, lost: str):
-    done, other = restored(home).record, restored(home, "soft").record
-    audit = home.state / "audit.jsonl"
-    kept = audit.read_bytes().splitlines(keepends=True)
-    ids = {done.operation_id, other.operation_id}
-    match lost:
-        case "last line":
-            audit.write_bytes(b"".join(kept[:-1]))
-            ids = {other.operation_id}
-        case "operation":
-            audit.write_bytes(b"".join(x for x in kept if done.operation_id.encode() not in x))
-            ids = {done.operation_id}
-        case "audit":
-            audit.unlink()
-        case _:
-            for path in home.state.rglob("restores.jsonl"):
-                path.unlink()
-
-    report = home.verified()
-
-    both = lost == "both records"
-    assert {each["code"] for each in report["findings"]} == (
-        {"missing_record"} if both else {"missing_lines", "broken_chain"}
-    )
-    assert {each["operationId"] for each in report["findings"]} - {None} == ids
-    assert report["files"] == (0 if both else 4)
-
-
-def test_verify_finds_that_the_end_of_a_restore_that_failed_was_taken_away(home: Home):
-    restored(home)
-    assert home.run("restore", thread(1), "m9", "--mode", "hard").returncode == 1
-    assert found(home) == []
-    audit = home.state / "audit.jsonl"
-    *kept, last = audit.read_bytes().splitlines(keepends=True)
-    audit.write_bytes(b"".join(kept))
-
-    end = json.loads(last)
-    assert end["type"] == "RestoreFailed"
-    where = {"operationId": end["operationId"], "sessionId": None, "line": None}
-    cut = dict.fromkeys(where) | {"code": "broken_chain"}
-    assert found(home) == [cut, {"code": "missing_lines"} | where]
-
-
-def test_verify_says_nothing_of_a_restore_that_is_going_on(home: Home):
-    seen: list[object] = []
-
-    def look() -> str:
-        # Each of its events takes the time of day, so this is asked between any two of them.
-        with home.house() as other:
-            seen.append(verify(other.sessions).findings)
-        return stamps.now()
-
-    with home.house() as house:
-        restore(house.sessions, marked(house.sessions), "hard", now=look)
-        refusal(lambda: restore(house.sessions, "m9", "soft", now=look))
-
-    assert len(seen) > 8
-    assert not any(seen)
-    assert found(home) == []
-
-
-def test_verify_compares_session_files_also_without_the_audit(home: Home):
-    done = restored(home)
-    (home.state / "audit.jsonl").unlink()
-    for path in (branch(home, done), home.path()):
-        path.write_bytes(path.read_bytes().replace(b"codex", b"kodex", 1))
-
-    codes = {each["code"] for each in found(home)}
-    assert codes == {"missing_lines", "broken_chain", "changed_branch", "changed_source"}
-
-
-def test_verify_says_nothing_where_a_session_was_deleted_put_away_or_never_made(home: Home):
+def test_records_agree_with_the_audit_after_delete_archive_and_a_failed_restore(home: Home):
     gone, kept = restored(home).record, restored(home, "soft").record
     home.json("delete", gone.session_id)
     shutil.rmtree(home.state / "sessions" / gone.session_id)
     assert home.run("restore", thread(1), "m9", "--mode", "hard").returncode == 1
-    assert found(home) == []
+    with home.house() as house:
+        assert faults(house.sessions) == []
 
     home.json("archive", kept.session_id)
-    assert found(home) == []
+    with home.house() as house:
+        assert faults(house.sessions) == []
     home.path().unlink()
     shutil.rmtree(home.state / "sessions" / thread(1))
-    assert found(home) == []
+    with home.house() as house:
+        assert faults(house.sessions) == []
+
+
+def test_details_say_whether_the_source_still_begins_with_the_restored_bytes(home: Home):
+    operation = restored(home).record.operation_id
+
+    def unchanged() -> object:
+        return home.json("restore-details", operation)["sourceUnchanged"]
+
+    def warning() -> bool:
+        text = home.here("restore-details", operation).stdout.decode()
+        return "the source no longer begins with the records that were restored" in text
+
+    with home.path().open("ab") as file:
+        file.write(b"{}\n")  # the session continued
+    assert (unchanged(), warning()) == (True, False)
+    home.path().write_bytes(home.path().read_bytes().replace(b"codex", b"kodex", 1))
+    assert (unchanged(), warning()) == (False, True)
+    home.path().unlink()
+    assert (unchanged(), warning()) == (None, False)
 
 
 def test_a_chain_of_five_branches_reads_back_to_the_first_session(home: Home):
@@ -994,12 +903,10 @@ def test_restores_over_the_wire_are_those_of_the_command_line(home: Home):
         listed = peer.call("checkpoints/restores", {"sessionId": thread(1)})
         told = peer.call("checkpoints/audit", operation)
         tree = peer.call("checkpoints/lineage", {"sessionId": done["sessionId"]})
-        verified = peer.call("checkpoints/verify", {})
         wrong = peer.error("checkpoints/restore", wish | {"mode": "merge"})
 
     assert preview["pack"] == done["pack"] == details["pack"]
     assert listed["items"] == home.json("restores")
     assert told["items"] == home.audited()
     assert tree == home.json("lineage", done["sessionId"])
-    assert verified == home.verified()
     assert wrong["data"]["code"] == "invalid_payload"

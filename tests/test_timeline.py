@@ -1,7 +1,6 @@
-"""`timeline` as users meet it: its JSON, the lines at a terminal, the picture, and going on."""
+"""`timeline` as users meet it: its JSON, the lines at a terminal, and going on."""
 
 import sqlite3
-import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -59,16 +58,6 @@ def test_the_most_in_use_counts_what_was_in_use_before_a_compaction_in_the_same_
     ]
 
 
-def test_the_picture_reaches_the_most_that_was_in_use(home: Home, tmp_path: Path):
-    steps = r.turn(r.user("Go on"), r.shell("ls"), r.tokens(258_400), SUMMARY, r.tokens(9_000))
-    home.put(r.rollout(r.session(), steps))
-    file = tmp_path / "picture.svg"
-
-    home.here("timeline", thread(1), "--svg", str(file))
-
-    assert 'class="fill" d="M64,200 L64.0,40.0 ' in file.read_text(encoding="utf-8")
-
-
 def test_the_lines_name_requests_labels_and_titles_instead_of_ids(home: Home):
     home.put(r.rollout(r.session(), *WORK, r.turn(r.user("Stop it"), r.aborted())))
     marker = home.json("mark", thread(1), "--turn", "1", "--label", "before it")["checkpointId"]
@@ -122,39 +111,10 @@ def test_the_lines_have_a_bar_for_each_turn_and_name_what_happened_between(home:
     assert where[1] == where[0] + 1
 
 
-def test_a_full_bar_is_the_window(home: Home, tmp_path: Path):
+def test_a_full_bar_is_the_window(home: Home):
     home.put(r.rollout(r.session(), r.turn(r.user("Fix it"), r.tokens(25_840))))
-    picture = tmp_path / "picture.svg"
-
-    home.here("timeline", thread(1), "--svg", str(picture))
 
     assert home.here("timeline", thread(1)).stdout.decode().startswith("▁")
-    assert ">258,400</text>" in picture.read_text(encoding="utf-8")
-
-
-def test_the_picture_is_svg_in_which_no_text_becomes_markup(home: Home, tmp_path: Path):
-    home.put(DATA)
-    file = tmp_path / "picture.svg"
-
-    home.here("timeline", thread(1), "--svg", str(file))
-    home.here("timeline", thread(1), "--svg", str(file))  # a picture is replaced
-
-    picture = ET.fromstring(file.read_text(encoding="utf-8"))
-    titles = [each.text for each in picture.iter("{http://www.w3.org/2000/svg}title")]
-    assert titles == ["Fix <the> login"]
-    assert [each.get("class") for each in picture.iter() if each.get("class") == "compaction"]
-    assert not [each for each in picture.iter() if each.tag.endswith("script")]
-
-
-def test_a_file_that_is_no_picture_is_never_replaced(home: Home, tmp_path: Path):
-    home.put(DATA)
-    file = tmp_path / "notes.txt"
-    file.write_text("mine")
-
-    found = home.refused("timeline", thread(1), "--svg", str(file), "--json")
-
-    assert found["code"] == "conflict"
-    assert file.read_text() == "mine"
 
 
 def grow(path: Path) -> int:

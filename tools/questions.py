@@ -35,7 +35,7 @@ def reading(asked: Asked) -> list[str]:
         make_files(asked, asked.command("read", "show", session))
     for session in sessions:
         read_session(asked, session)
-    for name in ("audit", "verify", "doctor", "restores"):
+    for name in ("audit", "doctor", "restores"):
         asked.both("read", name)
     asked.both("read", "connect", "--dry-run")
     asked.both("read", "connect", "--status")
@@ -162,7 +162,7 @@ def touring(asked: Asked, sessions: list[str]) -> None:
     asked.note("tour", "config.toml", text_of(asked.place / "codex/config.toml"))
     asked.both("tour", "connect", "--yes")
     asked.both("tour", "connect", "--remove", "--yes")
-    for name in ("sessions", "restores", "audit", "verify", "doctor"):
+    for name in ("sessions", "restores", "audit", "doctor"):
         asked.both("tour", name)
 
 
@@ -322,7 +322,7 @@ def methods(asked: Asked, sessions: list[str]) -> None:
         methods_that_read(ask, session)
     for session in sessions[:1]:
         methods_that_change(ask, session, asked.place)
-    for name in ("restores", "audit", "verify", "doctor", "sessions"):
+    for name in ("restores", "audit", "doctor", "sessions"):
         ask(name)
     ask("connect", status=True)
     ask("connect", dryRun=True)
@@ -339,8 +339,8 @@ def methods(asked: Asked, sessions: list[str]) -> None:
 METHODS = (
     *("sessions", "session", "show", "view", "applyUpdate", "notes", "revokeNote", "anchors"),
     *("history", "windows", "outline", "losses", "diff", "mark", "marks", "unmark"),
-    *("relabel", "pin", "unpin", "pins", "hints", "restorePreview", "restore", "restores"),
-    *("restoreDetails", "branches", "lineage", "audit", "verify", "compactPreview", "compact"),
+    *("relabel", "pin", "unpin", "pins", "restorePreview", "restore", "restores"),
+    *("restoreDetails", "branches", "lineage", "audit", "compactPreview", "compact"),
     *("uncompact", "resume", "export", "import", "rename", "archive", "unarchive", "delete"),
     *("connect", "doctor", "digest", "recall", "search", "timeline", "transcript", "changes"),
 )
@@ -351,7 +351,7 @@ def methods_that_read(ask: Callable[..., Json], session: str) -> None:
     """Ask the methods about a session that change nothing."""
     for name in (
         *("session", "show", "view", "notes", "anchors", "history", "windows", "outline", "losses"),
-        *("marks", "pins", "hints", "restores", "branches", "lineage", "audit"),
+        *("marks", "pins", "restores", "branches", "lineage", "audit"),
         *("compactPreview", "resume", "digest", "timeline", "changes"),
     ):
         ask(name, sessionId=session)

@@ -857,26 +857,6 @@ export interface PinList {
   readonly nextCursor: string | null;
 }
 
-/** An agent's `verdict` on an artifact: `authoritative`, `helpful` or `noise`. */
-export interface Hint {
-  readonly uri: string;
-  readonly verdict: string;
-  readonly suppressOnHardRestore: boolean;
-  readonly pinForRestore: boolean;
-}
-
-/** A session, and hints to store; null only lists. */
-export interface HintsParams {
-  readonly sessionId: string;
-  readonly items: readonly Hint[] | null;
-}
-
-/** The newest hint of each artifact, the oldest first. */
-export interface HintList {
-  readonly items: readonly Hint[];
-  readonly nextCursor: string | null;
-}
-
 /**
  * A marker to go on from; `mode` is `soft` or `hard`.
  *
@@ -1010,7 +990,8 @@ export interface RestoreDetailsParams {
  * Everything about a restore, also where its source or its branch is gone.
  *
  * `chain` leads to the first session; `state` is the checkpoint that a hard branch began with;
- * `pack` is null where the branch is gone or has none.
+ * `pack` is null where the branch is gone or has none.  `sourceUnchanged` says whether the source
+ * still begins with the bytes that were restored; null where that cannot be read.
  */
 export interface RestoreDetails {
   readonly operationId: string;
@@ -1051,6 +1032,7 @@ export interface RestoreDetails {
   readonly branchAvailable: boolean;
   readonly sourceTitle: string | null;
   readonly sourceAvailable: boolean;
+  readonly sourceUnchanged: boolean | null;
 }
 
 /**
@@ -1150,37 +1132,6 @@ export interface AuditParams {
 export interface EventList {
   readonly items: readonly Readonly<Record<string, unknown>>[];
   readonly nextCursor: string | null;
-}
-
-/** Only a token for progress. */
-export interface VerifyParams {
-  readonly workDoneToken: number | string | null;
-}
-
-/**
- * Something that is not as it was written.
- *
- * `code` is `changed_line`, `broken_chain`, `missing_lines` or `wrong_order` for the audit (`line`
- * counts from 1; null where a whole end is gone). A chain is broken where lines in front of `line`
- * were removed or replaced. It is `changed_record` for the record of a restore or an import,
- * `missing_record` for one that a session lacks and another place tells of, `changed_branch` for
- * what a session began with that a restore or a compaction made, `changed_source` for the bytes
- * that its source had then.
- */
-export interface VerifyFinding {
-  readonly code: string;
-  readonly operationId: string | null;
-  readonly sessionId: string | null;
-  readonly line: number | null;
-}
-
-/** The number of checks, and the faults; `unavailable` files were not checked. */
-export interface VerifyReport {
-  readonly events: number;
-  readonly records: number;
-  readonly files: number;
-  readonly unavailable: number;
-  readonly findings: readonly VerifyFinding[];
 }
 
 /**
@@ -1653,7 +1604,6 @@ export interface Methods {
   readonly "checkpoints/pin": [PinParams, PinList];
   readonly "checkpoints/unpin": [PinParams, PinList];
   readonly "checkpoints/pins": [SessionParams, PinList];
-  readonly "checkpoints/hints": [HintsParams, HintList];
   readonly "checkpoints/restorePreview": [RestoreParams, Restored];
   readonly "checkpoints/restore": [RestoreParams, Restored];
   readonly "checkpoints/restores": [RestoresParams, RestoreList];
@@ -1661,7 +1611,6 @@ export interface Methods {
   readonly "checkpoints/branches": [SessionParams, Branches];
   readonly "checkpoints/lineage": [SessionParams, Lineage];
   readonly "checkpoints/audit": [AuditParams, EventList];
-  readonly "checkpoints/verify": [VerifyParams, VerifyReport];
   readonly "checkpoints/compactPreview": [CompactParams, Compacted];
   readonly "checkpoints/compact": [CompactParams, Compacted];
   readonly "checkpoints/uncompact": [UncompactParams, Uncompacted];

@@ -26,7 +26,6 @@ from codex_checkpoints.core.checkpoint.payloads import MAX_NAME
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Evidence
 from codex_checkpoints.core.codec import camel
 from codex_checkpoints.core.compaction.offering import Chunk
-from codex_checkpoints.core.restore import events
 from codex_checkpoints.core.restore.pack import DEFAULT_WINDOW, MAX_WINDOW
 from codex_checkpoints.operations import services
 from codex_checkpoints.protocol import METHODS
@@ -47,7 +46,6 @@ _FOUND: dict[str, Any] = {
     "NoteDependency": anchors.Rest,
     "NoteEvidence": Evidence,
     "OutlineChunk": Chunk,
-    "VerifyFinding": events.Fault,
 }
 _NAMES: dict[object, str] = {found: name for name, found in _FOUND.items() if attrs.has(found)}
 

@@ -91,7 +91,6 @@ def test_codex_goes_on_with_a_soft_branch_where_the_turn_ended(
     assert path.read_bytes() == before
     (turn,) = [each for each in home.rollouts() if branch in each.name]
     assert turn.read_bytes().count(b"session_meta") == 1
-    assert ask(home, "verify")["findings"] == []
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
@@ -148,7 +147,6 @@ def test_codex_begins_a_hard_branch_with_the_pack_and_nothing_else(
     state = json.loads(product.run(home, "show", branch))
     assert state["task"]["text"] == PROMPT
     assert {"calc/core.py", "new.txt"} <= state["artifacts"].keys()
-    assert ask(home, "verify")["findings"] == []
 
 
 @both_modes

@@ -52,6 +52,7 @@ function entry(some: Partial<RestoreEntry>): RestoreEntry {
     contextReset: true,
     branchAvailable: true,
     sourceAvailable: true,
+    sourceUnchanged: true,
     ...some,
   };
 }
@@ -230,6 +231,7 @@ function details(some: Partial<RestoreDetails> = {}): RestoreDetails {
     branchAvailable: true,
     sourceTitle: null,
     sourceAvailable: false,
+    sourceUnchanged: null,
     ...some,
   };
 }

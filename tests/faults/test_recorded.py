@@ -15,15 +15,15 @@ from typing import Any, cast
 
 import pytest
 
+from bookkeeping import ORDER, faults
 from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.core.compaction.records import Into
-from codex_checkpoints.core.restore.events import ORDER, RestoreMode
+from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.operations.compactions import outside
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.storage.records import MARKERS
 from homes import Home, refusal, thread
 from killing import How, again, killed_at_each_step
@@ -309,12 +309,12 @@ def answer_of(home: Home) -> Path:
 def settled(home: Home, made: Made, kind: str) -> int:
     """Start again where a process was cut off; return how many times the operation stands."""
     with home.house() as house:
-        findings = verify(house.sessions).findings
+        contradictions = faults(house.sessions)
         assert list((home.state / "restoring").glob("*")) == []
         assert list(home.root.rglob(".*.tmp")) == []
         count = made[1](home)
         assert [each["type"] for each in home_events(home)].count(kind) == count
-        assert findings == ()
+        assert contradictions == []
         made[2](home, house, bool(count))
     return count
 

@@ -14,13 +14,13 @@ from typing import Any, NoReturn
 
 import pytest
 
+from bookkeeping import faults
 from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.recovery import recover
 from codex_checkpoints.service.restore.planning import RestoreParams
 from codex_checkpoints.service.restore.restoring import Restoring
-from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import MARKERS, Records
@@ -107,7 +107,7 @@ def test_a_restore_that_was_killed_before_its_branch_was_begun_gets_its_end(home
         left += (home.state / "restoring").iterdir()
         begun = [event["type"] for event in events(home)]
         assert recover(house.sessions) == 1
-        assert verify(house.sessions).findings == ()
+        assert faults(house.sessions) == []
 
     assert len(left) == 1
     assert begun == ["RestoreRequested", "RestoreValidated"][:told]
@@ -200,7 +200,7 @@ def test_what_could_not_be_taken_back_is_taken_back_by_a_later_start(
 
     with home.house() as house:
         assert house.sessions.records.undertakings() == ()
-        assert verify(house.sessions).findings == ()
+        assert faults(house.sessions) == []
     assert left not in {path.name for path in (home.state / "sessions").iterdir()}
     assert [event["type"] for event in events(home)].count("RestoreFailed") == 1
 

@@ -30,6 +30,7 @@ function originSection({ details }: Details): Section {
   const branch = session(details.sessionId, details.branchTitle, details.branchAvailable);
   const rows: Row[] = [
     ["Source", source],
+    ...sourceState(details.sourceUnchanged),
     ["Branch", branch],
     ["Marker", plain(details.label) || code(details.checkpointId)],
     ["Marked", moment(details.markedAt)],
@@ -38,6 +39,16 @@ function originSection({ details }: Details): Section {
     ["Reason", details.reason],
   ];
   return facts("origin", "Where it came from", rows, true);
+}
+
+/** Says whether the source still begins with the records that were restored. */
+function sourceState(unchanged: boolean | null): Row[] {
+  if (unchanged === null) {
+    return [];
+  }
+  return [
+    ["Restored records", unchanged ? "unchanged in the source" : "changed in the source since"],
+  ];
 }
 
 /** What only a program or a report of a fault needs. */

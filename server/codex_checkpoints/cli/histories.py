@@ -19,7 +19,6 @@ from codex_checkpoints.cli.commands import (
     JSON,
     MARKER,
     OF_OURS,
-    REFUSED,
     SESSION,
     Commands,
     Later,
@@ -35,7 +34,6 @@ from codex_checkpoints.cli.commands import (
     screen,
     value,
     whole,
-    wrong,
 )
 
 TYPE_CHECKING = False  # `typing` takes long to load
@@ -59,9 +57,8 @@ def add(commands: Commands) -> None:
     add("windows", about, _windows, fragment, ANY_SESSION, JSON, check=_one_form)
     about = "print an outline of a session, however long the session is"
     add("outline", about, _outline, ANY_SESSION, JSON)
-    picture = value("--svg", "FILE", "write a picture of it to this file", type=os.path.abspath)
     about = "show how a session went, turn by turn: context, calls, files, failed checks"
-    add("timeline", about, _timeline, picture, ANY_SESSION, JSON)
+    add("timeline", about, _timeline, ANY_SESSION, JSON)
     path = value("uri", "PATH", "show the patches of this file", nargs="?")
     only = value("--turn", "TURN", f"only this turn: {A_TURN}", dest="turn_id")
     behind = value("--after", "TURN", "only the turns after this one", dest="after_turn_id")
@@ -119,7 +116,7 @@ _TO_PIN = (
 
 
 def add_marking(commands: Commands) -> None:
-    """Add the commands about markers, pins and hints."""
+    """Add the commands about markers and pins."""
     add = commands.add
     label = value("--label", "LABEL", "what to call it", required=True)
     turn = value("--turn", "TURN", f"{A_TURN}; by default the last one that ended", dest="turn_id")
@@ -131,9 +128,6 @@ def add_marking(commands: Commands) -> None:
     about = "pin something for digests and state packs, or list what is pinned"
     add("pin", about, _pin, SESSION, JSON, one_of(*_TO_PIN))
     add("unpin", "remove a pin", _unpin, SESSION, JSON, one_of(*_TO_PIN, required=True))
-    about = "store or list an agent's verdicts on the artifacts it was given"
-    items = value("items", "JSON", '[{"uri": …, "verdict": …}, …]', nargs="?")
-    add("hints", about, _hints, SESSION, items, JSON)
 
 
 def add_restoring(commands: Commands) -> None:
@@ -163,12 +157,6 @@ def add_restoring(commands: Commands) -> None:
     about = "of this operation, by its whole id"
     operation = value("--operation", "OPERATION", about, dest="operation_id")
     add("audit", "list the events of the audit log", _audit, session, operation, JSON)
-    add(
-        "verify",
-        "check that the records of operations are unchanged; exit code 1 with findings",
-        _verify,
-        JSON,
-    )
 
 
 def add_portable(commands: Commands) -> None:
@@ -230,20 +218,12 @@ def _changes(options: argparse.Namespace, services: Terminal) -> int:
 
 def _timeline(options: argparse.Namespace, services: Terminal) -> int:
     from codex_checkpoints.core.checkpoint.text import redact
-    from codex_checkpoints.presentation.timelines import timeline_lines, timeline_svg
-    from codex_checkpoints.service.timelines import write_picture
+    from codex_checkpoints.presentation.timelines import timeline_lines
 
     record = ask(options, services, "histories.timeline")
     sessions = services.sessions
-    row = sessions.find(options.session_id)
     detail = sessions.detail(options.session_id)
     window = detail.summary.context_window
-    if options.svg is not None:
-        title = sessions.title(row) or row.session_id
-        write_picture(options.svg, timeline_svg(record, redact(title), window))
-        output.say(f"wrote {options.svg}")
-        if not options.json:
-            return DONE
     if options.json:
         return report(options, record, ())
     marks = ask(options, services, "marking.marks").items
@@ -331,12 +311,6 @@ _export = asks("portable.export", restores.exported_lines)
 _import = asks("portable.make", restores.imported_lines)
 
 
-def _verify(options: argparse.Namespace, services: Terminal) -> int:
-    found = ask(options, services, "restores.verify")
-    done = report(options, found, restores.verify_lines(found))
-    return REFUSED if found.findings else done
-
-
 def _unmark(options: argparse.Namespace, services: Terminal) -> int:
     from codex_checkpoints.operations.marking import Unmarked, UnmarkParams, taken_away
     from codex_checkpoints.presentation.terminal import plain
@@ -350,23 +324,6 @@ def _pin(options: argparse.Namespace, services: Terminal) -> int:
     named = (options.path, options.message, options.note, options.text)
     operation = "marking.pins" if named == (None,) * 4 else "marking.pin"
     return answer(options, services, operation, restores.pin_lines)
-
-
-def _hints(options: argparse.Namespace, services: Terminal) -> int:
-    import orjson
-
-    from codex_checkpoints import wire
-    from codex_checkpoints.operations.marking import HintsParams
-
-    if options.items is not None:
-        try:
-            items = {"sessionId": options.session_id, "items": orjson.loads(options.items)}
-            options.items = wire.structure(items, HintsParams).items
-        except wire.BadParams as error:
-            raise wrong("; ".join(error.problems)) from None
-        except ValueError:
-            raise wrong("the hints are not JSON") from None
-    return answer(options, services, "marking.hints", restores.hint_lines)
 
 
 def _restore(options: argparse.Namespace, services: Terminal) -> int:

@@ -1,13 +1,13 @@
-"""Markers, pins, and hints about artifacts."""
+"""Markers and pins."""
 
 from __future__ import annotations
 
 from typing import TypeVar
 
 from codex_checkpoints.core.restore import markers
-from codex_checkpoints.core.restore.markers import AnyPin, Hint
+from codex_checkpoints.core.restore.markers import AnyPin
 from codex_checkpoints.operations.services import Services, SessionParams
-from codex_checkpoints.service.marking import Markers, PinKind, Placed, give_hints, hints_of
+from codex_checkpoints.service.marking import Markers, PinKind, Placed
 from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.values import filled, frozen
 
@@ -109,22 +109,6 @@ class PinList:
     next_cursor: str | None
 
 
-@frozen
-class HintsParams:
-    """A session, and hints to store; null only lists."""
-
-    session_id: str
-    items: tuple[Hint, ...] | None = None
-
-
-@frozen
-class HintList:
-    """The newest hint of each artifact, the oldest first."""
-
-    items: tuple[Hint, ...]
-    next_cursor: str | None
-
-
 def mark(services: Services, params: MarkParams) -> Marker:
     """Put a marker on a turn."""
     placed = Markers(services.sessions).mark(params.session_id, params.label, params.turn_id)
@@ -172,13 +156,6 @@ def unpin(services: Services, params: PinParams) -> PinList:
 def pins(services: Services, params: SessionParams) -> PinList:
     """Return the pins of a session."""
     return _pins(Markers(services.sessions).pins(params.session_id))
-
-
-def hints(services: Services, params: HintsParams) -> HintList:
-    """Store the given hints; return all."""
-    if params.items is not None:
-        give_hints(services.sessions, params.session_id, params.items)
-    return HintList(hints_of(services.sessions, params.session_id), None)
 
 
 def _named(params: PinParams) -> tuple[PinKind, str]:

@@ -17,10 +17,9 @@ from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service import lineages
 from codex_checkpoints.service.kept import CompactionRecords
 from codex_checkpoints.service.lineages import Branches
-from codex_checkpoints.service.restore import restoring, verifying
+from codex_checkpoints.service.restore import listing, restoring
 from codex_checkpoints.service.restore.planning import RestoreParams
 from codex_checkpoints.service.restore.restoring import Restoring
-from codex_checkpoints.service.restore.verifying import Verified as VerifyReport
 from codex_checkpoints.values import filled, frozen
 
 
@@ -127,7 +126,8 @@ class RestoreDetails:
     """Everything about a restore, also where its source or its branch is gone.
 
     `chain` leads to the first session; `state` is the checkpoint that a hard branch began with;
-    `pack` is null where the branch is gone or has none.
+    `pack` is null where the branch is gone or has none.  `sourceUnchanged` says whether the source
+    still begins with the bytes that were restored; null where that cannot be read.
     """
 
     operation_id: str
@@ -168,6 +168,7 @@ class RestoreDetails:
     branch_available: bool
     source_title: str | None
     source_available: bool
+    source_unchanged: bool | None
 
 
 @frozen
@@ -238,13 +239,6 @@ class EventList:
     next_cursor: str | None
 
 
-@frozen
-class VerifyParams:
-    """Only a token for progress."""
-
-    work_done_token: int | str | None = None
-
-
 def restore_preview(services: Services, params: RestoreParams) -> Restored:
     """Return what a restore would do."""
     return _restored(Restoring(services.sessions).preview(params))
@@ -300,13 +294,13 @@ def _pack_line(line: pack.PackLine) -> PackLine:
 
 def restores(services: Services, params: RestoresParams) -> RestoreList:
     """Return the restores of a session, or all."""
-    found = verifying.restores(services.sessions, params.session_id)
+    found = listing.restores(services.sessions, params.session_id)
     return RestoreList(tuple(filled(RestoreEntry, each, each.record) for each in found), None)
 
 
 def restore_details(services: Services, params: RestoreDetailsParams) -> RestoreDetails:
     """Return everything about a restore."""
-    listed = verifying.details(services.sessions, params.operation_id)
+    listed = listing.details(services.sessions, params.operation_id)
     record = listed.record
     written = kept.write(record)
     lists = ("chain", "modes", "pinned", "drift", "missing", "fallbacks")
@@ -347,10 +341,5 @@ def _node(node: trees.Node, compactions: CompactionRecords) -> LineageNode:
 
 def audit(services: Services, params: AuditParams) -> EventList:
     """Return events of the audit log."""
-    found = verifying.audit(services.sessions, params.session_id, params.operation_id)
+    found = listing.audit(services.sessions, params.session_id, params.operation_id)
     return EventList(tuple(dict(event) for event in found), None)
-
-
-def verify(services: Services, _params: VerifyParams) -> VerifyReport:
-    """Check all digests."""
-    return verifying.verify(services.sessions)

@@ -21,22 +21,12 @@ from codex_checkpoints.presentation.terminal import (
 
 if TYPE_CHECKING:
     from codex_checkpoints.operations import histories, marking, portable, restores
-    from codex_checkpoints.service.restore.verifying import Verified
 
 _CHANGES = {"added": ("+", GREEN), "removed": ("-", RED), "changed": ("~", AMBER)}
 _KINDS = {"command": "command", "file": "file", "tool_output": "output"}
 _NAMES = ("stepId", "id", "decisionId", "key", "uri")
 _TEXTS = ("text", "decision", "value", "hash")
-_FAULTS = {
-    "changed_line": "a line of the audit is not as it was written",
-    "broken_chain": "lines of the audit were removed or replaced",
-    "missing_lines": "the audit lacks lines of an operation",
-    "wrong_order": "the audit has the lines of an operation in another order",
-    "changed_record": "a record of a restore or an import is not as it was written",
-    "missing_record": "a session lacks the record of how it was made, or what was made of it",
-    "changed_branch": "the file of a session that was made does not begin as it was made",
-    "changed_source": "what a branch or a compaction was made of is not as it was then",
-}
+_SOURCE_CHANGED = "! the source no longer begins with the records that were restored"
 _ARROW = " → "
 _TITLE = 20
 """So many columns of a title are worth more than the end of an id."""
@@ -105,11 +95,6 @@ def _pin(pin: marking.Pin) -> str:
     if pin.message is not None:
         return f"message {pin.message}"
     return f"text: {pin.text}" if pin.note is None else f"note {pin.note}"
-
-
-def hint_lines(hints: marking.HintList, _screen: Screen) -> list[str]:
-    """Return a line for each hint."""
-    return [plain(f"{each.verdict}  {each.uri}") for each in hints.items] or ["No hints."]
 
 
 def restored_lines(done: restores.Restored, screen: Screen) -> list[str]:
@@ -218,6 +203,7 @@ def detail_lines(details: restores.RestoreDetails, screen: Screen) -> list[str]:
         f"marker      {details.checkpoint_id}",
         f"marked      {moment_here(details.marked_at)}",
         f"source      {source}, turn {details.source_turn.turn_id}",
+        *([_SOURCE_CHANGED] if details.source_unchanged is False else []),
         f"branch      {_name(details.session_id, there=details.branch_available)}",
         *(f"came from   {each.get('sessionId')}" for each in details.chain),
         cut(f"reason      {details.reason}"),
@@ -285,37 +271,6 @@ def event_lines(events: restores.EventList, screen: Screen) -> list[str]:
         about += [str(each["code"])] if each.get("code") else []
         lines += screen.folded(head, plain("  ".join(about))) if about else [head]
     return lines or ["No events."]
-
-
-def verify_lines(report: Verified) -> list[str]:
-    """Return what was checked, and what is wrong with it."""
-    checked = ", ".join(
-        counted(many, what)
-        for many, what in (
-            (report.events, "event"),
-            (report.records, "record"),
-            (report.files, "file"),
-        )
-    )
-    verb = "is" if report.unavailable == 1 else "are"
-    missing = f"; {counted(report.unavailable, 'file')} {verb} not there"
-    lines = [f"checked {checked}" + (missing if report.unavailable else "")]
-    for fault in report.findings:
-        places = (
-            None if fault.operation_id is None else f"operation {fault.operation_id}",
-            None if fault.session_id is None else f"session {fault.session_id}",
-            _line(fault.code, fault.line),
-        )
-        lines.append(f"! {fault.code}: {_FAULTS[fault.code]}")
-        lines.append(f"    {plain(', '.join(filter(None, places)))}")
-    return lines if report.findings else [*lines, "Everything is as it was written."]
-
-
-def _line(code: str, line: int | None) -> str | None:
-    if code == "broken_chain":
-        where = "at the end" if line is None else f"in front of line {line}"
-        return f"{where} of audit.jsonl"
-    return None if line is None else f"line {line} of audit.jsonl"
 
 
 def _short(session_id: str, screen: Screen) -> str:

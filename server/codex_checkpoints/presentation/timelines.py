@@ -1,10 +1,9 @@
-"""The timeline of a session, at a terminal and as a picture in SVG."""
+"""Render the timeline of a session for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
-from xml.sax.saxutils import escape
 
 from codex_checkpoints.presentation.terminal import AMBER, DIM, MOMENT, RED, Screen, moment, plain
 
@@ -105,77 +104,3 @@ def _line(screen: Screen, cells: Sequence[str]) -> str:
         for cell, size in zip(cells, widths, strict=False)
     )
     return screen.cut("  ".join(texts).rstrip())
-
-
-# --- the picture ---------------------------------------------------------------------------------
-
-_WIDE, _HIGH, _LEFT, _TOP, _FLOOR = 960, 260, 64, 40, 200
-_STYLE: Final = """
-  text { font: 12px system-ui, sans-serif; fill: #57606a }
-  .title { font-size: 15px; fill: #1f2328 }
-  .fill { fill: #0969da; fill-opacity: .2; stroke: #0969da; stroke-width: 1.5 }
-  .limit { stroke: #cf222e; stroke-dasharray: 4 3 } .axis { stroke: #8c959f }
-  .compaction { stroke: #8250df } .marker { fill: #bf8700 } .branch { stroke: #1a7f37 }
-  .edits { fill: #1a7f37 } .failed { fill: #cf222e }
-  @media (prefers-color-scheme: dark) {
-    text { fill: #9198a1 } .title { fill: #f0f6fc } .fill { fill: #4493f8; stroke: #4493f8 }
-  }
-"""
-
-
-def timeline_svg(timeline: SessionTimeline, title: str, window: int | None) -> str:
-    """Return the picture: the context in use over the turns, and what happened on the way.
-
-    Compactions are lines from top to bottom, markers flags, branches lines that leave downwards;
-    below the axis stand the turns with changed files, and those with failed checks.
-    """
-    return "\n".join([*_drawn(timeline, title, window), "</svg>", ""])
-
-
-def _drawn(timeline: SessionTimeline, title: str, window: int | None) -> Iterator[str]:
-    rows = timeline.turns
-    full = _scale(timeline, window)[1]
-    step = (_WIDE - _LEFT - 16) / max(len(rows), 1)
-
-    def across(turn: float) -> str:
-        return f"{_LEFT + (turn - 1) / timeline.merged * step:.1f}"
-
-    def high(tokens: int) -> str:
-        return f"{_FLOOR - tokens / full * (_FLOOR - _TOP):.1f}"
-
-    shown = escape(plain(title))
-    yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {_HIGH}" role="img">'
-    yield f"<title>{shown}</title><style>{_STYLE}</style>"
-    yield f'<text class="title" x="{_LEFT}" y="20">{shown}</text>'
-    points: list[str] = []
-    used = 0
-    for row in rows:
-        used = used if row.most_tokens is None else row.most_tokens
-        at, behind = across(row.turn), across(row.turn + timeline.merged)
-        points += [f"{at},{high(used)}", f"{behind},{high(used)}"]
-        middle = f"{_LEFT + (row.turn - 0.5) / timeline.merged * step:.1f}"
-        if row.files_changed:
-            yield f'<circle class="edits" cx="{middle}" cy="214" r="2.5"/>'
-        if row.checks_failed:
-            yield f'<circle class="failed" cx="{middle}" cy="226" r="2.5"/>'
-    if points:
-        end = points[-1].partition(",")[0]
-        yield f'<path class="fill" d="M{_LEFT},{_FLOOR} L{" ".join(points)} {end},{_FLOOR} Z"/>'
-    for event in timeline.events:
-        if event.turn is not None:
-            yield _mark(event, across(event.turn + 1))
-    yield f'<path class="axis" d="M{_LEFT},{_FLOOR} H{_WIDE - 16}"/>'
-    if window:
-        yield f'<path class="limit" d="M{_LEFT},{high(window)} H{_WIDE - 16}"/>'
-    yield f'<text x="8" y="{_TOP + 4}">{full:,}</text><text x="8" y="{_FLOOR}">0</text>'
-    turns = rows[-1].turn + timeline.merged - 1 if rows else 0
-    yield f'<text x="{_LEFT}" y="248">turns 1 to {turns}; below the line: files changed (green),'
-    yield "checks failed (red)</text>"
-
-
-def _mark(event: TimelineEvent, at: str) -> str:
-    if event.kind == "marker":
-        return f'<path class="marker" d="M{at},{_TOP} l8,4 l-8,4 Z"/>'
-    if event.kind == "branch":
-        return f'<path class="branch" fill="none" d="M{at},{_FLOOR} q2,14 12,14"/>'
-    return f'<path class="compaction" d="M{at},{_TOP} V{_FLOOR}"/>'

@@ -1,4 +1,4 @@
-"""Markers on turns, pins, and hints (AGN-7, AGN-83).
+"""Set, rename and remove markers and pins (AGN-7, AGN-83).
 
 A marker names a turn that has ended; when that turn is rolled back later the marker is detached.
 `core.restore.markers` defines the lines of `markers.jsonl`.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from typing import Literal
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
@@ -17,26 +17,21 @@ from codex_checkpoints.core.restore import markers
 from codex_checkpoints.core.restore.markers import (
     MAX_PINNED_CHARS,
     AnyPin,
-    Hint,
     Marker,
     MarkerSet,
     Origin,
     Pin,
     PinnedWords,
-    hints_in,
-    line_of,
-    problems_in,
 )
 from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.service.kept import storing_restore
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn, has_ended
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit, one_named
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.durable import Append
-from codex_checkpoints.storage.records import HINTS, MARKERS
+from codex_checkpoints.storage.records import MARKERS
 from codex_checkpoints.values import define, frozen
 
 PinKind = Literal["path", "message", "note", "text"]
@@ -277,23 +272,3 @@ def _text(text: str) -> str:
     if not shown:
         raise misfit("text: must not be empty")
     return shown
-
-
-def hints_of(sessions: Sessions, session: str) -> tuple[Hint, ...]:
-    """Return the newest hint of each artifact of a session; refuses `storage_error`."""
-    session_id = sessions.find(session).session_id
-    with storing_restore(session_id):
-        return hints_in(sessions.records.lines(session_id, HINTS))
-
-
-def give_hints(sessions: Sessions, session: str, hints: Sequence[Hint]) -> None:
-    """Store hints, durably; refuses `invalid_payload`, `storage_error`."""
-    session_id = sessions.own(session).session_id
-    problems = problems_in(hints)
-    if problems:
-        message = "; ".join(problems)
-        raise Refusal("invalid_payload", message, {"problems": list(problems)})
-    at = stamps.now()
-    with storing_restore(session_id), sessions.records.journal(session_id, HINTS) as journal:
-        for hint in hints:
-            journal.append(line_of(hint, at))

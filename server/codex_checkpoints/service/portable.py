@@ -12,7 +12,6 @@ from datetime import datetime
 from functools import partial
 from typing import Literal
 
-from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.checkpoint.view import view_v1
@@ -45,7 +44,7 @@ from codex_checkpoints.core.restore.events import event_of
 from codex_checkpoints.core.restore.lineage import MAX_CHAIN
 from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.core.restore.references import Trace, in_order
-from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
+from codex_checkpoints.core.rollout.fields import Json, digest_of, object_of, text_of
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.kept import ImportRecords, storing_restore, went_on_from
 from codex_checkpoints.service.lineages import way_up

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -31,9 +29,8 @@ from codex_checkpoints.service.reading.session_file import (
     end_of,
     find_turn,
 )
-from codex_checkpoints.service.refusal import Refusal, keeping, misfit
+from codex_checkpoints.service.refusal import keeping, misfit
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.records import MARKERS
 from codex_checkpoints.values import evolve, frozen
@@ -121,26 +118,6 @@ def _place(link: Link, ends: dict[str, int], replay: Replay) -> int | None:
         return ends.get(link.cut.turn_id)
     ordinal = link.cut.ordinal_exclusive
     return None if ordinal is None else ordinal - 1 + replay.scale.shift
-
-
-def write_picture(path: str, picture: str) -> None:
-    """Write a picture in SVG; one that is there is replaced, any other file is not.
-
-    Refuses `conflict` and `storage_error`.
-    """
-    try:
-        is_other = os.path.lexists(path)
-        with contextlib.suppress(durable.TooLarge):
-            is_other = is_other and not durable.read(path, _LARGEST_PICTURE).startswith(b"<svg")
-        if is_other:
-            message = f"{path} is there already, and is no picture"
-            facts = {"file": path, "reason": "file_exists", "hint": "Name another file."}
-            raise Refusal("conflict", message, facts)
-        durable.replace(path, picture.encode())
-    except OSError as error:
-        reason = durable.reason_of(error)
-        message = f"{path} cannot be written: {reason}"
-        raise Refusal("storage_error", message, {"file": path, "reason": reason}) from error
 
 
 NEAR = 1 << 22

@@ -1,18 +1,13 @@
-"""What is logged of a restore: the fields, the order, and how damage to a log shows."""
+"""The fields of the events of a restore."""
 
 import pytest
 from attrs import evolve
 
-from codex_checkpoints.core.audit import is_intact, sealed
 from codex_checkpoints.core.restore.events import (
     FIELDS,
-    ORDER,
     Event,
-    Fault,
     Operation,
     line_of,
-    unended,
-    verify,
 )
 from codex_checkpoints.core.restore.pack import TurnSource
 from restoring import BRANCH, RESTORED, SOURCE
@@ -37,14 +32,6 @@ ASIDE: list[Event] = [
     ("FallbackUsed", "weak_hash", "big.bin"),
 ]
 WHOLE: list[Event] = [*BEGINNING, *MIDDLE, *CHAIN, COMPLETED]
-
-
-def log(told: list[Event], operation: Operation = HARD) -> list[dict[str, object]]:
-    return [sealed(line_of(operation, event, step=n, at=RESTORED)) for n, event in enumerate(told)]
-
-
-def codes(found: tuple[Fault, ...]) -> list[tuple[str, int | None]]:
-    return [(finding.code, finding.line) for finding in found]
 
 
 HEAD = {
@@ -96,15 +83,15 @@ def test_an_event_has_the_head_of_all_and_its_own_fields(event: Event, own: dict
     assert list(line.items()) == list(whole.items())
 
 
-def test_types_are_those_of_the_requirements():
-    both = ("RestoreRequested", "RestoreValidated", "BranchCreated", "StateTransferred")
+def test_every_required_event_has_fields():
+    both = {"RestoreRequested", "RestoreValidated", "BranchCreated", "StateTransferred"}
+    hard = {"StatePackPrepared", "LLMChainReset", "PackTruncated"}
 
-    assert {
-        "soft": (*both, "RestoreCompleted"),
-        "hard": (*both, "StatePackPrepared", "LLMChainReset", "RestoreCompleted"),
-    } == ORDER
-    assert {*ORDER["hard"], "RestoreFailed", "PackTruncated", *(each[0] for each in ASIDE)} == {
-        *FIELDS
+    assert {*FIELDS} == {
+        *both,
+        *hard,
+        *("RestoreCompleted", "RestoreFailed"),
+        *(each[0] for each in ASIDE),
     }
 
 
@@ -118,79 +105,3 @@ def test_only_the_label_is_text_that_a_person_wrote():
         *("tokensBefore", "tokensAfter", "included", "deferred"),
         *("notes", "files", "chunks", "systemArtifacts", "pinned", "markers"),
     }
-
-
-@pytest.mark.parametrize(
-    "told",
-    [
-        pytest.param([], id="nothing"),
-        pytest.param(WHOLE, id="hard"),
-        pytest.param([*BEGINNING, *ASIDE, *MIDDLE, *CHAIN, COMPLETED], id="with what was found"),
-        pytest.param([*WHOLE[:-2], ("PackTruncated", 9, 1, 2), *WHOLE[-2:]], id="truncated"),
-        pytest.param([REQUESTED, ("RestoreFailed", "unknown_turn")], id="refused"),
-        pytest.param([*BEGINNING, MIDDLE[0], ("RestoreFailed", "storage_error")], id="failed"),
-        pytest.param(BEGINNING, id="cut off by a crash"),
-    ],
-)
-def test_a_restore_in_order_is_fine(told: list[Event]):
-    assert verify(log(told)) == ()
-
-
-def test_a_soft_restore_has_no_pack_and_resets_no_chain():
-    assert verify(log([*BEGINNING, *MIDDLE, COMPLETED], SOFT)) == ()
-    assert codes(verify(log(WHOLE, SOFT))) == [("wrong_order", 5)]
-
-
-@pytest.mark.parametrize(
-    ("told", "line"),
-    [
-        pytest.param(WHOLE[1:], 1, id="not requested"),
-        pytest.param([REQUESTED, REQUESTED], 2, id="requested twice"),
-        pytest.param([*BEGINNING, *MIDDLE, COMPLETED], 5, id="hard without a reset"),
-        pytest.param([*WHOLE, ("RestoreFailed", "x")], 8, id="failed after all"),
-        pytest.param([REQUESTED, ("RestoreFailed", "x"), COMPLETED], 3, id="after it failed"),
-        pytest.param([*WHOLE, ASIDE[0]], 8, id="after the end"),
-        pytest.param([ASIDE[0], *WHOLE], 1, id="before the beginning"),
-    ],
-)
-def test_a_wrong_order_shows_at_its_line(told: list[Event], line: int):
-    assert ("wrong_order", line) in codes(verify(log(told)))
-
-
-def test_a_line_that_was_changed_or_taken_away_shows():
-    changed, short = log(WHOLE), log([*BEGINNING, *ASIDE, *MIDDLE, *CHAIN, COMPLETED])
-    changed[3] |= {"files": 4}
-    del short[3]
-
-    assert codes(verify(changed)) == [("changed_line", 4)]
-    assert codes(verify(short)) == [("missing_lines", 4)]
-
-
-def test_a_restore_whose_end_was_taken_away_is_found_and_no_other():
-    failed = log([REQUESTED, ("RestoreFailed", "x")], evolve(HARD, operation_id="op2"))
-    cut = log(BEGINNING, evolve(SOFT, operation_id="op3"))
-    of_a_pack = {"type": "PackExported", "operationId": "op4", "restoreMode": None}
-
-    assert unended([*log(WHOLE), *failed, of_a_pack]) == ()
-    assert unended([*cut, *log(WHOLE)[:-1], *failed[:-1], of_a_pack]) == ("op3", "op1", "op2")
-
-
-def test_operations_side_by_side_are_checked_each_by_itself():
-    other = log(WHOLE, evolve(HARD, operation_id="op2"))
-    mixed = [line for pair in zip(log(WHOLE), other, strict=True) for line in pair]
-
-    assert verify(mixed) == ()
-    assert [finding.operation_id for finding in verify([*mixed[:5], *mixed[6:]])] == ["op2", "op2"]
-
-
-def test_lines_of_others_are_passed_over():
-    assert verify([None, 7, {"type": "CompactionInstalled", "operationId": "c1"}, {}]) == ()
-
-
-def test_a_seal_does_not_depend_on_the_order_of_keys():
-    line = sealed({"a": 1, "b": {"c": 2, "d": 3}})
-
-    assert is_intact({"b": {"d": 3, "c": 2}, "digest": line["digest"], "a": 1})
-    assert not is_intact({"a": 1, "b": {"c": 2, "d": 4}, "digest": line["digest"]})
-    assert not is_intact({"a": 1})
-    assert sealed(line) == line

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import orjson
 
-from codex_checkpoints.core.audit import sealed
 from codex_checkpoints.core.checkpoint.claims import policy_in
 from codex_checkpoints.core.checkpoint.payloads import MAX_DEPENDENCIES, read
 from codex_checkpoints.core.checkpoint.policy import standing_policy
@@ -401,7 +400,7 @@ _form = Codec(own={**kept.own, Pack: Form(json_of, _pack)})
 
 def line_of(made: Import) -> dict[str, Any]:
     """Return the line of a record, with its digest."""
-    return sealed(_form.write(made))
+    return _form.write(made)
 
 
 def import_in(line: object) -> Import | None:

@@ -1,4 +1,4 @@
-"""Markers, pins and hints: saved points of a session, and what the user holds on to.
+"""Markers and pins: saved points of a session, and references that its user keeps.
 
 Lines are only added to `markers.jsonl`.  A marker names a turn and never moves (AGN-83).  It holds
 a label, a time and the hashes of files, no text of the conversation (AGN-8); a pinned message is
@@ -15,7 +15,6 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS, kept
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout.fields import object_of, renew, text_of
-from codex_checkpoints.core.rollout.paths import encoded
 from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.values import evolve, frozen
 
@@ -210,56 +209,3 @@ def _is_message(pin: AnyPin) -> TypeGuard[PinnedWords]:
 def lines_of(source: MarkerSet, at: str) -> list[dict[str, Any]]:
     """Return the lines that make a set of markers; pins get the given time."""
     return [created(marker) for marker in source.markers] + [pinned(pin, at) for pin in source.pins]
-
-
-VERDICTS = ("authoritative", "helpful", "noise")
-
-MAX_ITEMS = 64
-"""The most artifacts that are judged at once."""
-
-
-@frozen
-class Hint:
-    """An agent's `verdict` on an artifact: `authoritative`, `helpful` or `noise`."""
-
-    uri: str
-    verdict: str
-    suppress_on_hard_restore: bool = False
-    pin_for_restore: bool = False
-
-
-def problems_in(hints: Iterable[Hint]) -> tuple[str, ...]:
-    """Return why hints cannot be stored, each problem with its place."""
-    found: list[str] = []
-    seen: set[str] = set()
-    for place, hint in enumerate(hints):
-        at = f"items[{place}]"
-        if place >= MAX_ITEMS:
-            return (*found, f"items: more than {MAX_ITEMS}")
-        if not 0 < len(hint.uri) <= MAX_URI_CHARS or encoded(hint.uri) != hint.uri:
-            found.append(f"{at}.uri: must be 1 to {MAX_URI_CHARS} plain characters")
-        if hint.verdict not in VERDICTS:
-            found.append(f"{at}.verdict: must be one of {', '.join(VERDICTS)}")
-        if hint.uri in seen:
-            found.append(f"{at}.uri: stands twice")
-        if hint.suppress_on_hard_restore and hint.pin_for_restore:
-            found.append(f"{at}: cannot be suppressed and pinned")
-        seen.add(hint.uri)
-    return tuple(found) if seen else ("items: must not be empty",)
-
-
-def line_of(hint: Hint, at: str) -> dict[str, Any]:
-    """Return the line that keeps a hint."""
-    return {"type": "hint"} | kept.write(hint) | {"at": at}
-
-
-def hints_in(lines: Iterable[object]) -> tuple[Hint, ...]:
-    """Return the newest hint of each artifact, in the order of the lines."""
-    found: dict[str, Hint] = {}
-    for line in lines:
-        fields = object_of(line)
-        hint = kept.read_or_none(fields, Hint) if fields.get("type") == "hint" else None
-        if hint is not None and hint.verdict in VERDICTS:
-            found.pop(hint.uri, None)
-            found[hint.uri] = hint
-    return tuple(found.values())

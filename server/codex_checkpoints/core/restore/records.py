@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from codex_checkpoints.core.audit import digest_of, sealed
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint, kept, status_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.restore.events import RestoreMode
@@ -32,6 +31,7 @@ from codex_checkpoints.core.restore.references import (
     ModeChange,
     References,
 )
+from codex_checkpoints.core.rollout.fields import digest_of
 from codex_checkpoints.values import filled, frozen
 
 SEMANTICS = 1
@@ -145,8 +145,8 @@ class Restore:
 
 
 def line_of(restore: Restore) -> dict[str, Any]:
-    """Return the line of a record, with its digest."""
-    return sealed(kept.write(restore))
+    """Return the line of a record."""
+    return kept.write(restore)
 
 
 def restore_in(line: object) -> Restore | None:

@@ -91,7 +91,12 @@ def content_hash(text: str | None) -> str | None:
     """Return the hash of a file with this text; None where some of its bytes were no text."""
     if text is None or "\ufffd" in text or _SURROGATE.search(text):
         return None
-    return f"sha256:{sha256(text.encode())}"
+    return digest_of(text.encode())
+
+
+def digest_of(data: bytes) -> str:
+    """Return the SHA-256 of some bytes in the form of all stored hashes, `sha256:<64 hex>`."""
+    return f"sha256:{sha256(data)}"
 
 
 def absent_or(value: object, text: str) -> bool:

@@ -14,9 +14,8 @@ from typing import Literal
 from codex_checkpoints.codex import config, entries, file_edit, hooks
 from codex_checkpoints.codex.entries import CannotEdit, Entries
 from codex_checkpoints.codex.file_edit import Snapshot
-from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.restore.events import event_of
-from codex_checkpoints.core.rollout.fields import Json, is_list, object_of, text_of
+from codex_checkpoints.core.rollout.fields import Json, digest_of, is_list, object_of, text_of
 from codex_checkpoints.service.connect import status
 from codex_checkpoints.service.connect.status import (
     CONFIG,

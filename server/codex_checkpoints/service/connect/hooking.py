@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.compaction.handoff import bundle, is_due
 from codex_checkpoints.core.digest.status import status_of, with_status
+from codex_checkpoints.core.rollout.fields import digest_of
 from codex_checkpoints.service.reading.kept_answers import (
     DIGEST_RULES,
     DIGESTS,

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from codex_checkpoints import logs
-from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.handoff import bundle
 from codex_checkpoints.core.history.rebuild import HistoryWindow
-from codex_checkpoints.core.rollout.fields import object_of, text_of, whole_of
+from codex_checkpoints.core.rollout.fields import digest_of, object_of, text_of, whole_of
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.refusal import reading
 from codex_checkpoints.service.sessions import Sessions

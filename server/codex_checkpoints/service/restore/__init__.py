@@ -1,1 +1,1 @@
-"""Restore a marker into a branch, list restores, and verify their files."""
+"""Restore a marker into a branch, and list restores."""

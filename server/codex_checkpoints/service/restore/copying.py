@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from codex_checkpoints.core.audit import digest_of
 from codex_checkpoints.core.checkpoint.text import MARK, SCANNED, secrets
 from codex_checkpoints.core.compaction.records import Range
 from codex_checkpoints.core.restore.markers import Pin
@@ -32,6 +31,7 @@ from codex_checkpoints.core.restore.references import (
 )
 from codex_checkpoints.core.restore.source_lines import before_task, leading
 from codex_checkpoints.core.rollout.fields import (
+    digest_of,
     is_object,
     load,
     object_of,
