@@ -52,7 +52,6 @@ function entry(some: Partial<RestoreEntry>): RestoreEntry {
     contextReset: true,
     branchAvailable: true,
     sourceAvailable: true,
-    sourceUnchanged: true,
     ...some,
   };
 }
