@@ -13,7 +13,7 @@ from bookkeeping import ORDER, faults
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.rollout.fields import digest_of
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.restore.restoring import RestoreResult
+from codex_checkpoints.service.restore.restoring import RestoreResult, RestoreWork
 from homes import Home, chat, go_on, refusal, snapshot, thread
 from peer import Peer
 from restores import MODES, marked, put_fork, restore, state
@@ -910,3 +910,26 @@ def test_restores_over_the_wire_are_those_of_the_command_line(home: Home):
     assert told["items"] == home.audited()
     assert tree == home.json("lineage", done["sessionId"])
     assert wrong["data"]["code"] == "invalid_payload"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_branch_seen_before_its_record_is_written_begins_with_its_seed(
+    home: Home, monkeypatch: pytest.MonkeyPatch, mode: RestoreMode
+) -> None:
+    """Another server may follow the home while a restore is between its steps (DSC-75)."""
+    early: list[bytes] = []
+    record = RestoreWork.record
+
+    def late(work: RestoreWork) -> None:
+        if not early:
+            other.sessions.refresh()
+            early.append(other.sessions.show(work.branch_id).data)
+        record(work)
+
+    monkeypatch.setattr(RestoreWork, "record", late)
+    with home.house() as other:
+        made = restored(home, mode).record.session_id
+        followed = other.sessions.show(made).data
+
+    with home.house() as anew:
+        assert [followed] == early == [anew.sessions.show(made).data]

@@ -280,6 +280,53 @@ def test_a_base_that_is_missing_is_reported_and_read_when_it_comes(reverted: Hom
         assert data_anew(reverted) == house.sessions.show(thread(1)).data
 
 
+HEAD_SIZE = on_the_first("x").index(b"\n")
+
+
+@pytest.mark.parametrize("seen", [0, 1, HEAD_SIZE // 2, HEAD_SIZE, HEAD_SIZE + 40])
+def test_a_segment_that_was_seen_while_its_head_was_written_has_its_base(
+    reverted: Home, seen: int
+) -> None:
+    whole = on_the_first("third try")
+    with reverted.house() as house:
+        followed = Followed(house)
+        before = reverted.checkpoint().read_bytes()
+        path = reverted.put(whole[:seen], segment=60)
+        followed.told(path)
+        if seen < HEAD_SIZE:
+            assert reverted.checkpoint().read_bytes() == before
+        path.write_bytes(whole)
+        followed.told(path)
+
+        assert reverted.checkpoint().read_bytes() == data_anew(reverted)
+        assert house.sessions.detail(thread(1)).problems == ()
+    assert list(reverted.stored()["artifacts"]) == ["a.py"]
+
+
+@pytest.mark.parametrize("seen", [0, 0.01, 0.5, 0.9])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_base_that_comes_later_than_its_fork_is_read_to_the_cut(
+    reverted: Home, seen: float, restarted: bool
+) -> None:
+    """As a folder is filled by a copy: in any order, and a part at a time."""
+    base = reverted.path()
+    whole = base.read_bytes()
+    base.write_bytes(whole[: int(seen * len(rollout(session(thread=thread(1)), FIRST)))])
+    with reverted.house() as house:
+        followed = Followed(house)
+        assert house.sessions.detail(thread(1)).problems == (f"base_short:{thread(1)}",)
+        if not restarted:
+            base.write_bytes(whole)
+            followed.told(base)
+            assert house.sessions.detail(thread(1)).problems == ()
+            assert reverted.checkpoint().read_bytes() == data_anew(reverted)
+    if restarted:
+        base.write_bytes(whole)
+    with reverted.house() as house:
+        assert house.sessions.detail(thread(1)).problems == ()
+        assert house.sessions.show(thread(1)).data == data_anew(reverted)
+
+
 def data_anew(home: Home) -> bytes:
     """Return the checkpoint that a service with an empty state folder makes."""
     house = assembly.assemble(Places(str(home.root), str(home.user / "state")))

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import rollouts as r
 from codex_checkpoints.core.checkpoint.records import Checkpoint, to_bytes
@@ -343,6 +346,71 @@ def test_a_long_last_line_is_read_when_it_is_whole(home: Files):
             assert follower.now().seq == read(data[:end]).seq
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    chain=st.integers(0, 2),
+    long=st.booleans(),
+    places=st.lists(st.floats(0, 1) | st.floats(0, 0.05), max_size=4),
+    loses=st.booleans(),
+)
+def test_a_file_that_grows_from_nothing_is_read_as_the_whole_at_every_moment(
+    home: Files, chain: int, long: bool, places: list[float], loses: bool
+):
+    """Whatever of its first line is there when it is first seen, and with restarts (DSC-75)."""
+    bases, own = growing(home, chain, long=long)
+    path = home.put(b"", 9)
+    ends = sorted(int(place * len(own)) for place in places)
+
+    follower = home.open(9)
+    for end in (*ends, len(own)):
+        with path.open("ab") as file:
+            file.write(own[path.stat().st_size : end])
+        if loses and (saved := follower.save()) is not None:
+            loaded = SessionFile.load(FILES, str(path), saved)
+            assert loaded is not None
+            follower = loaded
+        follower = follower.read_on(home.locate)
+
+        assert (told(follower), follower.problems) == (told(home.open(9)), ())
+
+    assert set(follower.now().checkpoint((), {}).artifacts) == {*bases, "own.py"}
+
+
+def growing(home: Files, chain: int, *, long: bool) -> tuple[list[str], bytes]:
+    """Put so many bases; return the files that they touch, and a session on the last of them."""
+    head: dict[str, Any] = {"base_instructions": {"text": "i" * 200_000 * long}}
+    names: list[str] = []
+    ordinal = 0
+    for number in range(1, chain + 1):
+        name = f"base{number}.py"
+        own = r.rollout(
+            r.session(thread=thread(number), **head),
+            r.turn(r.user(name), r.patch(add=name, call=f"c{number}")),
+        )
+        home.put(own, number)
+        ordinal += own.count(b"\n")
+        head["history_base"] = r.based_on(thread(number), ordinal, len(own))
+        names.append(name)
+    last = r.turn(r.user("own", ref="u9"), r.patch(add="own.py", call="c9"), name="t9")
+    return names, r.rollout(r.session(thread=thread(9), **head), last)
+
+
+def test_a_first_line_that_only_lacks_its_line_end_counts_until_something_follows_it(home: Files):
+    """Also when what follows makes it no line at all."""
+    parent(home)
+    own = child(home, r.based_on(BASE, 8, 999), MORE)
+    end = own.index(b"\n")
+    path = home.put(own[:end], 2)
+    follower = home.open(2)
+    assert set(follower.now().checkpoint((), {}).artifacts) == {"one.py"}
+
+    for data in (own[:end] + b"x\n", own[:end] + b"x" + own[end:]):
+        path.write_bytes(data)
+        follower = follower.read_on(home.locate)
+
+        assert told(follower) == told(home.open(2))
+
+
 # --- another file under the same name ------------------------------------------------------------
 
 
@@ -460,6 +528,9 @@ def test_a_follower_can_be_saved_at_any_line_and_taken_up_again(home: Files, for
         path.write_bytes(data[:end])
         follower = home.open()
         loaded = SessionFile.load(FILES, str(path), orjson.loads(orjson.dumps(follower.save())))
+        if end < cut(data, 1):
+            assert loaded is None
+            continue
         assert loaded is not None
         assert (loaded.mark, loaded.problems) == (follower.mark, follower.problems)
         path.write_bytes(data)

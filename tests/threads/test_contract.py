@@ -313,7 +313,7 @@ def test_a_reader_goes_on_from_where_it_stood_and_notices_another_content(shop: 
     assert b"".join(seen).strip() == lines(shop.store)[-1]
     assert second.mark == reader.mark_at(path, done.end, second.mark.inode)
     assert bytes_between(reader, path, done.start, None) == b"".join(seen)
-    assert reader.first_line(path) == lines(shop.store)[0]
+    assert reader.first_line(path) == lines(shop.store)[0] + b"\n"
     assert reader.identify(path).thread_id == thread(1)
     whole = bytes_between(reader, path, 0, None)
     assert reader.read(path, 0, lambda _data: 0, done.start) == (0, whole[: done.start])

@@ -223,8 +223,8 @@ class RestoreRecords:
 
     def read(self, session_id: str) -> tuple[Restore, ...]:
         """Return the records with a session, as `of` does; raises `StorageError`."""
+        begun = self.begun(session_id)  # first, since it goes when the record is written
         found = restores_in(self._records.lines(session_id, RESTORES))
-        begun = self.begun(session_id)
         if begun is None or begun.record is None:
             return found
         known = any(each.operation_id == begun.record.operation_id for each in found)

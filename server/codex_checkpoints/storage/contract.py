@@ -222,6 +222,11 @@ class Row:
         return self.seq is None and self.error is None
 
     @property
+    def has_head(self) -> bool:
+        """Return whether its first line is whole and a head."""
+        return self.history_mode is not None
+
+    @property
     def at(self) -> str:
         """Return the time that sorts it: of the last record, else of the last change."""
         return self.updated_at or moment(self.rollout.mtime_ns)
@@ -345,6 +350,9 @@ See = Callable[[Iterable[bytes], Iterable[bytes]], T]
 """Take pieces of a rollout from its beginning on, and pieces from its end backwards."""
 
 
+LONGEST_FIRST_LINE = 1 << 22
+
+
 class RolloutReader(Protocol):
     """The bytes of rollouts, from any offset on; offsets are those of the plain text.
 
@@ -375,7 +383,10 @@ class RolloutReader(Protocol):
         ...
 
     def first_line(self, path: str) -> bytes:
-        """Return the first line that is not blank; of a very long one (4 MiB) the beginning."""
+        """Return the first line that is not blank, with its LF if it has ended.
+
+        Of one that does not end within `LONGEST_FIRST_LINE` return the beginning, of that size.
+        """
         ...
 
     def ends(self, path: str, see: See[T]) -> T:

@@ -22,7 +22,7 @@ from codex_checkpoints import logs
 from codex_checkpoints.storage.contract import Rollout, Row
 from codex_checkpoints.values import fields, taking
 
-VERSION = 11
+VERSION = 12
 BUSY_SECONDS = 5.0
 _PAUSE = 0.01
 

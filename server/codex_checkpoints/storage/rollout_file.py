@@ -32,6 +32,7 @@ from codex_checkpoints.hashes import sha256
 from codex_checkpoints.patterns import pattern
 from codex_checkpoints.storage import tree
 from codex_checkpoints.storage.contract import (
+    LONGEST_FIRST_LINE,
     Copied,
     Feed,
     HistoryItem,
@@ -50,7 +51,6 @@ from codex_checkpoints.values import frozen
 T = TypeVar("T")
 
 _PROOF = 4096
-_LONGEST_FIRST_LINE = 1 << 22
 _FRONT, _BACK = 1 << 20, 1 << 22
 """How much is given of the two ends; longer lines would be read without their blobs."""
 _FIRST = 1 << 15
@@ -75,11 +75,11 @@ class ChunkReader(ABC):
         data = b""
         for more in self.chunks(path, 0, None):
             data += more
-            line, ended, _ = data.lstrip().partition(b"\n")
-            if ended:
-                return line
-            if len(data) >= _LONGEST_FIRST_LINE:
-                break
+            line, end, _ = data.lstrip().partition(b"\n")
+            if end:
+                return line + end
+            if len(data) >= LONGEST_FIRST_LINE:
+                return data
         return data.lstrip()
 
     def read(

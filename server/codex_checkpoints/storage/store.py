@@ -49,15 +49,22 @@ from codex_checkpoints.storage.rollout_file import id_of, lines_of
 
 
 def current(rows: Iterable[Row]) -> dict[str, Row]:
-    """Return the row of the newest readable rollout of each thread, by thread id."""
+    """Return the row of the newest readable rollout of each thread, by thread id.
+
+    One without a head comes last: a new segment does not count before its first line is whole.
+    """
     newest: dict[str, Row] = {}
     for row in rows:
         if row.error is not None:
             continue
         other = newest.get(row.session_id)
-        if other is None or age(row.rollout) > age(other.rollout):
+        if other is None or _order(row) > _order(other):
             newest[row.session_id] = row
     return newest
+
+
+def _order(row: Row) -> tuple[bool, tuple[object, ...]]:
+    return row.has_head, age(row.rollout)
 
 
 def age(rollout: Rollout) -> tuple[bool, str, bool, bool, str]:

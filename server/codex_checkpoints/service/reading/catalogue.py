@@ -506,16 +506,26 @@ class Catalogue:
             # What could not be read may be readable now: rights do not show in a look.
             if old is None or old.rollout != file or old.error is not None:
                 new[path] = file
-            if old is None or _is_replaced(old.rollout, file):
+            if old is None or not old.has_head or _is_replaced(old.rollout, file):
                 come.add(file.rollout_id)
         # Who builds on a file that came, went or was replaced is read anew; a move changes nothing.
         self._forget(gone)
-        for row in self.chains.built_on(lost ^ come):
+        grown = {file.rollout_id for file in new.values()}
+        for row in (*self.chains.built_on(lost ^ come), *self._waiting_for(grown)):
             file = found.get(row.path) or self.store.look([row.path])[row.path]
             if file is not None:
                 self._doubt(row)
                 new[row.path] = file
         return list(new.values()), changed
+
+    def _waiting_for(self, rollouts: set[str]) -> list[Row]:
+        """Return the rollouts whose base, one of these, was too short when they were read."""
+        short = {f"base_short:{each}" for each in rollouts}
+        return [
+            row
+            for row in (self.rows().values() if rollouts else ())
+            if row.problems and not short.isdisjoint(problems_of(row))
+        ]
 
     def _complete(self, row: Row, session: SessionFile) -> None:
         """Store the whole row of a session of which only the ends were read."""

@@ -16,10 +16,17 @@ from codex_checkpoints.core.checkpoint.state import Seeds, State, no_seed
 from codex_checkpoints.core.rollout.fields import is_object, load
 from codex_checkpoints.core.rollout.items import HistoryBase, SessionMeta
 from codex_checkpoints.core.rollout.parsing import BOM, head_of
+from codex_checkpoints.core.rollout.reader import is_whole
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.patterns import pattern
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.storage.contract import Mark, Reading, RolloutReader, UnreadableSource
+from codex_checkpoints.storage.contract import (
+    LONGEST_FIRST_LINE,
+    Mark,
+    Reading,
+    RolloutReader,
+    UnreadableSource,
+)
 from codex_checkpoints.values import Factory, asdict, define, frozen
 
 Locate = Callable[[str], str | None]
@@ -69,6 +76,8 @@ class SessionFile:
     tail: bytes = b""
     seeds: Seeds = no_seed
     by: Followed = CHECKPOINT
+    begun: bool = False
+    """Whether the first line has ended, which says what comes before it; else nothing is kept."""
     copied: dict[str, int] = Factory(dict[str, int])
     """How many lines of the file at a path an older fork has copied."""
     places: dict[int, int] = Factory(dict[int, int])
@@ -112,7 +121,12 @@ class SessionFile:
         return open_session(self.reader, self.path, locate, seeds=self.seeds)
 
     def moves_on(self) -> bool:
-        """Read what is new; return whether the file is still the same."""
+        """Read what is new; return whether the file is still the same and its first line is read.
+
+        Otherwise it is read from its beginning, by a new session.
+        """
+        if not self.begun:
+            return False
         reading = self.reader.follow(self.path, self.mark, self.replay.feed)
         if reading is not None:
             self.stand(reading)
@@ -120,7 +134,7 @@ class SessionFile:
 
     def save(self) -> dict[str, object] | None:
         """Return the place and the state as JSON values, None while they must not be kept."""
-        replay = self.by.save(self.replay)
+        replay = self.by.save(self.replay) if self.begun else None
         if replay is None:
             return None
         return {
@@ -146,7 +160,7 @@ class SessionFile:
         replay = by.load(saved.replay)
         if replay is None:
             return None
-        return cls(reader, path, replay, saved.mark, saved.problems, seeds=seeds, by=by)
+        return cls(reader, path, replay, saved.mark, saved.problems, seeds=seeds, by=by, begun=True)
 
     def stand(self, reading: Reading) -> None:
         """Move to the place that was reached, where whole lines end."""
@@ -188,14 +202,13 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
     """
     replay = replay or by.new()
     session = SessionFile(reader, path, replay, NOWHERE, (), seeds=seeds, by=by)
-    begun = False
+    can_begin = False
 
     def feed(data: bytes) -> int:
-        nonlocal begun
-        if not begun:
-            begun = True
-            session.problems = begin_reading(session, data, locate)
-        consumed = replay.feed(data)
+        nonlocal can_begin
+        if not can_begin:
+            can_begin = _begin_reading(session, data, locate)
+        consumed = replay.feed(data) if can_begin else 0
         if also is not None:
             also(data if consumed == len(data) else data[:consumed])
         return consumed
@@ -209,20 +222,27 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
 NOWHERE = Mark(0, 0, "", "")
 
 
-def begin_reading(session: SessionFile, data: bytes, locate: Locate) -> tuple[FileProblem, ...]:
-    """Read what a session builds on, before the first bytes of its own file; return problems."""
+def _begin_reading(session: SessionFile, data: bytes, locate: Locate) -> bool:
+    """Read what a session builds on, before the first bytes of its own file.
+
+    Return False while the first line is not whole: what it builds on is not known yet.
+    """
     reader, replay, path = session.reader, session.replay, session.path
     line = _first_line_of(data) or reader.first_line(path)
+    session.begun = line.endswith(b"\n") or len(line) >= LONGEST_FIRST_LINE
+    if not session.begun and not is_whole(line):
+        return False
     head = head_of(line) if b'"history_base"' in line else None
     if head is None or head.base is None:
         _begin_with_seed(replay, line, session.seeds)
-        return ()
+        return True
     chain, problems = _chain(reader, head.base, reader.identify(path).rollout_id, locate)
     if chain and head.inherited_below is None:
         with contextlib.suppress(UnreadableSource):
             _begin_with_seed(replay, reader.first_line(chain[-1][0]), session.seeds)
     replay.begin(head)
-    return (*problems, *_read_bases(reader, replay, chain))
+    session.problems = (*problems, *_read_bases(reader, replay, chain))
+    return True
 
 
 def _begin_with_seed(replay: Replay, first_line: bytes, seeds: Seeds) -> None:
@@ -237,10 +257,11 @@ def _begin_with_seed(replay: Replay, first_line: bytes, seeds: Seeds) -> None:
 def _first_line_of(data: bytes) -> bytes | None:
     """Return the first line in `data` that is not blank, None when none has ended there."""
     start = 0
-    while (end := data.find(b"\n", start)) >= 0:
-        if line := data[start:end].strip(b"\r \t"):
+    while end := data.find(b"\n", start) + 1:
+        line = data[start:end]
+        if not line.isspace():
             return line
-        start = end + 1
+        start = end
     return None
 
 
