@@ -709,7 +709,7 @@ def test_a_session_that_went_on_is_given_the_digest_that_was_kept_with_how_it_en
 
     text = json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
     digest = text.partition("[SESSION_DIGEST v1]")[2]
-    rest = json.loads(state)["text"].partition("[STATUS]")[2]
+    rest = json.loads(state)["value"]["text"].partition("[STATUS]")[2]
     assert digest.startswith("\n\n[STATUS]\n- last turn: answered asks\n- plan: last changed 1 ")
     assert digest.endswith(rest)
     assert b"codex_checkpoints.core.digest.composing" not in done.stderr.split()

@@ -32,12 +32,7 @@ from codex_checkpoints.core.digest.recall import (
 from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.digest.searching import Needle, with_lines
 from codex_checkpoints.service.kept import went_on_from
-from codex_checkpoints.service.reading.kept_answers import (
-    DIGEST_RULES,
-    DIGESTS,
-    keeps_quotes,
-    kept_or_made,
-)
+from codex_checkpoints.service.reading.derived_cache import DIGEST_RULES, CachedKind
 from codex_checkpoints.service.reading.session_file import (
     SessionFile,
     bytes_between,
@@ -141,6 +136,18 @@ class Lost:
     commands: tuple[str, ...] = ()
 
 
+@frozen
+class _WholeDigest:
+    """The digest of a session as of now, and the uris on which it depends where a folder is."""
+
+    digest: Digest
+    targets: tuple[str, ...]
+
+
+WHOLE_DIGEST = CachedKind("whole digest", DIGEST_RULES, _WholeDigest, most=116 << 10)
+"""Room for a digest of 8,000 tokens with the reason of each line."""
+
+
 class Digests:
     """Makes the digests of the sessions of one home."""
 
@@ -165,24 +172,25 @@ class Digests:
         if until is not None or not budget:
             return digest_v1(self.gathered(row, until) if budget else Gathered(), terms)
 
-        def make() -> tuple[Digest, Collection[str]]:
+        def make() -> _WholeDigest:
             replay, gathered = self._gathered(row)
             whole = self.as_of_now(row, opened, replay, gathered)
-            return digest_v1(whole, terms), gathered.targets
+            return _WholeDigest(digest_v1(whole, terms), tuple(sorted(gathered.targets)))
 
-        catalogue = self._sessions.catalogue
-        if not keeps_quotes(catalogue, self._sessions.settings, row):
-            return make()[0]
-        made_of = partial(self._made_of, row, opened, terms)
-        return kept_or_made(catalogue, row, opened, DIGESTS[1], Digest, made_of, make)
+        def inputs(made: _WholeDigest | None) -> object:
+            return self._inputs(row, opened, terms, () if made is None else made.targets)
 
-    def _made_of(
+        cache = self._sessions.catalogue.cache
+        if not cache.may_quote(self._sessions.settings):
+            return make().digest
+        return cache.get_or_make(opened, WHOLE_DIGEST, inputs, make).digest
+
+    def _inputs(
         self, row: Row, opened: SessionFile, terms: DigestTerms, targets: Collection[str]
     ) -> object:
-        """Return what the digest of a session as of now depends on beside its file."""
+        """Return the inputs of the digest of a session as of now other than its file."""
         projections, now = self._sessions.projections, opened.now()
         return (
-            DIGEST_RULES,
             terms.budget,
             terms.ignore,
             to_bytes(projections.current(opened)).decode(),

@@ -30,7 +30,7 @@ from codex_checkpoints.core.rollout.reader import Place, Reader, Scale
 from codex_checkpoints.core.timeline import Timeline
 from codex_checkpoints.service.kept import Opened
 from codex_checkpoints.service.reading.session_file import (
-    Followed,
+    FoldSpec,
     bases_below,
     find_turn,
 )
@@ -229,7 +229,7 @@ def _load_timeline(value: object) -> Replay | None:
     return None if found is None else found.replay
 
 
-TIMELINE = Followed("timeline", lambda: Timeline(Replay()).replay, _save_timeline, _load_timeline)
+TIMELINE = FoldSpec("timeline", lambda: Timeline(Replay()).replay, _save_timeline, _load_timeline)
 """What a timeline is made of."""
 
 

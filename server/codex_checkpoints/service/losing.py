@@ -14,7 +14,7 @@ from codex_checkpoints.core.losses.account import Account
 from codex_checkpoints.core.losses.watched import Loss
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.history import ours
-from codex_checkpoints.service.reading.kept_answers import LOSSES, keeps_quotes, kept_or_made
+from codex_checkpoints.service.reading.derived_cache import CachedKind
 from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
@@ -34,8 +34,8 @@ from codex_checkpoints.storage.contract import (
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import evolve
 
-RULES = 4
-"""The version of how losses are found; kept ones of another version are found anew."""
+LOSSES = CachedKind("losses", 5, tuple[Loss, ...], most=108 << 10)
+"""The losses of a session; the version changes with the rules by which they are found."""
 
 
 def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
@@ -46,20 +46,19 @@ def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
     """
     row, opened = sessions.open(session)
 
-    def made_of(_names: object) -> object:
-        return RULES, [stored.write(each) for each in sessions.projections.updates_of(opened)]
+    def inputs(_losses: object) -> object:
+        return [stored.write(each) for each in sessions.projections.updates_of(opened)]
 
-    def make() -> tuple[tuple[Loss, ...], tuple[str, ...]]:
+    def make() -> tuple[Loss, ...]:
         source = _source_of(sessions, row.path)
         account = Account(sessions.projections.updates_of(opened), source=source)
         sessions.catalogue.read_with(account.replay, row)
-        return account.losses(), ()
+        return account.losses()
 
-    catalogue = sessions.catalogue
-    if not keeps_quotes(catalogue, sessions.settings, row):
-        return _as_recorded(sessions, row, make()[0])
-    found = kept_or_made(catalogue, row, opened, LOSSES, tuple[Loss, ...], made_of, make)
-    return _as_recorded(sessions, row, found)
+    cache = sessions.catalogue.cache
+    if not cache.may_quote(sessions.settings):
+        return _as_recorded(sessions, row, make())
+    return _as_recorded(sessions, row, cache.get_or_make(opened, LOSSES, inputs, make))
 
 
 def _source_of(sessions: Sessions, path: str) -> Account | None:

@@ -16,10 +16,10 @@ from codex_checkpoints.core.rollout.fields import first_window, load, object_of
 from codex_checkpoints.core.rollout.ours import CHECKPOINT_LINE
 from codex_checkpoints.core.rollout.parsing import BOM, record_of
 from codex_checkpoints.core.rollout.reader import CHUNK, Place
-from codex_checkpoints.service.reading.kept_answers import WINDOW, keep, kept
+from codex_checkpoints.service.reading.derived_cache import CachedKind
 from codex_checkpoints.service.reading.session_file import bases_below, bytes_between
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage.contract import Mark, RolloutReader, Row
+from codex_checkpoints.storage.contract import RolloutReader, Row
 from codex_checkpoints.values import frozen
 
 _BLOCK = 1 << 18
@@ -86,17 +86,16 @@ def _near_the_end(sessions: Sessions, row: Row, view: str) -> CurrentWindow | No
     return _opened(reader, path, below, ())
 
 
-_RULES = 1
-"""The version of what is searched for; places of another version are searched for anew."""
-
-
 @frozen
 class _Searched:
-    """The places that `_places` returned, all of them in front of the mark."""
+    """The places that `_places` returned, all of them before the byte `end`."""
 
-    mark: Mark
+    end: int
     places: tuple[int, ...]
-    rules: int
+
+
+WINDOW = CachedKind("window", 2, _Searched)
+"""The last search for the beginning of the current window; it quotes nothing."""
 
 
 def _places(sessions: Sessions, row: Row) -> tuple[int, ...] | None:
@@ -107,10 +106,8 @@ def _places(sessions: Sessions, row: Row) -> tuple[int, ...] | None:
     """
     catalogue, path, size = sessions.catalogue, row.path, row.rollout.size
     reader, opened = catalogue.reader, catalogue.open(row)
-    before = kept(catalogue, row, WINDOW, _Searched)
-    counts = before is not None and before.rules == _RULES and opened.has_kept(before.mark)
-    known = before if counts else None
-    least = 0 if known is None else known.mark.offset
+    known = catalogue.cache.get(opened, WINDOW, lambda _found: None)
+    least = 0 if known is None else known.end
     places, reached = list[int](), size
     while (place := last_line_with(reader, path, reached, (*_BEGINS, _VIEW), least)) is not None:
         places.append(place)
@@ -124,7 +121,7 @@ def _places(sessions: Sessions, row: Row) -> tuple[int, ...] | None:
         return None
     mark, newest = opened.mark, max(places, default=0)
     if size - reached >= _LONG and newest < mark.offset <= size:
-        keep(catalogue, row, WINDOW, _Searched(mark, tuple(places), _RULES))
+        catalogue.cache.put(opened, WINDOW, _Searched(mark.offset, tuple(places)))
     return tuple(places)
 
 

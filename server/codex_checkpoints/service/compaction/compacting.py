@@ -256,7 +256,7 @@ class Compacting:
 
     def _source(self, request: Request, *, seal: bool, quoted: bool = False) -> CompactionSource:
         if seal:
-            self._sessions.previewed = None
+            self._sessions.catalogue.cache.latest = None
             source = self._sources.read(request.session, seal=True, quoted=quoted)
         else:
             source = self._sources.look_at(request.session)

@@ -177,13 +177,10 @@ class Sources:
 
         One that has not changed since the last look is not read again, whatever is asked of it now.
         """
-        kept = self._sessions.previewed
-        if (
-            not isinstance(kept, CompactionSource)
-            or kept.session_id != session
-            or self.is_changed(kept)
-        ):
-            self._sessions.previewed = kept = self.read(session, quoted=True)
+        cache = self._sessions.catalogue.cache
+        kept = cache.latest_of(CompactionSource)
+        if kept is None or kept.session_id != session or self.is_changed(kept):
+            cache.latest = kept = self.read(session, quoted=True)
         gathered = kept.gathered
         if gathered is not None:
             digests = Digests(self._sessions)

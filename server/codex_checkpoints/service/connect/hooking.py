@@ -7,26 +7,19 @@ or a restore (JUN-22, AGN-23).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codex_checkpoints.core.compaction.handoff import bundle, is_due
 from codex_checkpoints.core.digest.status import status_of, with_status
 from codex_checkpoints.core.rollout.fields import digest_of
-from codex_checkpoints.service.reading.kept_answers import (
-    DIGEST_RULES,
-    DIGESTS,
-    hash_of,
-    keep,
-    keeps_quotes,
-    kept,
-)
+from codex_checkpoints.service.reading.derived_cache import DIGEST_RULES, CachedKind
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.reading.session_file import has_ended
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions, session_of
 from codex_checkpoints.storage import records as stamps
-from codex_checkpoints.storage.contract import Mark, Row, UnreadableSource
+from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.records import HOOK_FAILED, MARKERS, UPDATES, Records
 from codex_checkpoints.values import frozen
 
@@ -115,7 +108,7 @@ class Hooking:
         """Return the digest to give with a view: on a resume what the history no longer holds."""
         setting, whole = self._sessions.settings.hook_digest_tokens, source == "compact"
         if not setting or not (whole or (row.windows or 1) > 1):
-            keeps_quotes(self._sessions.catalogue, self._sessions.settings, row)
+            self._sessions.catalogue.cache.may_quote(self._sessions.settings)
             return ""
         from codex_checkpoints.core.history.items import texts  # noqa: PLC0415 - few views need it
 
@@ -224,18 +217,17 @@ def _settled(path: str) -> str:
 
 
 @frozen
-class _Kept:
-    """A digest, what it is made of, and the file up to where the compaction begins.
-
-    `seq` is that of the compaction; `files` and `commands` are those that the digest names.
-    """
+class _ResumeDigest:
+    """A digest, the `seq` of its compaction, and the files and commands that it names."""
 
     text: str
-    made_of: str
-    mark: Mark
     seq: int
     files: tuple[str, ...]
     commands: tuple[str, ...]
+
+
+RESUME_DIGEST = CachedKind("digest", DIGEST_RULES, _ResumeDigest, most=32 << 10)
+"""The digest for a resume of 4,000 tokens, up to the line where the compaction begins."""
 
 
 def _lost_digest(
@@ -247,49 +239,47 @@ def _lost_digest(
     """
     opened = sessions.catalogue.open(row)
     state = opened.now().state
-    found = kept(sessions.catalogue, row, DIGESTS[0], _Kept)
-    if found is not None and opened.has_kept(found.mark):
-        made_of = _made_of(sessions, row, shown, beside, found.seq, found.files, found.commands)
-        if made_of == found.made_of:
-            return with_status(found.text, status_of(state))
+    cache = sessions.catalogue.cache
+
+    def inputs(digest: _ResumeDigest) -> object:
+        return _inputs(sessions, row, shown, beside, digest)
+
+    found = cache.get(opened, RESUME_DIGEST, inputs)
+    if found is not None:
+        return with_status(found.text, status_of(state))
     from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - loads much
 
     lost = Digests(sessions).lost(row, setting, beside)
     reads_others = row.base_rollout is not None or state.seed is not None
     if lost.text and lost.place is not None and not reads_others:
-        made_of = _made_of(sessions, row, shown, beside, lost.seq, lost.files, lost.commands)
         mark = opened.reader.mark_at(row.path, lost.place, opened.mark.inode)
-        found = _Kept(lost.text, made_of, mark, lost.seq, lost.files, lost.commands)
-        keep(sessions.catalogue, row, DIGESTS[0], found)
+        made = _ResumeDigest(lost.text, lost.seq, lost.files, lost.commands)
+        cache.put(opened, RESUME_DIGEST, made, inputs(made), mark)
     return with_status(lost.text, status_of(state))
 
 
-def _made_of(  # noqa: PLR0913, PLR0917 - what a digest is made of
-    sessions: Sessions,
-    row: Row,
-    shown: View,
-    beside: Sequence[str],
-    seq: int,
-    files: Collection[str],
-    commands: Collection[str],
-) -> str:
-    """Return a hash of all that a digest is made of, but for the records before the compaction."""
+def _inputs(
+    sessions: Sessions, row: Row, shown: View, beside: Sequence[str], digest: _ResumeDigest
+) -> object:
+    """Return the inputs of a digest other than the records before the compaction."""
     state = sessions.catalogue.open(row).now().state
     artifacts = shown.of.checkpoint.artifacts
-    edited, ran = state.observations.since(seq)
+    edited, ran = state.observations.since(digest.seq)
     ends, counted = dict(state.ends()), state.turns.counting()
-    parts = (
-        DIGEST_RULES,
+    return (
         state.compacted_at,
         beside,
-        [uri for uri in files if (each := artifacts.get(uri)) is not None and each.is_changed],
+        [
+            uri
+            for uri in digest.files
+            if (each := artifacts.get(uri)) is not None and each.is_changed
+        ],
         edited,
-        [command for command in commands if command in ran],
-        [(turn.turn_id, ends[turn.turn_id]) for turn in counted if turn.opened_seq <= seq],
+        [command for command in digest.commands if command in ran],
+        [(turn.turn_id, ends[turn.turn_id]) for turn in counted if turn.opened_seq <= digest.seq],
         state.typed,
         row.context_window,
         sessions.settings.hook_digest_tokens,
         sessions.settings.digest_ignore,
         [sessions.records.look(row.session_id, name) for name in (MARKERS, UPDATES)],
     )
-    return hash_of(parts)

@@ -25,11 +25,12 @@ from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout.items import SessionMeta, Tokens
 from codex_checkpoints.patterns import pattern
 from codex_checkpoints.service.reading.chains import Chains
+from codex_checkpoints.service.reading.derived_cache import DerivedCache
 from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.session_file import (
     CHECKPOINT,
     ByteSink,
-    Followed,
+    FoldSpec,
     SessionFile,
     bases_below,
     bytes_between,
@@ -198,19 +199,19 @@ _SAVED_AT_ONCE = 1 << 24
 """From this size on the first index saves it already: reading it again takes long."""
 
 
-class Readers:
+class ReaderPool:
     """The sessions of one store that were read lately, each where its reader stands."""
 
     def __init__(
         self,
-        store: ThreadStore,
+        cache: DerivedCache,
         reader: RolloutReader,
         seeds: Seeds,
-        by: Followed = CHECKPOINT,
+        by: FoldSpec = CHECKPOINT,
         most: int = _KEPT,
     ) -> None:
         """Keep at most so many sessions, read `by` the same fold."""
-        self._store = store
+        self._cache = cache
         self._reader = reader
         self._seeds = seeds
         self._by = by
@@ -224,7 +225,7 @@ class Readers:
         One that has read on goes back by `keep`.
         """
         kept = self._kept.pop(path, None)
-        state = self._store.recall(path, self._by.fold) if kept is None and saved else None
+        state = self._cache.state(path, self._by.fold) if kept is None and saved else None
         if state is None:
             return kept
         session = SessionFile.load(self._reader, path, state, self._seeds, self._by)
@@ -263,7 +264,7 @@ class Readers:
         state = session.save()
         if state is not None:
             self._saved_at[session.path] = offset
-            self._store.remember(session.path, self._by.fold, state)
+            self._cache.put_state(session.path, self._by.fold, state)
 
 
 _SMALL = 1 << 14
@@ -292,8 +293,9 @@ class Catalogue:
         self.store = store
         self.seeds = seeds
         self.reader = PacedReader(store.reader)
-        self._readers = Readers(store, self.reader, seeds)
-        self._others: dict[str, Readers] = {}
+        self.cache = DerivedCache(store)
+        self._readers = ReaderPool(self.cache, self.reader, seeds)
+        self._others: dict[str, ReaderPool] = {}
         """The readers of other folds, by the name of the fold."""
         self.chains = Chains(store)
         self._completed: deque[str] = deque()
@@ -410,7 +412,7 @@ class Catalogue:
         self._readers.keep(session)
         self._complete(row, session)
 
-    def follow(self, row: Row, by: Followed) -> SessionFile:
+    def follow(self, row: Row, by: FoldSpec) -> SessionFile:
         """Return the session as it is now, read by another fold, which only reads on; as `open`."""
         session = self.known(row, by)
         if session is None:
@@ -419,11 +421,13 @@ class Catalogue:
             self._others[by.fold].keep(session)
         return session
 
-    def known(self, row: Row, by: Followed) -> SessionFile | None:
+    def known(self, row: Row, by: FoldSpec) -> SessionFile | None:
         """Return the session as `follow` does, None where it would be read from its beginning."""
         readers = self._others.get(by.fold)
         if readers is None:
-            readers = self._others[by.fold] = Readers(self.store, self.reader, self.seeds, by, _FEW)
+            readers = self._others[by.fold] = ReaderPool(
+                self.cache, self.reader, self.seeds, by, _FEW
+            )
         session = readers.take(row.path)
         with reading_file(row.path):
             if session is None or not session.moves_on():
@@ -608,7 +612,7 @@ class Catalogue:
         except UnreadableSource:
             return b"", None
 
-    def _opened(self, path: str, by: Followed = CHECKPOINT) -> SessionFile:
+    def _opened(self, path: str, by: FoldSpec = CHECKPOINT) -> SessionFile:
         return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, by=by)
 
 

@@ -36,8 +36,8 @@ ByteSink = Callable[[bytes], object]
 """Take the bytes of a session's own file as they are read, each once and in order."""
 
 
-class Followed(NamedTuple):
-    """What reads a session file, and how its state is saved between lines and loaded again.
+class FoldSpec(NamedTuple):
+    """A fold over a session file, and how its state is saved between lines and loaded again.
 
     `fold` names it in the store.  `save` returns JSON values, None while they must not be kept;
     `load` returns None for what is damaged or of another version.
@@ -49,7 +49,7 @@ class Followed(NamedTuple):
     load: Callable[[object], Replay | None]
 
 
-CHECKPOINT = Followed("checkpoint", Replay, Replay.save, Replay.load)
+CHECKPOINT = FoldSpec("checkpoint", Replay, Replay.save, Replay.load)
 """What a checkpoint is made of."""
 
 _LONGEST_CHAIN = 1024
@@ -75,7 +75,7 @@ class SessionFile:
     problems: tuple[FileProblem, ...]
     tail: bytes = b""
     seeds: Seeds = no_seed
-    by: Followed = CHECKPOINT
+    by: FoldSpec = CHECKPOINT
     begun: bool = False
     """Whether the first line has ended, which says what comes before it; else nothing is kept."""
     copied: dict[str, int] = Factory(dict[str, int])
@@ -150,7 +150,7 @@ class SessionFile:
         path: str,
         value: object,
         seeds: Seeds = no_seed,
-        by: Followed = CHECKPOINT,
+        by: FoldSpec = CHECKPOINT,
     ) -> SessionFile | None:
         """Load what `save` returned; None where it is damaged or of another version."""
         try:
@@ -192,7 +192,7 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
     *,
     replay: Replay | None = None,
     seeds: Seeds = no_seed,
-    by: Followed = CHECKPOINT,
+    by: FoldSpec = CHECKPOINT,
     also: ByteSink | None = None,
 ) -> SessionFile:
     """Read a session from its beginning, with a replay that has read nothing yet.

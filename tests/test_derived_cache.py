@@ -186,7 +186,9 @@ def test_losses_know_the_notes_of_now(home: Home):
 
 
 @ANSWERS
-@pytest.mark.parametrize("state", ["'{}'", "replace(CAST(state AS TEXT), 'answer', 'question')"])
+@pytest.mark.parametrize(
+    "state", ["'{}'", """replace(CAST(state AS TEXT), '"version":', '"version":9')"""]
+)
 def test_what_is_damaged_or_of_another_build_is_made_anew(home: Home, answer: Answer, state: str):
     first = answer(home)
     with closing(sqlite3.connect(home.state / "index.sqlite")) as index:

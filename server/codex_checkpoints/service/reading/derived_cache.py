@@ -1,0 +1,150 @@
+"""Cache results that are derived from session files, in the index.
+
+A cached result is used while the version of its rules and its other inputs are unchanged, and the
+file still begins with the bytes that it was derived from.  Results that quote a session are
+redacted, bounded, and removed with the session file.  Everything here can be lost at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import orjson
+
+from codex_checkpoints.core.codec import Codec
+from codex_checkpoints.hashes import sha256
+from codex_checkpoints.service.reading.session_file import SessionFile
+from codex_checkpoints.service.settings import Settings
+from codex_checkpoints.storage.contract import Mark
+from codex_checkpoints.storage.store import ThreadStore
+from codex_checkpoints.values import asdict, frozen
+
+T = TypeVar("T")
+
+QUOTING = ("digest", "whole digest", "losses")
+"""The names of the kinds that quote a session."""
+
+DIGEST_RULES = 12
+"""The version of the rules by which digests are made."""
+
+_LARGE = 1 << 20
+"""A smaller file is read again as quickly."""
+
+_codec = Codec()
+
+
+@frozen
+class CachedKind(Generic[T]):
+    """A kind of cached result: its name in the index, the version of its rules, its record class.
+
+    A result of more than `most` bytes of JSON is not cached.
+    """
+
+    name: str
+    version: int
+    record: type[T]
+    most: int = 1 << 20
+
+
+@frozen
+class _Entry:
+    """A result, the version of its rules, its place in the file, and a hash of its other inputs."""
+
+    version: int
+    mark: Mark
+    inputs: str
+    value: object
+
+
+class DerivedCache:
+    """The cached results of one store, and the one result that is kept in memory alone."""
+
+    def __init__(self, store: ThreadStore) -> None:
+        self._store = store
+        self.latest: object = None
+        """The last result that is too large to store: the session read for a preview."""
+
+    def get(
+        self, opened: SessionFile, kind: CachedKind[T], inputs: Callable[[T], object]
+    ) -> T | None:
+        """Return a cached result, None where there is none of this version, file and inputs.
+
+        `inputs` returns as JSON values the other inputs of a result, which may depend on it.
+        """
+        stored = self._store.recall(opened.path, kind.name)
+        entry = _codec.read_or_none(stored, _Entry)
+        if entry is None or entry.version != kind.version or not opened.has_kept(entry.mark):
+            return None
+        value = _codec.read_or_none(entry.value, kind.record)
+        return None if value is None or entry.inputs != _hash(inputs(value)) else value
+
+    def put(
+        self,
+        opened: SessionFile,
+        kind: CachedKind[T],
+        value: T,
+        inputs: object = None,
+        mark: Mark | None = None,
+    ) -> None:
+        """Cache a result of the records up to a mark, by default all that were read.
+
+        Nothing is cached of a session file that is gone.
+        """
+        entry = _Entry(kind.version, mark or opened.mark, _hash(inputs), _codec.write(value))
+        data = _codec.write(entry)
+        if opened.path in self._store.rows() and len(orjson.dumps(data)) <= kind.most:
+            self._store.remember(opened.path, kind.name, data)
+
+    def get_or_make(
+        self,
+        opened: SessionFile,
+        kind: CachedKind[T],
+        inputs: Callable[[T | None], object],
+        make: Callable[[], T],
+    ) -> T:
+        """Return a result of all records of a session, cached where the session is large.
+
+        `inputs` returns its other inputs, of no result those that can be told without one.
+        """
+        head, state = opened.head, opened.now().state
+        reads_others = (head is not None and head.base is not None) or state.seed is not None
+        is_small = opened.mark.offset < _LARGE
+        if is_small or reads_others or opened.path not in self._store.rows():
+            return make()
+
+        def all_inputs(value: T | None) -> object:
+            return asdict(opened.mark), sha256(opened.tail), inputs(value)
+
+        found = self.get(opened, kind, all_inputs)
+        if found is not None:
+            return found
+        before = _hash(all_inputs(None))
+        made = make()
+        if _hash(all_inputs(None)) == before:  # nothing changed meanwhile
+            self.put(opened, kind, made, all_inputs(made))
+        return made
+
+    def may_quote(self, settings: Settings) -> bool:
+        """Return whether quotes of sessions may be cached; else remove those that are."""
+        wanted = bool(settings.digest_tokens or settings.hook_digest_tokens)
+        if not wanted:
+            for name in QUOTING:
+                self._store.forget(fold=name)
+        return wanted
+
+    def state(self, path: str, fold: str) -> object:
+        """Return the saved state of a fold over a session file, None without one."""
+        return self._store.recall(path, fold)
+
+    def put_state(self, path: str, fold: str, state: object) -> None:
+        """Save the state of a fold over a session file; the fold writes its own version."""
+        self._store.remember(path, fold, state)
+
+    def latest_of(self, record: type[T]) -> T | None:
+        """Return the result in memory if it is of this class."""
+        return self.latest if isinstance(self.latest, record) else None
+
+
+def _hash(parts: object) -> str:
+    return sha256(orjson.dumps(parts))
