@@ -47,6 +47,7 @@ class Peer:
         self.notifications: queue.Queue[dict[str, Any]] = queue.Queue()
         self.log: list[str] = []
         self._number = 0
+        self._initialized = False
         self._readers = [
             threading.Thread(target=self._read, daemon=True),
             threading.Thread(target=self._read_log, daemon=True),
@@ -69,13 +70,17 @@ class Peer:
         self.send({"method": method, "params": {} if params is None else params})
 
     def ask(self, method: str, params: object = None) -> int:
-        """Send a request; return its id."""
+        """Send a request, the first one behind an `initialize`; return its id."""
+        if method == "initialize":
+            self._initialized = True
+        elif not self._initialized:
+            self.initialize()
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method}
         self.send(message if params is None else {**message, "params": params})
         return self._number
 
-    def answer(self, number: int) -> dict[str, Any]:
+    def answer(self, number: int | str | None) -> dict[str, Any]:
         """Wait for the answer to a request; others are put back."""
         others: list[dict[str, Any]] = []
         while True:
@@ -99,6 +104,11 @@ class Peer:
         assert "error" not in message, message
         return message["result"]
 
+    def initialize(self, options: object = None) -> dict[str, Any]:
+        """Send the first request of an editor; return its result."""
+        params: dict[str, object] = {"processId": None, "rootUri": None, "capabilities": {}}
+        return self.call("initialize", {**params, "initializationOptions": options})
+
     def error(self, method: str, params: object = None) -> dict[str, Any]:
         """Ask and return the error."""
         return self.answer(self.ask(method, params))["error"]
@@ -111,9 +121,8 @@ class Peer:
                 return message["params"]
 
     def start(self, options: object = None) -> dict[str, Any]:
-        """Initialize as an editor does."""
-        params: dict[str, object] = {"processId": None, "rootUri": None, "capabilities": {}}
-        result = self.call("initialize", {**params, "initializationOptions": options})
+        """Begin as an editor does, unless a request was sent already."""
+        result = {} if self._initialized else self.initialize(options)
         self.notify("initialized")
         return result
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import orjson
 import pytest
 
 import rollouts as r
@@ -229,11 +230,37 @@ def test_a_request_before_initialized_is_answered(own: Home):
     own.put(chat("one"))
 
     with Peer(own.root) as peer:
-        number = peer.ask("checkpoints/sessions")
-        assert peer.answer(number)["result"]["items"][0]["title"] == "one"
+        peer.initialize()
+        assert peer.call("checkpoints/sessions")["items"][0]["title"] == "one"
         peer.start()
         assert peer.call("checkpoints/sessions")["items"][0]["title"] == "one"
         assert peer.stop() == 0
+
+
+def test_before_initialize_nothing_is_done(own: Home, tmp_path: Path):
+    """And the life cycle has an order, in which nothing stands twice."""
+    own.put(chat("one"))
+    pack = tmp_path / "pack.jsonl"
+    request = {"method": "checkpoints/export", "params": {"sessionId": thread(1), "to": str(pack)}}
+
+    with Peer(own.root) as peer:
+        peer.send({"id": 7, **request})
+        peer.send(request)
+        peer.notify("initialized")
+        early = peer.answer(7)["error"]
+        assert (early["code"], early["data"]["code"]) == (-32002, "not_initialized")
+        peer.send({"id": 8, "method": "shutdown"})
+        assert peer.answer(8)["error"]["code"] == -32002
+        assert not own.state.exists()
+
+        peer.start()
+        assert peer.error("initialize", {"capabilities": {}})["code"] == -32600
+        assert peer.call("checkpoints/doctor")["sessions"] == 1
+        peer.call("shutdown")
+        assert peer.error("checkpoints/doctor")["code"] == -32800
+        peer.notify("exit")
+        assert peer.process.wait(WAIT) == 0
+    assert not pack.exists()
 
 
 def test_requests_at_once_are_all_answered(client: Peer):
@@ -250,10 +277,10 @@ def test_requests_at_once_are_all_answered(client: Peer):
 
 
 @pytest.mark.parametrize("number", ["text", "", 0, -1, 2**60])
-def test_an_answer_has_the_id_of_its_request(client: Peer, number: object):
+def test_an_answer_has_the_id_of_its_request(client: Peer, number: int | str):
     client.send({"id": number, "method": "checkpoints/doctor", "params": {}})
 
-    assert client.answer(number)["result"]["sessions"] == 3  # pyright: ignore[reportArgumentType]
+    assert client.answer(number)["result"]["sessions"] == 3
 
 
 def test_an_unknown_request_is_told_and_an_unknown_notification_is_not(client: Peer):
@@ -525,12 +552,14 @@ def test_a_follower_that_is_cancelled_as_a_change_wakes_it_ends(steps: int):
 def test_a_parent_that_is_killed_takes_the_server_with_it(own: Home):
     own.put(chat("one"))
     program = f"""
-import subprocess, sys, time
+import json, subprocess, sys, time
 server = subprocess.Popen([sys.executable, "-m", "codex_checkpoints", "serve"],
                           stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-body = b'{{"jsonrpc":"2.0","id":1,"method":"checkpoints/show",'
-body += b'"params":{{"sessionId":"{thread(1)}"}}}}'
-server.stdin.write(b"Content-Length: %d\\r\\n\\r\\n%b" % (len(body), body))
+for method, params in (("initialize", {{"capabilities": {{}}}}),
+                       ("checkpoints/show", {{"sessionId": "{thread(1)}"}})):
+    message = {{"jsonrpc": "2.0", "id": 1, "method": method, "params": params}}
+    body = json.dumps(message).encode()
+    server.stdin.write(b"Content-Length: %d\\r\\n\\r\\n%b" % (len(body), body))
 server.stdin.flush()
 print(server.pid, flush=True)
 time.sleep(60)
@@ -677,6 +706,103 @@ def test_whatever_is_said_the_next_request_is_answered(client: Peer, body: bytes
 
     assert client.call("checkpoints/doctor")["sessions"] == 3
     assert client.process.poll() is None
+
+
+INVALID, UNKNOWN, MISFIT, UNREADABLE = -32600, -32601, -32602, -32700
+DOCTOR: Json = {"jsonrpc": "2.0", "method": "checkpoints/doctor", "params": {}}
+
+
+STRANGE: list[object] = [*([], [1], {}, {"a": []}, None, True, 1.5, [[[]]], {"id": 1})]
+HELLOS: list[object] = [None, [], 5, "x", {}, {"capabilities": 5, "rootUri": [[]]}]
+STRANGE_PARAMS: list[object] = [{}, [], {"textDocument": 5, "command": "x", "value": []}]
+
+
+@pytest.mark.parametrize("number", STRANGE)
+def test_an_id_of_another_type_is_refused(client: Peer, number: object):
+    client.forget()
+    for message in ({"id": number}, {"id": number, "method": 5}, DOCTOR | {"id": number}):
+        client.send(message)
+
+        told = client.answer(None)
+        assert (told["error"]["code"], told["error"]["data"]) == (INVALID, None)
+    for response in ({"result": 1}, {"error": {"code": 1, "message": "x"}}, {"error": 5}):
+        client.send({"id": number, **response})
+    assert client.call("checkpoints/doctor")["sessions"] == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "number", "code"),
+    [
+        (b"[]", None, INVALID),
+        (orjson.dumps([DOCTOR | {"id": 900}]), None, INVALID),
+        (b"null", None, INVALID),
+        (b'"text"', None, INVALID),
+        (b"{}", None, INVALID),
+        (b'{"jsonrpc":"2.0","id":900}', 900, INVALID),
+        (b'{"jsonrpc":"1.0","id":900,"method":"checkpoints/doctor"}', 900, INVALID),
+        (b'{"id":900,"method":"checkpoints/doctor"}', 900, INVALID),
+        (b'{"jsonrpc":"2.0","id":900,"method":["checkpoints/doctor"]}', 900, INVALID),
+        (b'{"jsonrpc":"2.0","id":900,"method":null}', 900, INVALID),
+        (b"no json", None, UNREADABLE),
+        (b"\xff\xfe\x00", None, UNREADABLE),
+        (b"[" * 200_000, None, UNREADABLE),
+        *(
+            (orjson.dumps(DOCTOR | {"id": 900, "params": params}), 900, MISFIT)
+            for params in ([], [1], "text", 5, True, {"nobody": 1})
+        ),
+        *(
+            (orjson.dumps(DOCTOR | {"id": 900, "method": method, "params": params}), 900, UNKNOWN)
+            for method in (
+                "textDocument/didOpen",
+                "textDocument/didChange",
+                "workspace/executeCommand",
+                "workspace/didChangeWorkspaceFolders",
+                "notebookDocument/didOpen",
+                "$/setTrace",
+                "__init__",
+                "",
+            )
+            for params in STRANGE_PARAMS
+        ),
+    ],
+    ids=lambda value: value[:70].decode(errors="replace") if isinstance(value, bytes) else "",
+)
+def test_what_is_not_a_request_of_ours_is_refused(
+    client: Peer, body: bytes, number: int | None, code: int
+):
+    client.forget()
+    client.send_bytes(body)
+
+    told = client.answer(number)
+    assert told["error"]["code"] == code
+    assert "Traceback" not in json.dumps(told)
+    assert ".py" not in json.dumps(told)
+
+
+@pytest.mark.parametrize("params", HELLOS)
+@pytest.mark.parametrize("more", [{}, {"workspaceFolders": 5}, {"processId": {}, "trace": []}])
+def test_initialize_takes_whatever_it_does_not_use(own: Home, params: object, more: Json):
+    is_taken = isinstance(params, dict)
+    given = {**cast("Json", params), **more} if is_taken else params
+
+    with Peer(own.root) as peer:
+        told = peer.answer(peer.ask("initialize", given))
+        assert "Traceback" not in json.dumps(told)
+        if is_taken:
+            assert told["result"]["serverInfo"]["name"] == "codex-checkpoints"
+        else:
+            assert told["error"]["code"] == MISFIT
+            peer.initialize()
+        assert peer.call("checkpoints/doctor")["sessions"] == 0
+
+
+def test_params_may_quote_a_message(client: Peer):
+    """pygls looks for messages in the objects of params, too."""
+    quoted = {"jsonrpc": "2.0", "id": 901, "method": "shutdown"}
+
+    told = client.error("checkpoints/view", {"sessionId": thread(1), "caps": quoted})
+
+    assert (told["code"], told["data"]["code"]) == (1, "invalid_payload")
 
 
 def test_headers_of_somebody_else_do_not_end_the_server(client: Peer):

@@ -69,7 +69,9 @@ def add_connecting(commands: Commands) -> None:
 def add_doors(commands: Commands) -> None:
     """Add the servers for other programs."""
     port = bounded(1, "must be a port: 1 to 65535", (1 << 16) - 1)
-    tcp = value("--tcp", "PORT", "on a loopback port, to debug", type=port)
+    tcp = value(
+        "--tcp", "PORT", "on a loopback port, to debug; prints the token to send first", type=port
+    )
     about = "run the language server of an editor, on stdin and stdout"
     commands.add_alone("serve", about, _serve, tcp)
     commands.add_alone("mcp", "run the MCP server for Codex, on stdin and stdout", _mcp)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import codex_checkpoints.server.on_demand  # noqa: F401 # pyright: ignore[reportUnusedImport] - before the protocol
 
@@ -28,7 +28,9 @@ from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCRe
 from codex_checkpoints import __version__, protocol, wire
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.presentation.log import LogLine
+from codex_checkpoints.server import loopback
 from codex_checkpoints.server.app import App, save_memory
+from codex_checkpoints.server.messages import Protocol
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 
 logger = logging.getLogger(__name__)
@@ -40,6 +42,7 @@ def make_server(where: Places) -> tuple[LanguageServer, App]:
         "codex-checkpoints",
         __version__,
         text_document_sync_kind=types.TextDocumentSyncKind.None_,
+        protocol_cls=Protocol,
         converter_factory=wire_converter,
     )
     app = App(server, where)
@@ -65,6 +68,8 @@ class _Server(LanguageServer):
     """A server that logs what it cannot answer, instead of showing it to the user."""
 
     def report_server_error(self, error: Exception, source: Any) -> None:
+        if source is JsonRpcException:  # the bytes were not a message
+            cast("Protocol", self.protocol).refuse_bytes()
         expected = isinstance(error, JsonRpcException)
         if expected and not isinstance(error, JsonRpcInternalError):
             return  # a refusal is an answer, not a fault
@@ -104,11 +109,6 @@ def wire_converter() -> Converter:
     def answer(message: dict[str, Any], cls: type[Any]) -> Any:
         return cls(**message)
 
-    def nothing(_value: object, _cls: type[Any]) -> None:
-        """Leave aside what a client can do with documents: here are none."""
-
-    converter.register_structure_hook(types.TextDocumentClientCapabilities, nothing)
-    converter.register_structure_hook(types.NotebookDocumentClientCapabilities, nothing)
     converter.register_structure_hook(JsonRPCRequestMessage, envelope)
     converter.register_structure_hook(JsonRPCNotification, envelope)
     converter.register_structure_hook(JsonRPCResponseMessage, answer)
@@ -127,7 +127,8 @@ def serve(where: Places, *, tcp: int | None = None) -> None:
     save_memory()
     try:
         if tcp is not None:
-            server.start_tcp("127.0.0.1", tcp)
+            with loopback.client(tcp) as (reader, writer):
+                server.start_io(reader, writer)
         else:
             stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
             sys.stdout = sys.stderr  # a stray print must not reach the client
