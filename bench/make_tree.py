@@ -614,7 +614,7 @@ def main() -> None:
     print(f"{len(truths)} sessions, {sum(truth.size for truth in truths)} bytes")
     if options.manifest:
         with open(options.manifest, "wb") as stream:
-            stream.write(orjson.dumps([asdict(truth) for truth in truths]))
+            stream.write(orjson.dumps([asdict(truth, recurse=False) for truth in truths]))
 
 
 if __name__ == "__main__":

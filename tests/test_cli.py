@@ -231,8 +231,8 @@ finally:
     print(*sys.modules, file=sys.stderr)
 """
 SLOW_TO_LOAD = {
-    *("asyncio", "attr", "cattrs", "concurrent.futures", "logging", "lsprotocol", "pygls"),
-    *("dis", "subprocess", "watchdog"),  # `dis` comes with `inspect`
+    *("asyncio", "cattrs", "concurrent.futures", "logging", "lsprotocol", "pygls"),
+    *("subprocess", "watchdog"),
 }
 OF_THE_SERVICE = {"orjson", "re", "sqlite3", "codex_checkpoints.assembly"}
 FOR_FEW = {

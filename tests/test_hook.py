@@ -617,7 +617,7 @@ def test_calls_at_once_are_answered_alike_and_leave_one_marker(home: Home):
 SERVED_AND_SEEN = """
 import sys
 from codex_checkpoints import assembly, hook
-from codex_checkpoints.values import has
+from attrs import has
 hook.serve(None, None)
 ours = [vars(module) for name, module in sys.modules.items() if name.startswith("codex_")]
 made = {value for names in ours for value in names.values() if isinstance(value, type)}
@@ -625,7 +625,7 @@ print(sum(map(has, made)), *sys.modules, file=sys.stderr)
 """
 OTHERS = {
     # of Python and of others: each takes as long to load as some hundredths of a whole call
-    *("argparse", "asyncio", "attr", "base64", "cattrs", "logging", "pathlib", "pygls"),
+    *("argparse", "asyncio", "base64", "cattrs", "logging", "pathlib", "pygls"),
     *("subprocess", "tomllib", "urllib.parse"),
 }
 OTHERS_OF_OURS = {

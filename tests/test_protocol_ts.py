@@ -2,8 +2,9 @@
 
 from typing import get_type_hints
 
+from attrs import has
+
 from codex_checkpoints import protocol, typescript
-from codex_checkpoints.values import has
 
 
 def test_the_generated_types_are_current():

@@ -9,6 +9,8 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from attrs import frozen
+
 from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.service.reading.catalogue import Catalogue
@@ -26,7 +28,6 @@ from codex_checkpoints.storage import tree
 from codex_checkpoints.storage.index import is_storable
 from codex_checkpoints.storage.local import LocalThreadStore
 from codex_checkpoints.storage.records import Records
-from codex_checkpoints.values import frozen
 
 
 @frozen

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, TypeGuard
 
 import orjson
+from attrs import frozen
 
 from codex_checkpoints import __version__
-from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.mcp_calls import HomeTools

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 import orjson
+from attrs import asdict
 
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Places
@@ -33,7 +34,6 @@ from codex_checkpoints.service.notes import ANCHORS
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import session_of
 from codex_checkpoints.storage import records
-from codex_checkpoints.values import asdict
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ def _apply(services: Services, session: str, arguments: Json, _meta: Json) -> Js
         "id": applied.id,
         "kind": applied.kind,
         "shortened": list(applied.shortened),
-        "evicted": [asdict(each) for each in applied.evicted],
+        "evicted": [asdict(each, recurse=False) for each in applied.evicted],
     }
     return _result(text, accepted)
 
@@ -123,7 +123,10 @@ def _read(services: Services, session: str, arguments: Json, meta: Json) -> Json
     window = meta.get("windowId")
     known = window if isinstance(window, str) and len(window) <= LONGEST_WINDOW_ID else None
     view = hand_over(services.sessions, session, READ, known, records.now())
-    found = [asdict(each) for each in anchors(services, AnchorsParams(session, limit)).items]
+    found = [
+        asdict(each, recurse=False)
+        for each in anchors(services, AnchorsParams(session, limit)).items
+    ]
     digest = _digest(services, session, arguments)
     lines = [
         view.text,

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from attrs import frozen
+
 from codex_checkpoints.operations.services import records_of
 from codex_checkpoints.service.reading.projections import Strayed
-from codex_checkpoints.values import frozen
 
 
 @frozen

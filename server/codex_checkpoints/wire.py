@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
+from attrs import AttrsInstance as Record
+from attrs import has
+
 from codex_checkpoints.core.codec import Codec, Misfit
 from codex_checkpoints.core.rollout.fields import is_object
-from codex_checkpoints.values import Record, has
 
 if TYPE_CHECKING:
     from cattrs import Converter

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import pytest
+from attrs import field, frozen
 
 from codex_checkpoints.core.codec import Codec, Form, Misfit
-from codex_checkpoints.values import field, frozen
 
 Even = Annotated[int, "even"]
 

@@ -8,9 +8,9 @@ from typing import Literal
 
 import orjson
 import pytest
+from attrs import Factory, define, field, frozen
 
 from codex_checkpoints.core.checkpoint.records import state_codec
-from codex_checkpoints.values import Factory, define, field, frozen
 
 
 @frozen

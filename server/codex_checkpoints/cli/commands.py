@@ -174,9 +174,10 @@ def ask(options: argparse.Namespace, services: Services, operation: str, *others
     """
     from typing import cast
 
+    from attrs import fields
+
     from codex_checkpoints.operations.services import records_of
     from codex_checkpoints.service.reading.pace import carried_out
-    from codex_checkpoints.values import fields
 
     module, _, name = operation.partition(".")
     operate = getattr(import_module(f"codex_checkpoints.operations.{module}"), name)

@@ -84,9 +84,10 @@ def _wrong(options: argparse.Namespace) -> str | None:
 
 
 def _connect(options: argparse.Namespace, where: Places) -> int:
+    from attrs import evolve
+
     from codex_checkpoints.operations.connecting import ConnectParams, connect
     from codex_checkpoints.service.refusal import Refusal
-    from codex_checkpoints.values import evolve
 
     params = ConnectParams(options.dry_run, options.remove, options.status)
     shown = None

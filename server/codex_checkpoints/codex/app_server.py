@@ -19,9 +19,9 @@ from queue import Empty, Queue
 from typing import IO, Literal, cast
 
 import orjson
+from attrs import frozen
 
 from codex_checkpoints.core.rollout.fields import is_object, object_of, text_of
-from codex_checkpoints.values import frozen
 
 Message = Mapping[str, object]
 

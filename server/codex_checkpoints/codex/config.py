@@ -14,6 +14,8 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, cast
 
+from attrs import frozen
+
 from codex_checkpoints.codex import entries
 from codex_checkpoints.codex.entries import (
     SERVER_NAME,
@@ -24,7 +26,6 @@ from codex_checkpoints.codex.entries import (
     UnreadableConfig,
 )
 from codex_checkpoints.core.rollout.fields import is_list, is_object, object_of
-from codex_checkpoints.values import frozen
 
 BEGIN = "# >>> codex-checkpoints: added by `codex-checkpoints connect`, removed by `--remove`"
 END = "# <<< codex-checkpoints"

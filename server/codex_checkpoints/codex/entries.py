@@ -12,8 +12,9 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from attrs import frozen
+
 from codex_checkpoints.core.rollout.fields import is_list, list_of, object_of
-from codex_checkpoints.values import frozen
 
 SERVER_NAME = "codex-checkpoints"
 """Codex shows our tools in the namespace `mcp__codex_checkpoints`; nobody's own `memory` is near.

@@ -11,9 +11,10 @@ import os
 import re
 import stat
 
+from attrs import frozen
+
 from codex_checkpoints.codex.entries import CannotEdit
 from codex_checkpoints.storage import durable
-from codex_checkpoints.values import frozen
 
 MAX_BYTES = 8 << 20
 """More than anybody's configuration; beyond it a file is not read."""

@@ -12,6 +12,8 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from attrs import frozen
+
 from codex_checkpoints import logs
 from codex_checkpoints.codex import IN_SCRATCH, SCRATCH
 from codex_checkpoints.codex.app_server import (
@@ -23,7 +25,6 @@ from codex_checkpoints.codex.app_server import (
     app_server,
 )
 from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of
-from codex_checkpoints.values import frozen
 
 SECONDS = 10.0
 """What Codex may take to list its hooks; it takes a fraction of one."""

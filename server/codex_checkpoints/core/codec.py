@@ -23,8 +23,11 @@ from typing import (
     get_type_hints,
 )
 
-from codex_checkpoints.values import NOTHING, Record, define, field, has, taking
-from codex_checkpoints.values import fields as fields_of
+from attrs import NOTHING, define, field, has
+from attrs import AttrsInstance as Record
+from attrs import fields as fields_of
+
+from codex_checkpoints.values import taking
 
 _T = TypeVar("_T")
 

@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Final, get_args
 
+from attrs import Factory, define, evolve, frozen
+
 from codex_checkpoints.core.checkpoint.records import state_codec
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
@@ -18,7 +20,6 @@ from codex_checkpoints.core.rollout.parsing import turn_id_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import Fold, Line, Place
 from codex_checkpoints.core.rollout.tools import only_looks
 from codex_checkpoints.core.rollout.turns import Ended, Turn
-from codex_checkpoints.values import Factory, define, evolve, frozen
 
 MOST_ROWS = 400
 """With more turns a row stands for several."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
+from attrs import frozen
+
 from codex_checkpoints.codex import program
 from codex_checkpoints.codex import resume as resume_command
 from codex_checkpoints.codex.app_server import Patience, run
@@ -19,7 +21,6 @@ from codex_checkpoints.service.compaction.resuming import Resumed
 from codex_checkpoints.service.reading.pace import Steps
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage import records
-from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import BadParams
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from attrs import frozen
+
 from codex_checkpoints.assembly import Places, settings_of
 from codex_checkpoints.codex import program
 from codex_checkpoints.codex.entries import Entries
@@ -13,7 +15,6 @@ from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.status import Connection as ConnectReport
 from codex_checkpoints.service.doctor import Diagnosis as DoctorReport
 from codex_checkpoints.service.doctor import diagnose
-from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import BadParams
 
 

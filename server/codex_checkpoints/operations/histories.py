@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import frozen
+
 from codex_checkpoints.core.compaction.offering import Outline
 from codex_checkpoints.core.digest.composing import Digest as SessionDigest
 from codex_checkpoints.core.digest.recall import MOST_HITS
@@ -26,7 +28,7 @@ from codex_checkpoints.service.timelines import (
 )
 from codex_checkpoints.service.timelines import timeline as timeline_of
 from codex_checkpoints.service.timelines import transcript as transcript_of
-from codex_checkpoints.values import filled, frozen
+from codex_checkpoints.values import filled
 
 
 @frozen

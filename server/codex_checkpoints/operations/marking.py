@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from attrs import frozen
+
 from codex_checkpoints.core.restore import markers
 from codex_checkpoints.core.restore.markers import AnyPin
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.marking import Markers, PinKind, Placed
 from codex_checkpoints.service.refusal import misfit
-from codex_checkpoints.values import filled, frozen
+from codex_checkpoints.values import filled
 
 T = TypeVar("T")
 

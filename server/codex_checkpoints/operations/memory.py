@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import frozen
+
 from codex_checkpoints.core.checkpoint.anchors import Anchor, Note
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.notes import Applied, Notes, Revoked
-from codex_checkpoints.values import frozen
 
 
 @frozen

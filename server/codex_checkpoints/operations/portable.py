@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from attrs import asdict, frozen
+
 from codex_checkpoints.codex import resume
 from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.core.portable.leaving import Left
@@ -11,7 +13,7 @@ from codex_checkpoints.core.portable.pack import Pack
 from codex_checkpoints.core.portable.reading import Arrived, arrived, files_of
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service import portable
-from codex_checkpoints.values import asdict, filled, frozen
+from codex_checkpoints.values import filled
 
 
 @frozen
@@ -200,7 +202,7 @@ def _counts(pack: Pack) -> PackCounts:
 
 
 def _left_behind(left: Left | Arrived) -> tuple[LeftBehind, ...]:
-    counts = asdict(left)
+    counts = asdict(left, recurse=False)
     found = ((reason, count, _SENTENCES[reason]) for reason, count in counts.items() if count)
     return tuple(
         LeftBehind(reason, count, one if count == 1 else several.format(n=count))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import frozen
+
 from codex_checkpoints.codex import resume
 from codex_checkpoints.core.checkpoint.records import kept
 from codex_checkpoints.core.restore import lineage as trees
@@ -20,7 +22,7 @@ from codex_checkpoints.service.lineages import Branches
 from codex_checkpoints.service.restore import listing, restoring
 from codex_checkpoints.service.restore.planning import RestoreParams
 from codex_checkpoints.service.restore.restoring import Restoring
-from codex_checkpoints.values import filled, frozen
+from codex_checkpoints.values import filled
 
 
 @frozen

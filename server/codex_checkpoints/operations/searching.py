@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from itertools import islice
 
+from attrs import frozen
+
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.reading.pace import Steps, elsewhere
 from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.service.searching import Search, SearchHit
 from codex_checkpoints.storage.contract import UnreadableSource
-from codex_checkpoints.values import frozen
 
 
 @frozen

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, get_args, get_type_hints
 
+from attrs import Factory, frozen
+
 from codex_checkpoints.assembly import Assembly, Places
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.values import Factory, frozen
 
 
 @frozen

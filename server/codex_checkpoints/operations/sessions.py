@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.reading.pace import Steps, elsewhere
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.summaries import SessionDetail, SessionList, SessionSummary
 from codex_checkpoints.storage.contract import ThreadQuery
-from codex_checkpoints.values import evolve, filled, frozen
+from codex_checkpoints.values import filled
 
 
 @frozen

@@ -5,9 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
+from attrs import frozen
+
 from codex_checkpoints.core.checkpoint.records import Caps as EffectiveCaps
 from codex_checkpoints.operations.services import Services
-from codex_checkpoints.values import frozen
 
 
 @frozen

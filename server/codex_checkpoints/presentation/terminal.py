@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, TextIO
 
-from codex_checkpoints.values import frozen
+from attrs import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.service.reading.catalogue import Progress

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Gene
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from attrs import evolve
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
@@ -27,7 +28,6 @@ from codex_checkpoints.service.reading.catalogue import Progress
 from codex_checkpoints.service.reading.pace import Pace, Steps
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.values import evolve
 
 if TYPE_CHECKING:
     from codex_checkpoints.storage.watch import Watcher

@@ -13,13 +13,13 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
 from typing import ParamSpec, TypeVar, cast
 
+from attrs import frozen
 from lsprotocol import types
 from pygls.progress import Progress
 
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.values import frozen
 
 T = TypeVar("T")
 P = ParamSpec("P")

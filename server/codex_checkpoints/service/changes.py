@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from attrs import Factory, frozen
+
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.checkpoint.text import redact
@@ -15,7 +17,6 @@ from codex_checkpoints.core.rollout.fields import content_hash
 from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.service.reading.session_file import end_of, find_turn
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.values import Factory, frozen
 
 MOST_FILES = 500
 """Files of one answer."""

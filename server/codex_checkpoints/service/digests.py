@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import islice
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.checkpoint.records import FOLDER, MAX_VALUE_CHARS, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import State
@@ -44,7 +46,6 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.standing import last_line_with, line_at
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.records import MARKERS
-from codex_checkpoints.values import evolve, frozen
 
 MOST_TOKENS = 32_000
 _NEAR = 1 << 21

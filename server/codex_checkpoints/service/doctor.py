@@ -7,6 +7,8 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+from attrs import frozen
+
 from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection
 from codex_checkpoints.service.reading.catalogue import problems_of, skipped_of
 from codex_checkpoints.service.sessions import Sessions
@@ -22,7 +24,6 @@ from codex_checkpoints.storage.records import (
     UPDATES,
     Records,
 )
-from codex_checkpoints.values import frozen
 
 
 @frozen

@@ -12,6 +12,8 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
+from attrs import frozen
+
 from codex_checkpoints import logs
 from codex_checkpoints.hashes import sha256
 from codex_checkpoints.service.reading.projections import Guard, Projection, Strayed
@@ -20,7 +22,6 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import Row, Touched
 from codex_checkpoints.storage.workspace import native
-from codex_checkpoints.values import frozen
 
 DEBOUNCE_SECONDS = 0.03
 """How long marks are gathered after the first one; later marks do not prolong it."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from attrs import evolve, frozen
+
 from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
@@ -42,7 +44,6 @@ from codex_checkpoints.storage.contract import (
     Row,
     UnreadableSource,
 )
-from codex_checkpoints.values import evolve, frozen
 
 _TRIES = 3
 

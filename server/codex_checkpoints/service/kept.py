@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import Literal
 
+from attrs import define, frozen
+
 from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Checkpoint, kept
 from codex_checkpoints.core.compaction.records import (
@@ -31,7 +33,6 @@ from codex_checkpoints.storage.contract import UnreadableSource
 from codex_checkpoints.storage.durable import Journal, StorageError
 from codex_checkpoints.storage.records import COMPACTIONS, IMPORTS, MARKERS, RESTORES, Records
 from codex_checkpoints.storage.store import ThreadStore
-from codex_checkpoints.values import define, frozen
 
 
 @frozen

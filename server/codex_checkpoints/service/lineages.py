@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.compaction.records import Installed
 from codex_checkpoints.core.portable.reading import links_of
 from codex_checkpoints.core.restore.lineage import (
@@ -32,7 +34,7 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.summaries import source_of
 from codex_checkpoints.storage.contract import Row, UnreadableSource
-from codex_checkpoints.values import evolve, filled, frozen
+from codex_checkpoints.values import filled
 
 _WITH_WINDOWS = 64
 """How many other nodes get their windows at most: each costs reading a whole file."""

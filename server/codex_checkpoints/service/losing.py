@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from attrs import evolve
+
 from codex_checkpoints.core.checkpoint.records import kept as stored
 from codex_checkpoints.core.compaction.records import Installed, Range, began_session
 from codex_checkpoints.core.losses.account import Account
@@ -32,7 +34,6 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
 )
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.values import evolve
 
 LOSSES = CachedKind("losses", 5, tuple[Loss, ...], most=108 << 10)
 """The losses of a session; the version changes with the rules by which they are found."""

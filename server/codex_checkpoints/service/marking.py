@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Generator
 from typing import Literal
 
+from attrs import define, frozen
+
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import secret_in, value
 from codex_checkpoints.core.restore import markers
@@ -32,7 +34,6 @@ from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.durable import Append
 from codex_checkpoints.storage.records import MARKERS
-from codex_checkpoints.values import define, frozen
 
 PinKind = Literal["path", "message", "note", "text"]
 _LINES = re.compile(r"(?P<path>.+)#L(?P<start>[0-9]{1,9})(?:-L?(?P<end>[0-9]{1,9}))?", re.DOTALL)

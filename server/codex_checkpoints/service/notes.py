@@ -11,6 +11,8 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from attrs import define, frozen
+
 from codex_checkpoints.core.checkpoint import memory
 from codex_checkpoints.core.checkpoint.anchors import (
     Anchor,
@@ -34,7 +36,6 @@ from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.durable import Append, StorageError
 from codex_checkpoints.storage.records import UPDATES
-from codex_checkpoints.values import define, frozen
 
 T = TypeVar("T")
 

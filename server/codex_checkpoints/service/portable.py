@@ -12,6 +12,8 @@ from datetime import datetime
 from functools import partial
 from typing import Literal
 
+from attrs import frozen
+
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.checkpoint.view import view_v1
@@ -66,7 +68,6 @@ from codex_checkpoints.storage import durable
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import HistoryItem, NewThread, Row
 from codex_checkpoints.storage.records import IMPORTS, MARKERS
-from codex_checkpoints.values import frozen
 
 
 def chronicle_of(sessions: Sessions, row: Row, last: int) -> Trace:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from attrs import frozen
+
 from codex_checkpoints.core.checkpoint.text import one_line
 from codex_checkpoints.core.digest.searching import Needle
 from codex_checkpoints.service.reading.catalogue import utc
@@ -20,7 +22,6 @@ from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.byte_search import ByteSearch
 from codex_checkpoints.storage.contract import OURS, Row, ThreadQuery, UnreadableSource
-from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.core.checkpoint.replay import Replay

@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
+from attrs import Factory, evolve, frozen
+
 from codex_checkpoints.core.checkpoint.records import (
     DEFAULT_BUDGET,
     IGNORED,
@@ -19,7 +21,6 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.rollout.fields import is_list
 from codex_checkpoints.storage.workspace import DEFAULT_HASH_LIMIT
-from codex_checkpoints.values import Factory, evolve, frozen
 
 WINDOW_VARIABLES: tuple[str, str] = (
     "AI_MODEL_CONTEXT_WINDOW_TOKENS",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import orjson
+from attrs import frozen
 
 from codex_checkpoints.core.compaction.handoff import BEGINNINGS, COMPACTION, ROLLBACK, Recent
 from codex_checkpoints.core.history.items import Item
@@ -20,7 +21,6 @@ from codex_checkpoints.service.reading.derived_cache import CachedKind
 from codex_checkpoints.service.reading.session_file import bases_below, bytes_between
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import RolloutReader, Row
-from codex_checkpoints.values import frozen
 
 _BLOCK = 1 << 18
 """Bytes searched at a time: what fits the caches of a processor."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
 import orjson
+from attrs import Factory, define, frozen
 
 from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Caps, status_of
@@ -31,7 +32,7 @@ from codex_checkpoints.storage.records import (
     Look,
     Records,
 )
-from codex_checkpoints.values import Factory, define, filled, frozen
+from codex_checkpoints.values import filled
 
 if TYPE_CHECKING:
     from codex_checkpoints.service.kept import CompactionRecords

@@ -11,6 +11,8 @@ from collections.abc import Callable, Generator, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from attrs import define, evolve, frozen
+
 from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
@@ -35,7 +37,6 @@ from codex_checkpoints.storage.contract import (
     Unsupported,
 )
 from codex_checkpoints.storage.store import ThreadStore
-from codex_checkpoints.values import define, evolve, frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.codex.app_server import AskingFailed

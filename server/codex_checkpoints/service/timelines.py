@@ -7,6 +7,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Literal
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import redact
 from codex_checkpoints.core.digest.calls import is_refusal, json_in
@@ -33,7 +35,6 @@ from codex_checkpoints.service.refusal import keeping, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.records import MARKERS
-from codex_checkpoints.values import evolve, frozen
 
 MOST_EVENTS = 1024
 """The newest so many events are kept."""

@@ -16,6 +16,8 @@ import contextlib
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Protocol
 
+from attrs import define
+
 from codex_checkpoints import logs
 from codex_checkpoints.core.restore.events import Operation
 from codex_checkpoints.core.restore.pack import TurnSource
@@ -24,7 +26,6 @@ from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage.durable import Append, Journal, StorageError
 from codex_checkpoints.storage.records import Records
-from codex_checkpoints.values import define
 
 INTERRUPTED = "interrupted"
 """The code of an operation whose process was killed."""

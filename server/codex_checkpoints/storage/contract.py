@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Protocol, TypeVar
 
-from codex_checkpoints.values import Factory, frozen
+from attrs import Factory, frozen
 
 T = TypeVar("T")
 

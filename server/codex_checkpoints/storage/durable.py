@@ -28,9 +28,9 @@ from functools import partial
 from typing import BinaryIO, Literal, TypeVar
 
 import orjson
+from attrs import frozen
 
 from codex_checkpoints.storage import file_lock
-from codex_checkpoints.values import frozen
 
 PATIENCE = 10.0
 """Seconds to wait for another process that is appending to the same file."""

@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import orjson
+from attrs import fields
 
 from codex_checkpoints import logs
 from codex_checkpoints.storage.contract import Rollout, Row
-from codex_checkpoints.values import fields, taking
+from codex_checkpoints.values import taking
 
 VERSION = 12
 BUSY_SECONDS = 5.0

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 import orjson
+from attrs import frozen
 
 from codex_checkpoints import logs
 from codex_checkpoints.core.rollout.fields import is_object
@@ -40,7 +41,6 @@ from codex_checkpoints.storage.contract import (
 from codex_checkpoints.storage.index import Index, is_storable
 from codex_checkpoints.storage.rollout_file import FileReader, is_thread_id
 from codex_checkpoints.storage.store import RolloutStore, head, refuse_archived
-from codex_checkpoints.values import frozen
 
 T = TypeVar("T")
 

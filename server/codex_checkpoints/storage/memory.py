@@ -9,6 +9,8 @@ import contextlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
+from attrs import evolve
+
 from codex_checkpoints.hashes import sha256
 from codex_checkpoints.storage.contract import (
     Appended,
@@ -32,7 +34,6 @@ from codex_checkpoints.storage.rollout_file import (
     lines_behind,
 )
 from codex_checkpoints.storage.store import RolloutStore, refuse_archived
-from codex_checkpoints.values import evolve
 
 PLACE = "memory:"
 _PORTION = 1 << 16

@@ -25,6 +25,7 @@ from itertools import chain
 from typing import Protocol, TypeVar
 
 import orjson
+from attrs import frozen
 
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.core.rollout.reader import CHUNK
@@ -46,7 +47,6 @@ from codex_checkpoints.storage.contract import (
     in_text,
 )
 from codex_checkpoints.storage.file_lock import open_flags
-from codex_checkpoints.values import frozen
 
 T = TypeVar("T")
 

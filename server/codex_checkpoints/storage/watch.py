@@ -15,6 +15,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from attrs import frozen
 from watchdog.events import (
     DirAttribEvent,
     DirCreatedEvent,
@@ -32,7 +33,6 @@ from watchdog.observers import Observer
 from watchdog.observers.polling import PollingObserverVFS
 
 from codex_checkpoints import logs
-from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -25,11 +25,12 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from attrs import define, field, frozen
+
 from codex_checkpoints.core.checkpoint.records import FOLDER
 from codex_checkpoints.core.rollout.fields import renew
 from codex_checkpoints.patterns import pattern
 from codex_checkpoints.storage.file_lock import open_flags
-from codex_checkpoints.values import define, field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 import orjson
+from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.memory import Memory, Update
 from codex_checkpoints.core.checkpoint.records import (
@@ -32,7 +33,6 @@ from codex_checkpoints.core.rollout import contextual, items, tools
 from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line
 from codex_checkpoints.core.rollout.turns import Turns
-from codex_checkpoints.values import evolve, frozen
 
 FIRST_WORDS = 80
 """Code points of a message or a command that an anchor shows."""

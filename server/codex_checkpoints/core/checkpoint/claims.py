@@ -32,6 +32,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Literal, TypeGuard, assert_never
 
 import orjson
+from attrs import Factory, evolve, fields, frozen, has
 
 from codex_checkpoints.core.checkpoint.payloads import (
     MAX_DEPENDENCIES,
@@ -54,7 +55,6 @@ from codex_checkpoints.core.checkpoint.text import one_line, secret_in, value
 from codex_checkpoints.core.codec import camel
 from codex_checkpoints.core.rollout.fields import is_object
 from codex_checkpoints.core.rollout.paths import encoded
-from codex_checkpoints.values import Factory, evolve, fields, frozen, has
 
 TASK = "task"
 """The `ref` for the message that set the task (DSC-82)."""

@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from attrs import Factory, define
+
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import folder_in, words_of
 from codex_checkpoints.core.checkpoint.text import value
@@ -20,7 +22,6 @@ from codex_checkpoints.core.rollout.fields import Json, is_object, load, text_of
 from codex_checkpoints.core.rollout.parsing import BOM, item_of, record_of
 from codex_checkpoints.core.rollout.reader import PASSED_OVER_FROM
 from codex_checkpoints.core.rollout.turns import Turns
-from codex_checkpoints.values import Factory, define
 
 _TIME, _PROMPT, _TURN, _TOKENS, _WINDOW, _MODEL, _NAME = (1 << bit for bit in range(7))
 _ALL = (1 << 7) - 1

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from types import MappingProxyType
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.checkpoint.records import (
     UNKNOWN_HASH,
     Checkpoint,
@@ -31,7 +33,6 @@ from codex_checkpoints.core.rollout.fields import (
     renew,
     text_of,
 )
-from codex_checkpoints.values import evolve, frozen
 
 
 @frozen

@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType, UnionType
 from typing import Annotated, Literal, Union, cast, get_args, get_origin
 
+from attrs import NOTHING as NO_DEFAULT
+from attrs import AttrsInstance as Record
+from attrs import field, fields, frozen, has
+
 from codex_checkpoints.core.checkpoint.records import NOTHING, EvidenceSource
 from codex_checkpoints.core.checkpoint.text import one_line, value
 from codex_checkpoints.core.codec import Codec, Form, Misfit, Problem, camel
 from codex_checkpoints.core.rollout.fields import CONTROLS, is_object
-from codex_checkpoints.values import NOTHING as NO_DEFAULT
-from codex_checkpoints.values import Record, field, fields, frozen, has
 
 MAX_DEPENDENCIES = 16
 """`claims` refuses more, with `limit_exceeded`."""

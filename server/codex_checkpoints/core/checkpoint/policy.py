@@ -15,8 +15,9 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from attrs import frozen
+
 from codex_checkpoints.core.checkpoint.lookalikes import readings
-from codex_checkpoints.values import frozen
 
 _Where = Literal["clause", "anywhere", "quoted"]
 

@@ -11,10 +11,10 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import orjson
+from attrs import asdict, evolve, field, fields, frozen
 
 from codex_checkpoints.core.codec import Codec, Form, Misfit, camel
 from codex_checkpoints.core.rollout.fields import is_object
-from codex_checkpoints.values import asdict, evolve, field, fields, frozen
 
 ArtifactKind = Literal["file", "tool_output", "command"]
 EvidenceSource = Literal["user", "file", "tool_output"]
@@ -214,7 +214,7 @@ class Caps:
     max_value_chars: int = MAX_VALUE_CHARS
 
     def __attrs_post_init__(self) -> None:
-        for name, value in asdict(self).items():
+        for name, value in asdict(self, recurse=False).items():
             least = 1 if name == "max_value_chars" else 0
             if type(value) is not int or value < least:
                 message = f"{camel(name)} must be a whole number of at least {least}"

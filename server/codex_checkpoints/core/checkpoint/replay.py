@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Self
 
 import orjson
+from attrs import define
 
 from codex_checkpoints.core.checkpoint import memory
 from codex_checkpoints.core.checkpoint.memory import Update
@@ -60,7 +61,6 @@ from codex_checkpoints.core.rollout.reader import (
     is_whole,
 )
 from codex_checkpoints.core.rollout.turns import LastMessage, Planned, Steps, asks
-from codex_checkpoints.values import define
 
 _EVENTS_BESIDE_ITEMS = names(
     "user_message patch_apply_end exec_command_end mcp_tool_call_end view_image_tool_call"

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import orjson
+from attrs import Factory, define, evolve, field
 
 from codex_checkpoints.core.checkpoint.records import (
     FOLDER,
@@ -45,7 +46,6 @@ from codex_checkpoints.core.rollout.items import (
 )
 from codex_checkpoints.core.rollout.turns import Ended, Planned, Turn, Turns
 from codex_checkpoints.patterns import pattern
-from codex_checkpoints.values import Factory, define, evolve, field
 
 Place = tuple[int, str | None, str | None]
 """`seq`, the folder of the turn, and the base of the session at an observation."""

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from attrs import frozen
+
 from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.patterns import pattern
-from codex_checkpoints.values import frozen
 
 MARK = "[redacted]"
 

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, assert_never
 
+from attrs import Factory, evolve, frozen
+
 from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS, Caps, Checkpoint
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.handoff import handoff, is_empty
@@ -35,7 +37,6 @@ from codex_checkpoints.core.history.tokens import (
 from codex_checkpoints.core.rollout.contextual import LeftOut
 from codex_checkpoints.core.rollout.fields import Json, text_of, texts_of
 from codex_checkpoints.core.rollout.ours import is_ours
-from codex_checkpoints.values import evolve, frozen
 
 
 @frozen
@@ -382,7 +383,7 @@ class Replacement:
     origins: tuple[int | None, ...]
     report: Report
     view: str = ""
-    digest: Digest = Digest()
+    digest: Digest = Factory(Digest)
     digest_refused: bool = False
 
     @property

@@ -10,13 +10,14 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.history.items import Item
 from codex_checkpoints.core.history.rebuild import Rebuild, choose
 from codex_checkpoints.core.history.survey import FirstPass, Survey
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, whole_of
 from codex_checkpoints.core.rollout.ours import UNDO
-from codex_checkpoints.values import evolve, frozen
 
 _USAGE = (
     "input_tokens",

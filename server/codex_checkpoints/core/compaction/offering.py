@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
 from codex_checkpoints.core.history.tokens import (
@@ -19,7 +21,7 @@ from codex_checkpoints.core.history.tokens import (
     budget_of,
     window_size,
 )
-from codex_checkpoints.values import evolve, filled, frozen
+from codex_checkpoints.values import filled
 
 OfferMode = Literal["off", "offer", "automatic"]
 """Never, as a hint, or before the work continues (JUN-36)."""

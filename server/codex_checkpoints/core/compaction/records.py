@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import orjson
+from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint, kept
 from codex_checkpoints.core.compaction.building import Fate, Placement, Replacement, Report, counted
@@ -21,7 +22,6 @@ from codex_checkpoints.core.history.tokens import Figure, of_item
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json, is_object
 from codex_checkpoints.hashes import sha256
-from codex_checkpoints.values import evolve, frozen
 
 Strategy = Literal["checkpoint", "codex"]
 Determinism = Literal["deterministic", "model", "provider"]

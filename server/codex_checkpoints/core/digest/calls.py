@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 import orjson
+from attrs import evolve
 
 from codex_checkpoints.core.digest.cutting import GAP
 from codex_checkpoints.core.digest.ignoring import PATCHED
@@ -23,7 +24,6 @@ from codex_checkpoints.core.rollout.fields import (
 )
 from codex_checkpoints.core.rollout.items import CommandRun, Item, Outcome, ToolCall
 from codex_checkpoints.core.rollout.script import BEGIN, split, writes_into
-from codex_checkpoints.values import evolve
 
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})

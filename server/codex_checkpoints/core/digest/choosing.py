@@ -17,9 +17,10 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
+from attrs import define
+
 from codex_checkpoints.core.digest.cutting import GAP
 from codex_checkpoints.core.digest.records import Quote
-from codex_checkpoints.values import define
 
 NAME: Final = re.compile(
     r"https?://[^\s\"'<>)\]]+"

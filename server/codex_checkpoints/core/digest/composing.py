@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, pairwise, takewhile
 from typing import Final
 
+from attrs import Factory, define, evolve, frozen
+
 from codex_checkpoints.core.checkpoint.policy import standing_policy
 from codex_checkpoints.core.checkpoint.records import IGNORED
 from codex_checkpoints.core.checkpoint.text import redact
@@ -26,7 +28,6 @@ from codex_checkpoints.core.rollout import script
 from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.core.rollout.tools import only_looks
-from codex_checkpoints.values import Factory, define, evolve, frozen
 
 SECTIONS: Final = (
     "STATUS",

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from attrs import frozen
+
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
 from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in, run_in
@@ -28,7 +30,6 @@ from codex_checkpoints.core.rollout.items import (
 )
 from codex_checkpoints.core.rollout.parsing import turn_named_by
 from codex_checkpoints.core.rollout.reader import Fold, Line
-from codex_checkpoints.values import frozen
 
 _PLACE = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _TRIES = 1000

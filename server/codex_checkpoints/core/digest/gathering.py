@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Callable, Container, Iterator
 from typing import Any, Final, NamedTuple
 
+from attrs import Factory, define, evolve, frozen
+
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, State, name_of
 from codex_checkpoints.core.digest.calls import (
@@ -78,7 +80,6 @@ from codex_checkpoints.core.rollout.script import BEGIN
 from codex_checkpoints.core.rollout.tools import only_looks, program_of
 from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, asks
 from codex_checkpoints.hashes import sha256
-from codex_checkpoints.values import Factory, define, evolve, frozen
 
 TEXTS = 1 << 21
 """Code points of calls, outputs and answers that are kept to be quoted line by line."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from attrs import frozen
+
 from codex_checkpoints.core.checkpoint.state import Observation, name_of
 from codex_checkpoints.core.rollout.fields import object_of, text_of
 from codex_checkpoints.core.rollout.items import (
@@ -14,7 +16,6 @@ from codex_checkpoints.core.rollout.items import (
     outcome_of,
 )
 from codex_checkpoints.core.rollout.tools import files_put_back
-from codex_checkpoints.values import frozen
 
 
 @frozen

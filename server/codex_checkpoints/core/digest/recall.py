@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED
 from codex_checkpoints.core.checkpoint.text import redact
@@ -44,7 +46,6 @@ from codex_checkpoints.core.rollout.ours import UNDO, is_ours
 from codex_checkpoints.core.rollout.parsing import item_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line
 from codex_checkpoints.core.rollout.turns import Turns
-from codex_checkpoints.values import evolve, frozen
 
 Kind = Literal["user", "assistant", "call", "output", "patch", "summary", "file"]
 

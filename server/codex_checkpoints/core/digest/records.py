@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Literal
 
+from attrs import Factory, define, evolve, frozen
+
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.digest.outcomes import PatchCounts, defined
 from codex_checkpoints.core.rollout.items import Outcome
 from codex_checkpoints.core.rollout.turns import Ended
-from codex_checkpoints.values import Factory, define, evolve, frozen
 
 MOST_NAMES = 64
 """With so many names of one file no more are kept."""

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import name_of
 from codex_checkpoints.core.digest.calls import CALLS
@@ -18,7 +20,6 @@ from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.recall import MOST_HITS, Entry, Kind, shown
 from codex_checkpoints.core.rollout.parsing import turn_named_by
 from codex_checkpoints.core.rollout.reader import Fold, Line
-from codex_checkpoints.values import evolve, frozen
 
 
 def with_lines(entry: Entry, needle: Needle, ignored: Ignoring) -> Entry | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from attrs import frozen
+
 from codex_checkpoints.core.rollout.fields import (
     Json,
     is_list,
@@ -19,7 +21,6 @@ from codex_checkpoints.core.rollout.fields import (
     text_of,
 )
 from codex_checkpoints.core.rollout.reader import Line
-from codex_checkpoints.values import frozen
 
 Item = Mapping[str, object]
 """An item as a request holds it, without `id` and without what Codex keeps beside it."""

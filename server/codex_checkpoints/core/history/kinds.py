@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 import orjson
+from attrs import frozen
 
 from codex_checkpoints.core.rollout.contextual import (
     DATA_URL,
@@ -23,7 +24,6 @@ from codex_checkpoints.core.rollout.contextual import (
 )
 from codex_checkpoints.core.rollout.fields import Json, list_of, object_of, text_of, texts_of
 from codex_checkpoints.core.rollout.ours import is_ours
-from codex_checkpoints.values import frozen
 
 Kind = Literal[
     "user",

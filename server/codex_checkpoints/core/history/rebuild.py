@@ -24,6 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from attrs import Factory, define, evolve, frozen
+
 from codex_checkpoints.core.history import tokens
 from codex_checkpoints.core.history.items import (
     OTHER,
@@ -56,7 +58,6 @@ from codex_checkpoints.core.rollout.fields import NOTHING, Json, object_of, text
 from codex_checkpoints.core.rollout.items import RolledBack, TaskEnded, TaskStarted
 from codex_checkpoints.core.rollout.ours import Opener
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Reader
-from codex_checkpoints.values import Factory, define, evolve, frozen
 
 
 @frozen

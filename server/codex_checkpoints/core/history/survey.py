@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from attrs import Factory, define, frozen
+
 from codex_checkpoints.core.history import tokens
 from codex_checkpoints.core.history.items import (
     Item,
@@ -34,7 +36,6 @@ from codex_checkpoints.core.rollout.ours import Opener, is_ours, opener_of
 from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
 from codex_checkpoints.hashes import sha256
-from codex_checkpoints.values import Factory, define, frozen
 
 Strategy = Literal["checkpoint", "codex", "local", "remote", "fresh"]
 
@@ -302,7 +303,7 @@ class SurveyState:
     marks: list[Mark] = Factory(list[Mark])
     said: list[FirstSaid] = Factory(list[FirstSaid])
     openings: Openings = Factory(Openings)
-    start: Place = Place(0, 0)
+    start: Place = Factory(lambda: Place(0, 0))
     opened: tuple[int, str | None] | None = None
     window_id: str | None = None
     instructions: int = 0

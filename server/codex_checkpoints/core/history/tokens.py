@@ -12,11 +12,11 @@ from functools import lru_cache
 from typing import Literal
 
 import orjson
+from attrs import frozen
 
 from codex_checkpoints.core.history.items import Item
 from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of
 from codex_checkpoints.core.rollout.items import Tokens
-from codex_checkpoints.values import frozen
 
 Source = Literal["reported", "estimated"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from codex_checkpoints.values import frozen
+from attrs import frozen
 
 Wrapper = Literal["context_window", "token_budget"]
 

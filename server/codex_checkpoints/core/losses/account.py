@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from attrs import frozen
+
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import one_line, redact
@@ -41,7 +43,7 @@ from codex_checkpoints.core.losses.watched import (
 )
 from codex_checkpoints.core.rollout.fields import is_list, is_object, text_of, whole_of
 from codex_checkpoints.core.rollout.reader import Fold, Line
-from codex_checkpoints.values import filled, frozen
+from codex_checkpoints.values import filled
 
 SEARCHED = 1 << 22
 """How many code points of a replacement are searched."""

@@ -27,6 +27,8 @@ from __future__ import annotations
 
 import hashlib
 
+from attrs import Factory, define, evolve, frozen
+
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.state import Observation, State, name_of
 from codex_checkpoints.core.checkpoint.text import value
@@ -39,7 +41,6 @@ from codex_checkpoints.core.rollout.items import (
     ToolCall,
 )
 from codex_checkpoints.core.rollout.reader import Fold, Line
-from codex_checkpoints.values import Factory, define, evolve, frozen
 
 MAX_LISTED = 64
 """How many changed files, and how many failing commands, a loss lists."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
     MAX_VALUE_CHARS,
@@ -42,7 +44,6 @@ from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.markers import MarkerSet, label_of
 from codex_checkpoints.core.restore.references import ModeChange
 from codex_checkpoints.core.rollout.fields import is_list, is_object, list_of, object_of
-from codex_checkpoints.values import evolve, frozen
 
 T = TypeVar("T")
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 import orjson
+from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint, kept
 from codex_checkpoints.core.checkpoint.text import find_secret, redact
@@ -22,7 +23,6 @@ from codex_checkpoints.core.restore.pack import LinkKind
 from codex_checkpoints.core.restore.references import ModeChange
 from codex_checkpoints.core.rollout.fields import is_object
 from codex_checkpoints.core.rollout.paths import absolute_of
-from codex_checkpoints.values import frozen
 
 FORMAT = "codex-checkpoints-pack"
 VERSION = 1

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from typing import Any, Literal
 
 import orjson
+from attrs import asdict, evolve, frozen
 
 from codex_checkpoints.core.checkpoint.claims import policy_in
 from codex_checkpoints.core.checkpoint.payloads import MAX_DEPENDENCIES, read
@@ -53,7 +54,6 @@ from codex_checkpoints.core.restore.markers import Marker, created, label_of, pi
 from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.core.restore.references import WEAK
 from codex_checkpoints.core.rollout.fields import CONTROLS, Json, is_list, is_object
-from codex_checkpoints.values import asdict, evolve, frozen
 
 Code = Literal["invalid_payload", "limit_exceeded", "policy_text"]
 
@@ -469,7 +469,7 @@ def arrived(pack: Pack, seed: Checkpoint, sessions: Container[str]) -> Arrived:
 
 def marker_lines(pack: Pack, at: str) -> list[dict[str, Any]]:
     """Return the lines of the markers (they refer to the session of their turn) and of the pins."""
-    markers = (Marker(**asdict(each)) for each in pack.markers)
+    markers = (Marker(**asdict(each, recurse=False)) for each in pack.markers)
     return [*map(created, markers), *(pinned(pin, at) for pin in pack.pins)]
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from attrs import frozen
+
 from codex_checkpoints.core.checkpoint.records import kept
 from codex_checkpoints.core.restore.pack import TurnSource
-from codex_checkpoints.values import frozen
 
 RestoreMode = Literal["soft", "hard"]
 """Continuity first, or performance first (AGN-31)."""

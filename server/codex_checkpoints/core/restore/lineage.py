@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.restore.pack import Ancestor, LinkKind, Parent
 from codex_checkpoints.core.restore.records import Restore
-from codex_checkpoints.values import evolve, frozen
 
 MAX_CHAIN = 1024
 """The most links that a chain follows."""

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, TypeGuard
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS, kept
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout.fields import object_of, renew, text_of
 from codex_checkpoints.core.rollout.turns import Turns
-from codex_checkpoints.values import evolve, frozen
 
 Origin = Literal["user", "compaction"]
 """Who made a marker: a person, or a compaction that was about to happen."""

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
+from attrs import Factory, frozen
+
 from codex_checkpoints.core.checkpoint.records import (
     DEFAULT_BUDGET,
     MAX_VALUE_CHARS,
@@ -38,7 +40,6 @@ from codex_checkpoints.core.restore.references import (
 )
 from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.core.rollout.turns import Ended
-from codex_checkpoints.values import frozen
 
 DEFAULT_REASON = "requested by the user"
 """The reason of a restore whose request gives none."""
@@ -189,7 +190,7 @@ class PackContents:
     pins: tuple[Pinned, ...] = ()
     window: tuple[Message, ...] = ()
     task: str | None = None
-    gathered: Gathered = Gathered()
+    gathered: Gathered = Factory(Gathered)
     digest: str = ""
     words: tuple[Message, ...] = ()
     left_out: tuple[Deferred, ...] = ()

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+from attrs import frozen
+
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint, kept, status_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.restore.events import RestoreMode
@@ -32,7 +34,7 @@ from codex_checkpoints.core.restore.references import (
     References,
 )
 from codex_checkpoints.core.rollout.fields import digest_of
-from codex_checkpoints.values import filled, frozen
+from codex_checkpoints.values import filled
 
 SEMANTICS = 1
 """The version of the semantics; a record has the one it was made with."""

@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
+from attrs import frozen
+
 from codex_checkpoints.core.checkpoint.records import (
     MAX_URI_CHARS,
     MAX_VALUE_CHARS,
@@ -28,7 +30,6 @@ from codex_checkpoints.core.rollout.items import Seen, TaskEnded, TaskStarted, T
 from codex_checkpoints.core.rollout.paths import encoded, uri_of
 from codex_checkpoints.core.rollout.reader import Fold, Line
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.values import frozen
 
 MAX_SPANS = 64
 """The most partial reads that are kept, the newest."""

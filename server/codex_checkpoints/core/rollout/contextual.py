@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from attrs import frozen
+
 from codex_checkpoints.core.rollout.ours import is_ours
 from codex_checkpoints.hashes import sha256
 from codex_checkpoints.patterns import pattern
-from codex_checkpoints.values import frozen
 
 _REQUEST = "## My request for Codex:"
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import TypeGuard, TypeVar
 
 import orjson
+from attrs import frozen
 
 from codex_checkpoints.hashes import sha256
 from codex_checkpoints.patterns import pattern
-from codex_checkpoints.values import frozen
 
 Json = Mapping[str, object]
 

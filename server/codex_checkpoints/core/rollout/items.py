@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from attrs import field, frozen
+
 from codex_checkpoints.core.rollout.fields import content_hash, is_object, load, object_of, text_of
 from codex_checkpoints.patterns import pattern
-from codex_checkpoints.values import field, frozen
 
 Signal = Literal["unknown", "quiet", "worked", "answered", "compacted"]
 """All that is needed of some lines.

@@ -9,8 +9,7 @@ import re
 from typing import Final
 
 import orjson
-
-from codex_checkpoints.values import frozen
+from attrs import frozen
 
 _DEEPEST: Final = 64
 """The deepest nesting of objects and arrays."""

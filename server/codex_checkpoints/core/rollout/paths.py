@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from attrs import frozen
+
 from codex_checkpoints.core.rollout.fields import CONTROLS
-from codex_checkpoints.values import frozen
 
 MAX_URI = 1024
 """Code points of a stored file URI; a longer one is not recorded (rules, "Text of values")."""

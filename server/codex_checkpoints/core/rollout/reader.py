@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 import orjson
+from attrs import Factory, define
 
 from codex_checkpoints.core.rollout.fields import (
     NOTHING,
@@ -25,7 +26,6 @@ from codex_checkpoints.core.rollout.fields import (
 )
 from codex_checkpoints.core.rollout.parsing import BOM, record_of
 from codex_checkpoints.patterns import pattern
-from codex_checkpoints.values import Factory, define
 
 CHUNK = 1 << 16
 """Bytes to feed at a time; larger pieces were slower."""

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.rollout.fields import content_hash
 from codex_checkpoints.core.rollout.items import PatchedFile
 from codex_checkpoints.core.rollout.shell import (
@@ -23,7 +25,6 @@ from codex_checkpoints.core.rollout.shell import (
     Write,
     parts_of,
 )
-from codex_checkpoints.values import evolve, frozen
 
 BEGIN = "*** Begin Patch"
 _END = "*** End Patch"

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.rollout import shell
 from codex_checkpoints.core.rollout.fields import is_list, object_of, paths_in, text_of, words_of
 from codex_checkpoints.core.rollout.items import (
@@ -40,7 +42,6 @@ from codex_checkpoints.core.rollout.script import (
 from codex_checkpoints.core.rollout.shell import SimpleCommand
 from codex_checkpoints.core.rollout.turns import Steps
 from codex_checkpoints.hashes import sha256
-from codex_checkpoints.values import evolve, frozen
 
 # fmt: off
 _LOOKS: Final = frozenset((

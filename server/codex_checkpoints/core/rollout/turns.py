@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from codex_checkpoints.values import Factory, define, field
+from attrs import Factory, define, field
 
 Ended = Literal["answered", "aborted", "failed", "open"]
 """How a turn ended."""

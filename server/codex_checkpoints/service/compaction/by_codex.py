@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from attrs import frozen
+
 from codex_checkpoints.codex.app_server import AskingFailed, RequestDeclined
 from codex_checkpoints.codex.program import Excerpt
 from codex_checkpoints.core.checkpoint.text import value
@@ -17,7 +19,6 @@ from codex_checkpoints.service.compaction.source import CompactionSource
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.values import frozen
 
 LONGEST_REASON = 300
 

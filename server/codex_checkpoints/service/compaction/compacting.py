@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
+from attrs import evolve, frozen
+
 from codex_checkpoints import logs
 from codex_checkpoints.codex import config, entries, file_edit, hooks, resume
 from codex_checkpoints.codex.app_server import nobody
@@ -93,7 +95,7 @@ from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.service.undertaking import added
 from codex_checkpoints.storage.contract import HistoryItem, NewThread, Row, in_text
 from codex_checkpoints.storage.records import MARKERS
-from codex_checkpoints.values import evolve, filled, frozen
+from codex_checkpoints.values import filled
 
 
 @frozen

@@ -11,6 +11,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 
+from attrs import define, evolve, frozen
+
 from codex_checkpoints import logs
 from codex_checkpoints.core.compaction.installed import moment_of
 from codex_checkpoints.core.compaction.records import (
@@ -42,7 +44,6 @@ from codex_checkpoints.service.undertaking import INTERRUPTED, close, operation_
 from codex_checkpoints.storage.contract import Row, UnreadableSource, in_text
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import Records
-from codex_checkpoints.values import define, evolve, frozen
 
 _NOT_IN_EVENT = frozenset({"type", "compactionId", "at", "sessionId", "items", "seed"})
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 import orjson
+from attrs import frozen
 
 from codex_checkpoints.codex.app_server import Ran, nobody
 from codex_checkpoints.codex.program import Excerpt
@@ -22,7 +23,6 @@ from codex_checkpoints.core.rollout.fields import is_object, text_of
 from codex_checkpoints.service.compaction.source import CompactionSource
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.settings import CompactionHook
-from codex_checkpoints.values import frozen
 
 MOST_REASON = 500
 _KEYS = {"continue", "stopReason", "suppressOutput", "systemMessage"}

@@ -6,6 +6,8 @@ itself, and no text of a session has an influence (JUN-22).
 
 from __future__ import annotations
 
+from attrs import frozen
+
 from codex_checkpoints import logs
 from codex_checkpoints.codex import resume
 from codex_checkpoints.core.compaction.offering import Offer
@@ -15,7 +17,7 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.service.summaries import SessionSummary
-from codex_checkpoints.values import filled, frozen
+from codex_checkpoints.values import filled
 
 
 @frozen

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction.installed import (
@@ -48,7 +50,6 @@ from codex_checkpoints.service.reading.session_file import (
 from codex_checkpoints.service.refusal import Refusal, reading_file
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import HistoryItem, Look, Row
-from codex_checkpoints.values import evolve, frozen
 
 
 def nothing() -> None:

@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Literal
 
+from attrs import Factory, define, evolve, frozen
+
 from codex_checkpoints.codex import config, entries, file_edit, hooks
 from codex_checkpoints.codex.entries import CannotEdit, Entries
 from codex_checkpoints.codex.file_edit import Snapshot
@@ -29,7 +31,6 @@ from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.service.undertaking import close, operation_of, undertaking
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.records import Records
-from codex_checkpoints.values import define, evolve, frozen
 
 ConnectRequest = Literal["connect", "remove"]
 
@@ -82,7 +83,7 @@ class Connector:
     state_dir: str
     wanted: Entries
     environment: Mapping[str, str]
-    settings: Settings = Settings()
+    settings: Settings = Factory(Settings)
     now: Callable[[], str] = stamps.now
     new_id: Callable[[], str] = stamps.new_id
 

@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from attrs import frozen
+
 from codex_checkpoints.core.compaction.handoff import bundle, is_due
 from codex_checkpoints.core.digest.status import status_of, with_status
 from codex_checkpoints.core.rollout.fields import digest_of
@@ -21,7 +23,6 @@ from codex_checkpoints.service.sessions import Sessions, session_of
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.records import HOOK_FAILED, MARKERS, UPDATES, Records
-from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.service.standing import CurrentWindow

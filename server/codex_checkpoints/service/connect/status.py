@@ -10,13 +10,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.codex import config, entries, file_edit, hooks, program
 from codex_checkpoints.codex.app_server import AskingFailed
 from codex_checkpoints.codex.entries import CannotEdit, Entries, OurHook
 from codex_checkpoints.codex.program import CodexReport
 from codex_checkpoints.core.rollout.fields import load, object_of, text_of
 from codex_checkpoints.storage.records import AUDIT, HOOK_FAILED, RECEIPTS
-from codex_checkpoints.values import evolve, frozen
 
 CONFIG, HOOKS = "config.toml", "hooks.json"
 

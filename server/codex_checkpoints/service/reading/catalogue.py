@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from attrs import evolve, frozen
 
 from codex_checkpoints import logs
 from codex_checkpoints.codex import SCRATCH
@@ -49,7 +50,6 @@ from codex_checkpoints.storage.contract import (
     moment,
 )
 from codex_checkpoints.storage.store import ThreadStore
-from codex_checkpoints.values import evolve, frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.core.checkpoint.glance import Cut, Glance

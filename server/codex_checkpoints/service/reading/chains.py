@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice, zip_longest
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.rollout.fields import load, object_of
 from codex_checkpoints.core.rollout.items import SessionMeta
@@ -26,7 +28,6 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
 )
 from codex_checkpoints.storage.store import ThreadStore
-from codex_checkpoints.values import evolve, frozen
 
 _ENDLESS = 1 << 62
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import orjson
+from attrs import asdict, frozen
 
 from codex_checkpoints.core.codec import Codec
 from codex_checkpoints.hashes import sha256
@@ -18,7 +19,6 @@ from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage.contract import Mark
 from codex_checkpoints.storage.store import ThreadStore
-from codex_checkpoints.values import asdict, frozen
 
 T = TypeVar("T")
 
@@ -114,7 +114,7 @@ class DerivedCache:
             return make()
 
         def all_inputs(value: T | None) -> object:
-            return asdict(opened.mark), sha256(opened.tail), inputs(value)
+            return asdict(opened.mark, recurse=False), sha256(opened.tail), inputs(value)
 
         found = self.get(opened, kind, all_inputs)
         if found is not None:

@@ -8,6 +8,8 @@ import re
 from collections import ChainMap
 from collections.abc import Container, Iterable
 
+from attrs import frozen
+
 from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint, Limits, to_bytes
@@ -23,7 +25,6 @@ from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import OBSERVED, Look, Records, look_at
 from codex_checkpoints.storage.workspace import Workspace
-from codex_checkpoints.values import frozen
 
 _REMEMBERED = 32
 _LATER_NS = 2_000_000_000

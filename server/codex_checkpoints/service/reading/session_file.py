@@ -10,6 +10,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from attrs import Factory, asdict, define, frozen
+
 from codex_checkpoints.core.checkpoint.records import state_codec
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, State, no_seed
@@ -27,7 +29,6 @@ from codex_checkpoints.storage.contract import (
     RolloutReader,
     UnreadableSource,
 )
-from codex_checkpoints.values import Factory, asdict, define, frozen
 
 Locate = Callable[[str], str | None]
 """From a rollout id to its path."""
@@ -138,8 +139,8 @@ class SessionFile:
         if replay is None:
             return None
         return {
-            "mark": asdict(self.mark),
-            "problems": [asdict(problem) for problem in self.problems],
+            "mark": asdict(self.mark, recurse=False),
+            "problems": [asdict(problem, recurse=False) for problem in self.problems],
             "replay": replay,
         }
 

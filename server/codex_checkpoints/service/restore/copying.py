@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
+from attrs import Factory, define, frozen
+
 from codex_checkpoints.core.checkpoint.text import MARK, SCANNED, secrets
 from codex_checkpoints.core.compaction.records import Range
 from codex_checkpoints.core.restore.markers import Pin
@@ -57,7 +59,6 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
 )
 from codex_checkpoints.storage.workspace import Workspace
-from codex_checkpoints.values import Factory, define, frozen
 
 _FIRST = "first_window_id"
 _WINDOW_IDS = (_FIRST, "previous_window_id", "window_id")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
+from attrs import evolve, frozen
+
 from codex_checkpoints.core.restore.records import Restore
 from codex_checkpoints.core.rollout.fields import (
     Json,
@@ -19,7 +21,6 @@ from codex_checkpoints.service.reading.session_file import fingerprint, lines_of
 from codex_checkpoints.service.refusal import Refusal, one_named, reading
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import UnreadableSource
-from codex_checkpoints.values import evolve, frozen
 
 
 @frozen

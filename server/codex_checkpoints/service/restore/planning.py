@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from attrs import define, evolve, field, frozen
+
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.memory import replay as replayed
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, UNKNOWN_HASH, Limits
@@ -81,7 +83,6 @@ from codex_checkpoints.service.restore.copying import (
 )
 from codex_checkpoints.service.sessions import Sessions, not_current
 from codex_checkpoints.storage.contract import Row, UnreadableSource
-from codex_checkpoints.values import define, evolve, field, frozen
 
 
 @frozen

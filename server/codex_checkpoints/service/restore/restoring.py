@@ -10,6 +10,8 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 
+from attrs import define, evolve, frozen
+
 from codex_checkpoints import logs
 from codex_checkpoints.codex import resume
 from codex_checkpoints.core.checkpoint.memory import line_of as noted
@@ -49,7 +51,6 @@ from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Copied, HistoryItem, NewThread, Row, UnreadableSource
 from codex_checkpoints.storage.durable import Append, StorageError
 from codex_checkpoints.storage.records import MARKERS, OBSERVED, UPDATES
-from codex_checkpoints.values import define, evolve, frozen
 
 
 @frozen
