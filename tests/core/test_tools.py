@@ -13,6 +13,7 @@ from rollouts import (
     FOLDER,
     Form,
     Step,
+    Writer,
     call,
     custom_call,
     event,
@@ -823,3 +824,20 @@ def test_a_call_of_the_oldest_kind_is_read():
 
 def test_a_running_task_shows_what_it_met_so_far():
     assert set(artifacts(rollout(session(), started(), user("x"), shell("ls")))) == {"ls"}
+
+
+def test_the_order_of_keys_in_a_change_decides_nothing():
+    changes = {
+        f"{FOLDER}/./d/../a.py": {"type": "add", "content": "x\n"},
+        f"{FOLDER}/a.py": {"type": "update", "move_path": f"{FOLDER}/moved.py"},
+    }
+
+    def seen(order: list[str]) -> object:
+        given = {path: changes[path] for path in order}
+
+        def step(writer: Writer) -> None:
+            writer.item("FileChange", None, id="c1", changes=given, status="completed")
+
+        return checkpoint(rollout(session("paginated"), user("x"), step))
+
+    assert seen([*changes]) == seen([*reversed(changes)])

@@ -242,7 +242,8 @@ def _file_change(item: Json) -> items.FilesChanged:
 
 def _files_changed(call_id: str | None, value: Json, *, done: bool) -> items.FilesChanged:
     changes: list[items.PatchedFile] = []
-    for path, each in object_of(value.get("changes")).items():
+    # By path: two spellings of one file must not depend on the order of the keys.
+    for path, each in sorted(object_of(value.get("changes")).items()):
         change = object_of(each)
         kind, move_to = text_of(change.get("type")), text_of(change.get("move_path"))
         added = content_hash(text_of(change.get("content"))) if kind == "add" else None
