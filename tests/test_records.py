@@ -15,6 +15,8 @@ import pytest
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import UPDATES, Records
+from homes import Home, thread
+from rollouts import rollout, session, turn, user
 from updates import fact
 
 SESSION = "01a1f865-0000-7000-8000-000000000001"
@@ -323,3 +325,75 @@ def test_only_the_place_of_updates_tells_a_session(records: Records):
     assert records.noted_at(str(checkpoint(records))) is None
     assert records.noted_at(str(updates(records).parent)) is None
     assert records.noted_at(f"{records.state_dir}/updates.jsonl") is None
+
+
+# --- symbolic links ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> tuple[Home, Path]:
+    """A home in use, and a file of the user's that a link may lead to."""
+    home = Home(tmp_path)
+    home.put(rollout(session(thread=thread(1)), turn(user("one")), turn(user("two"))))
+    home.json("mark", thread(1), "--label", "here")
+    home.json("rename", thread(1), "shop")
+    precious = home.user / "precious.jsonl"
+    precious.write_bytes(b'{"type":"theirs"}\n')
+    return home, precious
+
+
+OWN_FILES: dict[str, tuple[str, ...]] = {
+    "audit.jsonl": ("compact", thread(1), "--force"),
+    f"sessions/{thread(1)}/markers.jsonl": ("mark", thread(1), "--label", "again"),
+    f"sessions/{thread(1)}/metadata.jsonl": ("rename", thread(1), "shop two"),
+    f"sessions/{thread(1)}/compactions.jsonl": ("compact", thread(1), "--force"),
+    f"sessions/{thread(1)}/updates.jsonl": ("notes", thread(1)),
+}
+
+
+@pytest.mark.parametrize("name", OWN_FILES)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_file_of_ours_that_is_a_link_is_neither_read_nor_written(
+    linked: tuple[Home, Path], name: str, there: bool
+) -> None:
+    home, precious = linked
+    before = precious.read_bytes()
+    ours = home.state / name
+    ours.unlink(missing_ok=True)
+    ours.symlink_to(precious if there else home.user / "made")
+
+    done = home.here(*OWN_FILES[name], "--json")
+
+    assert (done.returncode, json.loads(done.stdout)["error"]["code"]) == (1, "storage_error")
+    assert b"symbolic link" in done.stdout
+    assert b"theirs" not in done.stdout
+    assert precious.read_bytes() == before
+    assert not (home.user / "made").exists()
+    assert ours.is_symlink()
+    (found,) = [each for each in home.json("doctor")["findings"] if each["path"] == str(ours)]
+    assert "symbolic link" in found["message"]
+
+
+def test_a_checkpoint_that_is_a_link_is_replaced(linked: tuple[Home, Path]) -> None:
+    home, precious = linked
+    stored = home.here("show", thread(1)).stdout
+    home.checkpoint().unlink()
+    home.checkpoint().symlink_to(precious)
+
+    assert home.here("show", thread(1)).stdout == stored
+
+    assert not home.checkpoint().is_symlink()
+    assert home.checkpoint().read_bytes() == stored
+    assert precious.read_bytes() == b'{"type":"theirs"}\n'
+
+
+def test_codexs_own_list_of_names_may_be_a_link(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.put(rollout(session("legacy", thread=thread(1)), turn(user("one"))))
+    real = home.user / "session_index.jsonl"
+    real.touch()
+    (home.root / real.name).symlink_to(real)
+
+    home.json("rename", thread(1), "shop")
+
+    assert json.loads(real.read_bytes())["thread_name"] == "shop"

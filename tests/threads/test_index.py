@@ -5,6 +5,7 @@ import os
 import random
 import sqlite3
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 from attrs import evolve
 
 from codex_checkpoints.assembly import Assembly
+from codex_checkpoints.service.doctor import diagnose
 from codex_checkpoints.storage.contract import Rollout, Row
-from codex_checkpoints.storage.index import VERSION, Index
+from codex_checkpoints.storage.index import BUSY_SECONDS, VERSION, Index
 from homes import WAIT, Home, chat, more, thread, without_rights
 from reading import reads
 from rollouts import rollout, session, shell, turn, user
@@ -110,6 +112,77 @@ def test_a_database_that_is_damaged_inside_is_replaced(home: Home) -> None:
     with home.house() as house:
         assert without_index(house) is None
         assert len(house.sessions.catalogue.rows()) == 5
+
+
+@pytest.mark.parametrize("change", [0x01, 0x80, 0xFF])
+def test_one_byte_that_is_changed_anywhere_changes_no_answer(home: Home, change: int) -> None:
+    """The lists, a checkpoint and `doctor` are asked for each."""
+    assert tasks(home) == EXPECTED
+    whole = database(home).read_bytes()
+    damaged = 0
+
+    for place in range(change % 37, len(whole), 37):
+        data = bytearray(whole)
+        data[place] ^= change
+        database(home).write_bytes(data)
+
+        with home.house() as house:
+            assert [each.task for each in house.sessions.summaries.page().items] == EXPECTED, place
+            assert house.sessions.show(thread(1)).checkpoint.task is not None
+            damaged += "index_remade" in {each.code for each in diagnose(house.sessions).findings}
+    assert damaged > len(whole) / 37 / 40
+
+
+def test_an_index_whose_schema_is_damaged_is_made_anew_and_doctor_says_so(home: Home) -> None:
+    assert tasks(home) == EXPECTED
+    data = database(home).read_bytes()
+    place = data.index(b"CREATE TABLE rollouts")
+    database(home).write_bytes(data[:place] + b"\xff" + data[place + 1 :])
+
+    listed = home.run("sessions", "--json")
+    findings = home.json("doctor")["findings"]
+
+    assert listed.returncode == 0
+    assert listed.stdout.count(b'"task"') == 5
+    assert b"the index is damaged and is made anew" in listed.stderr
+    (found,) = [each for each in findings if each["code"] == "index_remade"]
+    assert (found["severity"], found["path"]) == ("info", str(database(home)))
+    assert found["wayOut"]
+    with contextlib.closing(sqlite3.connect(database(home))) as anew:
+        assert anew.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.parametrize(
+    "lock", ["BEGIN IMMEDIATE", "PRAGMA locking_mode = EXCLUSIVE; PRAGMA user_version = 1"]
+)
+def test_an_index_that_stays_locked_costs_one_short_wait(home: Home, lock: str) -> None:
+    assert tasks(home) == EXPECTED
+    home.put(chat("task 6", 6), 6)
+    with contextlib.closing(sqlite3.connect(database(home), isolation_level=None)) as other:
+        for statement in lock.split(";"):
+            other.execute(statement)
+        begun = time.monotonic()
+
+        assert tasks(home) == [*EXPECTED, "task 6"]
+
+        assert BUSY_SECONDS / 2 < time.monotonic() - begun < 2 * BUSY_SECONDS
+        with home.house() as house:
+            assert "locked" in (without_index(house) or "")
+
+
+def test_an_index_that_is_a_link_is_not_followed(home: Home, tmp_path: Path) -> None:
+    another = tmp_path / "another.sqlite"
+    with contextlib.closing(sqlite3.connect(another)) as other:
+        other.execute("CREATE TABLE theirs (one)")
+        other.commit()
+    before = another.read_bytes()
+    home.state.mkdir()
+    database(home).symlink_to(another)
+
+    with home.house() as house:
+        assert [each.task for each in house.sessions.summaries.page().items] == EXPECTED
+        assert "link" in (without_index(house) or "")
+    assert another.read_bytes() == before
 
 
 def test_a_row_that_is_damaged_makes_the_index_anew(home: Home) -> None:

@@ -219,6 +219,11 @@ _FAULTS = {
             "it is made anew from the session files."
         ),
     ),
+    "index_remade": (
+        ("index_remade", "info"),
+        "The index was damaged and was made anew from the session files, at {}.",
+        "Nothing is lost. If it comes again, check the disk.",
+    ),
     "passed_over": (
         ("passed_over", "warning"),
         "This may be a session file or hold some, and is left out: it is {}.",

@@ -52,8 +52,10 @@ def undertaking(records: Records, name: str, work: Work) -> Generator[Append]:
     """Hold the file of an operation for steps 1 and 2, then do steps 3 and 4; yield its `append`.
 
     A block that fails with one of our errors is settled too; any other failure, and what cannot be
-    settled now, is left to the next start.  Raises `StorageError`.
+    settled now, is left to the next start.  Raises `StorageError`, where the audit cannot be
+    written before anything is done.
     """
+    records.audit.check()
     with records.undertaking(name) as journal:
         try:
             yield journal.append

@@ -333,7 +333,7 @@ class StoreFault:
     """A reason why a store is not whole; `path` is one of `count` alike.
 
     `code` is one of `home_missing`, `rollouts_missing`, `rollouts_unreadable`, `index_unavailable`,
-    `passed_over` (named like a rollout, but none).
+    `index_remade`, `passed_over` (named like a rollout, but none).
     """
 
     code: str

@@ -10,6 +10,9 @@ Each is durable when it returns: the bytes are flushed before a file gets its na
 is flushed after that.  Each raises `OSError` and leaves what was there before.  `storage_errors`
 turns that into `StorageError`.
 
+What is only ours is opened by `own`, which follows no symbolic link: else who can write into our
+folder could have us write into any file of the user's.
+
 A temporary file is locked until it has its name.  The lock ends with the process, so `clear`
 removes only what a killed process left.  Without locks (some file systems, and Windows, where a
 locked file cannot be renamed), a temporary file that nobody touched for a minute counts as left.
@@ -347,13 +350,13 @@ def append(file: int, data: bytes, folder: str, right: Literal["ours", "agreed"]
         raise
 
 
-def append_line(path: str, line: bytes) -> None:
+def append_line(path: str, line: bytes, opener: Opener | None = None) -> None:
     """Append a line to a file that other processes grow as well, without a lock.
 
     It is one write at the end, so lines of several processes do not mix.  Raises `OSError`; a part
     of the line that came to the disk is ended by the next append.
     """
-    file = open_to_append(path, os.O_CREAT)
+    file = open_to_append(path, os.O_CREAT, opener)
     try:
         size = os.fstat(file).st_size
         data = _end_of_line(file, size) + line + b"\n"
@@ -419,7 +422,7 @@ def held(path: str, patience: float = PATIENCE) -> Generator[Journal]:
 def is_held(path: str) -> bool:
     """Return whether a process holds the right to write; what cannot be locked counts as held."""
     try:
-        file = os.open(path, os.O_RDWR | _SAFE | _NO_WAIT)
+        file = own(path, os.O_RDWR | _SAFE)
     except OSError:
         return False
     try:
@@ -430,9 +433,9 @@ def is_held(path: str) -> bool:
         os.close(file)
 
 
-def open_to_append(path: str, flags: int = 0) -> int:
+def open_to_append(path: str, flags: int = 0, opener: Opener | None = None) -> int:
     """Open a file that only grows, and nothing else; raises `OSError`."""
-    return regular(path, os.O_RDWR | os.O_APPEND | _SAFE | flags)
+    return (opener or own)(path, os.O_RDWR | os.O_APPEND | _SAFE | flags)
 
 
 @contextlib.contextmanager
@@ -476,6 +479,17 @@ def _end_of_line(file: int, size: int) -> bytes:
 # --- reading -------------------------------------------------------------------------------------
 
 
+Opener = Callable[[str, int], int]
+"""Open a path with flags; `regular` or `own`."""
+
+
+def own(path: str, flags: int) -> int:
+    """Open a regular file of ours; anything else raises `OSError`, a symbolic link as well."""
+    if os.path.islink(path):
+        raise OSError(errno.ELOOP, "it is a symbolic link")
+    return regular(path, flags | _NO_LINK)  # it may have become one
+
+
 def regular(path: str, flags: int) -> int:
     """Open a regular file; anything else raises `OSError`, as a pipe would keep us waiting."""
     file = os.open(path, flags | _NO_WAIT, 0o600)
@@ -496,9 +510,9 @@ def read(path: str, most: int) -> bytes:
     return data
 
 
-def lines_in(path: str) -> Iterator[object]:
+def lines_in(path: str, opener: Opener = own) -> Iterator[object]:
     """Yield the readable lines of a file that only grows; raises `StorageError`."""
-    values = map(value_of, raw_lines_in(path))
+    values = map(value_of, raw_lines_in(path, opener))
     return (value for value in values if not isinstance(value, UnreadableRecord))
 
 
@@ -512,13 +526,13 @@ def unreadable_in(path: str) -> Iterator[int]:
             yield number
 
 
-def raw_lines_in(path: str) -> Iterator[bytes | None]:
+def raw_lines_in(path: str, opener: Opener = own) -> Iterator[bytes | None]:
     """Yield the lines of a file, None for one that is too long; nothing where there is no file.
 
     Raises `StorageError`.
     """
     try:
-        with open(path, "rb", opener=regular) as file:
+        with open(path, "rb", opener=opener) as file:
             yield from _bounded(file)
     except (FileNotFoundError, NotADirectoryError):
         return

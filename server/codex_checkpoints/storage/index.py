@@ -1,9 +1,10 @@
 """The index: what readers found in the session files, in SQLite.  It is a cache.
 
 One row a file answers every list; a second table holds what folds keep of it, so that a reader need
-not begin at its first byte.  A database that is absent, old or damaged is made anew; one that is
-locked or read-only is kept in memory, and `fallback` holds the reason.  Several processes may use
-it at once (WAL); a lost race costs a second look at a file.
+not begin at its first byte.  A database that is absent, old or damaged is made anew, and a third
+table says when it was damaged; each value has a checksum, since SQLite itself checks none.  One
+that is locked or read-only is kept in memory, and `fallback` holds the reason.  Several processes
+may use it at once (WAL); a lost race costs a second look at a file.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import sqlite3
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -20,22 +22,45 @@ import orjson
 from attrs import fields
 
 from codex_checkpoints import logs
-from codex_checkpoints.storage.contract import Rollout, Row
+from codex_checkpoints.storage.contract import Rollout, Row, moment
 from codex_checkpoints.values import taking
 
-VERSION = 12
-BUSY_SECONDS = 5.0
+VERSION = 13
+BUSY_SECONDS = 0.5
+"""How long to wait for another process that keeps the database locked, before going on without."""
+
 _PAUSE = 0.01
+_UNUSABLE = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_AUTH,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_NOLFS,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_INTERRUPT,
+    }
+)
+"""The primary codes of a database that may well be whole; any other error is damage."""
+
+_FAILURES = (sqlite3.Error, UnicodeError)
+"""`UnicodeError`: a message of SQLite quotes a damaged name."""
 
 
 # A row is the JSON of its values: SQLite takes longer over many columns.
 _own = taking([field.name for field in fields(Row) if field.name != "rollout"])
 _TABLES = {
-    "rollouts": (("path", "row"), "path"),
-    "states": (("path", "fold", "state"), "path, fold"),
+    "rollouts": (("path", "row", "checksum"), "path"),
+    "states": (("path", "fold", "state", "checksum"), "path, fold"),
+    "damages": (("at", "reason"), "at"),
 }
 """The columns of each table, and its key."""
-_PUT = "INSERT OR REPLACE INTO rollouts VALUES (?, ?)"
+_PUT = "INSERT OR REPLACE INTO rollouts VALUES (?, ?, ?)"
 
 
 def is_storable(text: str) -> bool:
@@ -58,9 +83,12 @@ class Index:
         if not path or (not has_home and path.startswith(os.path.join(codex_home or "", ""))):
             self._connection = self._in_memory()
             return
+        if os.path.islink(path):
+            self._connection = self._in_memory("it is a symbolic link")
+            return
         try:
             self._connection = self._on_disk()
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             self._connection = self._instead(error)
         except OSError as error:
             self._connection = self._in_memory(error.strerror or str(error))
@@ -69,7 +97,7 @@ class Index:
         """Return every row by path; none of a database that turns out to be damaged."""
         try:
             return self._read_rows()
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             self._replace(error)
             return {}
 
@@ -90,16 +118,18 @@ class Index:
 
     def state(self, path: str, fold: str) -> object:
         """Return the saved state of a fold over a file as JSON values, or None."""
-        with contextlib.suppress(sqlite3.Error, orjson.JSONDecodeError):
-            query = "SELECT state FROM states WHERE path = ? AND fold = ?"
+        query = "SELECT state, checksum FROM states WHERE path = ? AND fold = ?"
+        try:
             found = self._connection.execute(query, (path, fold)).fetchone()
-            return None if found is None else orjson.loads(found[0])
-        return None
+            return None if found is None else orjson.loads(_checked(*found, path, fold))
+        except (*_FAILURES, TypeError, ValueError):
+            return None
 
     def put_state(self, path: str, fold: str, state: object) -> None:
         """Save the state of a fold over a file."""
-        put = "INSERT OR REPLACE INTO states VALUES (?, ?, ?)"
-        values = (path, fold, orjson.dumps(state))
+        put = "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?)"
+        data = orjson.dumps(state)
+        values = (path, fold, data, _checksum(data, path, fold))
         self._write(lambda database: database.execute(put, values))
 
     def drop_states(self, path: str = "", fold: str = "") -> None:
@@ -107,11 +137,19 @@ class Index:
         given = {name: each for name, each in (("path", path), ("fold", fold)) if each}
         having = f"FROM states WHERE {' AND '.join(f'{name} = ?' for name in given)}"
         values = tuple(given.values())
-        with contextlib.suppress(sqlite3.Error):
+        with contextlib.suppress(*_FAILURES):
             found = self._connection.execute(f"SELECT 1 {having} LIMIT 1", values).fetchone()
             if found is None:
                 return
         self._write(lambda database: database.execute(f"DELETE {having}", values))
+
+    def damage(self) -> tuple[str, str] | None:
+        """Return when the database was damaged last, and how; None if it never was."""
+        query = "SELECT at, reason FROM damages ORDER BY at DESC LIMIT 1"
+        with contextlib.suppress(*_FAILURES):
+            found = self._connection.execute(query).fetchone()
+            return None if found is None else (str(found[0]), str(found[1]))
+        return None
 
     def close(self) -> None:
         """Let go of the database."""
@@ -122,11 +160,11 @@ class Index:
         try:
             with self._connection:
                 work(self._connection)
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             if self.fallback is not None:
                 raise
             rows: dict[str, Row] = {}
-            with contextlib.suppress(sqlite3.Error):
+            with contextlib.suppress(*_FAILURES):
                 rows = self._read_rows()
             self._replace(error)
             with self._connection:
@@ -134,31 +172,34 @@ class Index:
                 work(self._connection)
 
     def _read_rows(self) -> dict[str, Row]:
-        found = self._connection.execute("SELECT path, row FROM rollouts")
+        found = self._connection.execute("SELECT path, row, checksum FROM rollouts")
         try:
-            return {path: _row(path, values) for path, values in found}
+            return {path: _row(path, _checked(data, known, path)) for path, data, known in found}
         except (TypeError, ValueError) as error:
             raise sqlite3.DatabaseError("a row is not as it was written") from error
 
-    def _replace(self, error: sqlite3.Error) -> None:
+    def _replace(self, error: Exception) -> None:
         self._connection.close()
         self._connection = self._instead(error)
 
-    def _instead(self, error: sqlite3.Error) -> sqlite3.Connection:
+    def _instead(self, error: Exception) -> sqlite3.Connection:
         """Return a database in place of one that failed: on disk again where it was damaged."""
-        if type(error) is not sqlite3.DatabaseError:
-            # Locked, read-only, no space left: the file may well be whole.
+        if not _is_damage(error):
             logs.warn(__name__, "the index is kept in memory: %s", error)
             return self._in_memory(str(error))
-        # Not a database, or a damaged one: it holds nothing that cannot be read again.
+        # It holds nothing that cannot be read again.
         logs.warn(__name__, "the index is damaged and is made anew: %s", error)
         try:
             for suffix in ("", "-wal", "-shm"):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(self.path + suffix)
-            return self._on_disk()
-        except (sqlite3.Error, OSError) as again:
+            connection = self._on_disk()
+            with connection:
+                values = (moment(time.time_ns()), str(error))
+                connection.execute("INSERT OR REPLACE INTO damages VALUES (?, ?)", values)
+        except (*_FAILURES, OSError) as again:
             return self._in_memory(str(again))
+        return connection
 
     def _on_disk(self) -> sqlite3.Connection:
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
@@ -168,7 +209,7 @@ class Index:
                 return self._connected()
             except sqlite3.OperationalError as error:
                 # While several make the same new file, SQLite refuses some without having waited.
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                if _code_of(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
                     raise
             time.sleep(_PAUSE)
 
@@ -206,6 +247,17 @@ class Index:
             connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
+def _is_damage(error: Exception) -> bool:
+    """Return whether an error says that the database is not as it was written."""
+    return _code_of(error) not in _UNUSABLE
+
+
+def _code_of(error: Exception) -> int | None:
+    """Return the primary code of SQLite, None for an error that Python raised itself."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
 def _is_ours(connection: sqlite3.Connection) -> bool:
     """Return whether the tables are those of this version."""
     if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
@@ -225,7 +277,19 @@ def _row(path: str, data: bytes) -> Row:
     return Row(where, *values)
 
 
-def _values(row: Row) -> tuple[str, bytes]:
+def _values(row: Row) -> tuple[str, bytes, int]:
     at = row.rollout
     where = (at.thread_id, at.rollout_id, at.archived, at.compressed, at.look)
-    return at.path, orjson.dumps((where, _own(row)))
+    data = orjson.dumps((where, _own(row)))
+    return at.path, data, _checksum(data, at.path)
+
+
+def _checked(data: object, checksum: object, *key: str) -> bytes:
+    """Return data; raises `ValueError` where it or its key is not as it was written."""
+    if isinstance(data, bytes) and checksum == _checksum(data, *key):
+        return data
+    raise ValueError("a value is not as it was written")
+
+
+def _checksum(data: bytes, *key: str) -> int:
+    return zlib.crc32(data, zlib.crc32("\0".join(key).encode()))

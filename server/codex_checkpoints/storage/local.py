@@ -78,7 +78,7 @@ class _Read(Generic[T]):
 def _codex_names(path: str) -> Mapping[str, ThreadName]:
     """Return what Codex's list says; the last line of a thread counts."""
     found: dict[str, ThreadName] = {}
-    for line in durable.lines_in(path):
+    for line in durable.lines_in(path, durable.regular):
         if is_object(line) and isinstance(thread_id := line.get("id"), str):
             name = line.get("thread_name")
             text = name if isinstance(name, str) else None
@@ -169,7 +169,7 @@ class GivenNames:
 
     def _list(self, thread_id: str, text: str | None, at: str) -> None:
         line = {"id": thread_id, "thread_name": text or "", "updated_at": at}
-        durable.append_line(self._codex.path, orjson.dumps(line))
+        durable.append_line(self._codex.path, orjson.dumps(line), durable.regular)
 
     def _own(self, thread_id: str) -> ThreadName | None:
         if thread_id not in self._ours:
@@ -187,7 +187,7 @@ class GivenNames:
 def _check_list(path: str) -> None:
     """Raise `OSError` where no line could be appended to Codex's list; nothing is written."""
     try:
-        os.close(durable.open_to_append(path))
+        os.close(durable.open_to_append(path, opener=durable.regular))
     except FileNotFoundError:
         if not os.access(os.path.dirname(path), os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
@@ -292,6 +292,9 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         found = [*tree.faults(self.codex_home)]
         if self._index.fallback is not None:
             found.append(StoreFault("index_unavailable", self._index.path, self._index.fallback))
+        elif (damage := self._index.damage()) is not None:
+            reason = "{} ({})".format(*damage)
+            found.append(StoreFault("index_remade", self._index.path, reason))
         return tuple(found)
 
     def clear_leftovers(self) -> int:

@@ -29,7 +29,7 @@ from codex_checkpoints.storage.durable import (
     held,
     is_held,
     lines_in,
-    regular,
+    own,
     storage_errors,
 )
 
@@ -155,7 +155,7 @@ class Records:
     def holding(self, name: str) -> frozenset[str]:
         """Return the sessions whose folder holds a file of this name."""
         folders = _paths(self.sessions_dir)
-        with_it = (each for each in folders if os.path.exists(os.path.join(each, name)))
+        with_it = (each for each in folders if os.path.lexists(os.path.join(each, name)))
         return frozenset(map(os.path.basename, with_it))
 
     def look(self, session_id: str, name: str) -> Look | None:
@@ -252,9 +252,12 @@ def _is_checkpoint(data: bytes) -> bool:
 
 
 def _content(path: str) -> bytes | None:
+    """Return the bytes of a file, None where there is none, and no bytes for a symbolic link."""
+    if os.path.islink(path):
+        return b""
     with (
         contextlib.suppress(FileNotFoundError),
-        open(path, "rb", opener=regular) as file,
+        open(path, "rb", opener=own) as file,
     ):
         return file.read()
     return None
@@ -321,6 +324,11 @@ class Audit:
         """Append an event, durable on return; raises `StorageError`."""
         with durable.locked(self._path) as file, durable.storage_errors():
             durable.append(file, orjson.dumps(event) + b"\n", os.path.dirname(self._path))
+
+    def check(self) -> None:
+        """Raise `StorageError` where no event could be added; nothing is written."""
+        with durable.storage_errors(), contextlib.suppress(FileNotFoundError):
+            os.close(durable.open_to_append(self._path))
 
     def events(self) -> Iterator[object]:
         """Yield the readable lines, the oldest first; raises `StorageError`."""
