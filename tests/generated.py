@@ -34,7 +34,7 @@ TEXTS = st.one_of(
         [
             "",
             "fix the login",
-            "## My request for Codex:\nfix it",
+            "# Selected text:\n\n## My request:\nfix it",
             "<environment_context>\n  <cwd>/other</cwd>\n</environment_context>",
             "[SESSION_CHECKPOINT v1]\n\n[TASK]\n- no",
             r.SUMMARY_OF_CODEX + " this problem.",

@@ -36,6 +36,7 @@ FORMS = pytest.mark.parametrize(
 )
 
 
+IDE = "# Context from my IDE setup:\n\n## Active file: a.py\n\n"
 CONTEXT = "<environment_context>\n  <cwd>/x</cwd>\n</environment_context>"
 VIEW = "[SESSION_CHECKPOINT v1]\n\n[TASK]\n- x"
 
@@ -49,7 +50,9 @@ def text_of(head: Step, *steps: Step) -> str | None:
 
 
 @FORMS
-@pytest.mark.parametrize("empty", ["", " ", "\n\t", "\x00", "## My request for Codex:", "\u2028"])
+@pytest.mark.parametrize(
+    "empty", ["", " ", "\n\t", "\x00", "# Selected text:\n\n## My request:", "\u2028"]
+)
 def test_a_message_without_words_leaves_the_task_as_it_was(head: Step, empty: str):
     assert text_of(head, user("one"), user(empty)) == "one"
     assert text_of(head, user(empty)) is None
@@ -61,7 +64,7 @@ def test_base64_in_the_task_is_told_by_its_whole_size_and_what_follows_it_stands
 
     for long in (f"data:image/png;base64,{payload}", payload):
         assert text_of(head, user(f"decode {long} now")) == "decode [102400 bytes of base64] now"
-    assert text_of(head, user(f"{payload}\n\n## My request for Codex:\nfix it")) == "fix it"
+    assert text_of(head, user(f"{IDE}{payload}\n\n## My request:\nfix it")) == "fix it"
 
 
 def test_an_image_alone_leaves_the_task_as_it_was():
@@ -163,10 +166,10 @@ def test_what_was_typed_may_look_like_machinery_of_a_kind_that_nobody_knows(head
         ("one\r\n\ttwo\n\n\nthree", "one two three"),
         ("  one   two  ", "one   two"),
         ("one\u2028two\u202ethree\x85four", "one two three four"),
-        ("## My request for Codex:\nfix it", "fix it"),
-        ("## My request for Codex:\none\n## My request for Codex: two", "two"),
-        ("# Context\n- a.py\n\n## My request for Codex:\nfix\nit", "fix it"),
-        ("## my request for codex:\nfix it", "## my request for codex: fix it"),
+        (f"{IDE}## My request for Codex:\nfix it", "fix it"),
+        (f"{IDE}## My request:\none\n## My request:\ntwo", "two"),
+        (f"{IDE}## My request:\nfix\nit", "fix it"),
+        ("## My request:\nfix it", "## My request: fix it"),
         ("x" * 160, "x" * 160),
         ("x" * 161, "x" * 159 + "…"),
         ("x" * 158 + "  y", "x" * 158 + " …"),
