@@ -39,6 +39,9 @@ def rows(house: Assembly) -> dict[str, SessionSummary]:
     return {each.session_id: each for each in house.sessions.summaries.page().items}
 
 
+FOLDERS = ("/home/ana/other", "/home/ana/shop", "/home/ana")
+
+
 def add_huge_line(path: Path) -> None:
     """Add a prompt with a hole in it that would take long to read."""
     with path.open("r+b") as file:
@@ -108,7 +111,51 @@ def test_a_fork_that_was_cut_before_the_first_words_has_its_own(home: Home):
 def test_what_a_rollback_at_the_end_takes_away_is_not_known(home: Home):
     home.put(long(r.rollback(1), form="legacy"))
 
-    assert_exact(row(home), read(home), "task")
+    assert_exact(row(home), read(home), "task", "cwd")
+
+
+def moved(by: str) -> tuple[r.Step, ...]:
+    """Go on in another folder, as Codex records it."""
+    if by == "turn context":
+        return (r.turn(r.turn_context("/home/ana/other"), r.user("Go on there"), name="moved"),)
+    settings = r.event("thread_settings_applied", thread_settings={"cwd": "/home/ana/other"})
+    return (settings,)
+
+
+@pytest.mark.parametrize("by", ["turn context", "settings"])
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_a_session_is_listed_in_its_newest_folder(home: Home, form: str, by: str):
+    home.put(long(*moved(by), form=form))
+
+    assert row(home).cwd == "/home/ana/other"
+    assert_exact(row(home), read(home))
+    found = {folder: home.json("sessions", "--cwd", folder) for folder in FOLDERS}
+    assert [folder for folder in FOLDERS if found[folder]] == ["/home/ana/other", "/home/ana"]
+
+
+def test_a_fork_is_listed_in_its_own_folder_and_not_in_that_of_its_base(home: Home):
+    home.put(long(*moved("turn context"), number=1), 1)
+    base = {"thread_id": thread(1), "end_ordinal_exclusive": 9000, "end_byte_offset": 1}
+    home.put(long(number=2, history_base=base, forked_from_id=thread(1)), 2)
+
+    assert row(home, 2).cwd == "/home/ana/shop"
+    assert_exact(row(home, 2), read(home, 2), "model")
+
+
+def test_paths_stay_relative_to_the_folder_of_the_head(home: Home):
+    shop = home.user / "shop"
+    shop.mkdir()
+    (shop / "a.py").write_text("one\n")
+    head = r.session(thread=thread(1), cwd=str(shop))
+    first = r.turn(r.user("Look"), r.shell("cat a.py", "one\n", reads=["a.py"]))
+    home.put(r.rollout(head, first, *moved("turn context")))
+
+    (artifact,) = home.json("show", thread(1))["artifacts"].values()
+    assert (artifact["uri"], "hash" in artifact) == ("a.py", True)
+    made = home.json("compact", thread(1), "--force")["sessionId"]
+    assert home.json("sessions")[0]["cwd"] == "/home/ana/other"
+    seeded = home.json("show", made)["artifacts"]["a.py"]
+    assert seeded["hash"] == artifact["hash"]
 
 
 def test_a_compaction_at_the_end_leaves_no_tokens(home: Home):

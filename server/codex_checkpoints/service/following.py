@@ -235,7 +235,7 @@ class Follower:
             for session, observed in self._observed.items()
             if any(map(observed.is_touched_by, paths))
         ]
-        inside = ((row, (row.cwd or "").rstrip(os.sep) + os.sep) for row in self._others())
+        inside = ((row, (row.base or "").rstrip(os.sep) + os.sep) for row in self._others())
         concerned = [
             row for row, folder in inside if any(each.startswith(folder) for each in paths)
         ]
@@ -257,7 +257,7 @@ class Follower:
         followed = {row.session_id for row in self._followed()}
         known = current.keys() if records.beside else records.known()
         others = self._current(known - followed)
-        return sorted((row for row in others if row.cwd), key=lambda row: row.session_id)
+        return sorted((row for row in others if row.base), key=lambda row: row.session_id)
 
     def _due(self) -> list[Row]:
         """Return the followed sessions that somebody uses, and those of the rest in their turn."""

@@ -179,18 +179,20 @@ UNSET = Unset.UNSET
 class Row:
     """What a reader found in one rollout at one look; the store only remembers it.
 
-    `session_id` is the one in the rollout; `context_source` is `reported` or `estimated`;
-    `updated_at` the time of the last record, UTC; `recorded_name` a name in the history; `scratch`
-    marks a session that was made only for a summary; `turn_open` a last turn without an end; `git`
-    is JSON: the commit, branch and URL of the repository; `problems` and `skipped` are for
-    `doctor`; `error` is the reason why it is unreadable.  What is None in the row of a rollout that
-    was not read whole (`is_glance`) is not known: `windows`, `compactions`, `turns` and `seq`
-    always, and other fields where its ends do not tell (rules, "Lists").
+    `session_id` is the one in the rollout; `cwd` is the newest folder of the session, and `base`
+    the one in its head, to which the paths of its files are relative; `context_source` is
+    `reported` or `estimated`; `updated_at` the time of the last record, UTC; `recorded_name` a name
+    in the history; `scratch` marks a session that was made only for a summary; `turn_open` a last
+    turn without an end; `git` is JSON: the commit, branch and URL of the repository; `problems` and
+    `skipped` are for `doctor`; `error` is the reason why it is unreadable.  What is None in the row
+    of a rollout that was not read whole (`is_glance`) is not known: `windows`, `compactions`,
+    `turns` and `seq` always, and other fields where its ends do not tell (rules, "Lists").
     """
 
     rollout: Rollout
     session_id: str
     cwd: str | None = None
+    base: str | None = None
     recorded_name: str | None = None
     first_text: str | None = None
     task: str | None = None
@@ -215,6 +217,11 @@ class Row:
     problems: str = ""
     skipped: str = ""
     error: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """Return the folder that lists sort the session under, empty where none is known."""
+        return self.cwd or self.base or ""
 
     @property
     def is_glance(self) -> bool:

@@ -111,15 +111,15 @@ def page(
     rows = [row for row in rows if not (row.scratch and row.archived)]
     if query.cwd is not None:
         below = _below(query.cwd)
-        rows = [row for row in rows if row.cwd is not None and below(row.cwd)]
+        rows = [row for row in rows if row.folder and below(row.folder)]
     if query.outside:
         left_out = [_below(folder) for folder in query.outside]
-        rows = [row for row in rows if not any(below(row.cwd or "") for below in left_out)]
+        rows = [row for row in rows if not any(below(row.folder) for below in left_out)]
     if query.search:
         wanted = query.search.casefold()
 
         def is_meant(row: Row) -> bool:
-            texts = (name_of(row) or row.first_text, row.task, row.cwd, row.session_id)
+            texts = (name_of(row) or row.first_text, row.task, row.folder, row.session_id)
             return wanted in "\n".join(text for text in texts if text).casefold()
 
         rows = [row for row in rows if is_meant(row)]

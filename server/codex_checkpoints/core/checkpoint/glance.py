@@ -23,8 +23,8 @@ from codex_checkpoints.core.rollout.parsing import BOM, item_of, record_of
 from codex_checkpoints.core.rollout.reader import PASSED_OVER_FROM
 from codex_checkpoints.core.rollout.turns import Turns
 
-_TIME, _PROMPT, _TURN, _TOKENS, _WINDOW, _MODEL, _NAME = (1 << bit for bit in range(7))
-_ALL = (1 << 7) - 1
+_TIME, _PROMPT, _TURN, _TOKENS, _WINDOW, _MODEL, _NAME, _FOLDER = (1 << bit for bit in range(8))
+_ALL = (1 << 8) - 1
 _NEEDED = _PROMPT | _TURN | _TOKENS | _MODEL
 """As long as one of these is not known, more is read."""
 
@@ -54,8 +54,8 @@ _bare_kind = re.compile(
 
 _TELLS = {
     b"token_count": _TIME | _TOKENS | _WINDOW,
-    b"turn_context": _TIME | _MODEL,
-    b"thread_settings_applied": _TIME | _MODEL,
+    b"turn_context": _TIME | _MODEL | _FOLDER,
+    b"thread_settings_applied": _TIME | _MODEL | _FOLDER,
     **dict.fromkeys((b"task_started", b"turn_started"), _TIME | _TURN | _WINDOW),
     **dict.fromkeys((b"task_complete", b"turn_complete", b"turn_aborted"), _TIME | _TURN),
     b"user_message": _TIME | _PROMPT | _TURN,
@@ -88,6 +88,7 @@ class Glance:
 
     head: items.SessionMeta
     cwd: str | None = None
+    folder: str | None = None
     first_text: str | None = None
     stamp: str | None = None
     name: str | None = None
@@ -280,6 +281,8 @@ class _End:
         if self.is_bare:
             found.first_text = first_text
             found.stamp = found.stamp or head.timestamp
+        if found.folder is None and (self.is_bare or found.task is not None):
+            found.folder = found.cwd  # Codex writes the folder with each turn, or with none
 
     def _read(self, piece: bytes, rest: Sequence[bytes]) -> bool:
         """Read the lines that begin in a piece, the newest first.
@@ -340,6 +343,9 @@ class _End:
             if item.model is not None and self.unknown & _MODEL:
                 found.model = item.model
                 self.unknown &= ~_MODEL
+            if item.folder is not None and self.unknown & _FOLDER:
+                found.folder = item.folder
+                self.unknown &= ~_FOLDER
             return True
         if not is_own:
             return isinstance(item, str) and item != "compacted"

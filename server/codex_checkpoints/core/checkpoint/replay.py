@@ -149,6 +149,8 @@ class Reducer:
                 _message(state, item, line)
             case items.TurnContext():
                 state.turn_folder = item.cwd or state.turn_folder
+                if item.folder is not None:
+                    state.newest_folder = line.file, item.folder
                 state.model = state.model if item.model is None else item.model
             case items.TaskStarted():
                 _task_started(state, item)
@@ -382,7 +384,7 @@ def _artifact(uri: str, observed: FileObservation, hashes: Hashes, seen: SeenHas
 LONGEST_TAIL = 1 << 23
 """A longer last line is not read before its LF is there, in bytes."""
 
-SAVED = 11
+SAVED = 12
 """The version of what `Replay.save` returns."""
 
 

@@ -534,6 +534,8 @@ class State:
     first_text: str | None = None
     """The first message of a person, the title of the session."""
     turn_folder: str | None = None
+    newest_folder: tuple[int, str] | None = None
+    """The newest folder that the session was set to, with the number of the file that says so."""
     turns: Turns = Factory(Turns)
     planned: Planned | None = None
     """A plan recorded before the first turn."""

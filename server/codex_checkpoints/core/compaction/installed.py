@@ -74,6 +74,7 @@ class SourceSession:
 
     `head` is the payload of its `session_meta`, empty for files that have none.  `window` is the
     size of the window of its model; `settings` is the payload of its newest `turn_context`.
+    `cwd` is the folder of its head, to which paths are relative; `folder` is its newest one.
     """
 
     session_id: str
@@ -81,6 +82,7 @@ class SourceSession:
     head: Json
     window: int | None
     settings: Json | None = None
+    folder: str | None = None
 
     @property
     def paginated(self) -> bool:
@@ -173,6 +175,8 @@ def new_session(
     if source.settings is not None:
         settings = {**source.settings, "turn_id": naming.turn_id}
         settings.pop("comp_hash", None)
+        if source.folder is not None:
+            settings["cwd"] = source.folder
         lines += (RecordLine("turn_context", settings),)
     return NewSession(session_meta(session_id, first, source, at), lines, chain)
 

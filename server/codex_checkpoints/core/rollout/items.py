@@ -48,11 +48,15 @@ class SessionMeta:
 
 @frozen
 class TurnContext:
-    """The settings of a turn."""
+    """The settings of a turn, or of the session from here on.
+
+    `cwd` is the folder of the turn, for relative paths; `folder` that of the session.
+    """
 
     turn_id: str | None
     cwd: str | None
     model: str | None
+    folder: str | None = None
 
 
 @frozen

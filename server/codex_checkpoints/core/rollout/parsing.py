@@ -144,7 +144,8 @@ def _token_count(payload: Json) -> items.Item:
 def _thread_settings(payload: Json) -> items.Item:
     settings = object_of(payload.get("thread_settings"))
     # Only `turn_context` sets the folder of a turn.
-    return items.TurnContext(None, None, text_of(settings.get("model")))
+    model, folder = text_of(settings.get("model")), text_of(settings.get("cwd"))
+    return items.TurnContext(None, None, model, folder or None)
 
 
 def _patch_end(payload: Json) -> items.Item:
@@ -380,6 +381,7 @@ LINES: Makers = {
         text_of(payload.get("turn_id")),
         text_of(payload.get("cwd")),
         text_of(payload.get("model")),
+        text_of(payload.get("cwd")) or None,
     ),
     "compacted": "compacted",
     **_signals(

@@ -98,7 +98,7 @@ def excerpt_of(sessions: Sessions, source: CompactionSource, room: int) -> Excer
         raise declined_by(Declined("item_too_large", facts), source)
     return Excerpt(
         [items[place] for place in found.kept],
-        source.row.cwd,
+        source.row.folder or None,
         source.row.model,
         text_of(source.traced.head.get("model_provider")),
     )

@@ -413,11 +413,18 @@ class Compacting:
     def _new(self, plan: CompactionPlan, stamp: str, ids: Sequence[str]) -> tuple[NewThread, Chain]:
         session_id, first, second, turn_id, item_id = ids
         source, traced = plan.source, plan.source.traced
-        cwd, window = source.row.cwd or "", source.window
+        row, window = source.row, source.window
         made = new_session(
             plan.built.items,
-            SourceSession(source.session_id, cwd, traced.head, window, traced.last_settings),
-            Naming(self._sessions.title(source.row) or "", turn_id, item_id),
+            SourceSession(
+                source.session_id,
+                row.base or "",
+                traced.head,
+                window,
+                traced.last_settings,
+                row.cwd,
+            ),
+            Naming(self._sessions.title(row) or "", turn_id, item_id),
             moment_of(stamp),
             (session_id, first, second),
         )
@@ -527,7 +534,7 @@ def _hook_input(request: Request, source: CompactionSource, event: str) -> dict[
         "session_id": row.session_id,
         "turn_id": None if turn is None else turn.turn_id,
         "transcript_path": row.path,
-        "cwd": row.cwd,
+        "cwd": row.folder,
         "hook_event_name": event,
         "model": row.model,
         "trigger": "auto" if request.requested_by == "automatic" else "manual",

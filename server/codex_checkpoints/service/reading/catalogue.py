@@ -65,7 +65,8 @@ def row_of(rollout: Rollout, session: SessionFile) -> Row:
     return Row(
         rollout=rollout,
         session_id=sys.intern(session.session_id),
-        cwd=_once(state.base),
+        cwd=_once(_newest_folder(replay)),
+        base=_once(state.base),
         recorded_name=state.name,
         first_text=state.first_text,
         task=None if task is None else task.text,
@@ -85,13 +86,22 @@ def row_of(rollout: Rollout, session: SessionFile) -> Row:
     )
 
 
+def _newest_folder(replay: Replay) -> str | None:
+    """Return the folder to which the session's own file was set last, else that of its head."""
+    newest = replay.state.newest_folder
+    if newest is not None and newest[0] == replay.scale.file:
+        return newest[1]
+    return replay.state.base
+
+
 def _row_by(rollout: Rollout, session_id: str, found: Glance) -> Row:
     """Return the row of a session of which the ends were read."""
     tokens = found.tokens
     return Row(
         rollout=rollout,
         session_id=sys.intern(session_id),
-        cwd=_once(found.cwd),
+        cwd=_once(found.folder),
+        base=_once(found.cwd),
         recorded_name=found.name,
         first_text=found.first_text,
         task=found.task,

@@ -129,7 +129,7 @@ class Projections:
             hashes = {each.uri: each.hash for each in hashed if each.hash or each.seen_hash}
             known = self._stored[row.session_id] = look, hashes
         hashes = known[1]
-        now = self._workspace.looks(row.cwd, hashes) if hashes else {}
+        now = self._workspace.looks(row.base, hashes) if hashes else {}
         return any(now.get(uri) != found for uri, found in hashes.items())
 
     def at(self, row: Row, opened: SessionFile, turn: str | int) -> Projection:

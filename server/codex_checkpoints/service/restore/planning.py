@@ -314,7 +314,7 @@ class Planner:
             row=row,
             until=until,
             session=SourceSession(
-                row.session_id, row.cwd or state.base or "", head, state.window, trace.settings
+                row.session_id, row.base or state.base or "", head, state.window, trace.settings
             ),
             # The copied history of a session that began with a seed still rests on it.
             record=record if hard else evolve(record, seed=state.seed),
