@@ -231,7 +231,7 @@ finally:
     print(*sys.modules, file=sys.stderr)
 """
 SLOW_TO_LOAD = {
-    *("asyncio", "cattrs", "concurrent.futures", "logging", "lsprotocol", "pygls"),
+    *("asyncio", "concurrent.futures", "logging", "lsprotocol", "pygls"),
     *("subprocess", "watchdog"),
 }
 OF_THE_SERVICE = {"orjson", "re", "sqlite3", "codex_checkpoints.assembly"}

@@ -625,8 +625,7 @@ print(sum(map(has, made)), *sys.modules, file=sys.stderr)
 """
 OTHERS = {
     # of Python and of others: each takes as long to load as some hundredths of a whole call
-    *("argparse", "asyncio", "base64", "cattrs", "logging", "pathlib", "pygls"),
-    *("subprocess", "tomllib", "urllib.parse"),
+    *("argparse", "asyncio", "logging", "pygls", "subprocess", "tomllib"),
 }
 OTHERS_OF_OURS = {
     # how messages and calls are read: a look at a session that has hardly grown has none

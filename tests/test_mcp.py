@@ -28,7 +28,7 @@ from mcp.client.stdio import stdio_client
 
 from codex_checkpoints import __version__, mcp, mcp_calls
 from codex_checkpoints.core.checkpoint import payloads
-from codex_checkpoints.core.codec import camel
+from codex_checkpoints.core.converters import camel
 from codex_checkpoints.mcp import MAX_LINE
 from fitting import fits, texts
 from homes import WAIT, Home, chat, snapshot, thread
@@ -731,5 +731,5 @@ def test_an_answer_at_the_start_waits_for_nothing_that_only_a_call_needs(
     )
     loaded = set(home.alone(sys.executable, "-c", program).stdout.decode().split())
     assert "codex_checkpoints.mcp" in loaded
-    heavy = {"asyncio", "cattrs", "pygls", "sqlite3", "watchdog", "codex_checkpoints.service"}
+    heavy = {"asyncio", "pygls", "sqlite3", "watchdog", "codex_checkpoints.service"}
     assert not loaded & (heavy | unneeded | {"codex_checkpoints.cli"})

@@ -17,7 +17,7 @@ import pytest
 import ana
 import pages
 from codex_checkpoints import protocol, wire
-from codex_checkpoints.core.codec import camel
+from codex_checkpoints.core.converters import camel
 from codex_checkpoints.service.settings import Settings, read_settings
 from codex_checkpoints.typescript import RECORDS
 from homes import Home

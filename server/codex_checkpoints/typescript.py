@@ -24,8 +24,8 @@ from codex_checkpoints import protocol
 from codex_checkpoints.core.checkpoint import anchors
 from codex_checkpoints.core.checkpoint.payloads import MAX_NAME
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Evidence
-from codex_checkpoints.core.codec import camel
 from codex_checkpoints.core.compaction.offering import Chunk
+from codex_checkpoints.core.converters import camel
 from codex_checkpoints.core.restore.pack import DEFAULT_WINDOW, MAX_WINDOW
 from codex_checkpoints.operations import services
 from codex_checkpoints.protocol import METHODS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 from attrs import AttrsInstance as Record
 from attrs import has
 
-from codex_checkpoints.core.codec import Codec, Misfit
+from codex_checkpoints.core.converters import MISFITS, params, problems_of
 from codex_checkpoints.core.rollout.fields import is_object
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PACKAGE = f"{__name__.partition('.')[0]}."
-_codec = Codec(closed=True)
 
 
 class BadParams(ValueError):
@@ -48,14 +47,14 @@ def structure(value: object, cls: type[T]) -> T:
     if not is_object(value):
         raise BadParams(["expected an object @ params"])
     try:
-        return _codec.read(value, cls)
-    except Misfit as misfit:
-        raise BadParams([problem.text("params") for problem in misfit.problems]) from None
+        return params.structure(value, cls)
+    except MISFITS as misfit:
+        raise BadParams([problem.text("params") for problem in problems_of(misfit)]) from None
 
 
 def unstructure(record: object) -> Any:
     """Return a record as JSON values."""
-    return _codec.write(record)
+    return params.unstructure(record)
 
 
 def as_bytes(value: object) -> bytes:

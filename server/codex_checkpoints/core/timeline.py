@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from typing import Final, get_args
+from collections.abc import Sequence
+from typing import Final
 
 from attrs import Factory, define, evolve, frozen
+from cattrs.strategies import configure_tagged_union
 
-from codex_checkpoints.core.checkpoint.records import state_codec
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
-from codex_checkpoints.core.codec import Codec, Form
+from codex_checkpoints.core.converters import json_converter
 from codex_checkpoints.core.history.rebuild import HistoryWindow, choose, windows_of
 from codex_checkpoints.core.history.survey import Mark, Survey, SurveyState
 from codex_checkpoints.core.rollout.fields import names
@@ -24,7 +24,7 @@ from codex_checkpoints.core.rollout.turns import Ended, Turn
 MOST_ROWS = 400
 """With more turns a row stands for several."""
 
-SAVED = 4
+SAVED = 5
 """The version of what `Timeline.save` returns."""
 
 _CALLS: Final = names(
@@ -76,32 +76,17 @@ class _Saved:
     tallies: dict[str, _Tally]
 
 
-_MARKS: Final[Mapping[str, type[Mark]]] = {kind.__name__: kind for kind in get_args(Mark)}
+_states = json_converter(str, complete=True)
+"""As `states`, with what a survey has besides."""
 
 
-def _read_place(value: object) -> Place:
-    return Place(*state_codec.read(value, tuple[int, int]))
+@_states.register_structure_hook
+def _read_place(value: object, _kind: object) -> Place:
+    return Place(*_states.structure(value, tuple[int, int]))
 
 
-_PLACE: Final = Form(list, _read_place)
-_of_marks = Codec(names=str, fill="nothing", own={Place: _PLACE})
-
-
-def _write_mark(mark: Mark) -> object:
-    return [type(mark).__name__, _of_marks.write(mark)]
-
-
-def _read_mark(value: object) -> Mark:
-    name, mark = _of_marks.read(value, tuple[str, object])
-    return _of_marks.read(mark, _MARKS[name])
-
-
-_MARK: Final = Form(_write_mark, _read_mark)
-_codec = Codec(
-    names=str,
-    fill="nothing",
-    own={Place: _PLACE, Mark: _MARK, **dict.fromkeys(get_args(Mark), _MARK)},
-)
+_states.register_unstructure_hook(Place, list)
+configure_tagged_union(Mark, _states)
 
 
 class Timeline(Fold):
@@ -124,13 +109,13 @@ class Timeline(Fold):
         replay = self.replay.save()
         if replay is None:
             return None
-        return _codec.write(_Saved(SAVED, replay, self._survey.state, self._tallies))
+        return _states.unstructure(_Saved(SAVED, replay, self._survey.state, self._tallies))
 
     @classmethod
     def load(cls, value: object) -> Timeline | None:
         """Return the timeline that `save` stored; None if it is damaged or of another version."""
         try:
-            kept = _codec.read(value, _Saved)
+            kept = _states.structure(value, _Saved)
         except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
             return None
         replay = Replay.load(kept.replay) if kept.version == SAVED else None

@@ -7,7 +7,7 @@ from typing import Any
 from attrs import frozen
 
 from codex_checkpoints.codex import resume
-from codex_checkpoints.core.checkpoint.records import kept
+from codex_checkpoints.core.converters import stored
 from codex_checkpoints.core.restore import lineage as trees
 from codex_checkpoints.core.restore import pack, records
 from codex_checkpoints.core.restore.lineage import LineageWindow
@@ -304,7 +304,7 @@ def restore_details(services: Services, params: RestoreDetailsParams) -> Restore
     """Return everything about a restore."""
     listed = listing.details(services.sessions, params.operation_id)
     record = listed.record
-    written = kept.write(record)
+    written = stored.unstructure(record)
     lists = ("chain", "modes", "pinned", "drift", "missing", "fallbacks")
     return filled(
         RestoreDetails,
@@ -329,7 +329,7 @@ def lineage(services: Services, params: SessionParams) -> Lineage:
     """Return the tree of sessions around one."""
     row = services.sessions.find(params.session_id)
     tree = lineages.lineage(services.sessions, params.session_id)
-    circles = tuple(kept.write(link) for link in tree.circles)
+    circles = tuple(stored.unstructure(link) for link in tree.circles)
     nodes = tuple(_node(each, services.sessions.compactions) for each in tree.nodes)
     return Lineage(row.session_id, tree.root, nodes, circles, tree.omitted)
 

@@ -12,7 +12,7 @@ from typing import Literal
 from attrs import define, frozen
 
 from codex_checkpoints import logs
-from codex_checkpoints.core.checkpoint.records import Checkpoint, kept
+from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.records import (
     Installed,
     Prepared,
@@ -24,6 +24,7 @@ from codex_checkpoints.core.compaction.records import (
     standing,
     to_value,
 )
+from codex_checkpoints.core.converters import read_or_none, stored
 from codex_checkpoints.core.history.survey import Trigger
 from codex_checkpoints.core.portable.reading import Import, import_in, seed_in
 from codex_checkpoints.core.restore.events import TRANSFERRED, Operation
@@ -254,7 +255,7 @@ class RestoreRecords:
         """Return the unfinished restore that is to make a branch, or None."""
         found: BegunRestore | None = None
         for line in self._records.undertaken(session_id):
-            begun = kept.read_or_none(line, BegunRestore)
+            begun = read_or_none(stored, line, BegunRestore)
             if begun is not None and (found is None or tuple(begun.transferred) == TRANSFERRED):
                 found = begun
         return found

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from attrs import evolve
 
-from codex_checkpoints.core.checkpoint.records import kept as stored
 from codex_checkpoints.core.compaction.records import Installed, Range, began_session
+from codex_checkpoints.core.converters import stored
 from codex_checkpoints.core.losses.account import Account
 from codex_checkpoints.core.losses.watched import Loss
 from codex_checkpoints.core.rollout.parsing import head_of
@@ -48,7 +48,7 @@ def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
     row, opened = sessions.open(session)
 
     def inputs(_losses: object) -> object:
-        return [stored.write(each) for each in sessions.projections.updates_of(opened)]
+        return [stored.unstructure(each) for each in sessions.projections.updates_of(opened)]
 
     def make() -> tuple[Loss, ...]:
         source = _source_of(sessions, row.path)

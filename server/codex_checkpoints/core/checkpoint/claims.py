@@ -52,7 +52,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Limits,
 )
 from codex_checkpoints.core.checkpoint.text import one_line, secret_in, value
-from codex_checkpoints.core.codec import camel
+from codex_checkpoints.core.converters import camel
 from codex_checkpoints.core.rollout.fields import is_object
 from codex_checkpoints.core.rollout.paths import encoded
 

@@ -21,11 +21,10 @@ from codex_checkpoints.core.checkpoint.records import (
     Limits,
     Plan,
     Step,
-    kept,
     resting_on_evidence,
 )
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.codec import Misfit
+from codex_checkpoints.core.converters import MISFITS, stored
 from codex_checkpoints.core.rollout.fields import (
     Json,
     is_object,
@@ -125,7 +124,7 @@ def replay(
             continue
         try:
             record = _record(update, limits)
-        except Misfit:
+        except MISFITS:
             continue
         match record:
             case (str(key), Fact() as fact):
@@ -169,7 +168,7 @@ def _record(update: Update, limits: Limits) -> tuple[str, Fact] | Decision | Pla
             return _fact({"dependsOn": [], **payload, "lastTouchedSeq": update.seq}, update, limits)
         case "decision":
             unset = {"topic": None, "supersedes": None}
-            read = kept.read({**unset, **payload, "seq": update.seq}, Decision)
+            read = stored.structure({**unset, **payload, "seq": update.seq}, Decision)
             return evolve(
                 read,
                 topic=None if read.topic is None else _cut(read.topic, limits),
@@ -178,9 +177,9 @@ def _record(update: Update, limits: Limits) -> tuple[str, Fact] | Decision | Pla
                 evidence=_hashed(read.evidence, update),
             )
         case "plan" if "steps" in payload:
-            return _plan(kept.read(payload, Plan), update, limits)
+            return _plan(stored.structure(payload, Plan), update, limits)
         case _:
-            raise Misfit(())
+            raise ValueError("no kind of note")
 
 
 def _cut(text: str, limits: Limits) -> str:
@@ -188,7 +187,7 @@ def _cut(text: str, limits: Limits) -> str:
 
 
 def _fact(payload: Json, update: Update, limits: Limits) -> tuple[str, Fact]:
-    read = kept.read(payload, Fact)
+    read = stored.structure(payload, Fact)
     uris = [each.uri for each in read.depends_on]
     fact = evolve(
         read,
@@ -196,7 +195,7 @@ def _fact(payload: Json, update: Update, limits: Limits) -> tuple[str, Fact]:
         evidence=_hashed(read.evidence, update, uris),
         depends_on=tuple(Dependency(uri, update.hashes.get(uri)) for uri in uris),
     )
-    return kept.read(payload.get("key"), str), resting_on_evidence(fact)
+    return stored.structure(payload.get("key"), str), resting_on_evidence(fact)
 
 
 def _plan(read: Plan, update: Update, limits: Limits) -> Plan:

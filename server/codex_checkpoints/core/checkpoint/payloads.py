@@ -6,17 +6,18 @@ the shape: `claims` refuses it with a code of its own (DSC-34).
 """
 
 import unicodedata
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType, UnionType
-from typing import Annotated, Literal, Union, cast, get_args, get_origin
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType, NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from attrs import NOTHING as NO_DEFAULT
 from attrs import AttrsInstance as Record
 from attrs import field, fields, frozen, has
+from cattrs import Converter, ForbiddenExtraKeysError
 
 from codex_checkpoints.core.checkpoint.records import NOTHING, EvidenceSource
 from codex_checkpoints.core.checkpoint.text import one_line, value
-from codex_checkpoints.core.codec import Codec, Form, Misfit, Problem, camel
+from codex_checkpoints.core.converters import MISFITS, Problem, camel, json_converter, problems_of
 from codex_checkpoints.core.rollout.fields import CONTROLS, is_object
 
 MAX_DEPENDENCIES = 16
@@ -139,9 +140,9 @@ def read(payload: Mapping[str, object]) -> Claim | list[str]:
     if record is None:
         return [f"kind: must be one of {', '.join(KINDS)}"]
     try:
-        return _codec.read(payload, record)
-    except Misfit as misfit:
-        found = [text for problem in misfit.problems for text in _texts(problem)]
+        return _converter.structure(payload, record)
+    except MISFITS as misfit:
+        found = [text for problem in problems_of(misfit) for text in _texts(problem)]
     more = len(found) - _LISTED
     return found[:_LISTED] + [f"and {more} more"] * (more > 0)
 
@@ -149,28 +150,32 @@ def read(payload: Mapping[str, object]) -> Claim | list[str]:
 def _texts(problem: Problem) -> Iterator[str]:
     """Yield a problem in words, each unknown key by itself."""
     at = problem.at.removeprefix(".")
-    if problem.what == "missing":
-        yield f"{at}: missing"
-    elif problem.what == "unknown":
-        prefix = f"{at}." if at else ""
-        yield from (f"{prefix}{value(key, _SHOWN)}: unknown key" for key in problem.keys)
-    else:
-        yield f"{at}: {_must(problem.kind, problem.why)}"
+    match problem.error:
+        case KeyError():
+            yield f"{at}: missing"
+        case ForbiddenExtraKeysError() as unknown:
+            prefix = f"{at}." if at else ""
+            for key in sorted(unknown.extra_fields):
+                yield f"{prefix}{value(key, _SHOWN)}: unknown key"
+        case error:
+            yield f"{at}: {_must(problem.kind, error)}"
 
 
-def _must(kind: object, why: str) -> str:
+def _must(kind: object, error: BaseException) -> str:
     if get_origin(kind) in {Union, UnionType}:
         kind = get_args(kind)[0]
+    if kind in _OWN:
+        return str(error)
     if get_origin(kind) is tuple:
         return "must be a list"
     if get_origin(kind) is Literal:
         return f"must be one of {', '.join(get_args(kind))}"
     if isinstance(kind, type) and has(kind):
         return "must be an object"
-    return why or "must be a text"
+    return "must be a text"
 
 
-def _name(name: object) -> str:
+def _name(name: object, _kind: object) -> str:
     if not isinstance(name, str):
         raise TypeError("must be a text")
     if not (
@@ -182,7 +187,7 @@ def _name(name: object) -> str:
     return name
 
 
-def _text(text: object) -> str:
+def _text(text: object, _kind: object) -> str:
     if not isinstance(text, str):
         raise TypeError("must be a text")
     if not one_line(text):
@@ -190,26 +195,32 @@ def _text(text: object) -> str:
     return text
 
 
-def _flags(flags: object) -> Mapping[str, bool]:
+def _flags(flags: object, _kind: object) -> Mapping[str, bool]:
     if not is_object(flags) or any(type(flag) is not bool for flag in flags.values()):
         raise TypeError("must be an object of true and false")
     return cast("Mapping[str, bool]", flags)
 
 
-def _same(known: object) -> object:
-    return known
-
-
-_codec = Codec(
-    closed=True,
-    null=False,
-    keys_first=True,
-    own={
-        Name: Form(_same, _name),
-        Text: Form(_same, _text),
-        Mapping[str, bool]: Form(_same, _flags),
-    },
+_OWN: Mapping[Any, Callable[[object, object], object]] = MappingProxyType(
+    {Name: _name, Text: _text, Mapping[str, bool]: _flags}
 )
+"""The types that have a hook of their own, which says in words what does not fit."""
+
+
+def _is_optional(kind: object) -> bool:
+    return get_origin(kind) in {Union, UnionType} and NoneType in get_args(kind)
+
+
+def _without_null(kind: Any, converter: Converter) -> Callable[[object, object], object]:  # noqa: ANN401 - a union
+    """Return the hook of what a key holds if it is there: `null` is refused."""
+    (inner,) = (each for each in get_args(kind) if each is not NoneType)
+    read = converter.get_structure_hook(inner)
+    return lambda found, _kind: read(found, inner)
+
+
+_converter = json_converter(closed=True, detailed=True)
+_converter.register_structure_hook_factory(_is_optional, _without_null)
+_converter.register_structure_hook_factory(_OWN.__contains__, _OWN.__getitem__)
 
 
 _FORMS: Mapping[object, Mapping[str, object]] = {

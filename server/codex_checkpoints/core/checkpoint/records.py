@@ -6,14 +6,25 @@ Equal checkpoints have equal bytes on every system: key order, escaping and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType, NoneType
 from typing import Any, Literal, get_args
 
 import orjson
-from attrs import asdict, evolve, field, fields, frozen
+from attrs import asdict, evolve, field, fields, frozen, has, resolve_types
+from cattrs import Converter
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
-from codex_checkpoints.core.codec import Codec, Form, Misfit, camel
+from codex_checkpoints.core.converters import (
+    MISFITS,
+    Record,
+    camel,
+    json_converter,
+    json_names,
+    renamed,
+    states,
+    stored,
+)
 from codex_checkpoints.core.rollout.fields import is_object
 
 ArtifactKind = Literal["file", "tool_output", "command"]
@@ -238,8 +249,33 @@ SCHEMA_VERSION = 1
 
 _UNKNOWN = f"not a checkpoint of version {SCHEMA_VERSION}"
 
-_codec = Codec(closed=True, fill="none", sparse=True)
-"""An optional key without a value is absent; only `task` is always present."""
+
+def _structure_hook(kind: Record, converter: Converter) -> Callable[[object, object], Any]:
+    """Return the hook of a record, which refuses unknown keys; a key may be absent for None."""
+    read = make_dict_structure_fn(kind, converter, **renamed(kind))
+    resolve_types(kind)
+    optional = (field.name for field in fields(kind) if NoneType in get_args(field.type))
+    absent = dict.fromkeys(map(camel, optional))
+    known = set(json_names(kind))
+
+    def structure(value: object, _kind: object) -> Any:  # noqa: ANN401 - a record
+        if not is_object(value) or (whole := {**absent, **value}).keys() != known:
+            raise ValueError("a key is missing or unknown")
+        return read(whole, kind)
+
+    return structure
+
+
+def _unstructure_hook(kind: Record, converter: Converter) -> Callable[[Any], dict[str, Any]]:
+    """Return the hook of a record, which leaves out keys without a value."""
+    write = make_dict_unstructure_fn(kind, converter, **renamed(kind))
+    return lambda record: {key: part for key, part in write(record).items() if part is not None}
+
+
+_converter = json_converter()
+"""For checkpoint_v1.json: a key without a value is absent; only `task` is always present."""
+_converter.register_structure_hook_factory(has, _structure_hook)
+_converter.register_unstructure_hook_factory(has, _unstructure_hook)
 
 
 class BadCheckpoint(ValueError):
@@ -257,12 +293,12 @@ def to_json(checkpoint: Checkpoint) -> dict[str, Any]:
     return {
         "schemaVersion": SCHEMA_VERSION,
         "seq": checkpoint.seq,
-        "task": _codec.write(checkpoint.task),
-        "plan": _codec.write(
+        "task": _converter.unstructure(checkpoint.task),
+        "plan": _converter.unstructure(
             evolve(plan, done={step.id: plan.done.get(step.id, False) for step in plan.steps})
         ),
-        "decisions": _codec.write(checkpoint.decisions),
-        "artifacts": {uri: _codec.write(artifacts[uri]) for uri in sorted(artifacts)},
+        "decisions": _converter.unstructure(checkpoint.decisions),
+        "artifacts": {uri: _converter.unstructure(artifacts[uri]) for uri in sorted(artifacts)},
         "facts": {key: _fact(facts[key], artifacts) for key in sorted(facts)},
         "recentArtifacts": list(checkpoint.recent_artifacts),
     }
@@ -286,10 +322,10 @@ def from_json(value: object) -> Checkpoint:
     facts = value.get("facts")
     if is_object(facts):
         facts = {key: _without_status(fact) for key, fact in facts.items()}
-    fields = {key: each for key, each in value.items() if key != "schemaVersion"}
+    rest = {key: each for key, each in value.items() if key != "schemaVersion"}
     try:
-        checkpoint = _codec.read(fields | {"facts": facts}, Checkpoint)
-    except Misfit as misfit:
+        checkpoint = _converter.structure({**rest, "facts": facts}, Checkpoint)
+    except MISFITS as misfit:
         raise BadCheckpoint(_UNKNOWN) from misfit
     for uri, artifact in checkpoint.artifacts.items():
         if artifact.uri != uri:
@@ -303,7 +339,7 @@ def _is_known(version: object) -> bool:
 
 def _fact(fact: Fact, artifacts: Mapping[str, Artifact]) -> dict[str, Any]:
     """Return a fact with its status before the last key."""
-    written = _codec.write(fact)
+    written = _converter.unstructure(fact)
     last = written.popitem()
     return dict([*written.items(), ("status", status_of(fact, artifacts)), last])
 
@@ -314,9 +350,11 @@ def _without_status(fact: object) -> object:
     return {key: each for key, each in fact.items() if key != "status"}
 
 
-kept = Codec(own={Checkpoint: Form(to_json, from_json)})
-"""For records in files.  It writes every key, with `null` if there is no value.  It passes over
-unknown keys, and missing ones have their default."""
+def register_checkpoint(converter: Converter) -> None:
+    """Let a converter read and write checkpoints as `checkpoint_v1.json` has them."""
+    converter.register_structure_hook(Checkpoint, lambda value, _kind: from_json(value))
+    converter.register_unstructure_hook(Checkpoint, to_json)
 
-state_codec = Codec(names=str, fill="nothing", own=kept.own)
-"""For the state of a session: every key is needed."""
+
+register_checkpoint(stored)
+register_checkpoint(states)

@@ -26,7 +26,6 @@ from codex_checkpoints.core.checkpoint.records import (
     Plan,
     Step,
     Task,
-    state_codec,
 )
 from codex_checkpoints.core.checkpoint.state import (
     NAMED,
@@ -38,6 +37,7 @@ from codex_checkpoints.core.checkpoint.state import (
     State,
 )
 from codex_checkpoints.core.checkpoint.text import find_secret, value
+from codex_checkpoints.core.converters import states
 from codex_checkpoints.core.rollout import items
 from codex_checkpoints.core.rollout.fields import names, text_of, texts_of
 from codex_checkpoints.core.rollout.items import SessionMeta
@@ -487,17 +487,17 @@ class Replay(Reader):
         Returns None while a waiting call holds a secret: no secret is stored on disk (DSC-81), and
         the call cannot be read without it when its outcome comes.
         """
-        waiting = (state_codec.write(call) for call, _ in self.state.calls.waiting.values())
+        waiting = (states.unstructure(call) for call, _ in self.state.calls.waiting.values())
         if any(find_secret(orjson.dumps(call).decode()) for call in waiting):
             return None
         self.state.observations.settle()
-        return state_codec.write(_Saved(SAVED, self.scale, self.state))
+        return states.unstructure(_Saved(SAVED, self.scale, self.state))
 
     @classmethod
     def load(cls, value: object) -> Replay | None:
         """Return the replay that `save` stored; None if it is damaged or of another version."""
         try:
-            kept = state_codec.read(value, _Saved)
+            kept = states.structure(value, _Saved)
         except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
             return None
         return cls(kept.state, kept.scale) if kept.version == SAVED else None

@@ -13,8 +13,9 @@ from typing import Any, Literal
 import orjson
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.checkpoint.records import Checkpoint, kept
+from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.building import Fate, Placement, Replacement, Report, counted
+from codex_checkpoints.core.converters import read_or_none, stored
 from codex_checkpoints.core.digest.composing import LEAST_TOKENS, Digest
 from codex_checkpoints.core.history.items import texts
 from codex_checkpoints.core.history.kinds import AUTHORS, Author, Kind, Past, kind_of
@@ -149,7 +150,7 @@ def to_value(record: Record) -> dict[str, Any]:
     """Return a record as JSON values, its type first."""
     if isinstance(record, Prepared):
         return {"type": "prepared", "record": to_value(record.record)}
-    return {"type": type(record).__name__.lower(), **kept.write(record)}
+    return {"type": type(record).__name__.lower(), **stored.unstructure(record)}
 
 
 def record_of(value: object) -> Record | None:
@@ -160,7 +161,7 @@ def record_of(value: object) -> Record | None:
         inner = record_of(value.get("record"))
         return None if inner is None or isinstance(inner, Prepared) else Prepared(inner)
     kind = _TYPES.get(str(value.get("type")))
-    return None if kind is None else kept.read_or_none(value, kind)
+    return None if kind is None else read_or_none(stored, value, kind)
 
 
 def standing(records: Sequence[Record], session_id: str) -> Installed | None:

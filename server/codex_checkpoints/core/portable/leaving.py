@@ -31,10 +31,10 @@ from codex_checkpoints.core.portable.pack import (
     PackOrigin,
     PlacePatterns,
     RevokedNote,
-    form,
     is_id,
     is_time,
     is_version,
+    packs,
     places_of,
     stays,
     to_bytes,
@@ -109,7 +109,7 @@ class Names:
 
     def of(self, record: T) -> T:
         """Return a record as it may leave, but for the artifacts of a checkpoint."""
-        return form.read(self._leaving(form.write(record)), type(record))
+        return packs.structure(self._leaving(packs.unstructure(record)), type(record))
 
     def checkpoint(self, checkpoint: Checkpoint) -> Checkpoint:
         """Return a checkpoint without the files outside."""

@@ -7,16 +7,18 @@ looks like a secret.  Hashes are claims: they describe the files where the pack 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
 import orjson
 from attrs import frozen
+from cattrs import Converter
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
-from codex_checkpoints.core.checkpoint.records import Checkpoint, kept
+from codex_checkpoints.core.checkpoint.records import Checkpoint, register_checkpoint
 from codex_checkpoints.core.checkpoint.text import find_secret, redact
-from codex_checkpoints.core.codec import Codec, Form
+from codex_checkpoints.core.converters import json_converter, renamed
 from codex_checkpoints.core.restore.markers import MAX_PINS, Pin
 from codex_checkpoints.core.restore.markers import Origin as MarkedBy
 from codex_checkpoints.core.restore.pack import LinkKind
@@ -135,7 +137,7 @@ class Pack:
 
 def json_of(pack: Pack) -> dict[str, Any]:
     """Return a pack as JSON values, keys in their order in the file."""
-    return {"format": FORMAT, "version": VERSION, **form.write(pack)}
+    return {"format": FORMAT, "version": VERSION, **packs.unstructure(pack)}
 
 
 def to_bytes(pack: Pack) -> bytes:
@@ -164,23 +166,33 @@ def is_version(text: str) -> bool:
     return _A_VERSION.fullmatch(text) is not None
 
 
-_plain = Codec(closed=True)
+packs = json_converter(closed=True, detailed=True)
+"""The converter of packs; it refuses unknown keys."""
+register_checkpoint(packs)
 
 
-def _written(note: NoteEvent) -> dict[str, Any]:
+@packs.register_unstructure_hook_factory(lambda kind: kind is NoteEvent)
+def _unstructure_note(kind: Any, converter: Converter) -> Callable[[NoteEvent], dict[str, Any]]:  # noqa: ANN401 - a class
     """Write either the payload or the revoked note; a payload keeps the order of its keys."""
-    absent = "payload" if note.revoked is not None else "revoked"
-    return {key: part for key, part in _plain.write(note).items() if key != absent}
+    write = make_dict_unstructure_fn(kind, converter, **renamed(kind))
+
+    def unstructure(note: NoteEvent) -> dict[str, Any]:
+        absent = "payload" if note.revoked is not None else "revoked"
+        return {key: part for key, part in write(note).items() if key != absent}
+
+    return unstructure
 
 
-def _read(fields: object) -> NoteEvent:
-    if not is_object(fields) or ("payload" in fields) == ("revoked" in fields):
-        raise TypeError("either payload or revoked")
-    return _plain.read({"payload": None, "revoked": None} | fields, NoteEvent)
+@packs.register_structure_hook_factory(lambda kind: kind is NoteEvent)
+def _structure_note(kind: Any, converter: Converter) -> Callable[[object, object], NoteEvent]:  # noqa: ANN401 - a class
+    read = make_dict_structure_fn(kind, converter, **renamed(kind))
 
+    def structure(value: object, _kind: object) -> NoteEvent:
+        if not is_object(value) or ("payload" in value) == ("revoked" in value):
+            raise TypeError("either payload or revoked")
+        return read({"payload": None, "revoked": None, **value}, kind)
 
-form = Codec(closed=True, own={**kept.own, NoteEvent: Form(_written, _read)})
-"""The codec of packs; it refuses unknown keys."""
+    return structure
 
 
 _ANY_PERSON = re.compile(

@@ -29,12 +29,11 @@ from codex_checkpoints.core.checkpoint.records import (
     Fact,
     Limits,
     evidence_in,
-    kept,
     resting_on_evidence,
     status_of,
 )
 from codex_checkpoints.core.checkpoint.text import redact, value
-from codex_checkpoints.core.codec import Codec, Form, Misfit
+from codex_checkpoints.core.converters import MISFITS, problems_of, read_or_none, stored
 from codex_checkpoints.core.portable.pack import (
     FORMAT,
     HIDDEN,
@@ -42,12 +41,12 @@ from codex_checkpoints.core.portable.pack import (
     MAX_BYTES,
     VERSION,
     Pack,
-    form,
     is_id,
     is_portable,
     is_time,
     is_version,
     json_of,
+    packs,
 )
 from codex_checkpoints.core.restore.lineage import Cut, Link
 from codex_checkpoints.core.restore.markers import Marker, created, label_of, pinned
@@ -175,9 +174,9 @@ def _structured(values: Mapping[str, Any]) -> Pack:
     if not all(is_list(values.get(name)) for name in LISTS):
         raise BadPack("invalid_payload", [f"{', '.join(LISTS)}: must be lists"])
     try:
-        return form.read(values, Pack)
-    except Misfit as misfit:
-        problems = (value(each.text("pack"), MAX_VALUE_CHARS) for each in misfit.problems)
+        return packs.structure(values, Pack)
+    except MISFITS as misfit:
+        problems = (value(each.text("pack"), MAX_VALUE_CHARS) for each in problems_of(misfit))
         raise BadPack("invalid_payload", problems) from None
 
 
@@ -391,21 +390,18 @@ class Import(_Head):
     pack: Pack
 
 
-def _pack(value: object) -> Pack:
-    return _pack_in(orjson.dumps(value))
-
-
-_form = Codec(own={**kept.own, Pack: Form(json_of, _pack)})
+stored.register_structure_hook(Pack, lambda value, _kind: _pack_in(orjson.dumps(value)))
+stored.register_unstructure_hook(Pack, json_of)
 
 
 def line_of(made: Import) -> dict[str, Any]:
     """Return the line of a record, with its digest."""
-    return _form.write(made)
+    return stored.unstructure(made)
 
 
 def import_in(line: object) -> Import | None:
     """Read a line of `imports.jsonl`; None for what is no record."""
-    return _form.read_or_none(line, Import)
+    return read_or_none(stored, line, Import)
 
 
 def seed_in(lines: Iterable[object], session_id: str) -> Checkpoint | None:
@@ -413,7 +409,7 @@ def seed_in(lines: Iterable[object], session_id: str) -> Checkpoint | None:
 
     The pack in the record is not read.
     """
-    heads = (kept.read_or_none(line, _Head) for line in lines)
+    heads = (read_or_none(stored, line, _Head) for line in lines)
     return next((each.seed for each in heads if each and each.session_id == session_id), None)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from codex_checkpoints.core.checkpoint.records import kept
+from codex_checkpoints.core.converters import stored
 from codex_checkpoints.core.restore.pack import TurnSource
 
 RestoreMode = Literal["soft", "hard"]
@@ -74,4 +74,4 @@ def event_of(
     kind: str, at: str, operation: Operation, more: Mapping[str, object]
 ) -> dict[str, Any]:
     """Return an event for the audit: ids, counts, digests and codes."""
-    return {"type": kind, "at": at} | kept.write(operation) | dict(more)
+    return {"type": kind, "at": at} | stored.unstructure(operation) | dict(more)

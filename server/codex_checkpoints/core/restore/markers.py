@@ -14,8 +14,9 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS, kept
+from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.converters import read_or_none, stored
 from codex_checkpoints.core.rollout.fields import object_of, renew, text_of
 from codex_checkpoints.core.rollout.turns import Turns
 
@@ -91,7 +92,7 @@ def label_of(text: str) -> str:
 
 def created(marker: Marker) -> dict[str, Any]:
     """Return the line that makes a marker."""
-    return {"type": "created"} | kept.write(evolve(marker, label=label_of(marker.label)))
+    return {"type": "created"} | stored.unstructure(evolve(marker, label=label_of(marker.label)))
 
 
 def renamed(checkpoint_id: str, label: str, at: str) -> dict[str, Any]:
@@ -107,12 +108,12 @@ def removed(checkpoint_id: str, at: str) -> dict[str, Any]:
 
 def pinned(pin: AnyPin, at: str) -> dict[str, Any]:
     """Return the line that pins something."""
-    return {"type": "pinned"} | kept.write(pin) | {"at": at}
+    return {"type": "pinned"} | stored.unstructure(pin) | {"at": at}
 
 
 def unpinned(pin: AnyPin, at: str) -> dict[str, Any]:
     """Return the line that takes a pin away."""
-    return {"type": "unpinned"} | kept.write(pin) | {"at": at}
+    return {"type": "unpinned"} | stored.unstructure(pin) | {"at": at}
 
 
 def marker_set_of(lines: Iterable[object]) -> MarkerSet:
@@ -128,7 +129,7 @@ def marker_set_of(lines: Iterable[object]) -> MarkerSet:
         name = text_of(fields.get("checkpointId"))
         match fields.get("type"):
             case "created":
-                marker = kept.read_or_none(fields, Marker)
+                marker = read_or_none(stored, fields, Marker)
                 if marker is not None:
                     made = evolve(marker, label=label_of(marker.label))
                     markers.setdefault(marker.checkpoint_id, made)
@@ -155,11 +156,11 @@ def marker_set_of(lines: Iterable[object]) -> MarkerSet:
 
 def _pin_in(fields: Mapping[str, Any]) -> AnyPin | None:
     """Return the pin of a line, None where it is none."""
-    words = kept.read_or_none(fields, PinnedWords)
+    words = read_or_none(stored, fields, PinnedWords)
     if words is not None:
         fits = words.kind != "message" or _MESSAGE.fullmatch(words.value) is not None
         return words if fits and 0 < len(words.value) <= MAX_PINNED_CHARS else None
-    pin = kept.read_or_none(fields, Pin)
+    pin = read_or_none(stored, fields, Pin)
     if pin is None or not 0 < len(pin.uri) <= MAX_URI_CHARS:
         return None
     if pin.start is None or pin.end is None:

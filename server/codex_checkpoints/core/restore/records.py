@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint, kept, status_of
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint, status_of
 from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.converters import read_or_none, stored
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.pack import (
     Ancestor,
@@ -148,12 +149,12 @@ class Restore:
 
 def line_of(restore: Restore) -> dict[str, Any]:
     """Return the line of a record."""
-    return kept.write(restore)
+    return stored.unstructure(restore)
 
 
 def restore_in(line: object) -> Restore | None:
     """Read a line of `restores.jsonl`, of any semantics; None for what is no record."""
-    return kept.read_or_none(line, Restore)
+    return read_or_none(stored, line, Restore)
 
 
 def restores_in(lines: Iterable[object]) -> tuple[Restore, ...]:
@@ -377,9 +378,9 @@ def _parts(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
     """Return what is compared, each by its name: no places in the session file, nothing seen."""
     plan, artifacts = checkpoint.plan, checkpoint.artifacts
     return {
-        "task": {} if checkpoint.task is None else {"task": kept.write(checkpoint.task)},
+        "task": {} if checkpoint.task is None else {"task": stored.unstructure(checkpoint.task)},
         "plan": {
-            step.id: kept.write(step) | {"done": plan.done.get(step.id, False)}
+            step.id: stored.unstructure(step) | {"done": plan.done.get(step.id, False)}
             for step in plan.steps
         },
         "decisions": {each.decision_id: _without(each, "seq") for each in checkpoint.decisions},
@@ -388,8 +389,8 @@ def _parts(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
                 "key": key,
                 "value": fact.value,
                 "status": status_of(fact, artifacts),
-                "evidence": kept.write(fact.evidence),
-                "dependsOn": kept.write(fact.depends_on),
+                "evidence": stored.unstructure(fact.evidence),
+                "dependsOn": stored.unstructure(fact.depends_on),
             }
             for key, fact in sorted(checkpoint.facts.items())
         },
@@ -401,4 +402,4 @@ def _parts(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
 
 
 def _without(record: object, *names: str) -> dict[str, Any]:
-    return {key: part for key, part in kept.write(record).items() if key not in names}
+    return {key: part for key, part in stored.unstructure(record).items() if key not in names}

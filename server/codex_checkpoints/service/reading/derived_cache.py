@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import orjson
 from attrs import asdict, frozen
 
-from codex_checkpoints.core.codec import Codec
+from codex_checkpoints.core.converters import read_or_none, stored
 from codex_checkpoints.hashes import sha256
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.settings import Settings
@@ -30,8 +30,6 @@ DIGEST_RULES = 12
 
 _LARGE = 1 << 20
 """A smaller file is read again as quickly."""
-
-_codec = Codec()
 
 
 @frozen
@@ -72,11 +70,11 @@ class DerivedCache:
 
         `inputs` returns as JSON values the other inputs of a result, which may depend on it.
         """
-        stored = self._store.recall(opened.path, kind.name)
-        entry = _codec.read_or_none(stored, _Entry)
+        found = self._store.recall(opened.path, kind.name)
+        entry = read_or_none(stored, found, _Entry)
         if entry is None or entry.version != kind.version or not opened.has_kept(entry.mark):
             return None
-        value = _codec.read_or_none(entry.value, kind.record)
+        value = read_or_none(stored, entry.value, kind.record)
         return None if value is None or entry.inputs != _hash(inputs(value)) else value
 
     def put(
@@ -91,8 +89,8 @@ class DerivedCache:
 
         Nothing is cached of a session file that is gone.
         """
-        entry = _Entry(kind.version, mark or opened.mark, _hash(inputs), _codec.write(value))
-        data = _codec.write(entry)
+        entry = _Entry(kind.version, mark or opened.mark, _hash(inputs), stored.unstructure(value))
+        data = stored.unstructure(entry)
         if opened.path in self._store.rows() and len(orjson.dumps(data)) <= kind.most:
             self._store.remember(opened.path, kind.name, data)
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from attrs import Factory, asdict, define, frozen
 
-from codex_checkpoints.core.checkpoint.records import state_codec
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, State, no_seed
+from codex_checkpoints.core.converters import states
 from codex_checkpoints.core.rollout.fields import is_object, load
 from codex_checkpoints.core.rollout.items import HistoryBase, SessionMeta
 from codex_checkpoints.core.rollout.parsing import BOM, head_of
@@ -155,7 +155,7 @@ class SessionFile:
     ) -> SessionFile | None:
         """Load what `save` returned; None where it is damaged or of another version."""
         try:
-            saved = state_codec.read(value, _Saved)
+            saved = states.structure(value, _Saved)
         except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
             return None
         replay = by.load(saved.replay)

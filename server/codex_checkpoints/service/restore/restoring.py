@@ -15,7 +15,7 @@ from attrs import define, evolve, frozen
 from codex_checkpoints import logs
 from codex_checkpoints.codex import resume
 from codex_checkpoints.core.checkpoint.memory import line_of as noted
-from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, kept
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.compaction.installed import (
     Naming,
@@ -23,6 +23,7 @@ from codex_checkpoints.core.compaction.installed import (
     new_session,
     session_meta,
 )
+from codex_checkpoints.core.converters import stored
 from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.restore import events, markers
 from codex_checkpoints.core.restore.pack import PackLine, TurnSource, note_texts, pack_lines
@@ -111,11 +112,11 @@ class Restoring:
                 try:
                     source = find_source(sessions, params.session_id, params.checkpoint_id)
                 except Refusal:
-                    prepare({"operation": kept.write(work.operation)})
+                    prepare({"operation": stored.unstructure(work.operation)})
                     work.add(requested)
                     raise
                 work.found(source)
-                prepare({"operation": kept.write(work.operation)})
+                prepare({"operation": stored.unstructure(work.operation)})
                 work.add(("RestoreRequested", source.marker.label, params.budget, params.window))
                 # Nothing of the branch is written before it is validated (AGN-84).
                 plan = Planner(sessions, source, params).plan()
@@ -171,7 +172,7 @@ class Restoring:
         marker_set = markers.copied(plan.marker_set, *ids, until, shift)
         count = transferred(plan.contents, len(marker_set.markers))
         work.prepared = BegunRestore(work.operation, record, count)
-        prepare(kept.write(work.prepared))
+        prepare(stored.unstructure(work.prepared))
         added(records, branch_id, MARKERS, markers.lines_of(marker_set, at))
         if soft:  # a hard one has its notes in its seed (AGN-46)
             added(records, branch_id, UPDATES, self._updates(plan, shift))
