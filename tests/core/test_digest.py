@@ -552,7 +552,12 @@ def test_a_failure_before_later_edits_stands_behind_what_passed() -> None:
 @pytest.mark.parametrize(
     ("first", "then", "is_old"),
     [
-        (("cargo test --all", 101), ("cargo test -p cave", 0), True),
+        (("cargo test -p cave", 101), ("cargo test --all", 0), True),
+        (("cargo test --all", 101), ("cargo test -p cave", 0), False),
+        (("npm run -s test", 1), ("npm run -s typecheck", 0), False),
+        (("cd a && pytest", 1), ("cd b && pytest", 0), False),
+        (("npm run lint && npm test", 1), ("npm test", 0), False),
+        (("npm test", 1), ("npm run lint && npm test", 0), True),
         (("cargo test -p cave", 0), ("cargo test --all", 101), False),
         (("python dig.py", 1), ("python map.py", 0), False),
         (("python dig.py", 1), ("python dig.py --slow", 0), True),
@@ -849,7 +854,7 @@ def test_a_commit_hides_no_failure() -> None:
 
 def test_a_commit_is_told_as_git_tells_it() -> None:
     printed = "[main fd6be44] Dig the cave deeper\n 3 files changed, 7 insertions(+)\n"
-    ran = r.shell("git add -A && git commit -m 'Dig the cave deeper'", printed)
+    ran = r.shell("make check && git commit -am 'Dig the cave deeper'", printed)
     found = digest(r.turn(r.user("dig"), ran))
     assert section(found, "CHECKS")[0].endswith(r"\n[main fd6be44] Dig the cave deeper")
 
@@ -1861,3 +1866,48 @@ def test_what_a_target_drops_no_longer_counts_as_standing_beside_the_digest() ->
         assert [text[0] for text in beside[-1]] == last
         assert found.report.after <= found.report.bound
         assert target is None or found.report.bound <= target
+
+
+@pytest.mark.parametrize(
+    ("code", "printed", "told"),
+    [
+        (
+            'text(JSON.stringify(await tools.exec_command({cmd: "pytest -q"})))',
+            json.dumps({"exit_code": 1, "output": "FAILED tests/a.py::test_x\n1 failed in 0.2s\n"}),
+            ["exit 1: pytest -q", "FAILED tests/a.py::test_x"],
+        ),
+        (
+            'const r = await tools.exec_command({cmd: "npm run build"}); text(r.output)',
+            "src/a.ts(1,2): error TS2304: Cannot find name foo",
+            ["outcome not known: npm run build", "error TS2304"],
+        ),
+        (
+            'await tools.exec_command({cmd: "npm test"}); await tools.exec_command({cmd: "ls"})',
+            "",
+            ["outcome not known: npm test"],
+        ),
+        ('text(await tools.exec_command({cmd: "ls"}))', "a.py", []),
+    ],
+)
+def test_checks_of_code_mode_tell_how_they_ended_or_that_nobody_knows(
+    code: str, printed: str, told: list[str]
+) -> None:
+    answer = [
+        {"type": "input_text", "text": "Script completed\nWall time 2.1 seconds\nOutput:\n"},
+        {"type": "input_text", "text": printed},
+    ]
+    ran = (r.custom_call("exec", code, "c1"), r.output("c1", answer, custom=True))
+    checks = section(digest(r.turn(r.user("test"), *ran), form="legacy"), "CHECKS")
+
+    assert len(checks) == bool(told)
+    assert all(each in checks[0] for each in told)
+
+
+def test_chore_that_failed_is_told_until_it_passes() -> None:
+    failed = r.shell("npm install", "npm error code EUSAGE", exit_code=1)
+    before = section(digest(r.turn(r.user("go"), failed)), "CHECKS")
+    after = section(digest(r.turn(r.user("go"), failed, r.shell("npm install", "ok"))), "CHECKS")
+    looked = section(digest(r.turn(r.user("go"), r.shell("rg x", "", exit_code=1))), "CHECKS")
+
+    assert ["exit 1: npm install" in line for line in before] == [True]
+    assert after == looked == []

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_checkpoints.core.rollout import shell
+from codex_checkpoints.core.rollout.commands import only_looks
 from codex_checkpoints.core.rollout.script import ShellReading, read_script
 from codex_checkpoints.core.rollout.shell import Read, Write, script_of
-from codex_checkpoints.core.rollout.tools import only_looks, program_of
 from growth import takes_time_in_proportion
 
 PATCH = "*** Begin Patch\n*** Add File: a b.txt\n+it's $x `y` (\n*** End Patch\n"
@@ -210,7 +210,7 @@ def test_scripts_of_cmd_have_other_rules_and_are_not_read():
     assert read_argv(["cmd", "/c", "cat a.txt"]).reads == ()
 
 
-@given(st.lists(st.text(min_size=1).filter(lambda name: name[0] not in "-\0"), min_size=1))
+@given(st.lists(st.text(min_size=1).filter(lambda name: name[0] not in "-\0/"), min_size=1))
 def test_the_words_of_a_call_are_read_as_they_are(files: list[str]):
     expected = ShellReading(None, tuple(Read(name) for name in files), plain=True)
 
@@ -519,7 +519,7 @@ def test_commands_that_only_look(script: str) -> None:
             "fd x -x rm",
             "fd -X rm",
         ),
-        *("sed -i s/a/b/ a.py", "sed -n -i 5p a", "sed 5p a", "sort -o a a", "sort -oa a"),
+        *("sed -i s/a/b/ a.py", "sed -n -i 5p a", "sort -o a a", "sort -oa a"),
         *("echo hi > a.txt", "echo hi > a.txt 2>/dev/null", "cat <<E > f\nx\nE", "ls | tee f"),
         *("git branch new", "git branch -r -d a/b", "git remote add a b", "git config user.name x"),
         *("awk 'BEGIN{system(\"x\")}'", "awk '{print > \"f\"}' a", "echo 'unclosed", "env make"),
@@ -528,26 +528,6 @@ def test_commands_that_only_look(script: str) -> None:
 )
 def test_commands_that_act(script: str) -> None:
     assert not only_looks(script)
-
-
-@pytest.mark.parametrize(
-    ("script", "program"),
-    [
-        ("cd shop && pytest -q tests/test_a.py", "pytest"),
-        ("python -m pytest -x", "python -m pytest"),
-        ("CI=1 npm run lint -- --fix", "npm run lint"),
-        ("cargo test --all", "cargo test"),
-        ("/usr/bin/make check", "make check"),
-        (f"apply_patch <<'E' && pytest -q\n{PATCH}E", "pytest"),
-        ("python3 tools/dig.py --deep", "python3 tools/dig.py"),
-        ("bash build.sh", "bash build.sh"),
-        ("python - <<'E'\nprint(1)\nE", ""),
-        ("node -e 'dig()'", ""),
-        ("ls", ""),
-    ],
-)
-def test_runs_are_compared_by_their_program(script: str, program: str) -> None:
-    assert program_of(script) == program
 
 
 @given(NOISE | st.text())

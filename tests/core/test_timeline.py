@@ -1,5 +1,6 @@
 """The rows of a timeline: what counts for a turn, in each form of a session file."""
 
+import json
 from pathlib import Path
 
 import orjson
@@ -182,3 +183,29 @@ def test_merged_rows_stand_for_all_turns_in_order_and_are_no_more_than_asked(cou
     assert sum(row.calls for row in found) == count
     assert sum(row.checks_failed for row in found) == sum(row.checks_failed for row in rows)
     assert (size == 1) == (count <= most)
+
+
+ONE_CALL = 'text(JSON.stringify(await tools.exec_command({cmd: "pytest -q"})));'
+WITH_CODE = json.dumps({"chunk_id": "ab", "exit_code": 1, "output": "FAILED tests/a.py::test_x\n"})
+TWO_CALLS = f"{ONE_CALL}\n{ONE_CALL.replace('pytest -q', 'make')}"
+
+
+@pytest.mark.parametrize(
+    ("code", "printed", "failed"),
+    [
+        (ONE_CALL, WITH_CODE, 1),
+        (ONE_CALL, WITH_CODE.replace('"exit_code": 1', '"exit_code": 0'), 0),
+        (ONE_CALL, "FAILED tests/a.py::test_x", 0),  # nobody knows
+        (ONE_CALL.replace("pytest -q", "rg x"), WITH_CODE, 0),
+        (TWO_CALLS, WITH_CODE, 0),  # whose code it is is not known
+    ],
+)
+def test_code_mode_tells_the_exit_code_of_its_only_call(code: str, printed: str, failed: int):
+    answer = [
+        {"type": "input_text", "text": "Script completed\nWall time 2.1 seconds\nOutput:\n"},
+        {"type": "input_text", "text": printed},
+    ]
+    script = r.several(r.custom_call("exec", code, "c1"), r.output("c1", answer, custom=True))
+    (row,) = turns(r.turn(r.user("test"), script), form="legacy")
+
+    assert row.checks_failed == failed

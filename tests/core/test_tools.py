@@ -765,12 +765,13 @@ def test_commands_that_only_look_go_first(limit: int):
     assert {"a", "make", "rg x", "ls 299"} <= set(found.artifacts)
 
 
-def test_commands_that_only_look_are_not_among_the_recent_ones():
-    steps = [shown("a"), shell("ls"), shell("make"), shell("git diff"), shell("rg x > hits")]
+def test_looks_and_chores_are_not_among_the_recent_artifacts():
+    scripts = ("ls", "make", "git diff", "rg x > hits", "git commit -m x", "mkdir b", "npm test")
+    steps = [shown("a"), *map(shell, scripts)]
     found = checkpoint(rollout(session(), user("x"), *steps))
 
-    assert list(found.recent_artifacts) == ["hits", "rg x > hits", "make", "a"]
-    assert {"ls", "git diff"} <= set(found.artifacts)
+    assert list(found.recent_artifacts) == ["npm test", "hits", "make", "a"]
+    assert {"ls", "git diff", "git commit -m x"} <= set(found.artifacts)
 
 
 def test_a_session_read_in_pieces_keeps_the_same_artifacts():

@@ -10,21 +10,22 @@ from attrs import Factory, define, evolve, frozen
 from cattrs.strategies import configure_tagged_union
 
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.runs import runs_in
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
 from codex_checkpoints.core.converters import json_converter
 from codex_checkpoints.core.history.rebuild import HistoryWindow, choose, windows_of
 from codex_checkpoints.core.history.survey import Mark, Survey, SurveyState
+from codex_checkpoints.core.rollout.commands import is_check
 from codex_checkpoints.core.rollout.fields import names
 from codex_checkpoints.core.rollout.items import EDITS, Tokens, ToolCall
 from codex_checkpoints.core.rollout.parsing import turn_id_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import Fold, Line, Place
-from codex_checkpoints.core.rollout.tools import only_looks
 from codex_checkpoints.core.rollout.turns import Ended, Turn
 
 MOST_ROWS = 400
 """With more turns a row stands for several."""
 
-SAVED = 5
+SAVED = 6
 """The version of what `Timeline.save` returns."""
 
 _CALLS: Final = names(
@@ -41,7 +42,7 @@ class TimelineTurn:
     of the last one.  `seq` is that of its first record.  `endedAt` is null while the turn is open.
     `contextTokens` is the last report of the context in use that can be true, `mostTokens` the
     largest, which is more where it was compacted meanwhile.  `filesChanged` counts different files
-    of a turn; `checksFailed` the commands that failed, without those that only look at something.
+    of a turn; `checksFailed` the checks and chores that failed, no looks.
     """
 
     turn: int
@@ -185,9 +186,8 @@ class Timeline(Fold):
         edited = (each for each in seen if each.kind == "file" and each.action in EDITS)
         uris = (name_of(each, observed.place)[0] for each in edited)
         tally.files.update({uri: None for uri in uris if uri})
-        script = next((each.name for each in seen if each.is_command), None)
-        if script is not None:
-            tally.failed += bool(observed.outcome.failed) and not only_looks(script)
+        failed = (each.script for each in runs_in(observed) if each.outcome.failed)
+        tally.failed += sum(is_check(script, failed=True) for script in failed)
 
 
 def merged(rows: Sequence[TimelineTurn], most: int = MOST_ROWS) -> tuple[int, list[TimelineTurn]]:

@@ -384,7 +384,7 @@ def _artifact(uri: str, observed: FileObservation, hashes: Hashes, seen: SeenHas
 LONGEST_TAIL = 1 << 23
 """A longer last line is not read before its LF is there, in bytes."""
 
-SAVED = 12
+SAVED = 13
 """The version of what `Replay.save` returns."""
 
 
@@ -465,7 +465,7 @@ class Replay(Reader):
         remembered = memory.replay(updates, state.turns.counts, limits, state.seed)
         kept = state.observations.kept(limits, hashes, seen)
         artifacts = {uri: _artifact(uri, each, hashes, seen) for uri, each in kept.items()}
-        recent = [uri for uri, each in kept.items() if not each.looks]
+        recent = [uri for uri, each in kept.items() if not each.minor]
         recent.sort(key=lambda uri: (-artifacts[uri].last_observed_seq, uri))
         return Checkpoint(
             self.seq,

@@ -111,16 +111,19 @@ class Observation(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """How its command ended; the answer of a script is not that of one of its commands."""
+        """How its command ended; unknown where a script of code mode made several calls."""
         if isinstance(self.item, CommandRun):
             return outcome_of(self.item)
-        is_own = isinstance(self.item, ToolCall) and not self.item.is_script
-        return outcome_in(self.texts) if is_own else UNKNOWN
+        if not isinstance(self.item, ToolCall):
+            return UNKNOWN
+        from codex_checkpoints.core.rollout.tools import answer_to  # noqa: PLC0415 - as below
+
+        return answer_to(self.item, self.texts)
 
     @property
     def plainly_looks(self) -> bool:
         """Whether it is plain to see that a command only looks, without parsing it."""
-        from codex_checkpoints.core.rollout.tools import plainly_looks  # noqa: PLC0415 - as below
+        from codex_checkpoints.core.rollout.commands import plainly_looks  # noqa: PLC0415 - as below
 
         argv = self.item.argv if isinstance(self.item, CommandRun) else ()
         return len(argv) == 3 and plainly_looks(argv[2])  # noqa: PLR2004 - `bash -lc SCRIPT`
@@ -145,7 +148,7 @@ class FileObservation:
 
     The `hash` of a file is that of its content then, where the record proves it.  The host cannot
     hash a file with an `opaque` name, since the name was changed.  `edited` is the `seq` of the
-    newest edit, `acted` that of the newest observation that was no command which only looks; -1 if
+    newest edit, `acted` that of the newest observation that was no look or chore; -1 if
     there is none.  `at` is the time stamp of the record.  `only_if` is what must lie at which uri
     now.
     """
@@ -160,8 +163,8 @@ class FileObservation:
     only_if: tuple[Condition, str] | None = None
 
     @property
-    def looks(self) -> bool:
-        """Whether it is a command that only looks."""
+    def minor(self) -> bool:
+        """Whether it is a command that verifies nothing: a look or a chore."""
         return self.kind == "command" and self.acted < self.seq
 
     @property
@@ -240,9 +243,9 @@ class Observations:
                 known = kept.get(uri)
                 if known is None:
                     kept[uri] = named.observed(seq, at)
-                    lasting += kept is newest and not named.looks
+                    lasting += kept is newest and not named.minor
                     continue
-                if known.acted < 0 and not named.looks:
+                if known.acted < 0 and not named.minor:
                     known.acted = seq
                     lasting += kept is newest
                 if known.edited < 0 and named.edits:
@@ -285,7 +288,7 @@ class Observations:
         ran = (each for each in self.artifacts.items() if each[1].kind == "command")
         return (
             any(each.edited > seq for each in both),
-            frozenset(uri for uri, each in ran if each.acted > seq),
+            frozenset(uri for uri, each in ran if each.seq > seq),
         )
 
     def _named(
@@ -317,12 +320,12 @@ class _Named(NamedTuple):
     hash: str | None
     opaque: bool
     edits: bool
-    looks: bool
+    minor: bool
     only_if: tuple[Condition, str] | None
 
     def observed(self, seq: int, at: str | None) -> FileObservation:
         """Return it as the newest observation of an artifact."""
-        edited, acted = seq if self.edits else -1, -1 if self.looks else seq
+        edited, acted = seq if self.edits else -1, -1 if self.minor else seq
         known = None if self.opaque else self.hash
         return FileObservation(self.kind, seq, known, self.opaque, edited, acted, at, self.only_if)
 
@@ -338,7 +341,7 @@ def _names_of(place: Place, seen: tuple[Seen, ...]) -> tuple[_Named, ...]:
                 continue
             only_if = what, where
         edits = each.action in EDITS
-        names.append(_Named(uri, each.kind, each.hash, opaque, edits, each.looks, only_if))
+        names.append(_Named(uri, each.kind, each.hash, opaque, edits, each.minor, only_if))
     return tuple(names)
 
 
@@ -448,11 +451,11 @@ def _within(artifacts: dict[str, FileObservation], size: int) -> dict[str, FileO
 
 def _from_seed(artifact: Artifact) -> FileObservation:
     """Return an artifact of a seed as an observation; the hash of a file is taken anew."""
-    from codex_checkpoints.core.rollout.tools import only_looks  # noqa: PLC0415 - as above
+    from codex_checkpoints.core.rollout.commands import is_check  # noqa: PLC0415 - as above
 
     seq = artifact.last_observed_seq
     if artifact.kind != "file":
-        acted = -1 if artifact.kind == "command" and only_looks(artifact.uri) else seq
+        acted = -1 if artifact.kind == "command" and not is_check(artifact.uri) else seq
         return FileObservation(artifact.kind, seq, artifact.hash, acted=acted)
     # A name that had to be changed has no hash, and no file has that name.
     opaque = artifact.hash is None and _ENCODED_CONTROL.search(artifact.uri) is not None

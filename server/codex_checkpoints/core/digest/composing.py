@@ -25,9 +25,9 @@ from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.digest.records import Answer, Check, Gathered, Quote, Trail, Where
 from codex_checkpoints.core.digest.status import ended_line, plan_line
 from codex_checkpoints.core.rollout import script
+from codex_checkpoints.core.rollout.commands import only_looks
 from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
-from codex_checkpoints.core.rollout.tools import only_looks
 
 SECTIONS: Final = (
     "STATUS",
@@ -413,19 +413,12 @@ class _Composing:
             if not self._is_quoted(check.where) or self._ignored.script(check.command):
                 continue
             failed = bool(check.outcome.failed)
-            stale = failed and self._is_stale(check)
+            stale = failed and self._gathered.is_stale(check)
             group = 0 if failed and not stale else 2 if stale else 1
-            groups[group].append(self._check(check, late=stale or self._is_late(check)))
+            late = stale or self._gathered.is_late(check)
+            groups[group].append(self._check(check, late=late))
         for group in groups:
             yield from group
-
-    def _is_late(self, check: Check) -> bool:
-        return check.changes < self._gathered.edits
-
-    def _is_stale(self, check: Check) -> bool:
-        ran = check.folder, check.program
-        passed = self._gathered.passed.get(ran, -1) if check.program else -1
-        return self._is_late(check) or passed > check.where.seq
 
     def _check(self, check: Check, *, late: bool) -> _Row:
         ended = check.outcome.ended
@@ -438,7 +431,7 @@ class _Composing:
         lines = [line for line in told if not (_is_policy(line) or self._ignored.line(line))]
         self._refused["CHECKS"] += len(told) - len(lines)
         full = BREAK.join([head, *(inline(line, 240) for line in lines)])
-        why = "a failing command" if check.outcome.failed else "a command that passed"
+        why = _WHY_CHECKED[check.outcome.failed]
         return _Row(check.where, full, why, (head,))
 
     def _request_rows(self) -> list[_Row]:
@@ -546,6 +539,11 @@ class _Composing:
         return self._ignored.without(quote.text) if quote.kind == "output" else quote.text
 
 
+_WHY_CHECKED: Final = {
+    True: "a failing command",
+    False: "a command that passed",
+    None: "a command of which nobody knows how it ended",
+}
 _WHY: Final = {
     "call": "names in a call",
     "patch": "lines of a patch",

@@ -13,8 +13,9 @@ from itertools import islice
 from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.runs import runs_in
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
-from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in, run_in
+from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
 from codex_checkpoints.core.digest.outcomes import hunks_of
 from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.fields import content_hash
@@ -127,22 +128,22 @@ class Edits(Fold):
 
     def _git(self, observed: Observation, line: Line, turn_id: str | None) -> None:
         """Take what git put back: all changes of a file since the last commit."""
-        run = run_in(observed)
-        if run is None:
-            return
-        for folder in folders_put_back(run, observed):
-            for uri, touches in self.files.items():
-                edits = [each.position for each in touches if each.edits]
-                is_open = bool(edits) and edits[-1] > self._committed
-                # Git leaves a file alone that it does not know.
-                is_new = is_open and touches[0].action == "add" and edits[0] > self._committed
-                if is_open and not is_new and is_in(uri, folder):
-                    since = self._committed + 1
-                    touches.append(
-                        Touch(line.position, line.seq, turn_id, "update", undone_from=since)
-                    )
-        if commits(run):
-            self._committed = line.position
+        for run in runs_in(observed):
+            for folder in folders_put_back(run, observed):
+                self._put_back(folder, line, turn_id)
+            if commits(run):
+                self._committed = line.position
+
+    def _put_back(self, folder: str, line: Line, turn_id: str | None) -> None:
+        """Add a touch to each changed file that git put back in a folder."""
+        for uri, touches in self.files.items():
+            edits = [each.position for each in touches if each.edits]
+            is_open = bool(edits) and edits[-1] > self._committed
+            # Git leaves a file alone that it does not know.
+            is_new = is_open and touches[0].action == "add" and edits[0] > self._committed
+            if is_open and not is_new and is_in(uri, folder):
+                since = self._committed + 1
+                touches.append(Touch(line.position, line.seq, turn_id, "update", undone_from=since))
 
 
 def _printed(observed: Observation) -> tuple[str | None, str | None]:

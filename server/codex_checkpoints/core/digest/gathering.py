@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from attrs import Factory, define, evolve, frozen
 
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.runs import Run, runs_in
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, State, name_of
 from codex_checkpoints.core.digest.calls import (
     CALLS,
@@ -33,22 +34,19 @@ from codex_checkpoints.core.digest.calls import (
     texts_handed_over,
     written_anew,
 )
+from codex_checkpoints.core.digest.checks import Checks
 from codex_checkpoints.core.digest.cutting import ends_of, label_of
-from codex_checkpoints.core.digest.git import Run, commits, ended, folders_put_back, is_in, run_in
+from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
 from codex_checkpoints.core.digest.outcomes import (
     PatchCounts,
     hunks_of,
     seconds_of,
-    telling_lines,
-    tells_of_failure,
 )
 from codex_checkpoints.core.digest.records import (
     Answer,
     Carried,
-    Check,
     Gathered,
     Quote,
-    Ran,
     Said,
     Trail,
     Where,
@@ -72,12 +70,12 @@ from codex_checkpoints.core.rollout.items import (
     ToolCall,
     UserMessage,
     outcome_in,
+    outcome_of_script,
 )
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE, UNDO, is_ours
 from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
 from codex_checkpoints.core.rollout.script import BEGIN
-from codex_checkpoints.core.rollout.tools import only_looks, program_of
 from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, asks
 from codex_checkpoints.hashes import sha256
 
@@ -100,10 +98,6 @@ _ITEM = "AgentMessage"
 _NOTIFICATION: Final = re.compile(
     r"\s*<subagent_notification>(.*)</subagent_notification>\s*", re.DOTALL
 )
-_PATCHES: Final = "apply_patch"
-_OF_CODE: Final = re.compile(r"Script (?:completed|(failed))\n(?:[^\n]*\n){0,2}?Output:\n+")
-"""How the answer to a script of code mode begins."""
-
 _RUNNING: Final = re.compile(r"Process running with session ID (\d{1,10})")
 
 
@@ -182,8 +176,7 @@ class Gathering(Fold):
         self._changes: dict[str, Trail] = {}
         self._edits = 0
         self._committed = -1
-        self._checks: dict[Ran, Check] = {}
-        self._passed: dict[Ran, Where] = {}
+        self._checks = Checks()
         self._replaced: _Replaced = _Replaced()
         self._undoable: deque[_Replaced] = deque(maxlen=_SUMMARIES)
         """What there was before each of the newest compactions."""
@@ -197,8 +190,6 @@ class Gathering(Fold):
         """Of what calls do the newest that printed something: the `seq` of the call, its turn."""
         self._patches: dict[str, tuple[int, tuple[str, ...]]] = {}
         """By call the line of a patch without an outcome yet, and the files that it names."""
-        self._refused: dict[str, Ran] = {}
-        """By file the check that says that its newest patch was refused."""
         self._callers: dict[str, str | None] = {}
         self._said_with: dict[tuple[str | None, str], None] = {}
         """Arguments beside a command, by turn: they stand with its first command that has them."""
@@ -293,11 +284,15 @@ class Gathering(Fold):
             },
             tuple(
                 evolve(each, where=placed(each.where))
-                for each in self._checks.values()
+                for each in self._checks.last.values()
                 if each.where.turn_id not in gone
             ),
             self._edits,
-            {name: each.seq for name, each in self._passed.items() if each.turn_id not in gone},
+            {
+                ran: each.seq
+                for ran, each in self._checks.passed.items()
+                if each.turn_id not in gone
+            },
             summary and evolve(summary, where=placed(summary.where)),
             tuple(
                 evolve(each, where=placed(each.where))
@@ -476,9 +471,7 @@ class Gathering(Fold):
             if chosen := chosen_in(json_in(call.about), json_in(output)):
                 self._requests.append((Said(where, ends_of(chosen), chosen=True), False))
             return
-        outcome = outcome_in((output,))
-        if of_code := _OF_CODE.match(output):
-            outcome = Outcome(bool(of_code[1]) or None, None, output[of_code.end() :])
+        outcome = (outcome_of_script if output.startswith("Script ") else outcome_in)((output,))
         text = outcome.printed
         if call_id in self._patches:
             self._patched(*self._patches.pop(call_id), outcome, where)
@@ -501,11 +494,7 @@ class Gathering(Fold):
                 self._size -= len(self._quotes[at].text)
                 del self._quotes[at]
             at -= 1
-        refused = evolve(outcome, failed=True)
-        self._check(
-            Check(where, f"apply_patch {', '.join(files)}", _PATCHES, refused, self._edits, None)
-        )
-        self._refused.update(dict.fromkeys(files, ("", f"apply_patch {', '.join(files)}")))
+        self._checks.refused(files, outcome, where, self._edits)
 
     def _quote(self, quote: Quote) -> None:
         quote = evolve(quote, text=ends_of(quote.text, LONGEST))
@@ -532,8 +521,7 @@ class Gathering(Fold):
             if uri is None:
                 continue
             self._edits += 1
-            for name in (each.name, uri):
-                self._checks.pop(self._refused.pop(name, ("", "")), None)
+            self._checks.edited(each.name, uri)
             trail = self._changes.pop(uri, None)
             onto = None if each.only_if is None else name_of(each.condition, observed.place)[0]
             if trail is None:
@@ -550,23 +538,23 @@ class Gathering(Fold):
                 moved = self._moved(trail, moved, uri)
             self._changes[uri] = trail
             _keep_newest(self._changes)
-        if run := self._run_in(observed, line):
+        for run in self._runs_in(observed, line):
             self._git(run, observed, began)
-            self._ran(run, observed, where)
+            inside = name_of(Seen("file", "_", "read", run.folder), observed.place)[0] or "_"
+            self._checks.ran(run, where, inside[:-1], self._edits)
 
-    def _run_in(self, observed: Observation, line: Line) -> Run | None:
-        """Return the command whose end is told."""
+    def _runs_in(self, observed: Observation, line: Line) -> tuple[Run, ...]:
+        """Return the commands whose end is told."""
         match observed.item:
             case ToolCall(name="write_stdin") as item:  # its time is that of the last look alone
-                session = object_of(item.arguments).get("session_id")
-                call = self._running.get(str(session))
-                return None if call is None else ended(call.label, call.folder, observed)
+                call = self._running.get(str(object_of(item.arguments).get("session_id")))
+                is_over = call is not None and observed.outcome.failed is not None
+                return (Run(call.label, observed.outcome, call.folder),) if call and is_over else ()
             case CommandRun():
                 seconds = seconds_of(object_of(line.payload.get("item")) or line.payload, ())
             case _:
                 seconds = seconds_of({}, observed.texts)
-        run = run_in(observed)
-        return None if run is None else evolve(run, seconds=seconds)
+        return tuple(evolve(each, seconds=seconds) for each in runs_in(observed))
 
     def _moved(self, trail: Trail, source: str | None, uri: str) -> str | None:
         """Take an end of a move; the two stand one behind the other.  Return the first one."""
@@ -588,31 +576,6 @@ class Gathering(Fold):
                     trail.put_back_at(seq, whole=trail.began > self._committed)
         if commits(run):
             self._committed = seq
-
-    def _ran(self, run: Run, observed: Observation, where: Where) -> None:
-        if only_looks(run.script):
-            return
-        inside = name_of(Seen("file", "_", "read", run.folder), observed.place)[0] or "_"
-        program = program_of(run.script)
-        check = Check(
-            where,
-            ends_of(run.script),
-            program,
-            run.outcome,
-            self._edits,
-            run.seconds,
-            inside[:-1],
-        )
-        if not tells_of_failure(self._check(check)) and not run.outcome.failed:
-            renew(self._passed, (check.folder, program), where, MOST)
-
-    def _check(self, check: Check) -> tuple[str, ...]:
-        """Keep the last outcome of a command with the lines that tell how it ended; return them."""
-        outcome = check.outcome
-        lines = telling_lines(outcome.printed or "", failed=bool(outcome.failed))
-        kept = evolve(check, outcome=evolve(outcome, printed="\n".join(lines)))
-        renew(self._checks, check.key, kept, MOST)
-        return lines
 
 
 def _answer(said: Said, ended: Ended, placed: Callable[[Where], Where]) -> Answer:

@@ -131,15 +131,16 @@ Ran = tuple[str, str]
 
 @frozen
 class Check:
-    """The last outcome of a command that acts; `changes` counts the edits that came before.
+    """The last outcome of a check; `changes` counts the edits that came before.
 
-    `seconds` is how long it took, None where the file does not tell.  `folder` is the uri of the
-    folder in which it ran, with a `/` behind it; the base is empty.
+    `programs` are those whose later success says that of this one, too: `pytest` and `pytest
+    tests/test_one.py`.  `seconds` is how long it took, None where the file does not tell.
+    `folder` is the uri of the folder in which it ran, with a `/` behind it; the base is empty.
     """
 
     where: Where
     command: str
-    program: str
+    programs: tuple[str, ...]
     outcome: Outcome
     changes: int
     seconds: float | None = None
@@ -200,6 +201,17 @@ class Gathered:
     """The texts of the user's pins in their order, empty where there is no such record."""
     drifted: frozenset[str] = frozenset()
     """The uris of files that are not what the session saw of them."""
+
+    def is_late(self, check: Check) -> bool:
+        """Return whether a file was changed after a check."""
+        return check.changes < self.edits
+
+    def is_stale(self, check: Check) -> bool:
+        """Return whether a file was changed after a check, or its program passed."""
+        ran = ((check.folder, each) for each in check.programs if each)
+        return self.is_late(check) or any(
+            self.passed.get(each, -1) > check.where.seq for each in ran
+        )
 
     @property
     def last_answer(self) -> Answer | None:

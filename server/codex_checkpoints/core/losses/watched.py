@@ -16,7 +16,8 @@ shows otherwise.
 Commands.
 
 4. A command is *failing* in a window when it ran there and its last outcome was a failure, or when
-the replacement that opened the window named it as failing.  What was named is not lost yet.
+the replacement that opened the window named it as failing.  What was named is not lost yet.  A look
+that failed is no failing command.
 
 Items and events have fields for how a command ended; the answer to a call is text: JSON in the
 oldest files, later a few headings and the output.  What no version records stays unknown.  Beyond
@@ -30,13 +31,14 @@ import hashlib
 from attrs import Factory, define, evolve, frozen
 
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.runs import runs_in
 from codex_checkpoints.core.checkpoint.state import Observation, State, name_of
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.rollout.fields import object_of, renew, text_of
+from codex_checkpoints.core.rollout.commands import is_check
+from codex_checkpoints.core.rollout.fields import renew
 from codex_checkpoints.core.rollout.items import (
     UNKNOWN,
     Action,
-    CommandRun,
     Outcome,
     ToolCall,
 )
@@ -278,22 +280,16 @@ class Watched(Fold):
         ]
 
     def _observe(self, observed: Observation) -> None:
-        item, folder = observed.item, None
-        if isinstance(item, ToolCall):
-            folder = text_of(object_of(item.arguments).get("workdir"))
-        elif isinstance(item, CommandRun):
-            folder = item.folder
+        item = observed.item
         is_cut = observed.shortened and isinstance(item, ToolCall)
         outcome = UNKNOWN if is_cut else observed.outcome
         ref = item.call_id if 0 < len(item.call_id) <= MAX_URI_CHARS else None
-        self._sort(observed, Run("", folder, outcome, ref, observed.place[0]))
+        self._sort(observed, Run("", None, outcome, ref, observed.place[0]))
 
     def _sort(self, observed: Observation, run: Run) -> None:
         """Add what one call touched: changes and the command, and reads unless it failed."""
-        script: str | None = None
         read: dict[str, str] = {}
         for each in observed.seen():
-            script = script or (each.name if each.is_command else each.script)
             uri = name_of(each, observed.place)[0] if each.kind == "file" else None
             if uri is None or (each.action == "read" and each.only_if is not None):
                 continue
@@ -303,8 +299,9 @@ class Watched(Fold):
                 change = LastChange(each.action, each.call_id or run.ref, run.seq)
                 self.forgotten += renew(self.changed, uri, change, MAX_CHANGED)
                 self._file(uri).renew(self.window)
-        if script is not None and run.outcome.failed is not None:
-            self._run(evolve(run, script=script))
+        for each in runs_in(observed):
+            if run.outcome.failed is not None and is_check(each.script, failed=True):
+                self._run(evolve(run, script=each.script, folder=each.folder))
         if run.outcome.failed is not True:
             again = [self._read(uri, each, run) for uri, each in read.items()]
             if any(again) and run.outcome.printed is not None:

@@ -458,11 +458,11 @@ def _commands(contents: PackContents) -> list[Check]:
 
 
 def _command(check: Check, gathered: Gathered) -> tuple[str, str]:
-    code = check.outcome.exit_code
-    ended = "failed" if code is None else f"exit {code}"
     # What failed before an edit may be mended since, and what passed may be broken.
-    late = " before later edits" if check.changes < gathered.edits else ""
-    return command_id(check), f"{ended}{late}: {value(check.command, MAX_VALUE_CHARS)}"
+    late = " before later edits" if gathered.is_late(check) else ""
+    return command_id(
+        check
+    ), f"{check.outcome.ended}{late}: {value(check.command, MAX_VALUE_CHARS)}"
 
 
 def command_id(check: Check) -> str:

@@ -248,7 +248,7 @@ class Seen:
     `name` is a path, the text of a command, or `<tool>/<call id>`.  `folder` is the one that the
     call gives for a relative path.  `hash` is that of a tool's output, or of the content of a file
     that the record holds whole.  `call_id` names the patch that changed a file.  `script` is the
-    command that read one.  `looks`: the command only looks.  `only_if` is what must lie where now,
+    command that read one.  `minor`: a look or a chore.  `only_if` is what must lie where now,
     by the path as the call has it.
     """
 
@@ -259,7 +259,7 @@ class Seen:
     hash: str | None = None
     call_id: str | None = field(default=None, eq=False, kw_only=True)
     script: str | None = field(default=None, eq=False, kw_only=True)
-    looks: bool = field(default=False, kw_only=True)
+    minor: bool = field(default=False, kw_only=True)
     only_if: tuple[Condition, str] | None = field(default=None, kw_only=True)
 
     @property
@@ -298,8 +298,10 @@ class Outcome:
 
     @property
     def ended(self) -> str:
-        """Return `exit 2`, or `failed` where no code is known."""
-        return "failed" if self.exit_code is None else f"exit {self.exit_code}"
+        """Return `exit 2`; in words where no code is known."""
+        if self.exit_code is not None:
+            return f"exit {self.exit_code}"
+        return {None: "outcome not known", True: "failed", False: "completed"}[self.failed]
 
 
 UNKNOWN = Outcome()
@@ -370,6 +372,33 @@ def outcome_in(texts: tuple[str, ...]) -> Outcome:
         return Outcome(printed=printed)
     code = int(found[1])
     return Outcome(code != 0, code, printed)
+
+
+_OF_SCRIPT = pattern(
+    r"Script (?:completed|(failed))\n(?:[^\n]*\n){0,2}?Output:\n+|Script completed\Z"
+)
+"""How the answer to a script of code mode begins."""
+
+
+def outcome_of_script(texts: tuple[str, ...]) -> Outcome:
+    """Return how the only command of a code-mode script ended, by the answer to the script.
+
+    Where the script prints the whole result of the command, that is JSON with its exit code.
+    """
+    text = "\n".join(texts)
+    found = _OF_SCRIPT.match(text)
+    if found is None:
+        return Outcome(printed=text)
+    printed = text[found.end() :]
+    if found[1]:
+        return Outcome(failed=True, printed=printed)
+    value = load(printed.encode(errors="replace")) if printed.startswith("{") else None
+    if not is_object(value) or "output" not in value:
+        return Outcome(printed=printed)
+    code, told = value.get("exit_code"), text_of(value["output"])
+    if type(code) is not int:
+        return Outcome(printed=told)
+    return Outcome(code != 0, code, told)
 
 
 def _outcome_in_words(text: str) -> Outcome:

@@ -6,10 +6,14 @@ literal argument are returned, others are counted.
 
 import math
 import re
+from functools import lru_cache
 from typing import Final
 
 import orjson
 from attrs import frozen
+
+_KEPT: Final = 8
+"""Scripts whose calls are remembered: several readers ask for the same ones."""
 
 _DEEPEST: Final = 64
 """The deepest nesting of objects and arrays."""
@@ -163,6 +167,7 @@ _BEFORE_AN_EXPRESSION: Final = re.compile(
 )
 
 
+@lru_cache(_KEPT)
 def literal_calls(source: str) -> tuple[tuple[LiteralCall, ...], int]:
     """Return the literal calls of a script in the order of its text, and the number of others."""
     scan = _Scan(source)

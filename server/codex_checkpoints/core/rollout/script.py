@@ -16,6 +16,7 @@ from attrs import evolve, frozen
 from codex_checkpoints.core.rollout.fields import content_hash
 from codex_checkpoints.core.rollout.items import PatchedFile
 from codex_checkpoints.core.rollout.shell import (
+    POSIX_SHELLS,
     POWERSHELLS,
     Read,
     Redirect,
@@ -23,7 +24,9 @@ from codex_checkpoints.core.rollout.shell import (
     UnclearError,
     Word,
     Write,
+    nested_script,
     parts_of,
+    program_of,
 )
 
 BEGIN = "*** Begin Patch"
@@ -116,9 +119,14 @@ _TAKES: Final = frozenset({"tee", "set-content", "out-file"}) | APPLY_PATCH
 _INTO: Final = frozenset({">", ">>", ">|", "&>", "&>>", ">&"})
 _NO_FILE: Final = re.compile(r"[0-9]+|-|/dev/.*|\$null|nul", re.IGNORECASE)
 _CMDLET: Final = re.compile(
-    r"\b(?:Get-Content|Set-Content|Out-File|Get-ChildItem|Select-String|Test-Path|Get-Location)\b",
+    r"\b(?:Get-Content|Set-Content|Out-File|Get-ChildItem|Select-String|Test-Path|Get-Location)\b"
+    r"|(?:^|[;|{(=\n])[ \t]*(?:Get|Set|New|Remove|Copy|Move|Rename|Invoke|Start|Stop|Add|Clear"
+    r"|Write|Select|Where|ForEach|Sort|Measure|Resolve|Join|Split)-(?!\w*-)[A-Z]\w+\b"
+    r"|^\s*\$(?:env:)?\w+\s*=\s|^\s*@['\"]\r?\n|^\s*&\s*['\"]",
     re.IGNORECASE,
 )
+"""How scripts of PowerShell look: cmdlets, variables, texts of several lines, programs called."""
+
 _EXPANDS: Final = "\0"
 """Stands in front of a word that is not literal; such a word names no file."""
 
@@ -182,7 +190,11 @@ def _paths_in(words: list[str]) -> Iterator[str]:
 
 def split(script: str, program: str = "") -> tuple[SimpleCommand, ...] | None:
     """Split a script by the rules of its shell, as far as that is known or plain to see."""
-    return (_split_once if len(script) <= _SHORT else _split)(script, program)
+    return (_split_once if len(script) <= _SHORT else _split_all)(script, program)
+
+
+def _split_all(script: str, program: str) -> tuple[SimpleCommand, ...] | None:
+    return _with_nested(_split(script, program))
 
 
 def _split(script: str, program: str) -> tuple[SimpleCommand, ...] | None:
@@ -191,15 +203,53 @@ def _split(script: str, program: str) -> tuple[SimpleCommand, ...] | None:
         return parts_of(script.rstrip(" \t\n"))
     if program == "cmd":
         return None  # its rules are its own: such a command is only named
-    if program in POWERSHELLS or _CMDLET.search(script) is not None:
+    if is_powershell(script, program):
         from codex_checkpoints.core.rollout import windows  # noqa: PLC0415 - few scripts are
 
         return windows.parts_of(script)
     return parts_of(script)
 
 
+def is_powershell(script: str, program: str = "") -> bool:
+    """Return whether a script is one of PowerShell, as far as that is known or plain to see."""
+    return program in POWERSHELLS or _CMDLET.search(script) is not None
+
+
+def _with_nested(
+    parts: tuple[SimpleCommand, ...] | None, depth: int = 3
+) -> tuple[SimpleCommand, ...] | None:
+    """Return parts with those of a nested `bash -lc SCRIPT` in its place.
+
+    One that changes the folder is only followed where nothing comes after it.
+    """
+    if parts is None or not depth or not any(each.name in _SHELLS for each in parts):
+        return parts
+    found: list[SimpleCommand] = []
+    for number, part in enumerate(parts):
+        inner = _nested(part, depth)
+        is_last = number + 1 == len(parts)
+        if not inner or not (is_last or not any(map(_leads_away, inner))):
+            found.append(part)
+            continue
+        ends = inner[-1]._replace(then=part.then)
+        found += (each._replace(group=part.group) for each in (*inner[:-1], ends))
+    return tuple(found)
+
+
+def _nested(part: SimpleCommand, depth: int) -> tuple[SimpleCommand, ...] | None:
+    """Return the parts of the script that a shell is given as a word, None for any other part."""
+    if part.name not in _SHELLS or part.operators or part.heredocs or writes_into(part):
+        return None
+    if not all(word.literal for word in part.words):
+        return None
+    argv = [word.text for word in part.words]
+    script = nested_script(argv)
+    return None if script is None else _with_nested(_split(script, program_of(argv)), depth - 1)
+
+
+_SHELLS: Final = POSIX_SHELLS | POWERSHELLS | {f"{each}.exe" for each in POWERSHELLS}
 _SHORT: Final = 4096
-_split_once = lru_cache(32)(_split)
+_split_once = lru_cache(32)(_split_all)
 """Several things are asked of a command, and a session is read by several readers at once."""
 
 
@@ -286,7 +336,18 @@ def _leading_folder(
             pass
         case _:
             return None, parts
-    return (folder.text, parts[1:]) if folder.literal and folder.text else (None, parts)
+    # In a subshell the folder is that of its own parts alone.
+    is_followed = folder.literal and folder.text and parts[0].group == parts[-1].group
+    return (folder.text, parts[1:]) if is_followed else (None, parts)
+
+
+def inside(folder: str | None, deeper: str | None) -> str | None:
+    """Return the folder after `cd deeper` in `folder`."""
+    if deeper is None or folder is None:
+        return deeper if folder is None else folder
+    if deeper.startswith(("/", "\\")) or deeper[1:3] in {":\\", ":/"}:
+        return deeper
+    return f"{folder}/{deeper}"
 
 
 @frozen

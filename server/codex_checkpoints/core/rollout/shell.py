@@ -33,7 +33,8 @@ class SimpleCommand(NamedTuple):
 
     `operators` has what is neither word nor redirection nor separator: the `&` of a background
     command, and the token where splitting ended.  `heredocs` has the bodies; a body whose closing
-    word is missing takes the rest of the script.
+    word is missing takes the rest of the script.  `group` is the number of the innermost subshell,
+    0 outside of any.
     """
 
     words: tuple[Word, ...]
@@ -41,6 +42,7 @@ class SimpleCommand(NamedTuple):
     operators: tuple[str, ...] = ()
     heredocs: tuple[str, ...] = ()
     then: str = ""
+    group: int = 0
 
     @property
     def name(self) -> str:
@@ -149,6 +151,8 @@ class Collected:
         self.operators: list[str] = []
         self.into = ""
         """The redirection whose target is the next word."""
+        self.groups = [0]
+        """The subshells that are open, by their numbers."""
 
     def add_word(self, text: str, *, literal: bool) -> None:
         """Add a word, or the target of a redirection."""
@@ -163,7 +167,7 @@ class Collected:
         """Add what was found as a part, if that is anything or it may be `empty`."""
         if self.words or self.redirects or self.operators or empty:
             content = tuple(self.words), tuple(self.redirects), tuple(self.operators)
-            self.parts.append(SimpleCommand(*content, (), separator))
+            self.parts.append(SimpleCommand(*content, (), separator, self.groups[-1]))
         self.words, self.redirects, self.operators = [], [], []
 
 
@@ -174,6 +178,8 @@ class _Splitter(Collected):
         self.at = 0
         self.pieces: list[str] | None = None
         self.literal = True
+        self.opened = 0
+        self.closed = False
         self.awaited: list[tuple[int, str, str]] = []
         self.bodies: dict[int, list[str]] = {}
 
@@ -251,6 +257,8 @@ class _Splitter(Collected):
         """Take an operator; return whether splitting ends with it."""
         if operator == "\n":
             self._read_heredocs()
+        if operator in "()" and self._subshell(operator):
+            return False
         if operator in SEPARATORS:
             if operator == "&":
                 self.operators.append(operator)
@@ -259,6 +267,19 @@ class _Splitter(Collected):
             self.operators.append(operator)
         self.into = operator if operator in _REDIRECTS | _HEREDOCS else ""
         return operator in _ENDS_HERE
+
+    def _subshell(self, operator: str) -> bool:
+        """Open or close a subshell; False where the parenthesis is that of something else."""
+        if operator == "(" and not (self.words or self.redirects or self.into):
+            self.opened += 1
+            self.groups.append(self.opened)
+            return True
+        if operator == ")" and len(self.groups) > 1:
+            self._end_part("")
+            self.groups.pop()
+            self.closed = True
+            return True
+        return False
 
     def _end_word(self) -> None:
         if self.pieces is None:
@@ -273,7 +294,11 @@ class _Splitter(Collected):
         self.into = ""
 
     def _end_part(self, separator: str) -> None:
-        self.add_part(separator, empty=len(self.parts) in self.bodies)
+        known = len(self.parts)
+        self.add_part(separator, empty=known in self.bodies)
+        if self.closed and self.parts and known == len(self.parts):
+            self.parts[-1] = self.parts[-1]._replace(then=separator)
+        self.closed = False
 
     def _read_heredocs(self) -> None:
         """Read the bodies that begin on this line; one without a delimiter takes the rest."""
@@ -301,27 +326,34 @@ def is_one_cat(script: str) -> bool:
             return False
 
 
-_POSIX_SHELLS: Final = frozenset({"sh", "bash", "zsh"})
+POSIX_SHELLS: Final = frozenset({"sh", "bash", "zsh"})
 POWERSHELLS: Final = frozenset({"powershell", "pwsh"})
-_SCRIPT_OPTION: Final = {**dict.fromkeys(POWERSHELLS, "-command"), "cmd": "/c"}
+_SCRIPT_OPTION: Final = {**dict.fromkeys(POWERSHELLS, ("-command", "-c")), "cmd": ("/c", "/k")}
+_RUNS_WORD: Final = re.compile(r"-[eilux]{0,4}c")
 
 
 def script_of(argv: Sequence[str]) -> str:
     """Return the script in a shell's arguments, or the joined words of any other command."""
+    script = nested_script(argv)
+    return shlex.join(argv) if script is None else script
+
+
+def nested_script(argv: Sequence[str]) -> str | None:
+    """Return the script that is given to a shell as an argument, None without one."""
     program, options = program_of(argv), argv[1:]
-    if program in _POSIX_SHELLS and len(options) > 1 and options[0] in {"-c", "-lc"}:
+    if program in POSIX_SHELLS and len(options) > 1 and _RUNS_WORD.fullmatch(options[0]):
         return options[1]
     if wanted := _SCRIPT_OPTION.get(program):
         for place, option in enumerate(options[:-1], start=1):
-            if option.lower() == wanted:
+            if option.lower() in wanted:
                 return " ".join(options[place:])
-    return shlex.join(argv)
+    return None
 
 
 def argv_of(script: str, program: str) -> tuple[str, str, str]:
     """Return the arguments of a shell, by its name, that runs a script."""
     option = _SCRIPT_OPTION.get(program_of([program]))
-    return ("sh", "-c", script) if option is None else (program, option, script)
+    return ("sh", "-c", script) if option is None else (program, option[0], script)
 
 
 def program_of(argv: Sequence[str]) -> str:

@@ -12,10 +12,12 @@ from typing import Final
 from attrs import evolve, frozen
 
 from codex_checkpoints.core.rollout import shell
+from codex_checkpoints.core.rollout.commands import is_check
 from codex_checkpoints.core.rollout.fields import is_list, object_of, paths_in, text_of, words_of
 from codex_checkpoints.core.rollout.items import (
     MCP,
     SHELLS,
+    UNKNOWN,
     Action,
     CommandRun,
     FilesChanged,
@@ -28,134 +30,18 @@ from codex_checkpoints.core.rollout.items import (
     ToolResult,
     outcome_in,
     outcome_of,
+    outcome_of_script,
 )
 from codex_checkpoints.core.rollout.script import (
-    APPLY_PATCH,
     BEGIN,
     ShellReading,
     files_of,
+    inside,
     put_back,
     read_script,
-    split,
-    writes_into,
 )
-from codex_checkpoints.core.rollout.shell import SimpleCommand
 from codex_checkpoints.core.rollout.turns import Steps
 from codex_checkpoints.hashes import sha256
-
-# fmt: off
-_LOOKS: Final = frozenset((
-    "ls", "dir", "tree", "find", "fd", "rg", "grep", "egrep", "ag", "cat", "head", "tail", "nl",
-    "sed", "awk", "wc", "sort", "uniq", "cut", "less", "file", "stat", "du", "df", "pwd", "cd",
-    "echo", "printf", "which", "type", "whoami", "date", "env", "printenv", "ps", "true", ":",
-    "test", "[", "get-childitem", "get-content", "select-string", "test-path", "get-location",
-))
-_GIT_LOOKS: Final = frozenset((
-    "status", "diff", "log", "show", "branch", "blame", "rev-parse", "ls-files", "grep", "remote",
-    "config",
-))
-# fmt: on
-_PLAINLY: Final = re.compile(
-    r"(?:ls|rg|grep|wc|pwd|git (?:status|diff|log|show))"
-    r"(?: (?:[\w./:=,@%+ -]|'[^']*'|\"[^\"$`\\]*\")*+)?(?:\| (?:head|tail|wc)(?: -n ?\d+| -\w+)?)?",
-    re.ASCII,
-)
-_LISTS: Final = frozenset(["-a", "-r", "-v", "--list", "--show-current", "get-url"])
-_FIND_ACTS: Final = ("-delete", "-exec", "-ok", "-fprint", "-fls")
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-_RUNS_SCRIPTS: Final = re.compile(r"(?:python|pypy)[\d.]*|node|ruby|perl|php|(?:ba|z|da)?sh|source")
-_SYSTEM: Final = re.compile(r"system\(|>")
-
-
-def only_looks(script: str) -> bool:
-    """Return whether every part of a script only looks; False where it cannot be split."""
-    parts = split(script)
-    return bool(parts) and all(map(_looks, parts))
-
-
-def plainly_looks(script: str) -> bool:
-    """Return whether a script only looks and names no file that was read, by its form alone."""
-    return _PLAINLY.fullmatch(script) is not None
-
-
-def program_of(script: str) -> str:
-    """Return the program of the first part that acts, with its first argument; "" if unclear.
-
-    Two runs of one program are compared by this: `pytest`, `npm test`, `python -m pytest`.
-    """
-    for part in split(script) or ():
-        if _looks(part) or part.name in APPLY_PATCH:
-            continue
-        words = _command_words(part)
-        if not words:
-            continue
-        name = re.split(r"[/\\]", words[0])[-1]
-        if _RUNS_SCRIPTS.fullmatch(name) is not None and words[1:2] != ["-m"]:
-            # What it runs is the program, and that is unclear of `python -` and `bash -c`.
-            return f"{name} {words[1]}" if words[1:] and words[1][:1] != "-" else ""
-        # `cargo test`, `npm run lint`, `python -m pytest`; but `pytest tests/test_one.py`.
-        taken = 3 if words[1:2] in (["-m"], ["run"], ["exec"]) else 2
-        plain = [word for word in words[1:taken] if "/" not in word and "." not in word]
-        return " ".join([name, *(word for word in plain if word == "-m" or word[:1] != "-")])
-    return ""
-
-
-def _looks(part: SimpleCommand) -> bool:
-    words = _command_words(part)
-    if part.operators or writes_into(part):
-        return False
-    if not words:
-        return True
-    name, rest = words[0], words[1:]
-    match name:
-        case "git":
-            return _git_looks(rest)
-        case "sed":
-            return _sed_looks(rest)
-        case "find":
-            return not any(word.startswith(_FIND_ACTS) for word in rest)
-        case "fd":
-            return not {"-x", "-X"} & set(rest)
-        case "sort":
-            return not any(word.startswith("-o") for word in rest)
-        case "awk":
-            return not any(_SYSTEM.search(word) for word in rest)
-        case _:
-            return (name.lower() if "-" in name else name) in _LOOKS
-
-
-def _command_words(part: SimpleCommand) -> list[str]:
-    """Return the words without assignments, `env NAME=…`, `time` and `sudo` in front."""
-    words = [word.text for word in part.words]
-    while words and (
-        words[0] in {"time", "sudo"}
-        or _ASSIGNMENT.match(words[0])
-        or (words[0] == "env" and len(words) > 1 and words[1][:1] != "-")
-    ):
-        words.pop(0)
-    return words
-
-
-def _sed_looks(words: list[str]) -> bool:
-    """Return whether `sed` is quiet and changes no file."""
-    letters = "".join(word[1:] for word in words if re.match("-[A-Za-z]", word))
-    quiet = "n" in letters or not {"--quiet", "--silent"}.isdisjoint(words)
-    return quiet and "i" not in letters and not any(word.startswith("--in-place") for word in words)
-
-
-def _git_looks(words: list[str]) -> bool:
-    while words and words[0] in {"-C", "-c"}:
-        words = words[2:]
-    if words[:1] == ["--no-pager"]:
-        words = words[1:]
-    if not words or words[0] not in _GIT_LOOKS:
-        return False
-    if words[0] == "config":
-        return "--get" in words
-    if words[0] in {"branch", "remote"}:
-        named = [word for word in words[2:] if word[:1] == "-"]
-        return all(word in _LISTS for word in (*words[1:2], *named))
-    return True
 
 
 @frozen
@@ -195,7 +81,7 @@ def called(call: ToolCall, texts: tuple[str, ...], *, shortened: bool = False) -
     A patch counts only where the answer says `Success.`.  Else any answer will do: an interrupted
     command did run.
     """
-    outcome, digest = outcome_in(texts), None if shortened else hash_of(texts)
+    outcome, digest = answer_to(call, texts), None if shortened else hash_of(texts)
     is_applied = any("Success." in text for text in texts)
     seen: list[Seen] = []
     for result in _results_of(call):
@@ -209,6 +95,25 @@ def called(call: ToolCall, texts: tuple[str, ...], *, shortened: bool = False) -
             case _:
                 seen += seen_by(result)
     return tuple(seen)
+
+
+def answer_to(call: ToolCall, texts: tuple[str, ...]) -> Outcome:
+    """Return how the command of a call ended, by the answer to it.
+
+    The answer to a script of code mode tells nothing of one command among several.
+    """
+    if not call.is_script:
+        return outcome_in(texts)
+    code = read_code(call)
+    is_alone = len(code.results) + len(code.plans) + code.unread == 1
+    return outcome_of_script(texts) if is_alone else UNKNOWN
+
+
+def commands_of(call: ToolCall) -> tuple[CommandRun, ...]:
+    """Return the commands that a call runs, of a script those that are literal."""
+    if not (call.is_command or call.is_script):
+        return ()
+    return tuple(each for each in _results_of(call) if isinstance(each, CommandRun))
 
 
 def nothing_ran(texts: tuple[str, ...]) -> bool:
@@ -264,7 +169,7 @@ def seen_by(item: ToolResult, *, shortened: bool = False) -> tuple[Seen, ...]:
 def files_put_back(script: str, folder: str | None) -> tuple[Seen, ...]:
     """Return what a script that ran in a folder has git put back: a file, or a folder's `_`."""
     deeper, paths = put_back(script)
-    within = _inside(folder, deeper)
+    within = inside(folder, deeper)
     # Everything is taken for what lies in the base.
     named = ((f"{each}/_", within) if each != ":/" else ("_", None) for each in paths)
     return tuple(Seen("file", name, "update", inside) for name, inside in named)
@@ -325,7 +230,7 @@ def _command_seen(
         # Of a call that does more than apply a patch, the exit code does not tell about the patch.
         told = None if reading.plain else outcome.printed
         is_applied = not outcome.failed if told is None else "Success." in told
-    within = _inside(run.folder, reading.folder)
+    within = inside(run.folder, reading.folder)
     patched = [
         seen
         for text in (reading.patches if is_applied else ())
@@ -345,7 +250,7 @@ def _command_seen(
         )
         for each in writes
     )
-    itself = Seen("command", script, "run", looks=only_looks(script))
+    itself = Seen("command", script, "run", minor=not is_check(script))
     plain = plain and bool(reads or writes) and len(writes) == len(reading.writes)
     # Where the target of a copy is a folder, nothing is named, and so the command stands.
     targets = dict.fromkeys(each.target for each in writes if plain and each.target is not None)
@@ -438,12 +343,3 @@ def _tool_name(call: ToolCall) -> tuple[str | None, str]:
 def _first(arguments: object, *names: str) -> object:
     known = object_of(arguments)
     return next((known[name] for name in names if name in known), None)
-
-
-def _inside(folder: str | None, deeper: str | None) -> str | None:
-    """Return the folder after `cd deeper` in `folder`."""
-    if deeper is None or folder is None:
-        return deeper if folder is None else folder
-    if deeper.startswith(("/", "\\")) or deeper[1:3] in {":\\", ":/"}:
-        return deeper
-    return f"{folder}/{deeper}"

@@ -1,0 +1,37 @@
+"""The commands of a call that ended, each with its outcome, whatever form the file has."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from codex_checkpoints.core.checkpoint.state import Observation
+from codex_checkpoints.core.rollout import shell
+from codex_checkpoints.core.rollout.items import CommandRun, Outcome, ToolCall, outcome_of
+from codex_checkpoints.core.rollout.tools import commands_of
+
+
+@frozen
+class Run:
+    """A command that ended, in the folder that its call names; `seconds` where they are told.
+
+    Nothing is known of the outcome of a command among several of a code-mode script.
+    """
+
+    script: str
+    outcome: Outcome
+    folder: str | None
+    seconds: float | None = None
+
+
+def runs_in(observed: Observation) -> tuple[Run, ...]:
+    """Return the commands that ended with an observation; one that goes on is not among them."""
+    item = observed.item
+    if isinstance(item, CommandRun):
+        found = Run(shell.script_of(item.argv), outcome_of(item), item.folder)
+        return (found,) if found.outcome.failed is not None else ()
+    if not isinstance(item, ToolCall):
+        return ()
+    runs = tuple(
+        Run(shell.script_of(each.argv), observed.outcome, each.folder) for each in commands_of(item)
+    )
+    return runs if item.is_script or observed.outcome.failed is not None else ()

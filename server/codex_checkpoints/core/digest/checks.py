@@ -1,0 +1,62 @@
+"""Keeps the last outcome of each command that verified something, for `[CHECKS]`.
+
+Which command is a check is decided in `core.rollout.commands` alone.
+"""
+
+from __future__ import annotations
+
+from attrs import Factory, define, evolve
+
+from codex_checkpoints.core.checkpoint.runs import Run
+from codex_checkpoints.core.digest.cutting import ends_of
+from codex_checkpoints.core.digest.outcomes import telling_lines, tells_of_failure
+from codex_checkpoints.core.digest.records import Check, Ran, Where
+from codex_checkpoints.core.rollout.commands import covering, is_check, passed_by
+from codex_checkpoints.core.rollout.fields import renew
+from codex_checkpoints.core.rollout.items import Outcome
+
+MOST = 1024
+"""How many commands are kept, the newest."""
+
+
+@define
+class Checks:
+    """The last outcome of each check, and by folder and program the place of the last pass."""
+
+    last: dict[Ran, Check] = Factory(dict[Ran, Check])
+    passed: dict[Ran, Where] = Factory(dict[Ran, Where])
+    _refused: dict[str, Ran] = Factory(dict[str, Ran])
+    """By file the check that says that its newest patch was refused."""
+
+    def ran(self, run: Run, where: Where, folder: str, edits: int) -> None:
+        """Take a command that ended in a folder, after so many edits."""
+        outcome = run.outcome
+        command = ends_of(run.script)
+        called_off = (outcome.printed or "").startswith("aborted by user")
+        if not is_check(run.script, failed=bool(outcome.failed) and not called_off):
+            self.last.pop((folder, command), None)
+            return
+        check = Check(where, command, covering(run.script), outcome, edits, run.seconds, folder)
+        lines = self._keep(check)
+        if outcome.failed is False and not tells_of_failure(lines):
+            for program in passed_by(run.script):
+                renew(self.passed, (folder, program), where, MOST)
+
+    def refused(self, files: tuple[str, ...], outcome: Outcome, where: Where, edits: int) -> None:
+        """Take a patch that was not applied."""
+        command = f"apply_patch {', '.join(files)}"
+        self._keep(Check(where, command, (), evolve(outcome, failed=True), edits))
+        self._refused.update(dict.fromkeys(files, ("", command)))
+
+    def edited(self, *names: str) -> None:
+        """Forget that the newest patch of a file was refused: the file was changed since."""
+        for name in names:
+            self.last.pop(self._refused.pop(name, ("", "")), None)
+
+    def _keep(self, check: Check) -> tuple[str, ...]:
+        """Keep a check with the lines that tell how it ended; return them."""
+        # Where nobody knows how it ended, its last lines say most.
+        lines = telling_lines(check.outcome.printed or "", failed=check.outcome.failed is not False)
+        kept = evolve(check, outcome=evolve(check.outcome, printed="\n".join(lines)))
+        renew(self.last, check.key, kept, MOST)
+        return lines
