@@ -12,7 +12,6 @@ import pytest
 
 from codex_checkpoints import protocol, wire
 from codex_checkpoints.core.checkpoint.records import Caps
-from codex_checkpoints.core.restore.pack import TurnSource
 from codex_checkpoints.operations.services import InitializationOptions
 from codex_checkpoints.operations.sessions import SessionsParams
 from codex_checkpoints.operations.views import ShowParams, ViewParams
@@ -22,7 +21,6 @@ from codex_checkpoints.server.on_demand import (
 )
 from codex_checkpoints.service.doctor import Diagnosis, Finding
 from codex_checkpoints.typescript import RECORDS
-from codex_checkpoints.values import filled
 from codex_checkpoints.wire import BadParams
 
 
@@ -117,15 +115,6 @@ def test_records_inside_records_are_sent_as_objects():
         "findings": [told | {"wayOut": "w"}],
         "skipped": {"torn_tail": 1},
     }
-
-
-def test_a_record_is_filled_with_what_is_given_and_for_the_rest_from_another():
-    source = TurnSource("s", "t")
-
-    assert filled(TurnSource, source) == source
-    assert filled(TurnSource, source, turn_id="u") == TurnSource("s", "u")
-    with pytest.raises(TypeError):
-        filled(TurnSource, source, turn="u")
 
 
 def test_the_caps_on_the_wire_are_those_of_the_view():

@@ -28,7 +28,6 @@ from codex_checkpoints.service.timelines import (
 )
 from codex_checkpoints.service.timelines import timeline as timeline_of
 from codex_checkpoints.service.timelines import transcript as transcript_of
-from codex_checkpoints.values import filled
 
 
 @frozen
@@ -128,9 +127,8 @@ class Difference:
 def history(services: Services, params: SessionParams) -> History:
     """Return what Codex would send on resume."""
     found = Histories(services.sessions).history(params.session_id)
-    return filled(
-        History,
-        found,
+    return History(
+        reconstructed=found.reconstructed,
         items=tuple(dict(item) for item in found.items),
         windows=found.chain,
         context_tokens=found.context.tokens,
@@ -148,9 +146,14 @@ def windows(services: Services, params: SessionParams) -> WindowList:
     given = by_window(received(sessions, params.session_id), found)
     made = [(each := opened.get(window.window_id)) and each.by for window in found]
     rows = (
-        filled(
-            Window,
-            each,
+        Window(
+            number=each.number,
+            window_id=each.window_id,
+            opened_at=each.opened_at,
+            trigger=each.trigger,
+            strategy=each.strategy,
+            tokens_before=each.tokens_before,
+            tokens_after=each.tokens_after,
             previous_window_id=each.previous_id,
             opened_at_seq=each.opened_seq,
             received=given.get(each.number),

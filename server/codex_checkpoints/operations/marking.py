@@ -11,7 +11,6 @@ from codex_checkpoints.core.restore.markers import AnyPin
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.marking import Markers, PinKind, Placed
 from codex_checkpoints.service.refusal import misfit
-from codex_checkpoints.values import filled
 
 T = TypeVar("T")
 
@@ -180,7 +179,9 @@ def _pins(found: tuple[AnyPin, ...]) -> PinList:
 
 def _pin(found: AnyPin) -> Pin:
     if isinstance(found, markers.Pin):
-        return filled(Pin, found, message=None, note=None, text=None)
+        return Pin(
+            uri=found.uri, start=found.start, end=found.end, message=None, note=None, text=None
+        )
     message, note, text = (
         found.value if found.kind == kind else None for kind in ("message", "note", "text")
     )
@@ -188,7 +189,17 @@ def _pin(found: AnyPin) -> Pin:
 
 
 def _marker(placed: Placed) -> Marker:
-    return filled(Marker, placed.marker, placed, turn_number=placed.turn)
+    marker = placed.marker
+    return Marker(
+        checkpoint_id=marker.checkpoint_id,
+        session_id=marker.session_id,
+        turn_id=marker.turn_id,
+        label=marker.label,
+        created_at=marker.created_at,
+        origin=marker.origin,
+        detached=placed.detached,
+        turn_number=placed.turn,
+    )
 
 
 def _changed(

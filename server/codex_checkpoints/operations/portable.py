@@ -13,7 +13,6 @@ from codex_checkpoints.core.portable.pack import Pack
 from codex_checkpoints.core.portable.reading import Arrived, arrived, files_of
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service import portable
-from codex_checkpoints.values import filled
 
 
 @frozen
@@ -114,9 +113,10 @@ def export(services: Services, params: ExportParams) -> Exported:
 
 def exported(packed: portable.Packed, *, dry_run: bool = False) -> Exported:
     """Return what a pack holds, and what is left behind."""
-    return filled(
-        Exported,
-        packed,
+    return Exported(
+        session_id=packed.session_id,
+        file=packed.file,
+        digest=packed.digest,
         bytes=len(packed.data),
         counts=_counts(packed.pack),
         left_behind=_left_behind(packed.left),
@@ -133,9 +133,11 @@ def make(services: Services, params: ImportParams) -> Imported:
     else:
         plan, made = portable.import_pack(sessions, params.file, cwd)
         services.changed((made.session_id,), "rollout")
-    return filled(
-        Imported,
-        plan,
+    return Imported(
+        name=plan.name,
+        cwd=plan.cwd,
+        digest=plan.digest,
+        handoff=plan.handoff,
         operation_id=None if made is None else made.operation_id,
         session_id=None if made is None else made.session_id,
         source_session_id=plan.pack.origin.session_id,

@@ -22,7 +22,6 @@ from codex_checkpoints.service.lineages import Branches
 from codex_checkpoints.service.restore import listing, restoring
 from codex_checkpoints.service.restore.planning import RestoreParams
 from codex_checkpoints.service.restore.restoring import Restoring
-from codex_checkpoints.values import filled
 
 
 @frozen
@@ -256,10 +255,19 @@ def restore(services: Services, params: RestoreParams) -> Restored:
 def _restored(done: restoring.RestoreResult) -> Restored:
     """Return a restore as a record; a preview has no ids."""
     record = done.record
-    return filled(
-        Restored,
-        done,
-        record,
+    return Restored(
+        pack=done.pack,
+        resume=done.resume,
+        dry_run=done.dry_run,
+        source_session_id=record.source_session_id,
+        checkpoint_id=record.checkpoint_id,
+        source_turn=record.source_turn,
+        label=record.label,
+        marked_at=record.marked_at,
+        mode=record.mode,
+        context_reset=record.context_reset,
+        included=record.included,
+        deferred=record.deferred,
         **_derived(record),
         operation_id=record.operation_id or None,
         session_id=record.session_id or None,
@@ -269,7 +277,7 @@ def _restored(done: restoring.RestoreResult) -> Restored:
     )
 
 
-def _derived(record: records.Restore) -> dict[str, object]:
+def _derived(record: records.Restore) -> dict[str, Any]:
     """Return the fields that follow from a record, for a new restore as for an old one."""
     pack = record.pack
     warnings = tuple(
@@ -291,13 +299,30 @@ def _derived(record: records.Restore) -> dict[str, object]:
 def _pack_line(line: pack.PackLine) -> PackLine:
     item = line.item
     part, name = (None, None) if item is None else (item.part, item.id)
-    return filled(PackLine, line, part=part, id=name)
+    return PackLine(text=line.text, tokens=line.tokens, part=part, id=name)
 
 
 def restores(services: Services, params: RestoresParams) -> RestoreList:
     """Return the restores of a session, or all."""
     found = listing.restores(services.sessions, params.session_id)
-    return RestoreList(tuple(filled(RestoreEntry, each, each.record) for each in found), None)
+    return RestoreList(tuple(map(_entry, found)), None)
+
+
+def _entry(listed: listing.Listed) -> RestoreEntry:
+    record = listed.record
+    return RestoreEntry(
+        operation_id=record.operation_id,
+        session_id=record.session_id,
+        source_session_id=record.source_session_id,
+        checkpoint_id=record.checkpoint_id,
+        source_turn=record.source_turn,
+        label=record.label,
+        mode=record.mode,
+        restored_at=record.restored_at,
+        context_reset=record.context_reset,
+        branch_available=listed.branch_available,
+        source_available=listed.source_available,
+    )
 
 
 def restore_details(services: Services, params: RestoreDetailsParams) -> RestoreDetails:
@@ -305,13 +330,34 @@ def restore_details(services: Services, params: RestoreDetailsParams) -> Restore
     listed = listing.details(services.sessions, params.operation_id)
     record = listed.record
     written = stored.unstructure(record)
-    lists = ("chain", "modes", "pinned", "drift", "missing", "fallbacks")
-    return filled(
-        RestoreDetails,
-        listed,
-        record,
+    return RestoreDetails(
+        pack=listed.pack,
+        branch_title=listed.branch_title,
+        branch_available=listed.branch_available,
+        source_title=listed.source_title,
+        source_available=listed.source_available,
+        source_unchanged=listed.source_unchanged,
+        operation_id=record.operation_id,
+        session_id=record.session_id,
+        source_session_id=record.source_session_id,
+        checkpoint_id=record.checkpoint_id,
+        source_turn=record.source_turn,
+        label=record.label,
+        marked_at=record.marked_at,
+        mode=record.mode,
+        restored_at=record.restored_at,
+        context_reset=record.context_reset,
+        reason=record.reason,
+        semantics=record.semantics,
+        included=record.included,
+        deferred=record.deferred,
         **_derived(record),
-        **{name: tuple(written[name]) for name in lists},
+        chain=tuple(written["chain"]),
+        modes=tuple(written["modes"]),
+        pinned=tuple(written["pinned"]),
+        drift=tuple(written["drift"]),
+        missing=tuple(written["missing"]),
+        fallbacks=tuple(written["fallbacks"]),
         references=written["references"],
         caps=dict(record.caps),
         windows=written["windows"],
@@ -336,9 +382,33 @@ def lineage(services: Services, params: SessionParams) -> Lineage:
 
 def _node(node: trees.Node, compactions: CompactionRecords) -> LineageNode:
     link = node.link
-    edge = None if link is None else filled(LineageLink, link.cut, link)
     undone = link is not None and link.kind == "compaction" and compactions.taken_back(node.id)
-    return filled(LineageNode, node, link=edge, undone=undone)
+    return LineageNode(
+        id=node.id,
+        depth=node.depth,
+        title=node.title,
+        available=node.available,
+        archived=node.archived,
+        windows=node.windows,
+        updated_at=node.updated_at,
+        link=None if link is None else _edge(link),
+        undone=undone,
+    )
+
+
+def _edge(link: trees.Link) -> LineageLink:
+    cut = link.cut
+    return LineageLink(
+        parent=link.parent,
+        kind=link.kind,
+        at=link.at,
+        after_turn=cut.after_turn,
+        turn_id=cut.turn_id,
+        ordinal_exclusive=cut.ordinal_exclusive,
+        byte_offset=cut.byte_offset,
+        checkpoint_id=cut.checkpoint_id,
+        operation_id=cut.operation_id,
+    )
 
 
 def audit(services: Services, params: AuditParams) -> EventList:

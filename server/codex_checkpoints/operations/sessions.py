@@ -11,7 +11,6 @@ from codex_checkpoints.service.reading.pace import Steps, elsewhere
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.summaries import SessionDetail, SessionList, SessionSummary
 from codex_checkpoints.storage.contract import ThreadQuery
-from codex_checkpoints.values import filled
 
 
 @frozen
@@ -73,7 +72,15 @@ def listed(services: Services, params: SessionsParams) -> SessionList:
         services.look_again()
     if params.read:
         services.read_all()
-    return services.sessions.summaries.page(filled(ThreadQuery, params))
+    query = ThreadQuery(
+        cwd=params.cwd,
+        outside=params.outside,
+        archived=params.archived,
+        search=params.search,
+        limit=params.limit,
+        cursor=params.cursor,
+    )
+    return services.sessions.summaries.page(query)
 
 
 def session(services: Services, params: SessionParams) -> SessionDetail:

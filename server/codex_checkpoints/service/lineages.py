@@ -34,7 +34,6 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.summaries import source_of
 from codex_checkpoints.storage.contract import Row, UnreadableSource
-from codex_checkpoints.values import filled
 
 _WITH_WINDOWS = 64
 """How many other nodes get their windows at most: each costs reading a whole file."""
@@ -271,7 +270,15 @@ def around(sessions: Sessions, session: str) -> Branches:
         link, there = made.get(child), current.get(other)
         found = Branch(other)
         if link is not None:
-            found = filled(Branch, link, link.cut, session_id=other, mode=modes.get(child))
+            found = Branch(
+                kind=link.kind,
+                at=link.at,
+                turn_id=link.cut.turn_id,
+                checkpoint_id=link.cut.checkpoint_id,
+                operation_id=link.cut.operation_id,
+                session_id=other,
+                mode=modes.get(child),
+            )
         if there is None:
             return found
         title = sessions.title(there)

@@ -32,7 +32,6 @@ from codex_checkpoints.storage.records import (
     Look,
     Records,
 )
-from codex_checkpoints.values import filled
 
 if TYPE_CHECKING:
     from codex_checkpoints.service.kept import CompactionRecords
@@ -230,9 +229,22 @@ class Summaries:
             offer = offering.offer(self._settings.compaction_offer, state, named)
         below = (base.session_id for base in self._catalogue.chains.below(row))
         is_noted = bool(ours.noted) and not ours.noted.isdisjoint((session_id, *below))
-        return filled(
-            SessionSummary,
-            row,
+        return SessionSummary(
+            session_id=row.session_id,
+            path=row.path,
+            cwd=row.cwd,
+            task=row.task,
+            updated_at=row.updated_at,
+            cli_version=row.cli_version,
+            model=row.model,
+            context_tokens=row.context_tokens,
+            windows=row.windows,
+            compactions=row.compactions,
+            archived=row.archived,
+            forked_from=row.forked_from,
+            parent_session=row.parent_session,
+            turns=row.turns,
+            seq=row.seq,
             title=title_of(row, name),
             context_tokens_source=row.context_source,
             context_window=offering.window(row.context_window, named),

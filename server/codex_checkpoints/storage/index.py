@@ -16,6 +16,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -23,7 +24,6 @@ from attrs import fields
 
 from codex_checkpoints import logs
 from codex_checkpoints.storage.contract import Rollout, Row, moment
-from codex_checkpoints.values import taking
 
 VERSION = 13
 BUSY_SECONDS = 0.5
@@ -53,7 +53,7 @@ _FAILURES = (sqlite3.Error, UnicodeError)
 
 
 # A row is the JSON of its values: SQLite takes longer over many columns.
-_own = taking([field.name for field in fields(Row) if field.name != "rollout"])
+_own = attrgetter(*(field.name for field in fields(Row) if field.name != "rollout"))
 _TABLES = {
     "rollouts": (("path", "row", "checksum"), "path"),
     "states": (("path", "fold", "state", "checksum"), "path, fold"),

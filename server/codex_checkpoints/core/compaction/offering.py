@@ -21,7 +21,6 @@ from codex_checkpoints.core.history.tokens import (
     budget_of,
     window_size,
 )
-from codex_checkpoints.values import filled
 
 OfferMode = Literal["off", "offer", "automatic"]
 """Never, as a hint, or before the work continues (JUN-36)."""
@@ -105,7 +104,14 @@ def offer(mode: OfferMode, session: Between, named: Named) -> Offer | None:
     if not is_due or session.tokens is None:
         return None
     its = budget(session.window, named)
-    return filled(Offer, its, tokens=session.tokens, tokens_source=session.source)
+    return Offer(
+        trigger=its.trigger,
+        target=its.target,
+        window=its.window,
+        window_source=its.window_source,
+        tokens=session.tokens,
+        tokens_source=session.source,
+    )
 
 
 MAX_CHUNKS = 16

@@ -43,7 +43,6 @@ from codex_checkpoints.core.losses.watched import (
 )
 from codex_checkpoints.core.rollout.fields import is_list, is_object, text_of, whole_of
 from codex_checkpoints.core.rollout.reader import Fold, Line
-from codex_checkpoints.values import filled
 
 SEARCHED = 1 << 22
 """How many code points of a replacement are searched."""
@@ -242,11 +241,19 @@ class Account(Fold):
                 continue
             lost = None if missed.task is None else missed.task.lost
             losses.append(
-                filled(
-                    Loss,
-                    missed,
-                    readings,
-                    at,
+                Loss(
+                    sealed=missed.sealed,
+                    task=missed.task,
+                    open_plan_steps=missed.open_plan_steps,
+                    edited_files=missed.edited_files,
+                    failing_commands=missed.failing_commands,
+                    not_listed=missed.not_listed,
+                    reads=readings.reads,
+                    rereads_unchanged=readings.rereads_unchanged,
+                    bytes=readings.bytes,
+                    rereads=readings.rereads,
+                    window_id=at.window_id,
+                    strategy=at.strategy,
                     number=numbers.get(at.index),
                     opened_at_seq=at.seq,
                     opened_at=at.stamp,

@@ -35,7 +35,6 @@ from codex_checkpoints.core.restore.references import (
     References,
 )
 from codex_checkpoints.core.rollout.fields import digest_of
-from codex_checkpoints.values import filled
 
 SEMANTICS = 1
 """The version of the semantics; a record has the one it was made with."""
@@ -203,10 +202,15 @@ def restore_of(  # noqa: PLR0913 - what a service found, each a field of its own
         ("weak_hashes", weaker.count("weak_hash")),
         ("earlier_unknown", weaker.count("earlier_unknown")),
     )
-    return filled(
-        Restore,
-        origin,
-        contents,
+    return Restore(
+        checkpoint_id=origin.checkpoint_id,
+        source_turn=origin.source_turn,
+        chain=origin.chain,
+        modes=contents.modes,
+        references=contents.references,
+        drift=contents.drift,
+        missing=contents.missing,
+        not_compared=contents.not_compared,
         semantics=SEMANTICS,
         operation_id="",
         session_id="",
@@ -217,7 +221,10 @@ def restore_of(  # noqa: PLR0913 - what a service found, each a field of its own
         restored_at="",
         context_reset=hard,
         reason=value(contents.reason, MAX_VALUE_CHARS),
-        pinned=tuple(filled(PinnedReference, each) for each in contents.pins),
+        pinned=tuple(
+            PinnedReference(uri=each.uri, start=each.start, end=each.end, hash=each.hash)
+            for each in contents.pins
+        ),
         included=items_of(contents) if pack is None else pack.included,
         deferred=() if pack is None else pack.deferred,
         warnings=tuple(Caution(code, count) for code, count in counts if count),

@@ -95,7 +95,6 @@ from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.service.undertaking import added
 from codex_checkpoints.storage.contract import HistoryItem, NewThread, Row, in_text
 from codex_checkpoints.storage.records import MARKERS
-from codex_checkpoints.values import filled
 
 
 @frozen
@@ -487,10 +486,17 @@ def _report(  # noqa: PLR0913 - what was asked, what became of it, and what is s
     contents: CompactionContents | None = None,
 ) -> Compacted:
     built, report = plan.built, plan.built.report
-    return filled(
-        Compacted,
-        plan,
-        report,
+    return Compacted(
+        strategy=plan.strategy,
+        determinism=plan.determinism,
+        placement=plan.placement,
+        remark=report.remark,
+        bound=report.bound,
+        kinds_before=report.kinds_before,
+        kinds_after=report.kinds_after,
+        kept=report.kept,
+        dropped=report.dropped,
+        truncated=report.truncated,
         compaction_id=compaction_id,
         session_id=session_id,
         source_session_id=plan.source.session_id,

@@ -19,6 +19,7 @@ from codex_checkpoints.core.compaction.records import (
     Into,
     RequestedBy,
 )
+from codex_checkpoints.core.history.kinds import Kind
 from codex_checkpoints.core.rollout.fields import is_object, text_of
 from codex_checkpoints.service.compaction.source import CompactionSource
 from codex_checkpoints.service.refusal import Cancelled, Refusal
@@ -185,8 +186,8 @@ class Compacted:
     bound: int
     digest_tokens: int
     context_window: int | None
-    kinds_before: Mapping[str, int]
-    kinds_after: Mapping[str, int]
+    kinds_before: Mapping[Kind, int]
+    kinds_after: Mapping[Kind, int]
     kept: tuple[CompactionPiece, ...]
     dropped: tuple[CompactionPiece, ...]
     truncated: tuple[CompactionPiece, ...]

@@ -17,7 +17,6 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.service.summaries import SessionSummary
-from codex_checkpoints.values import filled
 
 
 @frozen
@@ -66,9 +65,10 @@ class Ready:
         if compacted is not None and compacted.compaction_id is not None:
             session_id, offer = compacted.session_id or session_id, None
         refused = None if declined is None else NotCompacted(declined.code, declined.message)
-        return filled(
-            Resumed,
-            self.source,
+        return Resumed(
+            cwd=self.source.cwd,
+            live=self.source.live,
+            continued_by=self.source.continued_by,
             session_id=session_id,
             source_session_id=self.source.session_id,
             offer=offer,
