@@ -94,6 +94,10 @@ SECRETS = [
     ("hugging face", "hf" + "_" + LONG[:34], "•"),
     ("sendgrid", "SG" + "." + LONG[:22] + "." + LONG[:43], "•"),
     ("groq", "gsk" + "_" + LONG, "•"),
+    *(
+        (f"of a vendor, {front}", f"a {front}{LONG} b", "a • b")
+        for front in ("sbp" + "_", "tskey" + "-auth-", "glsa" + "_", "nfp" + "_", "PMAK" + "-")
+    ),
     ("jwt", f"t={JWT_HEAD}.{JWT_BODY}.{LONG} x", "t=• x"),
     ("jwt cut off", f"{JWT_HEAD}.{JWT_BODY}", "•"),
     ("jwe", f"{JWT_HEAD}.{LONG}.{LONG}.x.{LONG}", "•"),
@@ -140,6 +144,22 @@ SECRETS = [
     ("option of letters", "mysql --password=swordfish -u ana", "mysql --password=• -u ana"),
     ("long option", f"tool --my-auth-token {HEX}", "tool --my-auth-token •"),
     ("curl", "curl -s -u ana:hunter2 https://x", "curl -s -u • https://x"),
+    ("cookie", "Cookie: theme=dark; session=abc123def; x=1", "Cookie: theme=dark; session=•; x=1"),
+    ("url parameter", f"https://x/y?q=1&key={HEX}&z=1", "https://x/y?q=1&key=•&z=1"),
+    ("token in a url", f"git clone https://x{HEX}@h/a.git", "git clone https://•@h/a.git"),
+    ("connection", "Server=db;Uid=ana;Pwd=swordfish;X=1", "Server=db;Uid=ana;Pwd=•;X=1"),
+    ("parameter", "mvn deploy -Dgpg.passphrase=swordfish -q", "mvn deploy -Dgpg.passphrase=• -q"),
+    (
+        "named value",
+        '{"name":"DB_PASSWORD","value":"hunter2x"}',
+        '{"name":"DB_PASSWORD","value":"•"}',
+    ),
+    ("netrc", "machine h login ana password hunter2x", "machine h login ana password •"),
+    ("xml", "<password>hunter2x</password>", "<password>•</password>"),
+    ("named option", "curl --oauth2-bearer hunter2x https://x", "curl --oauth2-bearer • https://x"),
+    ("here string", "gh auth login --with-token <<< hunter2x", "gh auth login --with-token <<< •"),
+    ("powershell", "ConvertTo-SecureString 'hunter2x' -Force", "ConvertTo-SecureString '•' -Force"),
+    ("sql", "ALTER USER ana IDENTIFIED BY 'hunter2x';", "ALTER USER ana IDENTIFIED BY '•';"),
     ("in prose", f"my secret key for it is {HEX * 4}, use it", "my secret key for it is •, use it"),
     ("in a list", f"the tokens: first, then {LONG}", "the tokens: first, then •"),
     ("after a mark", f"password=abc123{MARK}", "password=••"),
@@ -240,7 +260,7 @@ def test_the_first_rule_that_finds_something_is_named() -> None:
 def test_every_rule_has_a_name_of_its_own_and_finds_something_above() -> None:
     names = [rule.name for rule in RULES]
     assert len(names) == len(set(names))
-    assert {find_secret(text) for _, text, _ in SECRETS} == set(names)
+    assert {find_secret(text) for _, text, _ in SECRETS} == {*names, "command_line"}
 
 
 def test_every_hint_is_in_lower_case_and_every_match_has_one() -> None:
@@ -315,6 +335,27 @@ HOSTILE = [
     "mysql -p",
     "docker login ",
     "npm a",
+    "vault kv put a=",
+    "vault kv put a=bbb ",
+    "aws ssm put-parameter ",
+    "login a password ",
+    "isql a a ",
+    "qpdf --encrypt aaa ",
+    "curl -b a=",
+    "cookie: sid=",
+    "name: password value: ",
+    "<password>",
+    "<password>a1b2c3",
+    "?key=",
+    ";password=",
+    "-e a=b ",
+    "-e password=",
+    "echo a | gh secret",
+    "convertto-securestring -a ",
+    "identified by '",
+    "set password '",
+    "a-b -password ",
+    "env:key ",
     "sqlplus a",
     "htpasswd -b a ",
     "echo a ",
