@@ -142,6 +142,27 @@ FRAMED: st.SearchStrategy[r.Step] = st.one_of(
     st.just(r.event("thread_name_updated", thread_name="Ana's shop")),
     st.builds(r.item, st.sampled_from(["Reasoning", "Plan", "Hologram"]), id=st.just("i")),
 )
+ASKED: st.SearchStrategy[r.Step] = st.one_of(
+    st.builds(r.started, parent=NAMES, trigger=st.sampled_from([None, "goal"])),
+    st.builds(
+        r.goal,
+        st.sampled_from(["Mend all of the shop", "Fix it"]),
+        st.sampled_from(["active", "active", "paused", "complete"]),
+        st.sampled_from([None, "another"]),
+    ),
+    st.just(r.for_goal()),
+    st.just(r.event("thread_goal_cleared")),
+    st.just(r.call("update_goal", {"status": "complete"}, "g")),
+    st.just(r.output("g", '{"goal":{"objective":"Fix it","status":"complete"}}')),
+    st.builds(r.proposed_plan, TEXTS),
+    st.builds(r.approved_plan, TEXTS),
+    st.builds(r.letter, st.sampled_from(["NEW_TASK", "FINAL_ANSWER"]), TEXTS, sealed=st.booleans()),
+    st.builds(r.review, TEXTS, turn=NAMES),
+    st.just(r.user("Implement the plan.")),
+    st.just(r.event("error", message="no", codex_error_info="usage_limit_exceeded")),
+    st.builds(r.complete, NAMES, said=TEXTS, error=st.sampled_from([None, {"message": "no"}])),
+)
+"""What is asked without a message of a user, and how turns end."""
 JUNK = st.sampled_from(
     [
         r.blank(),
@@ -164,7 +185,7 @@ def steps(calls: st.SearchStrategy[str | None]) -> st.SearchStrategy[list[r.Step
     )
     act = done(NAMES, calls=calls)
     return st.lists(
-        st.one_of(said(NAMES), act, act, FRAMED, FRAMED, st.one_of(JUNK, torn)), max_size=14
+        st.one_of(said(NAMES), act, act, FRAMED, FRAMED, ASKED, st.one_of(JUNK, torn)), max_size=14
     )
 
 

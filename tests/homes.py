@@ -309,7 +309,7 @@ def summary(home: Home, **known: Any) -> dict[str, Any]:  # noqa: ANN401 - any J
         "path": str(home.path()),
         "cwd": "/home/ana/shop",
         "title": "why?",
-        "task": "go on",
+        "task": "go on with all of it",
         "updatedAt": "2026-11-20T10:00:14.000Z",
         "cliVersion": "0.169.0",
         "model": "gpt-5.5",

@@ -175,22 +175,30 @@ def turn(*steps: Step, name: str | None = None) -> Step:
     return several(started(name), *steps, complete())
 
 
-def started(name: str | None = None) -> Step:
-    """Begin a task."""
+def started(
+    name: str | None = None, *, parent: str | None = None, trigger: str | None = None
+) -> Step:
+    """Begin a task, perhaps as a part of another turn, or because something triggered it."""
 
     def write(writer: Writer) -> None:
         writer.task = writer.name("t", name)
-        writer.event("task_started", turn_id=writer.task, model_context_window=WINDOW)
+        by = {"turn_id": writer.task, "turn_trigger": trigger, "parent_turn_id": parent}
+        attribution = {"turn_attribution": by} if parent or trigger else {}
+        begun = {"turn_id": writer.task, "model_context_window": WINDOW}
+        writer.event("task_started", **attribution, **begun)
 
     return write
 
 
-def complete(name: str | None = None) -> Step:
-    """End a task well."""
+def complete(
+    name: str | None = None, *, said: str | None = None, error: Json | None = None
+) -> Step:
+    """End a task, with its last answer or an error if Codex recorded them."""
 
     def write(writer: Writer) -> None:
         ended = name or writer.task
-        writer.event("task_complete", turn_id=ended, last_agent_message=None)
+        more = {} if error is None else {"error": error}
+        writer.event("task_complete", turn_id=ended, last_agent_message=said, **more)
         writer.task = None if ended == writer.task else writer.task
 
     return write
@@ -231,6 +239,65 @@ def compacted(message: str = "", replacement: Sequence[Json] | None = None) -> S
     """Replace the model's history."""
     history = {} if replacement is None else {"replacement_history": replacement}
     return record("compacted", {"message": message, **history})
+
+
+# --- what is asked otherwise ---------------------------------------------------------------------
+
+
+def goal(objective: str, status: str = "active", thread: str | None = None) -> Step:
+    """Report the goal of the thread as it is now."""
+
+    def write(writer: Writer) -> None:
+        owner = thread or writer.thread
+        told = {"threadId": owner, "objective": objective, "status": status, "tokensUsed": 0}
+        writer.event("thread_goal_updated", threadId=owner, goal=told)
+
+    return write
+
+
+def for_goal() -> Step:
+    """Give the model what Codex gives it in a task that goes on with the goal."""
+    text = "Continue working toward the active thread goal."
+    return injected(f'<codex_internal_context source="goal">\n{text}\n</codex_internal_context>')
+
+
+def approved_plan(text: str) -> Step:
+    """Hand a plan over that a person approved elsewhere."""
+    handed = {"name": "proposed_plan", "namespace": "agent", "output": text}
+    return response("function_call_output", **handed)
+
+
+def proposed_plan(text: str) -> Step:
+    """Let the agent propose a plan."""
+    return lambda writer: writer.event(
+        "item_completed", turn_id=writer.task, item={"type": "Plan", "id": "p", "text": text}
+    )
+
+
+def letter(
+    form: str, text: str, *, author: str = "/lead", recipient: str = "/lead/x", sealed: bool = False
+) -> Step:
+    """Let an agent write to another one; a `sealed` text is encrypted."""
+    head = f"Message Type: {form}\nTask name: {recipient}\nSender: {author}\nPayload:\n"
+    body = {"type": "encrypted_content", "encrypted_content": text}
+    parts = [{"type": "input_text", "text": head if sealed else head + text}]
+    content = [*parts, body] if sealed else parts
+    return response("agent_message", author=author, recipient=recipient, content=content)
+
+
+def review(what: str, findings: Sequence[Json] = (), *, turn: str | None = None) -> Step:
+    """Enter and leave a review."""
+
+    def write(writer: Writer) -> None:
+        target = {"type": "uncommittedChanges"}
+        output = {"findings": findings, "overall_explanation": ""}
+        if writer.form == "legacy":
+            writer.event("entered_review_mode", target=target, user_facing_hint=what)
+            writer.event("exited_review_mode", review_output=output)
+        writer.item("EnteredReviewMode", turn, id="e", target=target, user_facing_hint=what)
+        writer.item("ExitedReviewMode", turn, id="f", review_output=output)
+
+    return write
 
 
 # --- what is said --------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ socket.create_connection = socket.getaddrinfo = None
 @pytest.fixture
 def home(home: Home) -> Home:
     steps = (turn_context(), user("why does login fail?"), patch(add="auth.py"), tokens(1000))
-    home.put(rollout(session(thread=thread(1)), turn(*steps), turn(user("fix it"))))
+    home.put(rollout(session(thread=thread(1)), turn(*steps), turn(user("fix it for everybody"))))
     return home
 
 
@@ -117,7 +117,7 @@ def test_sessions_prints_exactly_the_keys_of_the_interfaces_page(home: Home) -> 
     assert only == summary(
         home,
         title="why does login fail?",
-        task="fix it",
+        task="fix it for everybody",
         updatedAt="2026-11-20T10:00:13.000Z",
         seq=13,
     )
@@ -537,7 +537,7 @@ def test_anchors_are_printed_as_they_are_cited(home: Home) -> None:
     text = home.here("notes", "anchors", thread(1)).stdout.decode()
 
     assert text.splitlines() == [
-        "user         u2       fix it",
+        "user         u2       fix it for everybody",
         "user         u1       why does login fail?",
         "tool_output  c1       /home/ana/shop/auth.py",
         "file         auth.py",
@@ -1172,7 +1172,7 @@ def test_the_details_of_a_restore_lead_only_to_a_branch_that_is_there(home: Home
 def test_a_long_change_shows_something_of_both_its_ends(
     home: Home, on_terminal: OnTerminal
 ) -> None:
-    asked = ("login " * 20, "logout " * 20, "short")
+    asked = ("login " * 20, "logout " * 20, "something short only")
     home.put(rollout(session(thread=thread(1)), *(turn(user(each)) for each in asked)))
 
     def shown(first: int, second: int) -> str:
@@ -1181,8 +1181,8 @@ def test_a_long_change_shows_something_of_both_its_ends(
         return line
 
     assert re.fullmatch(r"~ task: (login )+\S*… → (logout )+\S*…", shown(1, 2))
-    assert re.fullmatch(r"~ task: (login ){6,}\S*… → short", shown(1, 3))
-    assert re.fullmatch(r"~ task: short → (logout ){5,}\S*…", shown(3, 2))
+    assert re.fullmatch(r"~ task: (login ){4,}\S*… → something short only", shown(1, 3))
+    assert re.fullmatch(r"~ task: something short only → (logout ){3,}\S*…", shown(3, 2))
 
 
 @pytest.mark.usefixtures("worked_with")

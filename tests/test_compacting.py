@@ -55,7 +55,10 @@ def work(form: str = "paginated", number: int = 1, **head: Any) -> bytes:  # noq
             r.tokens(9_000),
         ),
         r.turn(
-            r.user("And the logout."), r.shell("make test"), r.assistant(WORK), r.tokens(19_000)
+            r.user("And the logout as well."),
+            r.shell("make test"),
+            r.assistant(WORK),
+            r.tokens(19_000),
         ),
     )
 
@@ -209,7 +212,7 @@ def test_the_index_is_made_anew_and_a_made_session_is_the_same(home: Home, form:
         assert house.sessions.show(made).data == before
         listed = {s.session_id: s for s in house.sessions.summaries.page().items}[made]
         assert (listed.task, listed.title, listed.forked_from) == (
-            "And the logout.",
+            "And the logout as well.",
             "Fix the login, größer 日本 🙂",
             thread(1),
         )

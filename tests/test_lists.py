@@ -29,7 +29,13 @@ def long(
     **head: Any,  # noqa: ANN401 - fields of a head
 ) -> bytes:
     work = (
-        r.turn(r.user(f"step {n}"), r.shell("ls", "x" * 3000), r.tokens(100 + n)) for n in range(40)
+        r.turn(
+            r.user(f"take the next step {n}"),
+            r.shell("ls", "x" * 3000),
+            r.tokens(100 + n),
+            name=f"{number}-{n}",
+        )
+        for n in range(40)
     )
     return r.rollout(r.session(form, thread=thread(number), **head), *work, *last)
 
@@ -80,7 +86,11 @@ def test_the_ends_of_a_file_make_its_row(home: Home, form: str):
 
     glance = row(home)
 
-    assert (glance.title, glance.task, glance.context_tokens) == ("step 0", "step 39", 139)
+    assert (glance.title, glance.task, glance.context_tokens) == (
+        "take the next step 0",
+        "take the next step 39",
+        139,
+    )
     assert_exact(glance, read(home))
 
 
@@ -95,7 +105,7 @@ def test_a_fork_has_the_first_words_of_its_base(home: Home):
     base = {"thread_id": thread(1), "end_ordinal_exclusive": 100, "end_byte_offset": 1}
     home.put(long(number=2, history_base=base, forked_from_id=thread(1)), 2)
 
-    assert row(home, 2).title == "step 0"
+    assert row(home, 2).title == "take the next step 0"
     assert_exact(row(home, 2), read(home, 2))
 
 
@@ -173,7 +183,7 @@ def test_damage_at_the_end_is_passed_over(home: Home):
 
 def test_a_turn_that_runs_is_open(home: Home):
     home.config("contextWindowTokens = 100\n")
-    home.put(long(r.complete(), r.started(), r.user("more")))
+    home.put(long(r.complete(), r.started(), r.user("more than that, please")))
 
     assert row(home).offer is None
     assert_exact(row(home), read(home))
@@ -219,10 +229,10 @@ def test_a_list_from_the_index_is_the_list_that_was_made(home: Home):
 def test_a_file_that_goes_on_is_glanced_at_again(home: Home):
     path = home.put(long())
     with home.house() as house:
-        assert rows(house)[thread(1)].task == "step 39"
-        go_on(path, thread(1), r.turn(r.user("one more")))
+        assert rows(house)[thread(1)].task == "take the next step 39"
+        go_on(path, thread(1), r.turn(r.user("one more of the same")))
         now = rows(house)[thread(1)]
-    assert (now.task, now.turns) == ("one more", None)
+    assert (now.task, now.turns) == ("one more of the same", None)
 
 
 def test_a_small_file_is_read_whole_at_once(home: Home):
@@ -243,7 +253,7 @@ def test_a_list_reads_the_ends_of_a_file_alone(home: Home):
     if os.stat(path).st_blocks * 512 > 1 << 20:
         pytest.skip("files have no holes here")
 
-    assert row(home).task == "step 39"
+    assert row(home).task == "take the next step 39"
 
 
 def test_neither_a_huge_prompt_nor_an_end_without_one_is_read_whole(home: Home):
@@ -293,7 +303,7 @@ def test_a_list_for_people_shows_nothing_where_a_value_is_not_known(home: Home):
     printed = home.here("sessions").stdout.decode()
 
     assert "None" not in printed
-    assert "step 0" in printed
+    assert "take the next step 0" in printed
 
 
 def test_who_asks_early_has_the_newest_before_all_are_known(home: Home):

@@ -250,14 +250,16 @@ def test_a_compaction_is_accounted_for_alike_wherever_it_goes(tmp_path: Path, fo
 
 def test_one_compaction_after_another_is_accounted_for_alike_wherever_they_go(tmp_path: Path):
     told: list[Any] = []
-    later = r.turn(r.user("go on"), AGAIN, r.patch(update="auth.py"), r.patch(add="b.py"))
+    later = r.turn(
+        r.user("go on"), AGAIN, r.patch(update="auth.py"), r.patch(add="b.py"), name="later"
+    )
     for into in ("new", "in-place"):
         home = Home(tmp_path / into)
         home.put(long_work(*LOGIN))
         first = compact(home, "--into", into)
         go_on(home, first, later)
         made = compact(home, "--into", into, "--force", source=first)
-        go_on(home, made, r.turn(r.user("and on"), AGAIN))
+        go_on(home, made, r.turn(r.user("and on"), AGAIN, name="last"))
         told.append(home.json("losses", made)[-1])
 
     new, in_place = told

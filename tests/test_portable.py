@@ -131,7 +131,7 @@ def work(home: Home) -> tuple[Any, ...]:
             assistant(SAID),
         ),
         turn(
-            user("And the logout"),
+            user("And the logout as well"),
             mode("default"),
             patch(add="b.py", content="b\n", call="edit"),
             assistant("Done."),
@@ -279,7 +279,7 @@ def test_a_session_of_every_form_leaves_with_the_turns_and_modes_it_tells_of_and
     assert told == [(1, "completed", bare), (2, "completed", bare)]
     assert [each["mode"] for each in two.pack["modes"]] == ([] if bare else ["plan", "default"])
     made = two.taken()
-    assert state(two.here, made["sessionId"])["task"]["text"] == "And the logout"
+    assert state(two.here, made["sessionId"])["task"]["text"] == "And the logout as well"
 
 
 def test_the_turns_before_a_hard_branch_leave_with_it_up_to_its_marker(two: Two):
@@ -411,7 +411,7 @@ def test_what_comes_in_is_a_session_with_what_the_other_one_knew(two: Two):
     assert {key: row[key] for key in ("sessionId", "cwd", "title", "madeBy")} == {
         "sessionId": name,
         "cwd": str(two.shop),
-        "title": "And the logout",
+        "title": "And the logout as well",
         "madeBy": "import",
     }
     head, replaced, *_ = map(json.loads, file_of(two.here, name).read_bytes().splitlines())

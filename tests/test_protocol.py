@@ -36,7 +36,11 @@ def fill(home: Home) -> None:
         r.plan(("look", True), ("fix", False)),
         r.tokens(1000),
     )
-    home.put(r.rollout(r.session(thread=thread(1)), first, r.started("b"), r.user("go on")))
+    home.put(
+        r.rollout(
+            r.session(thread=thread(1)), first, r.started("b"), r.user("go on with all of it")
+        )
+    )
     home.put(chat("two", 2, cwd="/home/ana/two").replace(b"T10:00", b"T09:00"), 2)
     damaged = r.rollout(r.session(thread=thread(3)), r.turn(r.user("three")), r.raw(b"no json\n"))
     home.put(damaged, 3, archived=True)
@@ -127,7 +131,7 @@ def test_show(client: Peer, home: Home):
         "edited": ["auth.py"],
         "seenIn": {"auth.py": 1},
     }
-    assert json.loads(answer["text"])["task"]["text"] == "go on"
+    assert json.loads(answer["text"])["task"]["text"] == "go on with all of it"
     at = client.call("checkpoints/show", {"sessionId": thread(1), "turnId": "t1"})
     assert json.loads(at["text"])["task"]["text"] == f"why? {SECRET}"
     assert client.call("checkpoints/show", {"sessionId": thread(1), "turnId": "1"}) == at
@@ -137,7 +141,8 @@ def test_view(client: Peer):
     params = {"sessionId": thread(1), "caps": {"maxDonePlanSteps": 0, "maxDecisions": 3}}
 
     assert client.call("checkpoints/view", params) == {
-        "text": "[SESSION_CHECKPOINT v1]\n\n[TASK]\n- go on\n\n[PLAN]\n- [ ] fix (id=s2)\n\n"
+        "text": "[SESSION_CHECKPOINT v1]\n\n[TASK]\n- go on with all of it\n\n[PLAN]\n"
+        "- [ ] fix (id=s2)\n\n"
         "[RECENT_ARTIFACTS]\n- file: auth.py\n\n[DECISIONS]\n\n[FACTS_VALID]\n\n[FACTS_SUSPECT]\n",
         "caps": Caps(max_done_plan_steps=0, max_decisions=3).as_json(),
     }

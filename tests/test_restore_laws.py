@@ -134,7 +134,7 @@ def test_nothing_that_was_said_or_printed_gets_into_pack_or_record(
             r.mcp("docs", "find", changed),
             r.injected(f"see https://example.org/{link}"),
         ),
-        r.turn(r.user("the task"), r.assistant(said)),
+        r.turn(r.user("the task of this turn"), r.assistant(said)),
     )
     trace = read_with(Trace(), data)
     checkpoint = trace.replay.checkpoint((), {"a.py": "sha256:1"})

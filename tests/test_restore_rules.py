@@ -50,7 +50,7 @@ def home(tmp_path: Path) -> Home:
                 assistant(SAID),
                 tokens(90_000),
             ),
-            turn(user("Repair it"), patch(add="b.py")),
+            turn(user("Repair it all at once"), patch(add="b.py")),
         )
     )
     return home
@@ -133,16 +133,22 @@ def test_a_source_and_its_branch_go_on_without_each_other(home: Home):
         source = home.path().read_bytes()
         for name in names:
             works_on(
-                sessions, name, turn(user("On the branch"), patch(add=f"{name}.py"), name="x1")
+                sessions,
+                name,
+                turn(user("On the branch from here on"), patch(add=f"{name}.py"), name="x1"),
             )
         assert home.path().read_bytes() == source
         kept = [Path(sessions.find(name).path).read_bytes() for name in names]
-        works_on(sessions, thread(1), turn(user("At the source"), name="x2"))
+        works_on(sessions, thread(1), turn(user("At the source from here on"), name="x2"))
 
         assert [Path(sessions.find(name).path).read_bytes() for name in names] == kept
         tasks = [sessions.show(name).checkpoint.task for name in (thread(1), *names)]
         told = [task and task.text for task in tasks]
-        assert told == ["At the source", "On the branch", "On the branch"]
+        assert told == [
+            "At the source from here on",
+            "On the branch from here on",
+            "On the branch from here on",
+        ]
 
 
 # --- what always stands --------------------------------------------------------------------------

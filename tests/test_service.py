@@ -219,7 +219,7 @@ def on_the_first(said: str) -> bytes:
 def reverted(home: Home) -> Home:
     """A thread whose second turn was taken back."""
     home.put(rollout(session(thread=thread(1)), FIRST, turn(user("second"), patch(add="b.py"))))
-    home.put(on_the_first("another second"), segment=50)
+    home.put(on_the_first("another second, longer"), segment=50)
     return home
 
 
@@ -231,7 +231,7 @@ def test_the_newest_segment_is_the_session_and_an_older_one_is_read_by_its_path(
 
     older = shown(reverted, str(reverted.path()))
 
-    assert (only.path, only.task) == (str(reverted.path(segment=50)), "another second")
+    assert (only.path, only.task) == (str(reverted.path(segment=50)), "another second, longer")
     assert (task(older), older.stored) == ("second", None)
     assert list(current.checkpoint.artifacts) == ["a.py"]
     assert sorted(older.checkpoint.artifacts) == ["a.py", "b.py"]
@@ -239,11 +239,13 @@ def test_the_newest_segment_is_the_session_and_an_older_one_is_read_by_its_path(
 
 
 def test_a_segment_that_the_newest_one_does_not_reach_is_reported(reverted: Home):
-    reverted.put(on_the_first("third try"), segment=60)
+    reverted.put(on_the_first("third try of the same"), segment=60)
 
     with reverted.house() as house:
         found = findings(house)["unreached_segment"]
-        assert [item.task for item in house.sessions.summaries.page().items] == ["third try"]
+        assert [item.task for item in house.sessions.summaries.page().items] == [
+            "third try of the same"
+        ]
         assert diagnose(house.sessions).sessions == 1
 
     assert (found.path, found.severity) == (str(reverted.path(segment=50)), "info")
@@ -287,7 +289,7 @@ HEAD_SIZE = on_the_first("x").index(b"\n")
 def test_a_segment_that_was_seen_while_its_head_was_written_has_its_base(
     reverted: Home, seen: int
 ) -> None:
-    whole = on_the_first("third try")
+    whole = on_the_first("third try of the same")
     with reverted.house() as house:
         followed = Followed(house)
         before = reverted.checkpoint().read_bytes()

@@ -225,7 +225,9 @@ def test_a_base_may_be_compressed_and_is_reported_where_it_is_damaged(home: File
 
 def test_a_strange_pointer_to_a_base_stops_nobody(home: Files):
     parent(home)
-    head, rest = r.rollout(r.session(thread=OWN), r.turn(r.user("own", ref="u9"))).split(b"\n", 1)
+    head, rest = r.rollout(
+        r.session(thread=OWN), r.turn(r.user("own", ref="u9"), name="own")
+    ).split(b"\n", 1)
     for base in (
         {},
         {"thread_id": BASE},

@@ -33,7 +33,7 @@ def test_a_timeline_has_each_key_of_the_protocol(home: Home):
     assert list(found) == ["turns", "events", "merged"]
     assert list(found["turns"][0]) == [
         *("turn", "turnId", "seq", "startedAt", "endedAt", "outcome", "contextTokens"),
-        *("mostTokens", "window", "calls", "filesChanged", "checksFailed"),
+        *("mostTokens", "window", "calls", "filesChanged", "checksFailed", "reason"),
     ]
     assert [list(event) for event in found["events"]] == [["kind", "turn", "seq", "at", "id"]]
     assert [row["contextTokens"] for row in found["turns"]] == [100_000, None, 30_000]
@@ -65,8 +65,9 @@ def test_the_lines_name_requests_labels_and_titles_instead_of_ids(home: Home):
 
     text = home.here("timeline", thread(1)).stdout.decode()
 
-    ends = ["Fix <the> login", "marker  before it", "branch  before it: Fix <the> login"]
-    ends += ["Again", "compaction", "And now", "aborted: Stop it"]
+    cut = "failed (no answer, and Codex recorded no reason): "
+    ends = [f"{cut}Fix <the> login", "marker  before it", "branch  before it: Fix <the> login"]
+    ends += [f"{cut}Again", "compaction", f"{cut}And now", "aborted: Stop it"]
     shown = zip(text.splitlines()[4:], ends, strict=True)
     assert [line for line, end in shown if not line.endswith(f"  {end}")] == []
     assert marker not in text

@@ -606,9 +606,10 @@ export interface LossList {
  *
  * Number, id, `seq` and start are those of the first one; end, outcome, tokens and window are as
  * of the last one.  `seq` is that of its first record.  `endedAt` is null while the turn is open.
- * `contextTokens` is the last report of the context in use that can be true, `mostTokens` the
- * largest, which is more where it was compacted meanwhile.  `filesChanged` counts different files
- * of a turn; `checksFailed` the commands that failed, without those that only look at something.
+ * `reason` says why a turn failed, in Codex's words.  `contextTokens` is the last report of the
+ * context in use that can be true, `mostTokens` the largest, which is more where it was compacted
+ * meanwhile.  `filesChanged` counts different files of a turn; `checksFailed` the checks and
+ * chores that failed, no looks.
  */
 export interface TimelineTurn {
   readonly turn: number;
@@ -623,6 +624,7 @@ export interface TimelineTurn {
   readonly calls: number;
   readonly filesChanged: number;
   readonly checksFailed: number;
+  readonly reason: string | null;
 }
 
 /**

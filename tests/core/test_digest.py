@@ -131,7 +131,8 @@ def test_a_turn_is_named_with_its_number_and_its_record() -> None:
 )
 def test_the_status_tells_how_the_last_turn_ended(steps: Sequence[r.Step], status: str) -> None:
     found = digest(*steps)
-    assert section(found, "STATUS")[0] == f"- last turn: {status}"
+    why = ": quota" if status == "failed" else ""
+    assert section(found, "STATUS")[0] == f"- last turn: {status}{why}"
     assert f" {status}: " in section(found, "OUTCOMES")[0]
 
 
@@ -416,7 +417,7 @@ def test_changed_lines_that_look_like_the_heading_of_a_patch_are_counted() -> No
 
 def test_an_answer_of_an_earlier_turn_asks_nothing_now() -> None:
     asked = r.turn(r.user("do it"), r.assistant("Shall I?"))
-    found = digest(asked, r.turn(r.user("yes"), r.shell("make")))
+    found = digest(asked, r.turn(r.user("yes"), r.shell("make"), r.assistant("Made.")))
     assert section(found, "STATUS") == ["- last turn: answered"]
 
 

@@ -62,6 +62,8 @@ def taken_for_granted(data: bytes, front: int, back: int) -> set[str]:
         facts = {*FACTS}  # bare, and not throughout
     if b"thread_name_updated" in middle or b"thread_name" in middle:
         facts.add("name")
+    if b"proposed_plan" in data or b"update_goal" in data:
+        facts.add("task")
     ids = re.compile(rb'"turn_id": ?"(t[0-9]*)"')
     if set(ids.findall(data[: max(0, len(data) - back)])) & set(ids.findall(end)):
         facts.add("turn_open")
@@ -95,7 +97,9 @@ def test_what_the_ends_of_a_file_tell_is_what_all_of_it_tells(data: bytes, front
         assert (tokens and (tokens.total, tokens.input)) == all_of_it["tokens"]
 
 
-LONG = r.several(*(r.turn(r.user(f"step {n}"), r.shell("ls", "x" * 500)) for n in range(30)))
+LONG = r.several(
+    *(r.turn(r.user(f"take the next step {n}"), r.shell("ls", "x" * 500)) for n in range(30))
+)
 
 
 def test_the_ends_tell_title_task_model_and_tokens_of_a_long_session():
@@ -103,7 +107,7 @@ def test_the_ends_tell_title_task_model_and_tokens_of_a_long_session():
         data = r.rollout(r.session(form), r.turn_context(), LONG, r.turn_context(), r.tokens(900))
         found = seen(data, 4000, 6000)
         assert len(data) > 20_000
-        assert (found.first_text, found.task) == ("step 0", "step 29")
+        assert (found.first_text, found.task) == ("take the next step 0", "take the next step 29")
         assert found.model == whole(data)["model"]
         assert found.tokens is not None
         assert found.tokens.total == 900
@@ -123,13 +127,15 @@ def test_a_session_that_ends_in_the_middle_of_anything_tells_nothing_false():
 
 def test_a_rollback_at_the_end_leaves_the_task_unknown():
     data = r.rollout(r.session("legacy"), LONG, r.rollback(1))
-    assert whole(data)["task"] == "step 28"
+    assert whole(data)["task"] == "take the next step 28"
     assert seen(data, 4000, 6000).task is None
 
 
 def test_a_message_behind_a_rollback_counts():
-    data = r.rollout(r.session("legacy"), LONG, r.rollback(2), r.turn(r.user("again")))
-    assert seen(data, 4000, 6000).task == whole(data)["task"] == "again"
+    data = r.rollout(
+        r.session("legacy"), LONG, r.rollback(2), r.turn(r.user("do it again from there"))
+    )
+    assert seen(data, 4000, 6000).task == whole(data)["task"] == "do it again from there"
 
 
 def test_a_compaction_at_the_end_leaves_no_tokens_and_says_so():
@@ -149,7 +155,12 @@ def test_a_prompt_that_is_out_of_reach_is_not_told():
 
 WITHOUT_TASKS = r.several(
     *(
-        r.several(r.turn_context(), r.user(f"step {n}"), r.shell("ls", "x" * 500), r.tokens(n + 1))
+        r.several(
+            r.turn_context(),
+            r.user(f"take the next step {n}"),
+            r.shell("ls", "x" * 500),
+            r.tokens(n + 1),
+        )
         for n in range(30)
     )
 )
@@ -177,7 +188,7 @@ def test_no_more_is_read_than_is_needed(data: bytes):
     )
     assert taken == ["front", "back"]
     assert found is not None
-    assert (found.first_text, found.task) == ("step 0", "step 29")
+    assert (found.first_text, found.task) == ("take the next step 0", "take the next step 29")
 
 
 def test_a_quiet_line_is_passed_over_wherever_its_ordinal_gets_longer():
@@ -190,7 +201,7 @@ def test_a_quiet_line_is_passed_over_wherever_its_ordinal_gets_longer():
         for fact in FACTS:
             told = getattr(found, fact)
             assert told is None or told == all_of_it[fact], (more, fact)
-        assert found.task == "last"
+        assert found.task == "last — of: take the next step 29"
 
 
 def test_a_subagent_begins_with_its_own_lines():
@@ -214,7 +225,7 @@ def test_a_file_without_a_head_in_front_is_read_whole():
 def test_messages_of_the_history_count_in_bare_files():
     data = r.rollout(r.session("bare"), LONG)
     found = seen(data, 2000, 2000)
-    assert (found.first_text, found.task) == ("step 0", "step 29")
+    assert (found.first_text, found.task) == ("take the next step 0", "take the next step 29")
     assert found.stamp == whole(data)["stamp"]
 
 

@@ -252,9 +252,9 @@ def test_half_a_surrogate_pair_is_a_replacement_character_and_a_nul_a_space():
 def test_a_line_may_be_as_long_as_what_is_offered_at_a_time(around: int):
     for step, ref in ((user, "u2"), (reasoning, "u1")):
         padding = "y" * (OFFERED - len(rollout(session(), step(""))) + around)
-        data = rollout(session(), step(padding), complete(), user("after"))
+        data = rollout(session(), step(padding), complete(), user("what comes after it all"))
 
-        assert task(data) == ("after", ref)
+        assert task(data) == ("what comes after it all", ref)
 
 
 def test_a_long_line_counts_like_a_short_one():

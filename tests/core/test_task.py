@@ -223,3 +223,85 @@ def test_the_first_words_of_a_person_name_the_session():
         data = rollout(head, environment(), user(""), user("one"), user("two"))
 
         assert read(data).state.first_text == "one"
+
+
+# --- several messages ----------------------------------------------------------------------------
+
+JOB = "Migrate all models to the new form"
+
+
+@pytest.mark.parametrize("head", [session(), session("legacy")])
+def test_a_steer_adds_to_the_task_and_never_replaces_it(head: Step):
+    data = rollout(head, turn(user(JOB), shell("ls"), user("keep the names"), user("no tests")))
+
+    found = task(data)
+    assert found is not None
+    assert found[0] == f"{JOB} · then: keep the names · then: no tests"
+    newest = task(rollout(session(), turn(user(JOB), user("no tests", ref="last"))))
+    assert newest == (f"{JOB} · then: no tests", "last")
+
+
+@FORMS
+@pytest.mark.parametrize("word", ["continue", ".", "yes", "x" * 19])
+def test_a_short_request_names_the_newest_earlier_one_that_is_not(head: Step, word: str):
+    asked = (user("An older request of some length"), user(JOB), user("go on"), user(word))
+    turns = [turn(each, name=f"n{n}") for n, each in enumerate(asked)]
+
+    assert text_of(head, *turns) == f"{word} — of: {JOB}"
+    assert text_of(head, turns[3]) == word
+
+
+def test_a_request_of_twenty_code_points_stands_alone():
+    assert text_of(session(), turn(user(JOB)), turn(user("x" * 20))) == "x" * 20
+
+
+def test_a_short_request_with_steers_names_the_earlier_one_first():
+    first, steered = turn(user(JOB), user("no tests")), turn(user("continue"), user("faster"))
+
+    assert text_of(session(), first, steered) == f"continue — of: {JOB} · then: faster"
+
+
+def test_a_joined_task_is_cut_as_a_whole():
+    found = text_of(session(), turn(user("word " * 30), user("and so on")))
+
+    assert found is not None
+    assert len(found) == 160
+    assert found.endswith("…")
+
+
+def test_an_earlier_request_that_was_rolled_back_is_not_named():
+    gone = [turn(user("A request that was taken back")), rollback(1)]
+
+    assert text_of(session("legacy"), turn(user(JOB)), *gone, turn(user("go on"))) == (
+        f"go on — of: {JOB}"
+    )
+
+
+# --- files without marked messages ---------------------------------------------------------------
+
+
+def test_a_paginated_file_without_message_items_is_read_by_its_history():
+    said = [environment(), injected("Port the parser to the new form"), assistant("Ported.")]
+    data = rollout(session(), turn(*said))
+
+    assert task(data) == ("Port the parser to the new form", "seq:3")
+    assert read(data).state.first_text == "Port the parser to the new form"
+    assert [each.turn_id for each in read(data).state.turns.turns] == ["t1"]
+    later = rollout(session(), turn(*said), turn(user("Now the docs, all of them")))
+    assert task(later) == ("Now the docs, all of them", "u1")
+    assert [each.turn_id for each in read(later).state.turns.turns] == ["t2"]
+
+
+@pytest.mark.parametrize("head", [session(), session("legacy", events=False)])
+def test_a_file_without_any_message_is_read_by_its_newest_replacement(head: Step):
+    def message(text: str) -> dict[str, object]:
+        content = [{"type": "input_text", "text": text}]
+        return {"type": "message", "role": "user", "content": content}
+
+    kept = [message("An older request"), message("The newest request of all"), message(CONTEXT)]
+    replaced = [environment(), compacted("", [message("Long ago")]), compacted("", kept)]
+
+    assert text_of(head, *replaced, shell("ls"), assistant("Done.")) == "The newest request of all"
+    ours = compacted("", [*kept, message(VIEW)])
+    assert text_of(head, *replaced[:1], ours) == "The newest request of all"
+    assert text_of(head, *replaced, user("And a new one, typed")) == "And a new one, typed"

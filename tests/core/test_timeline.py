@@ -38,6 +38,7 @@ def test_a_row_counts_calls_files_and_checks_of_its_turn(form: r.Form):
             r.shell("pytest -q", "1 failed", exit_code=1, status="failed"),
             r.shell("grep -r login .", "", exit_code=1, status="failed"),
             r.tokens(12_000),
+            r.assistant("Fixed."),
         ),
         r.turn(r.user("Thanks"), r.assistant("You are welcome.")),
         form=form,
@@ -68,7 +69,7 @@ def test_a_command_that_ends_in_a_later_turn_counts_for_its_own():
 @pytest.mark.parametrize("form", FORMS)
 def test_a_row_tells_how_its_turn_ended(form: r.Form):
     found = turns(
-        r.turn(r.user("a")),
+        r.turn(r.user("a"), r.assistant("Done.")),
         r.several(r.started(), r.user("b"), r.aborted()),
         r.several(r.started(), r.user("c")),
         form=form,

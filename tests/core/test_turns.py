@@ -20,6 +20,7 @@ from rollouts import (
     patch,
     reasoning,
     record,
+    response,
     rollback,
     rollout,
     session,
@@ -75,13 +76,12 @@ def test_without_tasks_each_message_begins_a_turn_named_after_its_number(head: S
 
 
 def test_a_task_without_a_message_belongs_to_the_turn_before_it_if_any():
-    silent = turn(compacted("", []), planned(("of the compaction", False)), name="t2")
+    silent = turn(compacted("", []), name="t2")
     last = turn(user("b"), planned(("of b", False)), name="t3")
     data = rollout(session("legacy"), turn(user("a"), name="t1"), silent, last, rollback(1))
 
     assert names(data) == ["t1"]
-    found = checkpoint(data, [fact("k", seq=9, turn="t2"), fact("l", seq=14, turn="t3")])
-    assert plan(found) == [("s1", "of the compaction", False)]
+    found = checkpoint(data, [fact("k", seq=8, turn="t2"), fact("l", seq=14, turn="t3")])
     assert set(found.facts) == {"k"}
 
     rolled = rollout(session("legacy"), turn(user("a")), turn(compacted("", [])), rollback(1))
@@ -355,3 +355,101 @@ def test_an_item_of_an_unknown_turn_opens_one_only_when_it_is_a_message():
     strange = (item("ImageView", id="c1", path="a.png", turn="t7"), output("c1", "x"))
 
     assert names(rollout(session(), turn(user("a"), name="t1"), *strange)) == ["t1"]
+
+
+# --- how it ended --------------------------------------------------------------------------------
+
+FAILED = {"message": "exceeded retry limit, last status: 429 Too Many Requests"}
+NO_REASON = "no answer, and Codex recorded no reason"
+
+
+def ending(data: bytes) -> tuple[str, str | None]:
+    """Return how the last turn ended, and why it failed."""
+    state = read(data).state
+    last = [*state.turns.counting()][-1]
+    return state.ended(last, is_last=True), last.reason
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([complete(said="Done.")], ("answered", None)),
+        ([assistant("Done."), complete()], ("answered", None)),
+        ([shell("ls"), assistant("Done."), complete()], ("answered", None)),
+        ([assistant("I begin."), shell("ls"), complete()], ("failed", NO_REASON)),
+        ([complete()], ("failed", NO_REASON)),
+        ([complete(said=" ")], ("failed", NO_REASON)),
+        ([complete(error=FAILED)], ("failed", FAILED["message"])),
+        ([assistant("Done."), complete(error=FAILED)], ("failed", FAILED["message"])),
+        ([event("error", **FAILED), complete()], ("failed", FAILED["message"])),
+        ([event("error", **FAILED), assistant("Done."), complete()], ("answered", None)),
+        ([event("error", **FAILED), complete(said="Done.")], ("answered", None)),
+        ([event("error", **FAILED), shell("ls"), complete()], ("failed", NO_REASON)),
+        ([assistant("In short."), compacted("In short."), complete()], ("failed", NO_REASON)),
+        ([aborted()], ("aborted", None)),
+        ([], ("open", None)),
+    ],
+)
+def test_a_turn_was_answered_only_where_an_answer_is_its_last_word(
+    form: Form, steps: list[Step], expected: tuple[str, str | None]
+):
+    assert ending(rollout(session(form), started(), user("a"), *steps)) == expected
+
+
+@BOTH
+def test_a_message_on_the_way_is_no_answer(form: Form):
+    on_the_way = response(
+        "message", role="assistant", content=[{"text": "I begin."}], phase="commentary"
+    )
+    data = rollout(session(form), started(), user("a"), on_the_way, complete())
+
+    assert ending(data) == ("failed", NO_REASON)
+
+
+def test_without_tasks_an_error_behind_the_last_work_is_the_end_of_a_turn():
+    data = rollout(session("legacy"), user("a"), shell("ls"), event("error", **FAILED), user("b"))
+    state = read(data).state
+
+    assert [how for _, how in state.ends()] == ["failed", "open"]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (
+            {"message": '{"error": {"message": "{\\"error\\": {\\"message\\": \\"too long\\"}}"}}'},
+            "too long",
+        ),
+        ({"message": 'unexpected status 400: {"error": {"message": "one item"}}'}, "one item"),
+        (
+            {"codex_error_info": {"response_stream_disconnected": {}}},
+            "response_stream_disconnected",
+        ),
+        ("as a text", "as a text"),
+        ({}, NO_REASON),
+        ([1], NO_REASON),
+    ],
+)
+def test_a_reason_is_told_in_the_plainest_words_that_codex_recorded(error: object, reason: str):
+    ended = event("task_complete", turn_id="t1", last_agent_message=None, error=error)
+
+    assert ending(rollout(session(), started(), user("a"), ended)) == ("failed", reason)
+
+
+@BOTH
+def test_a_usage_limit_says_when_it_begins_anew(form: Form):
+    def limits(used: float, resets_at: object) -> Step:
+        primary = {"used_percent": used, "window_minutes": 300, "resets_at": resets_at}
+        return event("token_count", info=None, rate_limits={"primary": primary, "secondary": None})
+
+    limit = {"message": "You've hit your usage limit.", "codex_error_info": "usage_limit_exceeded"}
+    begun = [session(form), started(), user("a")]
+    when = "2026-11-27T17:00:00.000Z"
+
+    reason = ending(rollout(*begun, limits(100.0, 1_795_798_800), complete(error=limit)))[1]
+    assert reason == f"You've hit your usage limit. (resets {when})"
+    for known in (limits(40.0, 1_795_798_800), limits(100.0, "soon"), limits(100.0, -5)):
+        assert ending(rollout(*begun, known, complete(error=limit)))[1] == limit["message"]
+    other = ending(rollout(*begun, limits(100.0, 1_795_798_800), complete(error=FAILED)))[1]
+    assert other == FAILED["message"]

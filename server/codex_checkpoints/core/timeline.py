@@ -11,7 +11,7 @@ from cattrs.strategies import configure_tagged_union
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.runs import runs_in
-from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
+from codex_checkpoints.core.checkpoint.state import Observation, name_of
 from codex_checkpoints.core.converters import json_converter
 from codex_checkpoints.core.history.rebuild import HistoryWindow, choose, windows_of
 from codex_checkpoints.core.history.survey import Mark, Survey, SurveyState
@@ -25,7 +25,7 @@ from codex_checkpoints.core.rollout.turns import Ended, Turn
 MOST_ROWS = 400
 """With more turns a row stands for several."""
 
-SAVED = 6
+SAVED = 7
 """The version of what `Timeline.save` returns."""
 
 _CALLS: Final = names(
@@ -40,9 +40,10 @@ class TimelineTurn:
 
     Number, id, `seq` and start are those of the first one; end, outcome, tokens and window are as
     of the last one.  `seq` is that of its first record.  `endedAt` is null while the turn is open.
-    `contextTokens` is the last report of the context in use that can be true, `mostTokens` the
-    largest, which is more where it was compacted meanwhile.  `filesChanged` counts different files
-    of a turn; `checksFailed` the checks and chores that failed, no looks.
+    `reason` says why a turn failed, in Codex's words.  `contextTokens` is the last report of the
+    context in use that can be true, `mostTokens` the largest, which is more where it was compacted
+    meanwhile.  `filesChanged` counts different files of a turn; `checksFailed` the checks and
+    chores that failed, no looks.
     """
 
     turn: int
@@ -57,6 +58,7 @@ class TimelineTurn:
     calls: int
     files_changed: int
     checks_failed: int
+    reason: str | None = None
 
 
 @define
@@ -125,7 +127,7 @@ class Timeline(Fold):
     def take(self, line: Line) -> None:
         """Count what a line tells of its turn."""
         state = self.replay.state
-        if line.seq < state.own_from or state.naming not in NAMED:
+        if not state.tells(line.seq):
             return
         turn = state.turns.at(turn_id_of(line.payload))
         if turn is not None:
@@ -164,6 +166,7 @@ class Timeline(Fold):
                     tally.calls,
                     len(tally.files),
                     tally.failed,
+                    turn.reason if outcome == "failed" else None,
                 )
             )
         return tuple(rows)
@@ -203,6 +206,7 @@ def _joined(rows: Sequence[TimelineTurn]) -> TimelineTurn:
         rows[0],
         ended_at=last.ended_at,
         outcome=last.outcome,
+        reason=last.reason,
         context_tokens=next(used, None),
         most_tokens=max((row.most_tokens for row in rows if row.most_tokens), default=None),
         window=last.window,

@@ -83,7 +83,8 @@ def _row(
     turns = str(row.turn) if merged == 1 else f"{row.turn}-{to}"
     used = "-" if row.context_tokens is None else f"{row.context_tokens:,}"
     counts = (str(row.calls), str(row.files_changed), str(row.checks_failed or "-"))
-    ended = "" if row.outcome == "answered" else f"{row.outcome}: "
+    why = "" if row.reason is None else f" ({row.reason})"
+    ended = "" if row.outcome == "answered" else f"{row.outcome}{why}: "
     request = f"{ended}{names.get(row.turn_id, '')}"
     line = _line(screen, (turns, moment(row.started_at), used, *counts, request))
     tint = _TINTS.get(row.outcome)

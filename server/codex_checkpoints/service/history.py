@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.replay import Replay, request_in
 from codex_checkpoints.core.compaction import offering
 from codex_checkpoints.core.history.rebuild import (
     Choice,
@@ -277,7 +277,7 @@ def outline(sessions: Sessions, session: str) -> offering.Outline:
             number,
             turn.turn_id,
             windows[max(0, bisect_right(starts, turn.opened_seq) - 1)].number,
-            "" if turn.said is None else turn.said.text,
+            request_in(turn) or "",
         )
         for number, turn in enumerate(opened.now().state.turns.counting(), 1)
     )

@@ -224,6 +224,7 @@ class Sessions:
 
     def detail(self, session: str) -> SessionDetail:
         """Return one session with its turns."""
+        from codex_checkpoints.core.checkpoint.replay import request_in  # noqa: PLC0415 - as below
         from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
         from codex_checkpoints.service.summaries import SessionDetail, TurnEntry  # noqa: PLC0415
 
@@ -235,7 +236,7 @@ class Sessions:
                 TurnEntry(
                     turn.turn_id,
                     number,
-                    None if turn.said is None else turn.said.text,
+                    request_in(turn),
                     has_ended(turn, state),
                     turn.aborted,
                     utc(turn.stamp),

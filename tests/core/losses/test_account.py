@@ -117,7 +117,7 @@ MANY_WORDS = [user(f"{number} " + "word " * 4_000) for number in range(60)]
             [turn(user("fix it")), turn(user("tidy up")), rollback(1), user("tidy")],
             {"task tidy": False},
         ),
-        ([*MANY_WORDS, user("last")], {"task last": False}),
+        ([*MANY_WORDS, user("last of all the requests")], {"task last of all the requests": False}),
     ],
     ids=["and its message", "but none that was taken back", "twenty thousand tokens of them"],
 )

@@ -137,7 +137,7 @@ class Newest(Fold):
         state = self.replay.state
         item = self.replay.reducer.item
         match item:
-            case items.UserMessage(in_history=False) if contextual.is_typed(item.texts):
+            case items.UserMessage(in_history=False) if contextual.is_by_person(item):
                 self._messages.append((ref_of(item, line), words_of(item, FIRST_WORDS), line.seq))
             case items.CommandRun():
                 self._calls.append((line.seq, evolve(item, printed=None)))
@@ -161,7 +161,7 @@ class Newest(Fold):
         for turn in reversed([*turns.counting()]):
             last = turn.said
             if last is not None and last.ref not in texts:
-                texts[last.ref] = value(last.text, FIRST_WORDS), last.seq
+                texts[last.ref] = value(last.texts[-1], FIRST_WORDS), last.seq
             for ref in reversed(turn.messages):
                 if len(anchors) >= self._limit:
                     return anchors

@@ -1,9 +1,10 @@
 """What the beginning and the end of a session file tell, without the rest (rules, "Lists").
 
 A fact is what reading the whole file gives, or None.  What stands between the two ends is not seen,
-so three things are taken for granted, since Codex does no other: each turn has an id of its own, a
-file of bare lines, which have no time, stays one, and a name that only the middle of an older file
-holds stands in Codex's list of names as well.
+so some things are taken for granted, since Codex does no other: each turn has an id of its own, a
+file of bare lines, which have no time, stays one, a name that only the middle of an older file
+holds stands in Codex's list of names as well, an approved plan is handed over before the first
+prompt, and a goal that the model sets is pursued at once, in a task without a user message.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from attrs import Factory, define
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import folder_in, words_of
-from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.checkpoint.text import cut, value
 from codex_checkpoints.core.rollout import contextual, items
+from codex_checkpoints.core.rollout.asked import heading_of, implements_plan
 from codex_checkpoints.core.rollout.fields import Json, is_object, load, text_of, whole_of
 from codex_checkpoints.core.rollout.parsing import BOM, item_of, record_of
 from codex_checkpoints.core.rollout.reader import PASSED_OVER_FROM
@@ -29,11 +31,18 @@ _NEEDED = _PROMPT | _TURN | _TOKENS | _MODEL
 """As long as one of these is not known, more is read."""
 
 _ENVELOPE = rb'\{"timestamp":"[^"]{0,64}+",(?:"ordinal":[0-9]{1,15},)?"type":"'
+_RESPONSE = (
+    rb'response_item","payload":\{"type":"(?:(agent_message)'
+    rb'|(function_call_output",(?:"id":"[^"]*+",)?"name)|[a-z_]+)'
+)
+"""Of the items of the history some are requests: messages of agents, a plan handed over."""
 _ITEM = rb'item_completed","thread_id":"[^"]{0,64}+","turn_id":"[^"]{0,64}+","item":\{'
 # Where a backslash stands before one of these quotes, the line is no JSON, and tells nothing.
 _kind = re.compile(
     _ENVELOPE
-    + rb'()(?:response_item|world_state|token_usage_record|(turn_context)|event_msg","payload":\{'
+    + rb"()(?:"
+    + _RESPONSE
+    + rb'|world_state|token_usage_record|(turn_context)|event_msg","payload":\{'
     rb'"type":"(?:agent_[a-z_]*|exec_command_end|mcp_tool_call_end|patch_apply_end|web_search_end'
     rb"|view_image_tool_call|" + _ITEM + rb'"type":"(?!UserMessage")[A-Za-z]+|([a-z_]+)))"'
 ).match
@@ -41,8 +50,17 @@ _kind = re.compile(
 
 A line without another group tells its time alone: nearly all do.
 """
-_QUIET = (b'response_item"', b'token_usage_record"', b'event_msg","payload":{"type":"agent_')
+_QUIET = (
+    b'token_usage_record"',
+    b'event_msg","payload":{"type":"agent_',
+    b'response_item","payload":{"type":"message"',
+    b'response_item","payload":{"type":"reasoning"',
+    b'response_item","payload":{"type":"function_call"',
+    b'response_item","payload":{"type":"custom_tool_call',
+)
 """How most of these go on from there."""
+_HANDED_OVER = b'function_call_output"'
+"""Such a line may be a plan, so it is always matched."""
 _MOST_QUIET = 32
 """To try more of them takes longer than to match a line."""
 
@@ -56,8 +74,9 @@ _TELLS = {
     b"token_count": _TIME | _TOKENS | _WINDOW,
     b"turn_context": _TIME | _MODEL | _FOLDER,
     b"thread_settings_applied": _TIME | _MODEL | _FOLDER,
-    **dict.fromkeys((b"task_started", b"turn_started"), _TIME | _TURN | _WINDOW),
-    **dict.fromkeys((b"task_complete", b"turn_complete", b"turn_aborted"), _TIME | _TURN),
+    **dict.fromkeys((b"task_started", b"turn_started"), _TIME | _PROMPT | _TURN | _WINDOW),
+    **dict.fromkeys((b"task_complete", b"turn_complete", b"turn_aborted"), _TIME | _PROMPT | _TURN),
+    b"agent_message": _TIME | _PROMPT,
     b"user_message": _TIME | _PROMPT | _TURN,
     b"thread_name_updated": _TIME | _NAME,
 }
@@ -74,6 +93,9 @@ def _told_by(kind: re.Match[bytes] | None) -> int:
 
 _IN_FRONT = 1 << 14
 """In front of a prompt its task begins, mostly within so many bytes."""
+
+_MORE = 1 << 17
+"""So many bytes in front of a short request are searched for the one that it continues."""
 
 _FARTHEST = 3 << 19
 """No more pieces are taken when so many bytes were read at the end, and a line among them."""
@@ -128,7 +150,8 @@ def glance(
     """
     lines = _forwards(front)
     data, start, stop = next(lines, (b"", 0, 0))
-    first = _seen(data[start:stop].removeprefix(BOM), first=True)
+    raw = data[start:stop]
+    first = _seen(raw.removeprefix(BOM), first=True)
     if first is None or not isinstance(first[0], items.SessionMeta):
         return None
     head, top = first[0], _ordinal(first[1])
@@ -142,7 +165,7 @@ def glance(
         next(lines, None)  # its head
         beginning.top = -1
     beginning.read(lines)
-    _End(found, beginning).read(back)
+    _End(found, beginning, raw).read(back)
     return found
 
 
@@ -166,10 +189,7 @@ def _ordinal(record: Json) -> int:
 
 def _message(item: items.UserMessage, head: items.SessionMeta) -> items.UserMessage | None:
     """Return a message that the user wrote; those of the history count in bare files alone."""
-    if item.in_history != head.bare:
-        return None
-    by_person = contextual.is_human if item.in_history else contextual.is_typed
-    return item if by_person(item.texts) else None
+    return item if item.in_history == head.bare and contextual.is_by_person(item) else None
 
 
 @lru_cache(1)  # in a session of one turn the first prompt is the last one
@@ -184,7 +204,8 @@ class _Beginning:
     `typed`: events mark messages from here on; `has_tasks`: and tasks.  `naming` is the task that
     only names a session of ours, `named` whether it is over; None where the second line, which
     tells, was not seen.
-    `below` is the ordinal at which a file that this one builds on is cut.
+    `below` is the ordinal at which a file that this one builds on is cut.  `planned`: an approved
+    plan stands before the first prompt.
     """
 
     found: Glance
@@ -194,6 +215,7 @@ class _Beginning:
     naming: str | None = None
     named: bool | None = None
     below: int | None = None
+    planned: bool = False
 
     def read(self, lines: Iterator[_Line]) -> None:
         """Read the lines behind the head."""
@@ -239,8 +261,20 @@ class _Beginning:
                 message = _message(item, found.head)
                 if message is not None and found.first_text is None:
                     found.first_text = _words(message.texts)
+            case items.PlanTold(text=text, approved=True):
+                self.planned = True
+                self._title(value(heading_of(text), MAX_VALUE_CHARS))
+            case items.GoalSet(objective=objective) if objective is not None:
+                self._title(value(objective, MAX_VALUE_CHARS))
+            case items.AgentWrote() if not item.is_answer:
+                text = item.text or found.head.agent or item.recipient
+                self._title(value(text, MAX_VALUE_CHARS))
             case _:
                 pass
+
+    def _title(self, text: str) -> None:
+        if self.found.first_text is None:
+            self.found.first_text = text or None
 
 
 @define
@@ -250,15 +284,20 @@ class _End:
     `unknown` is what lines in front may still tell; what cannot be told is not in it.  `events` are
     those of turns, the newest first.  A line tells nothing of it where one of `quiet` stands
     `shift` bytes behind its beginning, which are as many while ordinals have as many digits.
+    `short`: the task is known, but for an earlier request that it may name; `begun` is how far from
+    the end it was found.
     """
 
     found: Glance
     before: _Beginning
+    first_line: bytes
     unknown: int = _ALL
     is_bare: bool = False
     quiet: tuple[bytes, ...] = _QUIET
     shift: int = 1 << 62
     events: list[items.Item] = Factory(list[items.Item])
+    short: bool = False
+    begun: int = 0
 
     def read(self, pieces: Iterable[bytes]) -> None:
         """Read the file backwards."""
@@ -268,6 +307,8 @@ class _End:
             self.unknown = _PROMPT  # nothing else is told there
         if not self.before.named:
             self.unknown &= ~(_PROMPT | _TURN)  # a message may be the name of the session
+        if self.before.planned:
+            self.unknown &= ~_PROMPT  # the task may name the plan
         far, rest = 0, list[bytes]()
         for piece in pieces:
             far += len(piece)
@@ -275,9 +316,15 @@ class _End:
             if first < 0:
                 rest.append(piece)
                 continue
-            if not self._read(piece, rest) or far >= _FARTHEST:
+            before, most = self.begun, _FARTHEST if self.begun == 0 else _MORE
+            if not self._read(piece, rest) or far - before >= most:
                 break
+            if self.short and not self.begun:
+                self.begun = far
             rest = [piece[:first]]
+        else:
+            if b"".join(reversed(rest)) == self.first_line and head.base is None:
+                self._tell_task(is_all=True)
         if self.is_bare:
             found.first_text = first_text
             found.stamp = found.stamp or head.timestamp
@@ -311,8 +358,10 @@ class _End:
                     # What is not wanted now is not wanted later.
                     begins, ends = kind.start(1), kind.end()
                     shift = begins - start
-                    if not piece.startswith(quiet, begins, ends) and len(quiet) < _MOST_QUIET:
-                        quiet = (*quiet, piece[begins:ends])
+                    told = piece[begins:ends]
+                    is_new = not told.startswith(quiet) and not told.endswith(_HANDED_OVER)
+                    if is_new and len(quiet) < _MOST_QUIET:
+                        quiet = (*quiet, told)
             stop, rest = start - 1, ()
         self.quiet, self.shift = quiet, shift
         # In front of a prompt its task begins, mostly nearby.
@@ -361,6 +410,8 @@ class _End:
                 self.events.append(item)
             case items.UserMessage():
                 self._take_message(item)
+            case items.GoalSet() | items.PlanTold(approved=True) | items.AgentWrote():
+                self.unknown &= ~_PROMPT  # it may be the task
             case items.TaskStarted(turn_id=turn_id):
                 self._take_window(item.window)
                 return self._take_task(item, turn_id)
@@ -387,12 +438,14 @@ class _End:
         if message is None:
             return
         self.events.append(message)
-        if self.unknown & _PROMPT:
-            self.found.task = _words(message.texts)
-            if self.found.task is not None:
-                self.unknown &= ~_PROMPT
-                if self.before.found.first_text is not None and not self.before.has_tasks:
-                    self.unknown &= ~_TURN  # no event will tell
+        if self._has_no_tasks:
+            self._tell_task()  # each message is a turn
+
+    @property
+    def _has_no_tasks(self) -> bool:
+        """Whether no event tells of tasks, as in older files."""
+        known = self.found.head.bare or self.found.first_text is not None
+        return known and not self.before.has_tasks
 
     def _take_task(self, item: items.TaskStarted | items.TaskEnded, turn_id: str | None) -> bool:
         """Take a task; what stands before that which names the session is no turn."""
@@ -401,35 +454,70 @@ class _End:
             return False
         self.events.append(item)
         self.before.has_tasks = True
-        if isinstance(item, items.TaskStarted) and self.unknown & _TURN:
-            self._judge()
+        if isinstance(item, items.TaskStarted):
+            if self.unknown & _TURN:
+                self._judge()
+            self._tell_task()
         return True
+
+    def _tell_task(self, *, is_all: bool = False) -> None:
+        """Tell the task from the newest turns, if they do; `is_all`: there are no others.
+
+        The model may have worked for a goal in a task without a user message.
+        """
+        if not self.unknown & _PROMPT:
+            return
+        turns, told = self._replayed()
+        request = turns.task_of()
+        if not told or (request is not None and implements_plan(request.said.first)):
+            self.unknown &= ~_PROMPT
+        elif request is not None and (is_all or not request.may_name_more):
+            self.found.task = cut(request.text, MAX_VALUE_CHARS)
+            self.unknown &= ~_PROMPT
+            if self._has_no_tasks:
+                self.unknown &= ~_TURN  # no event will tell
+        else:
+            self.short = request is not None
+
+    def _replayed(self) -> tuple[Turns, bool]:
+        """Return the turns of the events so far, and whether each task has a user message."""
+        turns, own = Turns(), self.found.head.parent_session is None
+        silent, is_told = False, True
+        for each in reversed(self.events):
+            match each:
+                case items.TaskStarted(turn_id=turn_id, parent=parent):
+                    is_told, silent = is_told and not silent, True
+                    turns.task_started(turn_id, parent=parent if own else None)
+                case items.TaskEnded(turn_id=turn_id, aborted=aborted):
+                    is_told, silent = is_told and not silent, False
+                    turns.task_ended(turn_id, 0, 0, aborted=aborted)
+                case items.UserMessage(turn_id=turn_id):
+                    silent = False
+                    turn = turns.user_message(turn_id, 0, len(turns.turns))
+                    text = _words(each.texts)
+                    if text is not None:
+                        turns.say(turn, text, "", 0, turns.next_order())
+                case _:
+                    pass
+        return turns, is_told and not silent
 
     def _judge(self) -> None:
         """Tell from the events of the newest tasks whether the last turn is open, if they do."""
         if self._has_ended():
             self._settle(turn_open=False)
             return
-        turns = Turns()
         begun = {each.turn_id for each in self.events if isinstance(each, items.TaskStarted)}
-        for each in reversed(self.events):
-            match each:
-                case items.TaskStarted(turn_id=turn_id):
-                    turns.task_started(turn_id)
-                case items.TaskEnded(turn_id=turn_id, aborted=aborted):
-                    turns.task_ended(turn_id, 0, 0, aborted=aborted)
-                case items.UserMessage(turn_id=turn_id):
-                    if turn_id is not None and turn_id not in begun:
-                        self._settle(turn_open=None)  # its turn may be an earlier one
-                        return
-                    turns.user_message(turn_id, 0, len(turns.turns))
-                case _:
-                    pass
+        named = (each.turn_id for each in self.events if isinstance(each, items.UserMessage))
+        if any(turn_id is not None and turn_id not in begun for turn_id in named):
+            self._settle(turn_open=None)  # its turn may be an earlier one
+            return
+        turns, is_told = self._replayed()
         if turns.task_open:
             self._settle(turn_open=True)
         elif turns.turns:
             last = turns.turns[-1]
-            self._settle(turn_open=last.ended is None if last.in_task else None)
+            is_open = last.ended is None if last.in_task else None
+            self._settle(turn_open=is_open if is_told or not is_open else None)
 
     def _settle(self, *, turn_open: bool | None) -> None:
         self.found.turn_open = turn_open

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Self
 
 import orjson
-from attrs import define
+from attrs import define, evolve
 
 from codex_checkpoints.core.checkpoint import memory
 from codex_checkpoints.core.checkpoint.memory import Update
@@ -28,7 +28,6 @@ from codex_checkpoints.core.checkpoint.records import (
     Task,
 )
 from codex_checkpoints.core.checkpoint.state import (
-    NAMED,
     NO_SEEN,
     FileObservation,
     Hashes,
@@ -36,17 +35,35 @@ from codex_checkpoints.core.checkpoint.state import (
     SeenHashes,
     State,
 )
-from codex_checkpoints.core.checkpoint.text import find_secret, value
+from codex_checkpoints.core.checkpoint.text import cut, find_secret, redact, value
 from codex_checkpoints.core.converters import states
 from codex_checkpoints.core.rollout import items
-from codex_checkpoints.core.rollout.fields import names, text_of, texts_of
+from codex_checkpoints.core.rollout.asked import (
+    LONGEST_ASKED,
+    Asked,
+    AskedKind,
+    Request,
+    heading_of,
+    steps_of,
+)
+from codex_checkpoints.core.rollout.fields import (
+    list_of,
+    load,
+    names,
+    object_of,
+    text_of,
+    texts_of,
+    time_of,
+)
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.ours import opener_of
 from codex_checkpoints.core.rollout.parsing import (
+    APPROVED_PLAN,
     EVENTS,
     ITEMS,
     LINES,
     RESPONSES,
+    goal_in,
     item_of,
     signal_of,
     turn_id_of,
@@ -60,7 +77,7 @@ from codex_checkpoints.core.rollout.reader import (
     Scale,
     is_whole,
 )
-from codex_checkpoints.core.rollout.turns import LastMessage, Planned, Steps, asks
+from codex_checkpoints.core.rollout.turns import Planned, Steps, Turn
 
 _EVENTS_BESIDE_ITEMS = names(
     "user_message patch_apply_end exec_command_end mcp_tool_call_end view_image_tool_call"
@@ -68,15 +85,21 @@ _EVENTS_BESIDE_ITEMS = names(
 """Events that repeat the items of a paginated file (ROL-14)."""
 
 _PLAN = "update_plan"
+_GOAL_CALLS = names("create_goal update_goal")
+_KEPT_CALLS = _GOAL_CALLS | {_PLAN}
+"""The calls of a paginated file of which more counts than its items tell."""
+_MOST_GOAL_CALLS = 64
+_GOAL_CONTEXT = ('<codex_internal_context source="goal">', "<goal_context>")
+"""How the text begins that Codex gives the model in a task that works for the goal."""
 
 
 class Reducer:
     """The fold that keeps the state of a session; `scale` is that of the reader.
 
     1. The head is the first `session_meta`; later ones belong to other sessions (ROL-4).
-    2. The task is the last text that a person typed in a turn that counts.  Items and events mark
-       typed messages; if there are none, messages of the model's history that nobody injected
-       (DSC-29, DSC-30).
+    2. The task is the newest request that counts, as `Turns` decides.  Items and events mark typed
+       messages; if there are none, messages of the model's history that nobody injected, else
+       those of the newest replacement (DSC-29, DSC-30).
     3. The plan is the last `update_plan` of a turn that counts.
     4. An artifact comes from a call with a known outcome.  It stays when its turn is rolled back,
        since the operation did happen (DSC-78).  The latest observation decides its kind.
@@ -99,36 +122,61 @@ class Reducer:
         paginated = self._scale.paginated
         match kind:
             case "response_item" if tag is not None and tag in RESPONSES:
-                if paginated:
-                    wanted = tag == "function_call"  # it may be a plan
-                elif tag == "message":
-                    wanted = inner is None or (inner == "user" and not self._state.typed)
+                if tag == "message":
+                    wanted = inner in {None, "assistant"} or (inner == "user" and self._listens)
+                elif paginated and tag == "function_call_output":
+                    # Between tasks it may be an approved plan.
+                    wanted = not self._state.turns.task_open or bool(self._state.goal_calls)
+                elif paginated:
+                    wanted = tag in {"function_call", "agent_message"}
                 else:
                     wanted = not isinstance(RESPONSES[tag], str)
             case "response_item":
                 wanted = True
             case "event_msg" if tag == "item_completed" and inner is not None and inner in ITEMS:
-                wanted = paginated and not isinstance(ITEMS[inner], str)
+                wanted = (paginated or inner == "Plan") and not isinstance(ITEMS[inner], str)
             case "event_msg":
                 repeated = paginated and tag in _EVENTS_BESIDE_ITEMS
                 wanted = not (repeated or isinstance(EVENTS.get(tag or ""), str))
+            case "compacted":
+                wanted = self._has_no_message
             case _:
                 wanted = not isinstance(LINES.get(kind or ""), str)
         return WORDS if wanted else NOTED
 
-    def take(self, line: Line) -> None:  # noqa: C901, PLR0912 - a case for each kind of item
+    @property
+    def _listens(self) -> bool:
+        """Whether a message of the history may be a request, or say that a task is for a goal."""
+        return not self._state.typed or self._state.turns.may_be_for_goal
+
+    @property
+    def _has_no_message(self) -> bool:
+        """Whether the file has no user message so far, so that those of a replacement count."""
+        state = self._state
+        return not state.typed and state.naming is None and not state.turns.has_messages
+
+    def _parses(self, line: Line) -> bool:
+        """Return whether a line is parsed, and not only its kind noted."""
+        tag, payload = line.tag, line.payload
+        if self._state.paginated and tag == "function_call":
+            return text_of(payload.get("name")) in _KEPT_CALLS
+        if self._state.paginated and tag == "function_call_output":
+            known = text_of(payload.get("call_id")) in self._state.goal_calls
+            is_plan = payload.get("name") == APPROVED_PLAN
+            return known or (is_plan and not self._state.turns.task_open)
+        return self.wants(line.kind, tag, line.inner) != NOTED
+
+    def take(self, line: Line) -> None:  # noqa: C901, PLR0912, PLR0915 - a case for each kind
         """Take the next line."""
         state = self._state
         state.observed.clear()
         state.paginated = self._scale.paginated
-        wanted = self.wants(line.kind, line.tag, line.inner) != NOTED
-        if state.paginated and line.tag == "function_call":
-            wanted = line.payload.get("name") == _PLAN
-        if wanted:
+        if self._parses(line):
             item = item_of(line.kind, line.payload, bare=line.bare)
         else:
             item = signal_of(line.kind, line.tag, line.inner)
-        self.item = item
+        repeats = isinstance(item, items.UserMessage) and item.in_history and state.typed
+        self.item = "told" if repeats else item
         if isinstance(item, str):
             self._signal(item, line)
             return
@@ -137,10 +185,14 @@ class Reducer:
         match item:
             case items.ToolCall():
                 state.worked_at = line.position
+                state.turns.called()
                 _call(state, item, line)
             case items.Tokens():
                 state.tokens, state.tokens_at = item, line.position
                 state.window = state.window if item.window is None else item.window
+                state.resets_at = state.resets_at if item.resets_at is None else item.resets_at
+            case items.Limits(resets_at=resets_at):
+                state.resets_at = resets_at
             case items.ToolOutput():
                 _answer(state, item, line)
             case items.CommandRun() | items.FilesChanged() | items.ToolRan() | items.FileViewed():
@@ -153,9 +205,22 @@ class Reducer:
                     state.newest_folder = line.file, item.folder
                 state.model = state.model if item.model is None else item.model
             case items.TaskStarted():
-                _task_started(state, item)
+                _task_started(state, item, line)
             case items.TaskEnded():
                 _task_ended(state, item, line)
+            case items.Trouble():
+                state.turns.failed(_reason(state, item))
+            case items.GoalSet():
+                _goal(state, item, line)
+            case items.PlanTold(text=text, approved=True):
+                _approved(state, _asked(state, "plan", text, line))
+            case items.PlanTold(text=text):
+                state.turns.proposed = _asked(state, "plan", text, line)
+            case items.AgentWrote():
+                _agent_wrote(state, item, line)
+            case items.ReviewTold(text=text):
+                if not item.ended:
+                    state.turns.ask(_asked(state, "review", text, line))
             case items.SessionMeta():
                 if state.head is None:
                     state.begin(item)
@@ -166,55 +231,78 @@ class Reducer:
 
     def _signal(self, item: items.Signal, line: Line) -> None:
         state = self._state
-        if item == "quiet":
-            return
-        if item == "unknown":
-            self._scale.count("unknown_type")
-        elif line.seq < state.own_from:
-            pass
-        elif item == "worked":
-            state.worked_at = line.position
-        elif item == "answered":
-            state.answered_at = line.position
-            _answered(state, line)
-        else:
-            _compacted(state, line)
+        match item:
+            case "unknown":
+                self._scale.count("unknown_type")
+            case _ if line.seq < state.own_from:
+                pass
+            case "told":
+                state.worked_at = line.position
+            case "thought":
+                state.worked_at = line.position
+                state.turns.thought()
+            case "called":
+                state.worked_at = line.position
+                state.turns.called()
+            case "answered":
+                state.answered_at = line.position
+                _answered(state, line)
+            case "compacted":
+                if self._has_no_message:
+                    _take_replaced(state, line)
+                _compacted(state, line)
+            case "quiet":
+                pass
 
 
-def _task_started(state: State, item: items.TaskStarted) -> None:
+def _task_started(state: State, item: items.TaskStarted, line: Line) -> None:
     state.window = state.window if item.window is None else item.window
     if state.naming == "due":
         state.naming = item.turn_id or ""
         return
-    state.turns.task_started(item.turn_id)
+    # The task of a subagent is a part of a turn in another session.
+    parent = item.parent if state.head is None or state.head.parent_session is None else None
+    state.turns.task_started(
+        item.turn_id, line.position, line.seq, line.stamp, parent=parent, for_goal=item.for_goal
+    )
 
 
 def _task_ended(state: State, item: items.TaskEnded, line: Line) -> None:
-    if state.naming not in NAMED and item.turn_id in {None, state.naming}:
+    if not state.tells(line.seq) and item.turn_id in {None, state.naming}:
         state.naming = "done"
         return
-    state.turns.task_ended(item.turn_id, line.position, line.seq, aborted=item.aborted)
-    turn = state.turns.at(item.turn_id) if item.failed else None
-    if turn is not None:
-        turn.failed = True
+    state.turns.task_ended(
+        item.turn_id,
+        line.position,
+        line.seq,
+        aborted=item.aborted,
+        answered=item.answered,
+        reason=None if item.error is None else _reason(state, item.error),
+    )
+
+
+def _reason(state: State, trouble: items.Trouble) -> str:
+    """Return what an error says, with the time when a limit that is used up begins anew."""
+    text = value(trouble.text, MAX_VALUE_CHARS)
+    resets_at = time_of(state.resets_at) if trouble.is_limit else None
+    return text if resets_at is None else f"{text} (resets {resets_at})"
 
 
 def _answered(state: State, line: Line) -> None:
-    """Note whether an answer asks; one in a long line, which not all readers read, does not."""
+    """Note an answer; a search passes over those that it does not want."""
     payload = line.payload
-    if state.naming not in NAMED or payload.get("phase") == "commentary":
+    if not state.tells(line.seq):
         return
-    is_short = len(line.raw) < PASSED_OVER_FROM
-    text = "\n".join(texts_of(payload.get("content"))).strip() if is_short else ""
-    turn = state.turns.at(turn_id_of(payload)) if text or not is_short or line.passed_over else None
-    if turn is not None:
-        turn.asks = asks(text)
+    text = None if line.passed_over else "\n".join(texts_of(payload.get("content"))).strip()
+    final = payload.get("phase") != "commentary"
+    state.turns.spoke(turn_id_of(payload), text, final=final)
 
 
 def _compacted(state: State, line: Line) -> None:
     """Count a window; a long line, whose message not all readers read, opens no restore."""
     state.windows += 1
     state.compacted_at = line.position
+    state.turns.compacted()
     is_short = len(line.raw) < PASSED_OVER_FROM
     opener = opener_of(line.tag, (text_of(line.payload.get("message")) or "") if is_short else "")
     change = {"compaction": 1, "undo": -1, "restore": 0}[opener]
@@ -223,34 +311,123 @@ def _compacted(state: State, line: Line) -> None:
         state.naming = "due"
 
 
+def _take_replaced(state: State, line: Line) -> None:
+    """Take the newest user message of a replacement, in a file that has no other."""
+    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
+
+    for each in reversed(list_of(line.payload.get("replacement_history"))):
+        payload = object_of(each)
+        if payload.get("type") != "message" or payload.get("role") != "user":
+            continue
+        texts = texts_of(payload.get("content"))
+        item = items.UserMessage(texts, in_history=True, ref=text_of(payload.get("id")))
+        text = words_of(item, MAX_VALUE_CHARS) if contextual.is_by_person(item) else ""
+        if text:
+            ref = ref_of(item, line)
+            order = state.turns.next_order()
+            state.turns.replaced = Request([text], ref, line.seq, order, typed=True)
+            _title(state, text, in_history=True)
+            return
+
+
 def _message(state: State, item: items.UserMessage, line: Line) -> None:
     """Take a message if a person typed it."""
     from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
 
     state.worked_at = line.position
     if item.in_history:
-        if state.base is None:
+        if state.base is None and not (state.typed or state.paginated):
             state.base = folder_in(item)
-    elif not (state.typed or state.paginated):
-        # From here on events mark typed messages; those of the history no longer count.
-        state.typed = True
-        state.first_text = None
-        plans = [turn.planned for turn in state.turns.counting() if turn.planned is not None]
-        state.planned = plans[-1] if plans else state.planned
-        state.turns.forget()
-    by_person = contextual.is_human if item.in_history else contextual.is_typed
-    if not by_person(item.texts):
+        if any(text.lstrip().startswith(_GOAL_CONTEXT) for text in item.texts):
+            state.turns.goal_continues()
+    elif not state.typed:
+        _trust_events(state)
+    if item.in_history and state.typed:
+        return
+    if not contextual.is_by_person(item):
         return
     text = words_of(item, MAX_VALUE_CHARS)
-    if state.first_text is None:
-        state.first_text = text or None
-    if state.naming not in NAMED:
+    _title(state, text, in_history=item.in_history)
+    if not state.tells(line.seq):
         return
-    ref = ref_of(item, line)
-    turn = state.turns.user_message(item.turn_id, line.position, line.seq, line.stamp)
+    turns, ref = state.turns, ref_of(item, line)
+    turn = turns.user_message(
+        item.turn_id, line.position, line.seq, line.stamp, in_history=item.in_history
+    )
     turn.messages.append(ref)
     if text:
-        turn.said = LastMessage(text, ref, line.seq, state.next_order())
+        plan = turns.approved(text)
+        if plan is not None:
+            turn.planned = _planned_by(plan, plan.text)
+        turns.say(turn, text, ref, line.seq, turns.next_order())
+
+
+def _trust_events(state: State) -> None:
+    """Drop what only the history told: from here on items or events mark typed messages."""
+    state.typed = True
+    if state.first_in_history:
+        state.first_text, state.first_in_history = state.first_asked, False
+    state.turns.replaced = None
+    plans = state.turns.forget_history()
+    state.planned = max((*plans, *filter(None, [state.planned])), key=_order, default=None)
+
+
+def _order(planned: Planned) -> int:
+    return planned.order
+
+
+def _title(state: State, text: str, *, in_history: bool) -> None:
+    """Take the first request as the title of the session."""
+    if state.first_text is None and text:
+        state.first_text, state.first_in_history = text, in_history
+    elif state.first_in_history and not in_history:
+        state.first_asked = state.first_asked or text or None
+
+
+def _asked(
+    state: State, kind: AskedKind, text: str, line: Line, status: str | None = None
+) -> Asked:
+    """Return a request that is no user message."""
+    short, whole = value(text, MAX_VALUE_CHARS), cut(redact(text), LONGEST_ASKED)
+    ref = f"seq:{line.seq}"
+    return Asked(kind, whole, short, ref, line.seq, state.turns.next_order(), status)
+
+
+def _goal(state: State, item: items.GoalSet, line: Line) -> None:
+    """Take the goal as it is now; a fork copies records about that of its source."""
+    own = None if state.head is None else state.head.session_id
+    if item.objective is None:
+        state.turns.set_goal(None)
+        return
+    foreign = item.thread_id is not None and own is not None and item.thread_id != own
+    goal = _asked(state, "goal", item.objective, line)
+    goal = evolve(goal, status=item.status, foreign=foreign)
+    state.turns.set_goal(goal)
+    _title(state, goal.short, in_history=False)
+
+
+def _approved(state: State, plan: Asked) -> None:
+    """Take a plan that a person approved: a request, and the steps of the plan."""
+    state.turns.ask(plan)
+    state.planned = _planned_by(plan, plan.text)
+    _title(state, value(heading_of(plan.text), MAX_VALUE_CHARS), in_history=False)
+
+
+def _planned_by(plan: Asked, text: str) -> Planned:
+    steps = tuple((value(step, MAX_VALUE_CHARS), False) for step in steps_of(text))
+    return Planned(steps, plan.ref, plan.seq, plan.order, approved=True)
+
+
+def _agent_wrote(state: State, item: items.AgentWrote, line: Line) -> None:
+    """Take the message of another agent; the result of a subagent asks for nothing."""
+    if item.is_answer:
+        return
+    agent = None if state.head is None else state.head.agent
+    asked = _asked(state, "agent", item.text or agent or item.recipient, line)
+    if item.ref is not None and len(item.ref) <= MAX_URI_CHARS:
+        asked = evolve(asked, ref=item.ref)
+    state.turns.ask(asked)
+    _title(state, asked.short, in_history=False)
 
 
 def folder_in(item: items.UserMessage) -> str | None:
@@ -284,6 +461,8 @@ def _call(state: State, item: items.ToolCall, line: Line) -> None:
     from codex_checkpoints.core.rollout import tools  # noqa: PLC0415 - it loads many modules
 
     waits = not state.paginated
+    if item.name in _GOAL_CALLS:
+        state.goal_calls = [*state.goal_calls[1 - _MOST_GOAL_CALLS :], item.call_id]
     if item.name == _PLAN and item.namespace is None:
         _plan_call(state, tools.plan_of(item.arguments), item, line)
         return
@@ -302,7 +481,7 @@ def _plan_call(state: State, steps: Steps | None, call: items.ToolCall, line: Li
         state.unread_calls += 1
         return
     kept = tuple((value(text, MAX_VALUE_CHARS), done) for text, done in steps)
-    planned = Planned(kept, call.call_id[:MAX_URI_CHARS], line.seq, state.next_order())
+    planned = Planned(kept, call.call_id[:MAX_URI_CHARS], line.seq, state.turns.next_order())
     turn = state.turns.at(call.turn_id)
     if turn is None:
         state.planned = planned
@@ -315,6 +494,11 @@ def _answer(state: State, item: items.ToolOutput, line: Line) -> None:
     from codex_checkpoints.core.rollout import tools  # noqa: PLC0415 - it loads many modules
 
     state.worked_at = line.position
+    if item.call_id in state.goal_calls:
+        state.goal_calls.remove(item.call_id)
+        goal = goal_in(object_of(load("\n".join(item.texts).encode(errors="replace"))))
+        if goal is not None:
+            _goal(state, goal, line)
     waiting = state.calls.waiting.get(item.call_id)
     if waiting is None:
         return
@@ -344,12 +528,17 @@ def _observe(
 
 
 def task_of(state: State) -> Task | None:
-    """Return the last text of a person in a turn that counts, else the task of the seed."""
-    said = [turn.said for turn in state.turns.counting() if turn.said is not None]
-    last = max(said, key=lambda one: one.order, default=None)
+    """Return the newest request that counts, else the task of the seed (DSC-29)."""
+    before = None if state.seed is None else state.seed.task
+    last = state.turns.task_of(None if before is None else before.text)
     if last is None:
-        return None if state.seed is None else state.seed.task
-    return Task(last.text, Evidence("user", last.ref))
+        return before
+    return Task(cut(last.text, MAX_VALUE_CHARS), Evidence("user", last.said.ref))
+
+
+def request_in(turn: Turn) -> str | None:
+    """Return what a turn was asked, cut like a task; None without a text."""
+    return None if turn.said is None else cut(turn.said.text, MAX_VALUE_CHARS)
 
 
 def plan_of(state: State, remembered: memory.Memory, limits: Limits) -> Plan:
@@ -367,7 +556,7 @@ def plan_of(state: State, remembered: memory.Memory, limits: Limits) -> Plan:
     return Plan(
         tuple(Step(f"s{place}", text) for place, (text, _) in enumerate(kept, 1)),
         {f"s{place}": done for place, (_, done) in enumerate(kept, 1)},
-        Evidence("tool_output", last.call_id),
+        Evidence("user" if last.approved else "tool_output", last.call_id),
     )
 
 

@@ -462,7 +462,7 @@ def _from_seed(artifact: Artifact) -> FileObservation:
     return FileObservation("file", seq, artifact.seen_hash, opaque, acted=seq)
 
 
-NAMED = frozenset({None, "due", "done"})
+_NAMED = frozenset({None, "due", "done"})
 """The values of `State.naming` outside the naming task."""
 
 Seeds = Callable[[str], Checkpoint | None]
@@ -535,7 +535,11 @@ class State:
     model: str | None = None
     name: str | None = None
     first_text: str | None = None
-    """The first message of a person, the title of the session."""
+    """The first request, the title of the session."""
+    first_in_history: bool = False
+    """Whether only the model's history tells of that request."""
+    first_asked: str | None = None
+    """The first request after it that was no message of the history."""
     turn_folder: str | None = None
     newest_folder: tuple[int, str] | None = None
     """The newest folder that the session was set to, with the number of the file that says so."""
@@ -555,8 +559,11 @@ class State:
     """`due` until the naming task of a file of ours begins, then its id, then `done`."""
     seed: Checkpoint | None = None
     """The checkpoint that the session begins with, if we made the session."""
-    order: int = 0
     unread_calls: int = 0
+    goal_calls: list[str] = Factory(list[str])
+    """The newest calls for the goal without an output, which has it as it is then."""
+    resets_at: int | None = None
+    """When the newest limit that was reported as used up begins anew."""
     answered_at: int = 0
     worked_at: int = 0
     observed: list[Observation] = field(init=False, factory=list)
@@ -569,21 +576,12 @@ class State:
 
     @property
     def ends_with_answer(self) -> bool:
-        """Whether an older file ends with an answer: no work after it, no call waiting."""
-        answered = self.answered_at > self.worked_at and not self.calls.waiting
-        return answered and not self.paginated
+        """Whether a file ends with an answer: no work after it, no call waiting."""
+        return self.answered_at > self.worked_at and not self.calls.waiting
 
     def ended(self, turn: Turn, *, is_last: bool) -> Ended:
         """Return how a turn ended."""
-        if turn.aborted:
-            return "aborted"
-        if turn.failed:
-            return "failed"
-        if turn.ended is not None:
-            return "answered"
-        # Without task events a turn has ended when another follows, or when it was answered.
-        followed = not is_last or self.ends_with_answer
-        return "answered" if followed and not turn.in_task else "open"
+        return self.turns.ended(turn, followed=not is_last or self.ends_with_answer)
 
     def ends(self) -> Iterator[tuple[str, Ended]]:
         """Yield how each turn ended that is not rolled back, by its id, in order."""
@@ -601,10 +599,12 @@ class State:
         self.observed.append(observation)
         self.observations.observe(observation)
 
-    def next_order(self) -> int:
-        """Return the next number in the order of tasks and plans."""
-        self.order += 1
-        return self.order
+    def tells(self, seq: int) -> bool:
+        """Return whether a record counts: neither inherited from a parent, nor a mere name.
+
+        The first task of a file that we made only names the session for people.
+        """
+        return seq >= self.own_from and self.naming in _NAMED
 
 
 def no_seed(_session_id: str) -> Checkpoint | None:

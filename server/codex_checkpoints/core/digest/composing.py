@@ -322,7 +322,8 @@ class _Composing:
         if gathered.ended is not None:
             last = gathered.last_answer
             asks = last is not None and last.said.where.age == 0 and _asks(last)
-            yield _Row(None, ended_line(gathered.ended, asks=asks), "how the last turn ended")
+            ended = ended_line(gathered.ended, asks=asks, reason=gathered.reason)
+            yield _Row(None, ended, "how the last turn ended")
         if gathered.plan_age is not None:
             yield _Row(None, plan_line(gathered.plan_age), "the age of the plan")
         if gathered.changes:

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.runs import runs_in
-from codex_checkpoints.core.checkpoint.state import NAMED, Observation, name_of
+from codex_checkpoints.core.checkpoint.state import Observation, name_of
 from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
 from codex_checkpoints.core.digest.outcomes import hunks_of
 from codex_checkpoints.core.rollout import tools
@@ -81,7 +81,7 @@ class Edits(Fold):
     def take(self, line: Line) -> None:
         """Take what was observed with a line."""
         state = self.replay.state
-        if line.seq >= state.own_from and state.naming in NAMED:
+        if state.tells(line.seq):
             for each in state.observed:
                 self._observe(each, line)
 

@@ -16,7 +16,7 @@ from attrs import Factory, define, evolve, frozen
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.runs import Run, runs_in
-from codex_checkpoints.core.checkpoint.state import NAMED, Observation, State, name_of
+from codex_checkpoints.core.checkpoint.state import Observation, State, name_of
 from codex_checkpoints.core.digest.calls import (
     CALLS,
     DIALOG,
@@ -64,8 +64,13 @@ from codex_checkpoints.core.rollout.fields import (
 )
 from codex_checkpoints.core.rollout.items import (
     EDITS,
+    AgentWrote,
     CommandRun,
+    GoalSet,
+    Item,
     Outcome,
+    PlanTold,
+    ReviewTold,
     Seen,
     ToolCall,
     UserMessage,
@@ -191,6 +196,8 @@ class Gathering(Fold):
         self._patches: dict[str, tuple[int, tuple[str, ...]]] = {}
         """By call the line of a patch without an outcome yet, and the files that it names."""
         self._callers: dict[str, str | None] = {}
+        self._goal: str | None = None
+        """The objective that was kept last: each report of a goal repeats it."""
         self._said_with: dict[tuple[str | None, str], None] = {}
         """Arguments beside a command, by turn: they stand with its first command that has them."""
         replay.folds.append(self)
@@ -214,7 +221,7 @@ class Gathering(Fold):
         """Keep what a line tells."""
         state = self._state
         self._position = line.position
-        if line.passed_over or line.seq < state.own_from or state.naming not in NAMED:
+        if line.passed_over or not state.tells(line.seq):
             return
         payload, tag = line.payload, line.tag
         if tag in CALLS:
@@ -232,9 +239,7 @@ class Gathering(Fold):
         elif tag in TASK_ENDS:
             self._ended(payload, line)
         else:
-            item = self._reducer.item
-            if isinstance(item, UserMessage):
-                self._asked(item, line)
+            self._told(self._reducer.item, line)
         for each in state.observed:
             self._observe(each, line)
 
@@ -248,6 +253,14 @@ class Gathering(Fold):
         def placed(where: Where) -> Where:
             turn = numbers.get(where.turn_id or "")
             return evolve(where, turn=turn, age=len(counted) - (turn or 0))
+
+        def asked(where: Where) -> Where:
+            """Return the place of a request; what was asked between turns opened the next one."""
+            if where.turn_id is not None:
+                return where
+            opened = (turn for turn in counted if turn.opened_seq >= where.seq)
+            turn = next(opened, None)
+            return where if turn is None else evolve(where, turn_id=turn.turn_id)
 
         ends = dict(self._whole.ends())
         answers: list[Answer] = []
@@ -267,7 +280,7 @@ class Gathering(Fold):
         return Gathered(
             len(counted),
             tuple(
-                evolve(said, where=placed(said.where))
+                evolve(said, where=placed(asked(said.where)))
                 for said, in_history in self._requests
                 if said.where.turn_id not in gone and not (in_history and self._whole.typed)
             ),
@@ -301,6 +314,7 @@ class Gathering(Fold):
             ),
             self._replaced.below,
             self._replaced.carried,
+            counted[-1].reason if counted else None,
         )
 
     def _ran_again(self, quote: Quote, gone: Container[str | None]) -> bool:
@@ -319,9 +333,41 @@ class Gathering(Fold):
         _keep_newest(self._turns)
         return found
 
+    def _told(self, item: Item, line: Line) -> None:
+        """Keep a request, the result of a subagent, or the findings of a review."""
+        match item:
+            case UserMessage():
+                self._asked(item, line)
+            case GoalSet(objective=objective) if objective is not None:
+                if objective != self._goal:
+                    self._asked_otherwise(objective, None, line)
+                self._goal = objective
+            case PlanTold(text=text, approved=True):
+                self._asked_otherwise(text, None, line)
+            case AgentWrote(text=text) if text and item.is_answer:
+                self._subagent(item.author, text, line)
+            case AgentWrote():
+                text = item.text or (self._state.head and self._state.head.agent)
+                where = self._where(line, item.turn_id)
+                self._asked_otherwise(text or item.recipient, where.turn_id, line)
+            case ReviewTold(text=text, ended=False):
+                self._asked_otherwise(text, None, line)
+            case ReviewTold(text=text) if text:
+                where = self._where(line, item.turn_id)
+                turn = self._of(where)
+                turn.item = turn.said(where, text)
+            case _:
+                pass
+
+    def _asked_otherwise(self, text: str, turn_id: str | None, line: Line) -> None:
+        """Keep a request that is no user message; without a turn it belongs to the next one."""
+        where = Where(self._session, line.seq, turn_id)
+        text = without_payloads(text.strip(), [])[0]
+        if text:
+            self._requests.append((Said(where, ends_of(text)), False))
+
     def _asked(self, item: UserMessage, line: Line) -> None:
-        by_person = contextual.is_human if item.in_history else contextual.is_typed
-        if by_person(item.texts):
+        if contextual.is_by_person(item):
             texts = (part for part in item.texts if not contextual.is_image_wrapper(part))
             text = contextual.request_of("\n".join(texts)).strip()
             text = without_payloads(text, [])[0]
@@ -359,12 +405,16 @@ class Gathering(Fold):
             text = (text_of(object_of(found).get("completed")) or "").strip()
             if not text:
                 continue
-            where = self._where(line, self._callers.get(name))
-            kept, said = self._of(where).subagents, Said(where, ends_of(text))
-            known = kept.get(name)
-            if known is None or known.text != said.text:
-                renew(kept, name, said, _SUBAGENTS)
-                self._quote(Quote(where, "output", "subagent", text))
+            self._subagent(name, text, line)
+
+    def _subagent(self, name: str, text: str, line: Line) -> None:
+        """Keep the answer of one subagent."""
+        where = self._where(line, self._callers.get(name))
+        kept, said = self._of(where).subagents, Said(where, ends_of(text))
+        known = kept.get(name)
+        if known is None or known.text != said.text:
+            renew(kept, name, said, _SUBAGENTS)
+            self._quote(Quote(where, "output", "subagent", text))
 
     def _ended(self, payload: Json, line: Line) -> None:
         where = self._where(line, text_of(payload.get("turn_id")))
@@ -463,7 +513,7 @@ class Gathering(Fold):
             _keep_newest(self._running)
         if call.label in _OF_SUBAGENTS:
             told, agent_id = json_in(output), text_of(json_in(call.about).get("id"))
-            if spawned := text_of(told.get("agent_id")):
+            if spawned := text_of(told.get("agent_id")) or text_of(told.get("task_name")):
                 renew(self._callers, spawned, where.turn_id, MOST)
             self._subagents(told, agent_id, line)
             return

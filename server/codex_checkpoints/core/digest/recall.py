@@ -14,7 +14,6 @@ from typing import Literal, NamedTuple
 from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.state import NAMED
 from codex_checkpoints.core.checkpoint.text import redact
 from codex_checkpoints.core.digest.calls import (
     CALLS,
@@ -35,10 +34,15 @@ from codex_checkpoints.core.rollout import contextual, shell
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, words_of
 from codex_checkpoints.core.rollout.items import (
     UNKNOWN,
+    AgentWrote,
     CommandRun,
     FilesChanged,
+    GoalSet,
     Outcome,
+    PlanTold,
+    TaskEnded,
     ToolRan,
+    Trouble,
     UserMessage,
     outcome_in,
 )
@@ -47,7 +51,7 @@ from codex_checkpoints.core.rollout.parsing import item_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line
 from codex_checkpoints.core.rollout.turns import Turns
 
-Kind = Literal["user", "assistant", "call", "output", "patch", "summary", "file"]
+Kind = Literal["user", "assistant", "call", "output", "patch", "summary", "file", "error"]
 
 MOST_TEXT = 8_000
 """Code points that one answer holds."""
@@ -164,7 +168,7 @@ class Recall(Fold):
         state = self._state
         if line.kind == "compacted":
             self._compaction(line)
-        if line.passed_over or line.seq < state.own_from or state.naming not in NAMED:
+        if line.passed_over or not state.tells(line.seq):
             return
         read = self._read(line)
         if not self._is_wanted(line):
@@ -250,16 +254,31 @@ class Recall(Fold):
         elif tag == "message" and line.inner == "user":
             texts = texts_of(payload.get("content"))
             if contextual.is_human(texts):
-                repeats = self._state.paginated or self._state.typed
+                repeats = self._state.typed
                 yield _Said("user", "\n".join(texts), (text_of(payload.get("id")),), repeats)
         elif tag == "item_completed":
             yield from self._item(payload, line)
         else:
-            item = self._reducer.item
-            if isinstance(item, UserMessage) and contextual.is_typed(item.texts):
+            yield from self._told(payload, line)
+
+    def _told(self, payload: Json, line: Line) -> Iterator[_Said]:
+        """Yield what else an event or an item says: requests, results, errors."""
+        match self._reducer.item:
+            case UserMessage() as item if contextual.is_by_person(item):
                 yield _Said("user", "\n".join(item.texts), (item.ref,))
-            elif line.kind == "event_msg":
-                yield from self._item(payload, line)
+            case GoalSet(objective=objective) if objective is not None:
+                goal = self._state.turns.goal
+                is_new = goal is not None and goal.seq == line.seq
+                yield _Said("user", objective, (), repeats=not is_new)
+            case PlanTold(text=text, approved=True):
+                yield _Said("user", text, ())
+            case AgentWrote(text=text) as item if text:
+                yield _Said("assistant" if item.is_answer else "user", text, (item.ref,))
+            case Trouble(text=text) | TaskEnded(error=Trouble(text=text)):
+                yield _Said("error", text, ())
+            case _:
+                if line.kind == "event_msg":
+                    yield from self._item(payload, line)
 
     def _item(self, payload: Json, line: Line) -> Iterator[_Said]:
         """Yield what an item or an event says that ends a call.

@@ -197,6 +197,8 @@ class Gathered:
     """The `seq` of the newest compaction: the history holds records from there on."""
     carried: tuple[Carried, ...] = ()
     """The digest in the newest replacement; it stands in for a source that is gone."""
+    reason: str | None = None
+    """Why the last turn failed."""
     pinned: tuple[str, ...] = ()
     """The texts of the user's pins in their order, empty where there is no such record."""
     drifted: frozenset[str] = frozenset()
@@ -254,6 +256,7 @@ class Gathered:
             (*old.quotes, *self.quotes),
             self.replaced_below or old.replaced_below,
             old.carried,
+            self.reason if self.ended else old.reason,
         )
 
     def below(self, turns: int) -> Gathered:

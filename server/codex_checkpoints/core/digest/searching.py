@@ -40,9 +40,16 @@ _TURNS = frozenset(
         "turn_aborted",
         "thread_rolled_back",
         "user_message",
+        "thread_goal_updated",
+        "thread_goal_cleared",
+        "entered_review_mode",
+        "error",
     }
 )
-"""The events that tell where turns begin and end."""
+"""The events that tell where turns begin and end, and why."""
+
+_OF_REVIEWS = frozenset({"UserMessage", "EnteredReviewMode"})
+"""The completed items that tell of turns."""
 
 
 def passing_over(
@@ -52,9 +59,10 @@ def passing_over(
 
     def passes_over(raw: bytes, kind: str, tag: str | None, inner: str | None) -> bool:
         if kind == "response_item":
-            told = tag in CALLS or (tag == "message" and inner != "assistant")
+            told = tag in CALLS or tag == "agent_message"
+            told = told or (tag == "message" and inner != "assistant")
         elif kind == "event_msg":
-            told = tag in _TURNS or inner == "UserMessage"
+            told = tag in _TURNS or inner in _OF_REVIEWS
         else:
             told = kind != "compacted"
         return not told and not may_hit(raw)

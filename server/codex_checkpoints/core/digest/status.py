@@ -13,14 +13,20 @@ from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.core.rollout.turns import Ended
 
-ROOM: Final = 112
+ROOM: Final = 160
 """Bytes; the section never takes more."""
+
+_REASON: Final = 96
+"""Bytes of the reason of a turn that failed."""
 
 _HEAD: Final = f"{DIGEST_LINE}\n\n[STATUS]\n"
 
 
-def ended_line(ended: Ended, *, asks: bool) -> str:
-    """Return how the last turn ended."""
+def ended_line(ended: Ended, *, asks: bool, reason: str | None = None) -> str:
+    """Return how the last turn ended, and why it failed."""
+    if ended == "failed" and reason is not None:
+        why = reason.encode(errors="replace")[:_REASON].decode(errors="ignore").rstrip()
+        return f"last turn: failed: {why}"
     return f"last turn: {ended}{' asks' if asks and ended == 'answered' else ''}"
 
 
@@ -33,8 +39,8 @@ def status_of(state: State) -> Iterator[str]:
     """Yield what a digest says of a session as it is now."""
     counted = list(state.turns.counting())
     if counted:
-        ended = state.ended(counted[-1], is_last=True)
-        yield ended_line(ended, asks=counted[-1].asks)
+        last = counted[-1]
+        yield ended_line(state.ended(last, is_last=True), asks=last.asks, reason=last.reason)
     plans = [age for age, turn in enumerate(reversed(counted)) if turn.planned is not None]
     if plans:
         yield plan_line(plans[0])

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.memory import Update
+from codex_checkpoints.core.checkpoint.records import Task
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import one_line, redact
 from codex_checkpoints.core.history.items import (
@@ -274,12 +275,20 @@ class Account(Fold):
         steps = (step.text for step in plan.steps if not plan.done.get(step.id, False))
         return Missed(
             held.sealed,
-            None if task is None else self._text(held, task.text, task.evidence.ref),
+            None if task is None else self._task(held, task),
             tuple(self._text(held, text, ref) for text in steps),
             tuple(files[:MAX_LISTED]),
             tuple(commands[:MAX_LISTED]),
             hidden + self._watched.forgotten,
         )
+
+    def _task(self, held: Held, task: Task) -> LostText:
+        """Return the task; it is lost where a message that it is made of is."""
+        asked = self.replay.state.turns.task_of()
+        parts = [task.text] if asked is None else asked.said.texts
+        lost = [held.lost_text(part) for part in parts]
+        is_lost = True if True in lost else None if None in lost else False
+        return evolve(self._text(held, task.text, task.evidence.ref), lost=is_lost)
 
     def _text(self, held: Held, text: str, ref: str | None) -> LostText:
         seq = None if ref is None else next(self._places_of(ref), None)

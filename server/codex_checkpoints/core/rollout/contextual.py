@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from attrs import frozen
 
+from codex_checkpoints.core.rollout.items import UserMessage
 from codex_checkpoints.core.rollout.ours import is_ours
 from codex_checkpoints.hashes import sha256
 from codex_checkpoints.patterns import pattern
@@ -80,6 +81,12 @@ _FIRST = re.compile(r"[\s<#WwTt]")
 
 _OF_THE_USER = frozenset({"image", "realtime_delegation"})
 """Tags around text that is not injected."""
+
+
+def is_by_person(message: UserMessage) -> bool:
+    """Return whether a person wrote a message, by what its source can mark (rules, "Task")."""
+    by_person = is_human if message.in_history else is_typed
+    return by_person(message.texts)
 
 
 def is_human(parts: Sequence[str]) -> bool:

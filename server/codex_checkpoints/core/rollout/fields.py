@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TypeGuard, TypeVar
 
 import orjson
@@ -107,6 +108,16 @@ def absent_or(value: object, text: str) -> bool:
 def whole_of(value: object) -> int | None:
     """Return a whole number from 0 on, or None."""
     return value if type(value) is int and 0 <= value < _LARGEST else None
+
+
+def time_of(seconds: int | None) -> str | None:
+    """Return a time in seconds since 1970 as UTC; None where it is no possible one."""
+    if seconds is None or not 0 < seconds < _LAST_SECOND:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+
+
+_LAST_SECOND = 1 << 35
 
 
 def object_of(value: object) -> Json:

@@ -10,11 +10,12 @@ from attrs import field, frozen
 from codex_checkpoints.core.rollout.fields import content_hash, is_object, load, object_of, text_of
 from codex_checkpoints.patterns import pattern
 
-Signal = Literal["unknown", "quiet", "worked", "answered", "compacted"]
+Signal = Literal["unknown", "quiet", "told", "thought", "called", "answered", "compacted"]
 """All that is needed of some lines.
 
 `unknown`: its kind is not known to this version.  `quiet`: a checkpoint keeps nothing of it.
-`worked`: the model did something that is no answer.  `compacted`: Codex replaced the context.
+`told`: the model was given context or a result.  `thought`, `called`, `answered`: it reasoned, used
+a tool, wrote a message.  `compacted`: Codex replaced the context.
 """
 
 
@@ -36,6 +37,8 @@ class SessionMeta:
     cli_version: str | None = None
     originator: str | None = None
     thread_source: str | None = None
+    agent: str | None = None
+    """The nickname and the path of a helper among several agents."""
     paginated: bool = False
     bare: bool = False
     forked_from: str | None = None
@@ -61,19 +64,86 @@ class TurnContext:
 
 @frozen
 class TaskStarted:
-    """Codex began a task; `window` is the model's context window in tokens."""
+    """Codex began a task; `window` is the model's context window in tokens.
+
+    `parent` is the turn that the task is a part of; `for_goal`: it goes on with the thread's goal.
+    """
 
     turn_id: str | None
     window: int | None
+    parent: str | None = None
+    for_goal: bool = False
 
 
 @frozen
 class TaskEnded:
-    """A task ended, with or without success; `failed`: with an error."""
+    """A task ended; `answered`: the record holds the last answer, `error`: what went wrong."""
 
     turn_id: str | None
     aborted: bool
-    failed: bool = False
+    answered: bool = False
+    error: Trouble | None = None
+
+
+@frozen
+class Trouble:
+    """An error of Codex: what it says; `is_limit`: the usage limit is reached."""
+
+    text: str
+    is_limit: bool = False
+
+
+@frozen
+class Limits:
+    """A report of limits without one of tokens; `resets_at` as in `Tokens`."""
+
+    resets_at: int | None
+
+
+@frozen
+class GoalSet:
+    """The goal of a thread as it is now; without an objective it was cleared."""
+
+    objective: str | None
+    status: str
+    thread_id: str | None = None
+
+
+@frozen
+class PlanTold:
+    """A plan that the agent proposes, or that a person `approved`, handed over outside any task."""
+
+    text: str
+    approved: bool = False
+
+
+@frozen
+class AgentWrote:
+    """A message between agents; `text` is None where it is encrypted.
+
+    `form` is its type as Codex names it: a new task, a message, a final answer.
+    """
+
+    author: str
+    recipient: str
+    form: str
+    text: str | None
+    ref: str | None = None
+    turn_id: str | None = None
+
+    @property
+    def is_answer(self) -> bool:
+        """Return whether an agent gives the result of its task."""
+        return self.form == "FINAL_ANSWER"
+
+
+@frozen
+class ReviewTold:
+    """What a person asked to be reviewed, in Codex's words, or the findings, a line each."""
+
+    text: str
+    ended: bool
+    turn_id: str | None = None
 
 
 @frozen
@@ -98,11 +168,15 @@ class UserMessage:
 
 @frozen
 class Tokens:
-    """The tokens of the last model call, those of its input, and the window (ROL-9)."""
+    """The tokens of the last model call, those of its input, and the window (ROL-9).
+
+    `resets_at` is when a limit that is used up begins anew, in seconds since 1970.
+    """
 
     total: int
     input: int | None
     window: int | None
+    resets_at: int | None = field(default=None, eq=False, kw_only=True)
 
     @property
     def is_estimate(self) -> bool:
@@ -226,6 +300,12 @@ Item = (
     | RolledBack
     | UserMessage
     | Tokens
+    | Limits
+    | Trouble
+    | GoalSet
+    | PlanTold
+    | AgentWrote
+    | ReviewTold
     | ThreadNamed
     | ToolCall
     | ToolOutput

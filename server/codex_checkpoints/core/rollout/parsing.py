@@ -7,6 +7,7 @@ events, paginated files in completed items; the reducer decides which count (ROL
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -20,6 +21,7 @@ from codex_checkpoints.core.rollout.fields import (
     is_object,
     list_of,
     load,
+    names,
     object_of,
     paths_in,
     text_of,
@@ -27,6 +29,7 @@ from codex_checkpoints.core.rollout.fields import (
     whole_of,
     words_of,
 )
+from codex_checkpoints.patterns import pattern
 
 Makers = Mapping[str, items.Signal | Callable[[Json], items.Item]]
 """By type: what makes an item of a payload, or the signal that is all a line gives."""
@@ -46,7 +49,7 @@ def _message(payload: Json) -> items.Item:
     if role == "user":
         texts = texts_of(payload.get("content"))
         return items.UserMessage(texts, in_history=True, turn_id=turn_id_of(payload))
-    return "answered" if role == "assistant" else "worked"
+    return "answered" if role == "assistant" else "told"
 
 
 def turn_id_of(payload: Json) -> str | None:
@@ -86,12 +89,41 @@ def _local_shell_call(payload: Json) -> items.Item:
 def _output(payload: Json) -> items.Item:
     call_id = text_of(payload.get("call_id"))
     if call_id is None:
-        return "unknown"
+        return _handed_over(payload)
     output = payload.get("output")
     if is_object(output):  # very old files: {"content": …, "success": …}
         output = output.get("content")
     return items.ToolOutput(call_id, texts_of(output))
 
+
+def _handed_over(payload: Json) -> items.Item:
+    """Return what Codex gives the model as the output of a call that it never made."""
+    name = text_of(payload.get("name"))
+    if name == APPROVED_PLAN:
+        return items.PlanTold("\n".join(texts_of(payload.get("output"))), approved=True)
+    return "unknown" if name is None else "told"
+
+
+def _agent_wrote(payload: Json) -> items.Item:
+    author, recipient = text_of(payload.get("author")), text_of(payload.get("recipient"))
+    if author is None or recipient is None:
+        return "quiet"
+    parts = [object_of(part) for part in list_of(payload.get("content"))]
+    head, found, body = "\n".join(texts_of(parts)).partition(_PAYLOAD)
+    if not found:
+        head, body = "", head
+    form = _FORM.search(head)
+    sealed = any(part.get("type") == "encrypted_content" for part in parts)
+    text = None if sealed and not body.strip() else body.strip()
+    ref, turn_id = text_of(payload.get("id")), turn_id_of(payload)
+    return items.AgentWrote(author, recipient, form[1] if form else "", text, ref, turn_id)
+
+
+APPROVED_PLAN = "proposed_plan"
+"""The name under which Codex hands a plan over that a person approved."""
+
+_PAYLOAD = "\nPayload:\n"
+_FORM = pattern(r"^Message Type: ([A-Z_]{1,40})$", re.MULTILINE)
 
 RESPONSES: Makers = {
     "message": _message,
@@ -100,13 +132,13 @@ RESPONSES: Makers = {
     "local_shell_call": _local_shell_call,
     "function_call_output": _output,
     "custom_tool_call_output": _output,
-    **_signals(
-        "worked",
-        "reasoning web_search_call image_generation_call tool_search_call tool_search_output",
-    ),
+    "agent_message": _agent_wrote,
+    **_signals("thought", "reasoning"),
+    **_signals("called", "web_search_call image_generation_call tool_search_call"),
+    **_signals("told", "tool_search_output"),
     **_signals(
         "quiet",
-        "agent_message compaction compaction_summary context_compaction compaction_trigger"
+        "compaction compaction_summary context_compaction compaction_trigger"
         " ghost_snapshot additional_tools",
     ),
 }
@@ -115,12 +147,80 @@ RESPONSES: Makers = {
 
 def _task_started(payload: Json) -> items.Item:
     window = whole_of(payload.get("model_context_window"))
-    return items.TaskStarted(text_of(payload.get("turn_id")), window)
+    by = object_of(payload.get("turn_attribution"))
+    parent = text_of(by.get("parent_turn_id")) or text_of(payload.get("parent_turn_id"))
+    for_goal = by.get("turn_trigger") == "goal"
+    return items.TaskStarted(text_of(payload.get("turn_id")), window, parent, for_goal)
 
 
 def _task_ended(payload: Json, *, aborted: bool = False) -> items.Item:
-    failed = not aborted and payload.get("error") is not None
-    return items.TaskEnded(text_of(payload.get("turn_id")), aborted=aborted, failed=failed)
+    answered = bool((text_of(payload.get("last_agent_message")) or "").strip())
+    error = payload.get("error")
+    trouble = None if aborted or error is None else _trouble(error)
+    return items.TaskEnded(text_of(payload.get("turn_id")), aborted, answered, trouble)
+
+
+def _trouble(error: object) -> items.Trouble:
+    """Return an error of Codex, in its plainest words."""
+    fields = object_of(error)
+    info = fields.get("codex_error_info")
+    name = text_of(info) or next(iter(object_of(info)), "")
+    words = text_of(error) or text_of(fields.get("message")) or name
+    text = _innermost(words)
+    is_limit = name == "usage_limit_exceeded" or "usage limit" in text.lower()
+    return items.Trouble(text, is_limit)
+
+
+def _innermost(message: str) -> str:
+    """Return the message inside an answer of a service, which may be JSON several times over."""
+    for _ in range(_DEEPEST):
+        start = message.find("{")
+        inner = load(message[start:].encode(errors="replace")) if start >= 0 else None
+        error = object_of(inner).get("error", inner)
+        words = text_of(error) or text_of(object_of(error).get("message"))
+        if words is None:
+            break
+        message = words
+    return message
+
+
+_DEEPEST = 8
+
+
+def _goal_updated(payload: Json) -> items.Item:
+    thread_id = text_of(payload.get("threadId")) or text_of(payload.get("thread_id"))
+    return goal_in(payload, thread_id) or "quiet"
+
+
+def goal_in(value: Json, thread_id: str | None = None) -> items.GoalSet | None:
+    """Return the goal that an event or the output of a goal tool tells."""
+    goal = object_of(value.get("goal"))
+    objective = text_of(goal.get("objective"))
+    if objective is None:
+        return None
+    status = text_of(goal.get("status")) or "active"
+    return items.GoalSet(objective, status, text_of(goal.get("threadId")) or thread_id)
+
+
+def _review_began(value: Json, turn_id: str | None = None) -> items.Item:
+    asked = object_of(value.get("target"))
+    hint = text_of(value.get("user_facing_hint")) or text_of(asked.get("instructions"))
+    target = hint or text_of(asked.get("type")) or "changes"
+    return items.ReviewTold(f"Review: {target}", ended=False, turn_id=turn_id)
+
+
+def _review_ended(value: Json, turn_id: str | None = None) -> items.Item:
+    output = object_of(value.get("review_output"))
+    lines = [text_of(output.get("overall_explanation"))]
+    for each in list_of(output.get("findings")):
+        finding = object_of(each)
+        place = object_of(finding.get("code_location"))
+        span = object_of(place.get("line_range"))
+        where = text_of(place.get("absolute_file_path"))
+        at = f" ({where}:{span.get('start')})" if where else ""
+        lines.append(f"- {text_of(finding.get('title')) or ''}{at}")
+        lines.append(text_of(finding.get("body")))
+    return items.ReviewTold("\n".join(line for line in lines if line), ended=True, turn_id=turn_id)
 
 
 def _user_message(payload: Json) -> items.Item:
@@ -135,10 +235,26 @@ def _token_count(payload: Json) -> items.Item:
     info = object_of(payload.get("info"))
     last = object_of(info.get("last_token_usage"))
     total = whole_of(last.get("total_tokens"))
+    resets_at = _resets_at(object_of(payload.get("rate_limits")))
     if total is None:
-        return "quiet"
+        return "quiet" if resets_at is None else items.Limits(resets_at)
     window = whole_of(info.get("model_context_window"))
-    return items.Tokens(total, whole_of(last.get("input_tokens")), window)
+    read = whole_of(last.get("input_tokens"))
+    return items.Tokens(total, read, window, resets_at=resets_at)
+
+
+def _resets_at(limits: Json) -> int | None:
+    """Return when the last of the limits that are used up begins anew."""
+    used_up: list[int] = []
+    for name in ("primary", "secondary"):
+        limit = object_of(limits.get(name))
+        used, resets_at = limit.get("used_percent"), whole_of(limit.get("resets_at"))
+        if isinstance(used, int | float) and used >= _USED_UP and resets_at is not None:
+            used_up.append(resets_at)
+    return max(used_up, default=None)
+
+
+_USED_UP = 100
 
 
 def _thread_settings(payload: Json) -> items.Item:
@@ -165,10 +281,14 @@ def _mcp_end(payload: Json) -> items.Item:
 
 
 def _item_completed(payload: Json) -> items.Item:
-    item = object_of(payload.get("item"))
+    item, turn_id = object_of(payload.get("item")), text_of(payload.get("turn_id"))
     kind = item.get("type")
     if kind == "UserMessage":
-        return _typed_message(item, text_of(payload.get("turn_id")))
+        return _typed_message(item, turn_id)
+    if kind == "EnteredReviewMode":
+        return _review_began(item, turn_id)
+    if kind == "ExitedReviewMode":
+        return _review_ended(item, turn_id)
     made = _made(ITEMS, kind, item)
     is_damaged = made == "unknown" and isinstance(kind, str) and kind in ITEMS
     return "quiet" if is_damaged else made
@@ -192,12 +312,18 @@ EVENTS: Makers = {
     "mcp_tool_call_end": _mcp_end,
     "view_image_tool_call": lambda payload: _file_viewed("call_id", payload),
     "item_completed": _item_completed,
+    "thread_goal_updated": _goal_updated,
+    "thread_goal_cleared": lambda payload: items.GoalSet(
+        None, "cleared", text_of(payload.get("threadId")) or text_of(payload.get("thread_id"))
+    ),
+    "error": _trouble,
+    "entered_review_mode": _review_began,
+    "exited_review_mode": _review_ended,
     **_signals(
         "quiet",
         "agent_message agent_reasoning agent_reasoning_raw_content web_search_begin"
         " web_search_end image_generation_end sub_agent_activity context_compacted"
-        " thread_goal_updated entered_review_mode exited_review_mode undo_completed error"
-        " warning stream_error background_event plan_update turn_diff",
+        " undo_completed warning stream_error background_event plan_update turn_diff",
     ),
 }
 """By type of an event."""
@@ -269,6 +395,11 @@ def _tool_ran(item: Json) -> items.Item:
     return items.ToolRan(call_id, text_of(item.get("server")), tool, texts, ran, paths)
 
 
+def _plan_proposed(item: Json) -> items.Item:
+    text = text_of(item.get("text"))
+    return "quiet" if text is None else items.PlanTold(text)
+
+
 ITEMS: Makers = {
     "UserMessage": _typed_message,
     "CommandExecution": lambda item: _command_run("id", item),
@@ -277,10 +408,13 @@ ITEMS: Makers = {
     "DynamicToolCall": _tool_ran,
     "CollabAgentToolCall": _tool_ran,
     "ImageView": lambda item: _file_viewed("id", item),
+    "Plan": _plan_proposed,
+    "EnteredReviewMode": _review_began,
+    "ExitedReviewMode": _review_ended,
     **_signals(
         "quiet",
-        "AgentMessage Reasoning Plan SubAgentActivity WebSearch ImageGeneration Extension"
-        " HookPrompt EnteredReviewMode ExitedReviewMode ContextCompaction Sleep",
+        "AgentMessage Reasoning SubAgentActivity WebSearch ImageGeneration Extension HookPrompt"
+        " ContextCompaction Sleep",
     ),
 }
 """By type of a completed item."""
@@ -333,8 +467,18 @@ def signal_of(kind: str | None, tag: str | None, inner: str | None) -> items.Sig
     if kind != "response_item":
         return "quiet"
     if tag == "message":
-        return "answered" if inner == "assistant" else "worked"
-    return "worked" if RESPONSES.get(tag or "") == "worked" else "quiet"
+        return "answered" if inner == "assistant" else "told"
+    if tag in CALLS:
+        return "called"
+    if tag in _OUTPUTS:
+        return "told"
+    signal = RESPONSES.get(tag or "", "quiet")
+    return "quiet" if callable(signal) else signal
+
+
+CALLS = names("function_call custom_tool_call local_shell_call")
+_OUTPUTS = names("function_call_output custom_tool_call_output")
+"""The items of calls and outputs, of which a checkpoint mostly needs more."""
 
 
 def _session_meta(payload: Json) -> items.Item:
@@ -347,6 +491,7 @@ def _session_meta(payload: Json) -> items.Item:
         cli_version=text_of(payload.get("cli_version")),
         originator=text_of(payload.get("originator")),
         thread_source=text_of(payload.get("thread_source")),
+        agent=_agent(payload, spawn),
         paginated=payload.get("history_mode") == "paginated",
         forked_from=text_of(payload.get("forked_from_id")),
         parent_session=parent,
@@ -355,6 +500,15 @@ def _session_meta(payload: Json) -> items.Item:
         timestamp=text_of(payload.get("timestamp")),
         git=_git(payload.get("git")),
     )
+
+
+def _agent(payload: Json, spawn: Json) -> str | None:
+    """Return the nickname and the path of a helper."""
+    nickname, path = (
+        text_of(payload.get(key)) or text_of(spawn.get(key))
+        for key in ("agent_nickname", "agent_path")
+    )
+    return f"{nickname} ({path})" if nickname and path else nickname or path
 
 
 def _git(git: object) -> tuple[str | None, str | None, str | None] | None:

@@ -1,0 +1,240 @@
+"""What a session was asked without a user message: goals, approved plans, reviews, other agents."""
+
+import pytest
+
+import rollouts as r
+from codex_checkpoints.core.checkpoint.replay import request_in
+from codex_checkpoints.core.rollout.asked import heading_of, steps_of
+from reading import checkpoint, plan, read, task
+
+FORMS: list[r.Form] = ["paginated", "legacy"]
+BOTH = pytest.mark.parametrize("form", FORMS)
+OBJECTIVE = "Move every price to decimals and keep the interface"
+REQUEST = "Only look at the files, change nothing."
+PLAN = "# Round once\n\nWe round too often.\n\n- change price.py\n- add a test\n"
+
+
+def turns(data: bytes) -> list[tuple[str, str | None, str]]:
+    """Return each turn that counts, with what it was asked and how it ended."""
+    state = read(data).state
+    ends = dict(state.ends())
+    return [(each.turn_id, request_in(each), ends[each.turn_id]) for each in state.turns.counting()]
+
+
+def text(data: bytes) -> str | None:
+    """Return the text of the task."""
+    found = task(data)
+    return None if found is None else found[0]
+
+
+def works(name: str, *, trigger: str | None = "goal", context: bool = True) -> r.Step:
+    """Let the model work in a task of its own, for the goal."""
+    told = [r.for_goal()] if context else []
+    done = [r.patch(update="a.py"), r.assistant("More to do.")]
+    return r.several(r.started(name, trigger=trigger), *told, *done, r.complete())
+
+
+# --- goals ---------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("trigger", "context"), [("goal", True), (None, True), ("goal", False), (None, False)]
+)
+def test_each_task_that_works_for_a_goal_is_a_turn_with_its_objective(
+    form: r.Form, trigger: str | None, context: bool
+):
+    steps = [works(name, trigger=trigger, context=context) for name in ("g1", "g2")]
+    data = r.rollout(r.session(form), r.goal(OBJECTIVE), *steps)
+
+    assert turns(data) == [("g1", OBJECTIVE, "answered"), ("g2", OBJECTIVE, "answered")]
+    set_at = 1 if form == "paginated" else 2
+    assert task(data) == (OBJECTIVE, f"seq:{set_at}")
+    assert read(data).state.first_text == OBJECTIVE
+
+
+@BOTH
+def test_a_goal_newer_than_the_last_message_is_the_task_until_it_ends(form: r.Form):
+    asked = r.turn(r.user(REQUEST), r.assistant("I looked."))
+    begun = [r.session(form), asked, r.goal(OBJECTIVE), works("g1")]
+
+    for status in ("active", "paused", "budgetLimited"):
+        assert text(r.rollout(*begun, r.goal(OBJECTIVE, status))) == OBJECTIVE
+    assert text(r.rollout(*begun, r.goal(OBJECTIVE, "complete"))) == REQUEST
+    assert text(r.rollout(*begun, r.event("thread_goal_cleared"))) == REQUEST
+
+
+def test_a_message_newer_than_the_goal_is_the_task_until_the_goal_is_pursued_again():
+    aside = r.turn(r.user("What time is it in Tokyo?"), r.assistant("Nine."))
+    begun = [r.session(), r.goal(OBJECTIVE), works("g1"), aside]
+
+    assert text(r.rollout(*begun)) == "What time is it in Tokyo?"
+    report = r.goal(OBJECTIVE)  # the tokens that were used, say
+    assert text(r.rollout(*begun, report)) == "What time is it in Tokyo?"
+    assert text(r.rollout(*begun, works("g2"))) == OBJECTIVE
+    resumed = [r.goal(OBJECTIVE, "paused"), r.goal(OBJECTIVE)]
+    assert text(r.rollout(*begun, *resumed)) == OBJECTIVE
+
+
+@BOTH
+def test_a_message_in_a_task_that_works_for_the_goal_steers_it(form: r.Form):
+    steps = [r.started("g1"), r.for_goal(), r.shell("ls"), r.user("and mind the tests")]
+    data = r.rollout(r.session(form), r.goal(OBJECTIVE), *steps)
+
+    assert turns(data) == [("g1", f"{OBJECTIVE} · then: and mind the tests", "open")]
+    assert text(data) == f"{OBJECTIVE} · then: and mind the tests"
+
+
+def test_the_model_completes_a_goal_by_a_call():
+    done = f'{{"goal":{{"objective":"{OBJECTIVE}","status":"complete"}}}}'
+    update = [r.call("update_goal", {"status": "complete"}, "c9"), r.output("c9", done)]
+    end = r.several(r.started("g1"), r.for_goal(), *update, r.assistant("All done."), r.complete())
+    data = r.rollout(r.session(), r.turn(r.user(REQUEST)), r.goal(OBJECTIVE), end)
+
+    goal = read(data).state.turns.goal
+    assert goal is not None
+    assert (goal.status, goal.text, goal.ref) == ("complete", OBJECTIVE, "seq:5")
+    assert text(data) == REQUEST
+
+
+@BOTH
+def test_a_compaction_by_hand_is_no_turn_while_there_is_a_goal(form: r.Form):
+    summed_up = [r.reasoning(), r.assistant("In short."), r.compacted("In short.")]
+    data = r.rollout(r.session(form), r.goal(OBJECTIVE), works("g1"), r.turn(*summed_up, name="c"))
+
+    assert turns(data) == [("g1", OBJECTIVE, "answered")]
+
+
+def test_the_goal_of_the_source_of_a_fork_is_not_its_own():
+    copied = [r.goal(OBJECTIVE, thread="another"), works("g1")]
+    data = r.rollout(r.session("legacy"), r.turn(r.user(REQUEST)), *copied)
+
+    assert turns(data)[1] == ("g1", OBJECTIVE, "answered")
+    assert text(data) == REQUEST
+
+
+def test_a_rollback_counts_the_turns_of_a_user_and_takes_those_behind_them():
+    asked = [r.turn(r.user(name), name=name) for name in ("first", "second")]
+    data = r.rollout(r.session("legacy"), r.goal(OBJECTIVE), *asked, works("g1"), r.rollback(1))
+
+    assert [name for name, _, _ in turns(data)] == ["first"]
+
+
+# --- approved plans ------------------------------------------------------------------------------
+
+
+@BOTH
+def test_a_plan_handed_over_before_the_first_task_is_plan_request_and_title(form: r.Form):
+    begun = [r.session(form), r.approved_plan(PLAN)]
+    assert (
+        text(r.rollout(*begun)) == "# Round once We round too often. - change price.py - add a test"
+    )
+
+    data = r.rollout(*begun, r.turn(r.user("Implement the approved plan."), r.shell("ls")))
+
+    found = read(data)
+    assert found.state.first_text == "Round once"
+    assert found.state.turns.plan is not None
+    assert found.state.turns.plan.text == PLAN
+    assert str(text(data)).startswith("Implement the approved plan. — of: # Round once We round")
+    assert plan(checkpoint(data)) == [("s1", "change price.py", False), ("s2", "add a test", False)]
+    evidence = checkpoint(data).plan.evidence
+    assert evidence is not None
+    assert evidence.source == "user"
+
+
+def test_a_task_without_a_message_works_for_the_plan():
+    data = r.rollout(r.session(), r.approved_plan(PLAN), r.turn(r.shell("ls"), name="p1"))
+
+    assert turns(data)[0][:2] == (
+        "p1",
+        "# Round once We round too often. - change price.py - add a test",
+    )
+
+
+@BOTH
+def test_a_person_approves_the_plan_that_the_agent_proposed_before(form: r.Form):
+    proposed = r.turn(r.user("Plan it, please, in detail."), r.proposed_plan(PLAN))
+    yes = r.turn(r.user("Implement the plan."), r.patch(add="b.py"))
+    no = r.turn(r.user("Forget it, and do the docs instead."), r.patch(add="b.py"))
+
+    data = r.rollout(r.session(form), proposed, yes)
+    assert str(text(data)).startswith("Implement the plan. — of: # Round once")
+    assert [text for _, text, _ in plan(checkpoint(data))] == ["change price.py", "add a test"]
+
+    data = r.rollout(r.session(form), proposed, no)
+    assert text(data) == "Forget it, and do the docs instead."
+    assert plan(checkpoint(data)) == []
+
+
+def test_the_steps_of_a_plan_are_the_items_of_its_outermost_lists():
+    text = "Intro\n\n1. one\n   - inner\n2) two\n* [ ] three\n- [x] four\nplain\n"
+    assert steps_of(text) == ["one", "two", "three", "four"]
+    assert heading_of("first line\n## Later heading\n") == "Later heading"
+    assert heading_of("\n only \n") == " only "
+    assert heading_of("") == ""
+
+
+# --- other agents --------------------------------------------------------------------------------
+
+HELPER = {"subagent": {"thread_spawn": {"parent_thread_id": "p", "agent_path": "/lead/x"}}}
+
+
+def test_a_message_of_another_agent_opens_a_turn():
+    answered = [r.shell("wc -l a.py"), r.assistant("One line.")]
+    steps = [r.started("h1"), r.letter("NEW_TASK", "Count the lines of a.py."), *answered]
+    data = r.rollout(r.session(source=HELPER), *steps, r.complete())
+
+    assert turns(data) == [("h1", "Count the lines of a.py.", "answered")]
+    assert text(data) == "Count the lines of a.py."
+    assert read(data).state.first_text == "Count the lines of a.py."
+
+
+def test_an_encrypted_task_is_called_by_the_nickname_and_the_path_of_the_helper():
+    steps = [r.started("h1"), r.letter("NEW_TASK", "gAAAA", sealed=True), r.shell("ls")]
+    head = r.session(source=HELPER, agent_nickname="Noether")
+    data = r.rollout(head, *steps, r.complete())
+
+    assert text(data) == "Noether (/lead/x)"
+    assert read(data).state.first_text == "Noether (/lead/x)"
+
+
+def test_the_result_of_a_helper_asks_for_nothing():
+    done = r.letter("FINAL_ANSWER", "a.py has one line.", author="/lead/x", recipient="/lead")
+    data = r.rollout(r.session(), r.turn(r.user(REQUEST), r.assistant("Started."), done))
+
+    assert turns(data) == [("t1", REQUEST, "answered")]
+
+
+# --- reviews -------------------------------------------------------------------------------------
+
+
+def test_a_task_that_is_a_part_of_another_turn_ends_with_it():
+    steps = [r.started("child", parent="p1"), r.user("Review the changes."), r.shell("git diff")]
+    data = r.rollout(r.session(), r.review("the changes", turn="p1"), *steps)
+    assert turns(data) == [("p1", "Review the changes.", "open")]
+
+    own_end = r.complete("child", said="{}")
+    assert turns(data + r.rollout(r.session(), own_end).split(b"\n", 1)[1])[0][2] == "open"
+    data = r.rollout(
+        *(r.session(), r.review("the changes", turn="p1"), *steps),
+        *(r.assistant("Found one."), r.complete("p1")),
+    )
+    assert turns(data) == [("p1", "Review the changes.", "answered")]
+
+
+def test_the_task_of_a_subagent_is_its_own_turn():
+    steps = [r.started("child", parent="p1"), r.user("Review the changes."), r.assistant("None.")]
+    head = r.session(parent_thread_id="p", source={"subagent": "review"})
+
+    assert turns(r.rollout(head, *steps, r.complete())) == [
+        ("child", "Review the changes.", "answered")
+    ]
+
+
+def test_a_review_without_a_message_is_a_turn_and_leaves_the_task():
+    steps = [r.started("v1"), r.review("current changes"), r.assistant("Fine."), r.complete()]
+    data = r.rollout(r.session("legacy"), r.turn(r.user(REQUEST)), *steps)
+
+    assert turns(data)[1] == ("v1", "Review: current changes", "answered")
+    assert text(data) == REQUEST
