@@ -564,6 +564,25 @@ def test_a_receipt_that_cannot_be_kept_does_not_keep_the_answer_back(home: Home)
     assert not got["isError"]
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("memory.read", {}), ("memory.recall", {"ref": "t1"}), ("memory.apply", DECISION)],
+)
+def test_connect_status_counts_a_call_of_any_tool(home: Home, tool: str, arguments: Json) -> None:
+    def last() -> tuple[Any, Any]:
+        doors = home.json("connect", "--status")["doors"]
+        (mcp,) = [each for each in doors if each["door"] == "mcp"]
+        return mcp["lastRanAt"], mcp["lastSession"]
+
+    assert last() == (None, None)
+    assert not result(home, tool, arguments)["isError"]
+
+    at, session = last()
+    assert (at[-1], session) == ("Z", ONE)
+    (receipt,) = home.checkpoint().with_name("receipts.jsonl").read_bytes().splitlines()
+    assert json.loads(receipt)["door"] == tool
+
+
 # --- hostile text --------------------------------------------------------------------------------
 
 HOSTILE = (

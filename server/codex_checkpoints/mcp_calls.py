@@ -28,7 +28,7 @@ from codex_checkpoints.mcp_tools import (
 from codex_checkpoints.operations.memory import AnchorsParams, anchors, apply_bytes
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.presentation.log import LogLine
-from codex_checkpoints.service.connect.receipts import hand_over
+from codex_checkpoints.service.connect.receipts import hand_over, note_call
 from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.notes import ANCHORS
 from codex_checkpoints.service.refusal import Refusal
@@ -63,6 +63,8 @@ class HomeTools:
             services = self._open()
             session = session_of(services.sessions.catalogue, meta.get("threadId"))
             result = self._calls[name](services, session, arguments, meta)
+            if name != READ:  # which has a receipt of what it hands over
+                note_call(services.sessions.records, session, name, records.now())
         except Refusal as refusal:
             logger.info("%s of %s refused: %s", name, session, refusal.code)
             return _refused(refusal.code, refusal.message, refusal.facts)

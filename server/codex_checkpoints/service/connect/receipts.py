@@ -97,9 +97,18 @@ def hand_over(sessions: Sessions, session: str, door: str, window: str | None, a
         "digest": digest_of(data),
         "size": len(data),
     }
+    _add(sessions.records, session, receipt)
+    return view
+
+
+def note_call(records: Records, session: str, door: str, at: str) -> None:
+    """Write a receipt of a call that hands no view over: `connect --status` counts it."""
+    _add(records, session, {"at": at, "door": door, "sessionId": session})
+
+
+def _add(records: Records, session: str, receipt: Mapping[str, object]) -> None:
     try:
-        sessions.records.add_receipt(session, receipt)
+        records.add_receipt(session, receipt)
     except StorageError as error:
         # It is bookkeeping that may be deleted; the answer matters more.
         logs.warn(__name__, "storage_error: no receipt for %s: %s", session, error)
-    return view
