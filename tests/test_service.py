@@ -1341,7 +1341,7 @@ def test_two_followers_at_once_keep_one_whole_checkpoint(home: Home, shop: Path)
             (shop / "a.py").write_text(f"{number}")
             grow(home, turn(user(f"task {number}"), name=f"n{number}"))
             digest = "sha256:" + sha256(f"{number}".encode()).hexdigest()
-            eventually(now, (f"task {number}", digest).__eq__)
+            eventually(now, lambda seen, wanted=(f"task {number}", digest): seen == wanted)
         stored = home.checkpoint().read_bytes()
 
     assert [path.name for path in home.checkpoint().parent.iterdir()] == ["checkpoint_v1.json"]
