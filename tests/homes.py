@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 from unittest import mock
@@ -274,6 +276,12 @@ def following(home: Home, *arguments: str) -> Generator[subprocess.Popen[bytes]]
             process.kill()
             process.communicate()
             raise
+
+
+def just_written(data: bytes) -> bytes:
+    """Return a session whose records were all written now, so that an open turn may be running."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return re.sub(rb'"timestamp":"[^"]{24}"', f'"timestamp":"{now}"'.encode(), data)
 
 
 def eventually(look: Callable[[], T], wanted: Callable[[T], object] = bool) -> T:

@@ -1260,7 +1260,7 @@ def test_a_compaction_that_saves_nothing_says_so_before_and_after(home: Home) ->
 
     for options in (["--dry-run"], []):
         words = home.here("compact", thread(1), "--force", *options).stdout.decode()
-        assert re.search(r"\n! This saves nothing: [0-9,]+ tokens become [0-9,]+\.\n", words)
+        assert re.search(r"\n! Not worth it: [0-9,]+ tokens become [0-9,]+\.\n", words)
 
 
 def test_a_defect_is_told_by_its_kind_and_its_place_and_never_by_its_words(

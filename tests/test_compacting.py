@@ -34,7 +34,7 @@ from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.timelines import timeline
 from codex_checkpoints.storage import records as stamps
-from homes import Home, go_on, more, refusal, snapshot, thread
+from homes import Home, go_on, just_written, more, refusal, snapshot, thread
 from peer import Peer
 
 WORK = "I looked at every file of it. " * 400
@@ -600,8 +600,8 @@ SHORT_WINDOW = r.rollout(
 @pytest.mark.parametrize(
     ("data", "request_", "code"),
     [
-        (OPEN, asked(), "turn_not_complete"),
-        (WAITING, asked(), "turn_not_complete"),
+        (just_written(OPEN), asked(), "turn_not_complete"),
+        (just_written(WAITING), asked(), "turn_not_complete"),
         (SMALL, asked(), "not_smaller"),
         (EMPTY, asked(), "missing_context"),
         (SHORT_WINDOW, asked(), "item_too_large"),
@@ -631,7 +631,7 @@ def test_what_is_refused_writes_nothing(
         assert written(home) == before
 
 
-@pytest.mark.parametrize("data", [OPEN, SMALL], ids=["open", "small"])
+@pytest.mark.parametrize("data", [just_written(OPEN), SMALL], ids=["open", "small"])
 def test_only_the_command_line_names_the_flag_that_does_it_all_the_same(
     home: Home, data: bytes
 ) -> None:
@@ -644,6 +644,20 @@ def test_only_the_command_line_names_the_flag_that_does_it_all_the_same(
     assert said.rstrip().endswith(f"--force does it anyway. [{code}]")
     assert refused["facts"]["canForce"] is True
     assert "--" not in json.dumps(refused)
+
+
+@pytest.mark.parametrize("into", ["new", "in-place"])
+def test_a_turn_that_was_cut_off_is_compacted_with_a_remark(home: Home, into: str) -> None:
+    home.put(OPEN)
+
+    preview = home.json("compact", thread(1), "--into", into, "--dry-run")
+    with home.loaded():
+        refused = home.refused("compact", thread(1), "--into", "new")
+    done = home.json("compact", thread(1), "--into", into)
+
+    assert (preview["remark"], refused["code"]) == ("cut_off", "turn_not_complete")
+    assert done["remark"] == "cut_off"
+    assert done["remarkText"] == "The last turn was cut off: no process holds the session."
 
 
 def test_a_turn_that_was_cut_off_is_compacted_when_nobody_holds_it_and_it_is_asked_for(

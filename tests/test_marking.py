@@ -9,7 +9,7 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints.service.marking import Markers
-from homes import Home, chat, go_on, refusal, thread
+from homes import Home, chat, go_on, just_written, refusal, thread
 from peer import Peer
 
 Json = dict[str, Any]
@@ -77,12 +77,29 @@ def test_a_marker_stands_on_the_last_turn_that_has_ended(tmp_path: Path, form: r
         ("origin", "user"),
         ("turnNumber", 2),
         ("detached", False),
+        ("remark", None),
     ]
 
 
-def test_an_open_turn_is_passed_over_and_refused_by_its_name(home: Home):
+def test_a_turn_that_was_cut_off_is_marked_with_a_remark(home: Home):
     home.put(r.rollout(r.session(), *two_turns(), r.started(), r.user("go on")))
-    home.put(r.rollout(r.session(thread=thread(2)), r.started(), r.user("begin")), 2)
+
+    made = marked(home)
+
+    assert (made["turnNumber"], made["remark"]) == (3, "cut_off")
+    text = home.here("mark", thread(1), "--label", "again").stdout.decode()
+    assert text.endswith("! This turn was cut off: no process holds the session.\n")
+    assert marks(home)[0]["remark"] is None
+    with home.loaded():
+        assert marked(home)["turnNumber"] == 2
+        refused = home.refused("mark", thread(1), "--label", "x", "--turn", "3")
+    assert refused["code"] == "turn_not_complete"
+
+
+def test_an_open_turn_is_passed_over_and_refused_by_its_name(home: Home):
+    home.put(just_written(r.rollout(r.session(), *two_turns(), r.started(), r.user("go on"))))
+    begun = r.rollout(r.session(thread=thread(2)), r.started(), r.user("begin"))
+    home.put(just_written(begun), 2)
 
     assert marked(home)["turnNumber"] == 2
     with home.house() as house:

@@ -14,7 +14,7 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.restore.copying import WindowNames
 from codex_checkpoints.service.restore.planning import Planner, RestoreParams, find_source
 from codex_checkpoints.service.sessions import Sessions
-from homes import Home, refusal, thread
+from homes import Home, just_written, refusal, thread
 from reading import compressed
 from restores import MODES, marked, put, restore, restored, state, three_turns
 from rollouts import (
@@ -210,12 +210,27 @@ def test_a_turn_that_has_not_ended_is_refused_whichever_way(home: Home, mode: Re
     with sessions_of(home) as sessions:
         name = marked(sessions, turn="3")
     head = session(thread=thread(1), cwd=str(home.user))
-    home.put(rollout(head, *three_turns()[:2], started("t3"), user("later-words")))
+    data = rollout(head, *three_turns()[:2], started("t3"), user("later-words"))
+    home.put(just_written(data))
     with sessions_of(home) as sessions:
         met = refusal(lambda: restore(sessions, name, mode))
 
     assert met.code == "turn_not_complete"
     assert len(list(home.root.rglob("rollout-*"))) == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_turn_that_was_cut_off_is_restored_as_far_as_it_went(home: Home, mode: RestoreMode):
+    head = session(thread=thread(1), cwd=str(home.user))
+    home.put(rollout(head, *three_turns()[:2], started("t3"), user("later-words")))
+    with sessions_of(home) as sessions:
+        name = marked(sessions, turn="3")
+        done = restore(sessions, name, mode)
+        then = state(sessions, thread(1), "3")
+        assert state(sessions, done.record.session_id) == then
+
+    if done.pack is not None:
+        assert "The marked turn had not ended: go on with the task" in done.pack
 
 
 @pytest.mark.parametrize("based", [False, True])

@@ -108,9 +108,9 @@ class CompactionPreview extends AnsweredPage {
     this.#shown = { session, would };
     const name = cut(subject(session), 80);
     const { tokensBefore, tokensBeforeSource, tokensAfter, tokensBeside } = would;
-    const { bound, contextWindow, remark } = would;
+    const { bound, contextWindow, remarkText } = would;
     const sizes = { tokensBefore, tokensBeforeSource, tokensAfter, tokensBeside };
-    const figures = { ...sizes, bound, contextWindow, remark };
+    const figures = { ...sizes, bound, contextWindow, remarkText };
     const view = { sessionId, name, would: figures, contents, usual: usual.contents.digest };
     return [`Compact “${name}”`, { kind: "compaction", ...view }];
   }

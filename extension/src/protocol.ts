@@ -791,6 +791,7 @@ export interface MarkParams {
  * A saved point on a turn; `origin` is `user` or `compaction`.
  *
  * `turnNumber` is null for a turn that was rolled back (`detached`) or of another session.
+ * `remark` is `cut_off` where the turn of a new marker was cut off.
  */
 export interface Marker {
   readonly checkpointId: string;
@@ -801,6 +802,7 @@ export interface Marker {
   readonly origin: string;
   readonly turnNumber: number | null;
   readonly detached: boolean;
+  readonly remark: string | null;
 }
 
 /** The markers of a session in the order of their making. */
@@ -1226,8 +1228,9 @@ export interface CompactionContents {
  * `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
  * of each is beside the history: instructions, tools and standing context.  `tokensAdded`
  * is the size of what is new, the handoff or summary, and `digestTokens` that of the digest in
- * it.  So `tokensAfter` is what is beside, kept and added.  `remark` is a sentence where not even
- * a tenth is saved.
+ * it.  So `tokensAfter` is what is beside, kept and added.  `remark` is `cut_off`
+ * where the last turn was cut off, else `saves_nothing` or `saves_little` where not even a tenth
+ * is saved, else null; `remarkText` says it in sentences.
  */
 export interface Compacted {
   readonly compactionId: string | null;
@@ -1246,6 +1249,7 @@ export interface Compacted {
   readonly tokensBeside: number;
   readonly tokensAdded: number;
   readonly remark: string | null;
+  readonly remarkText: string | null;
   readonly bound: number;
   readonly digestTokens: number;
   readonly contextWindow: number | null;

@@ -39,6 +39,7 @@ function marker(some: Partial<Marker>): Marker {
     origin: "user",
     turnNumber: 3,
     detached: false,
+    remark: null,
     ...some,
   };
 }

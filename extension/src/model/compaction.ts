@@ -36,7 +36,7 @@ export function notice(done: Compacted): string {
     done.into === "new"
       ? `Compacted into a new session: ${changeText(done)}. The original stays as it is.`
       : `Compacted in place: ${changeText(done)}. The old history stays in the file.`;
-  return done.remark === null ? said : `${said} ${plain(done.remark)}`;
+  return done.remarkText === null ? said : `${said} ${plain(done.remarkText)}`;
 }
 
 function changeText(done: Compacted): string {
@@ -67,7 +67,7 @@ export function reportText(done: Compacted): string {
   const lists = parts.map(([name, pieces]) =>
     [`${name} (${pieces.length})`, ...groupLines(pieces)].join("\n"),
   );
-  const remark = done.remark === null ? [] : [plain(done.remark)];
+  const remark = done.remarkText === null ? [] : [plain(done.remarkText)];
   return `${[head, ...remark, ...lists].join("\n\n")}\n`;
 }
 

@@ -17,7 +17,7 @@ export interface CompactionView {
     | "tokensBeside"
     | "bound"
     | "contextWindow"
-    | "remark"
+    | "remarkText"
   >;
   readonly contents: CompactionContents;
   /** The digest of the usual budget, which every other is compared with. */

@@ -158,7 +158,7 @@ class CompactionPage implements Shown<CompactionView> {
 
   #showContext(): void {
     const { tokensBefore, tokensBeforeSource, tokensAfter, tokensBeside } = this.#view.would;
-    const { contextWindow, bound, remark } = this.#view.would;
+    const { contextWindow, bound, remarkText } = this.#view.would;
     const isEstimate = tokensBeforeSource === "estimated";
     const both = figures(
       contextWindow,
@@ -168,8 +168,8 @@ class CompactionPage implements Shown<CompactionView> {
     const stays =
       tokensBeside === 0 ? "" : ` Instructions and tools stay: about ${tokenCount(tokensBeside)}.`;
     const most = `It never takes more than ${tokenCount(bound)}, however long the session is.${stays}`;
-    const little = remark === null ? [] : [el("p", remark)];
-    fill(this.#context, el("h2", "Context"), both, ...little, el("p.quiet", most));
+    const remarks = remarkText === null ? [] : [el("p", remarkText)];
+    fill(this.#context, el("h2", "Context"), both, ...remarks, el("p.quiet", most));
   }
 }
 

@@ -29,6 +29,7 @@ class Marker:
     """A saved point on a turn; `origin` is `user` or `compaction`.
 
     `turnNumber` is null for a turn that was rolled back (`detached`) or of another session.
+    `remark` is `cut_off` where the turn of a new marker was cut off.
     """
 
     checkpoint_id: str
@@ -39,6 +40,7 @@ class Marker:
     origin: str
     turn_number: int | None
     detached: bool
+    remark: str | None = None
 
 
 @frozen

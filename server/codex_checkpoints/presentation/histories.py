@@ -278,7 +278,7 @@ def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
     after = f"{done.tokens_after:,} ({done.tokens_after_source})"
     lines = [
         f"{before} → {after}; instructions and tools stay: {done.tokens_beside:,}",
-        *(() if done.remark is None else (f"! {done.remark}",)),
+        *(() if done.remark_text is None else (f"! {done.remark_text}",)),
         f"size limit: {done.bound:,} tokens, however long the session is",
         f"kept: {_sized(done.kept)}",
         *([f"cut in the middle: {_sized(done.truncated)}"] if done.truncated else []),

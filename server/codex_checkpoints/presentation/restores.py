@@ -26,6 +26,7 @@ _CHANGES = {"added": ("+", GREEN), "removed": ("-", RED), "changed": ("~", AMBER
 _KINDS = {"command": "command", "file": "file", "tool_output": "output"}
 _NAMES = ("stepId", "id", "decisionId", "key", "uri")
 _TEXTS = ("text", "decision", "value", "hash")
+_CUT_OFF = "! This turn was cut off: no process holds the session."
 _SOURCE_CHANGED = "! the source no longer begins with the records that were restored"
 _ARROW = " → "
 _TITLE = 20
@@ -81,7 +82,8 @@ def marker_lines(marker: marking.Marker, screen: Screen) -> list[str]:
     """Return one line; where it does not fit the label stands below."""
     turn = "detached" if marker.detached else f"turn {marker.turn_number}"
     head = f"{plain(marker.checkpoint_id)}  {moment(marker.created_at)}  {turn}"
-    return screen.folded(head, plain(marker.label))
+    lines = screen.folded(head, plain(marker.label))
+    return [*lines, _CUT_OFF] if marker.remark is not None else lines
 
 
 def pin_lines(pins: marking.PinList, _screen: Screen) -> list[str]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Generator
 from typing import Literal
 
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import secret_in, value
@@ -29,7 +29,7 @@ from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn, has_ended
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit, one_named
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions import CUT_OFF, Sessions, was_cut_off
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.durable import Append
@@ -41,10 +41,14 @@ _LINES = re.compile(r"(?P<path>.+)#L(?P<start>[0-9]{1,9})(?:-L?(?P<end>[0-9]{1,9
 
 @frozen
 class Placed:
-    """A marker with the number of its turn now, None where the turn no longer counts."""
+    """A marker with the number of its turn now, None where the turn no longer counts.
+
+    `remark` is `cut_off` for a new marker on a turn that was cut off.
+    """
 
     marker: Marker
     turn: int | None
+    remark: str | None = None
 
     @property
     def detached(self) -> bool:
@@ -72,7 +76,9 @@ class Markers:
         marker = self._made(row, opened, _label(label), turn, origin)
         with self._writing(row.session_id) as append:
             append(markers.created(marker))
-        return _placed(marker, opened)
+        state = opened.now().state
+        is_over = has_ended(find_turn(opened.now(), marker.turn_id, row.session_id), state)
+        return evolve(_placed(marker, opened), remark=None if is_over else CUT_OFF)
 
     def mark_once(self, session: str, label: str, turn: str, origin: Origin) -> None:
         """Mark a turn unless, under the lock, it has a marker of this origin."""
@@ -175,7 +181,9 @@ class Markers:
     def _made(
         self, row: Row, opened: SessionFile, label: str, turn: str | int | None, origin: Origin
     ) -> Marker:
-        found = _complete(opened, turn, row.session_id)
+        live = self._sessions.catalogue.store.live_threads()
+        cut_off = was_cut_off(row, live, stamps.moment())
+        found = _complete(opened, turn, row.session_id, cut_off=cut_off)
         # Of the files that were active at its end there are the hashes of now.
         until = end_of(found, opened.now().state.turns.turns)
         then = opened.now() if until is None else self._sessions.catalogue.read(row, until).now()
@@ -224,10 +232,18 @@ def _placed(marker: Marker, opened: SessionFile) -> Placed:
     return Placed(marker, next(numbers, None))
 
 
-def _complete(opened: SessionFile, wanted: str | int | None, session_id: str) -> Turn:
+def _complete(
+    opened: SessionFile, wanted: str | int | None, session_id: str, *, cut_off: bool
+) -> Turn:
+    """Return the turn to mark; `cut_off`: an open last turn counts as ended."""
     state = opened.now().state
+    last = next(reversed([*state.turns.counting()]), None)
+
+    def is_over(turn: Turn) -> bool:
+        return has_ended(turn, state) or (cut_off and turn is last)
+
     if wanted is None:
-        ended = [turn for turn in state.turns.counting() if has_ended(turn, state)]
+        ended = [turn for turn in state.turns.counting() if is_over(turn)]
         if ended:
             return ended[-1]
         message = f"session {session_id} has no turn that has ended"
@@ -237,7 +253,7 @@ def _complete(opened: SessionFile, wanted: str | int | None, session_id: str) ->
     if turn.rolled_back:
         message = f"turn {turn.turn_id[:80]!r} of session {session_id} was rolled back"
         raise Refusal("unknown_turn", message, facts)
-    if not has_ended(turn, state):
+    if not is_over(turn):
         message = f"turn {turn.turn_id[:80]!r} of session {session_id} has not ended"
         raise Refusal("turn_not_complete", message, facts)
     return turn

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Container, Generator, Mapping
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -104,6 +105,21 @@ def _broken(catalogue: Catalogue) -> dict[str, Refusal]:
 
 def _is_path(session: str) -> bool:
     return os.sep in session or "/" in session or session.endswith((".jsonl", ".jsonl.zst"))
+
+
+REST = timedelta(hours=1)
+"""How long a session rests before its open turn counts as cut off."""
+
+CUT_OFF = "cut_off"
+"""The remark about an operation on a session whose last turn was cut off."""
+
+
+def was_cut_off(row: Row, live: Container[str], now: datetime) -> bool:
+    """Return whether an open last turn was cut off (rules, "Turns").
+
+    No process holds the session, and its last record is older than an hour.
+    """
+    return row.session_id not in live and datetime.fromisoformat(row.at) < now - REST
 
 
 Report = Callable[[Progress], bool]

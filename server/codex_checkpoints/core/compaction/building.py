@@ -183,13 +183,11 @@ class Report:
 
     @property
     def remark(self) -> str | None:
-        """Return a sentence where not even a tenth is saved."""
+        """Return `saves_nothing`, or `saves_little` where not even a tenth is saved."""
         before, after = self.before.tokens, self.after
         if after * 10 < before * 9:
             return None
-        if after >= before:
-            return f"This saves nothing: {before:,} tokens become {after:,}."
-        return f"This saves little: {after:,} of {before:,} tokens remain."
+        return "saves_nothing" if after >= before else "saves_little"
 
     @property
     def kept(self) -> tuple[CompactionPiece, ...]:

@@ -90,7 +90,7 @@ from codex_checkpoints.service.compaction.source import (
 from codex_checkpoints.service.digests import Digests, checked_budget, default_budget
 from codex_checkpoints.service.reading.pace import Steps, carried_out, elsewhere
 from codex_checkpoints.service.refusal import Refusal, misfit
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions import CUT_OFF, Sessions
 from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.service.undertaking import added
 from codex_checkpoints.storage.contract import HistoryItem, NewThread, Row, in_text
@@ -297,8 +297,8 @@ class Compacting:
     def _terms(self, request: Request, source: CompactionSource) -> Terms:
         settings, context = self._sessions.settings, source.traced.history.context
         waived: set[Reason] = {"not_smaller"} if request.force else set()
-        if request.force and not source.live:
-            waived.add("turn_not_complete")  # nobody goes on with it: it was cut off
+        if source.cut_off or (request.force and not source.live):
+            waived.add("turn_not_complete")  # nobody continues it
         return Terms(
             placement=request.placement,
             turn_ended=source.ended,
@@ -511,11 +511,26 @@ def _report(  # noqa: PLR0913 - what was asked, what became of it, and what is s
         tokens_added=built.added,
         digest_tokens=built.digest.tokens,
         context_window=plan.source.window,
+        remark=CUT_OFF if plan.source.cut_off else report.remark,
+        remark_text=_remark_text(plan),
         windows=windows,
         hooks=hooks,
         contents=contents,
         resume=None if session_id is None else resume(session_id),
     )
+
+
+def _remark_text(plan: CompactionPlan) -> str | None:
+    """Return the remarks about a compaction as sentences."""
+    report = plan.built.report
+    before, after = report.before.tokens, report.after
+    sentences = {
+        CUT_OFF: "The last turn was cut off: no process holds the session.",
+        "saves_nothing": f"Not worth it: {before:,} tokens become {after:,}.",
+        "saves_little": f"Not worth it: saves {before - after:,} tokens.",
+    }
+    found = (CUT_OFF if plan.source.cut_off else None, report.remark)
+    return " ".join(sentences[each] for each in found if each is not None) or None
 
 
 def _told(record: Installed) -> dict[str, object]:

@@ -163,8 +163,9 @@ class Compacted:
     `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
     of each is beside the history: instructions, tools and standing context.  `tokensAdded`
     is the size of what is new, the handoff or summary, and `digestTokens` that of the digest in
-    it.  So `tokensAfter` is what is beside, kept and added.  `remark` is a sentence where not even
-    a tenth is saved.
+    it.  So `tokensAfter` is what is beside, kept and added.  `remark` is `cut_off`
+    where the last turn was cut off, else `saves_nothing` or `saves_little` where not even a tenth
+    is saved, else null; `remarkText` says it in sentences.
     """
 
     compaction_id: str | None
@@ -183,6 +184,7 @@ class Compacted:
     tokens_beside: int
     tokens_added: int
     remark: str | None
+    remark_text: str | None
     bound: int
     digest_tokens: int
     context_window: int | None

@@ -48,7 +48,8 @@ from codex_checkpoints.service.reading.session_file import (
     is_between_turns,
 )
 from codex_checkpoints.service.refusal import Refusal, reading_file
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions import Sessions, was_cut_off
+from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import HistoryItem, Look, Row
 
 
@@ -60,8 +61,9 @@ def nothing() -> None:
 class CompactionSource:
     """A session up to the byte `end` of its file; `live` while a process has it loaded.
 
-    `prefix` is the digest of these bytes, or None; `gathered` is what a digest quotes of it;
-    `known` are the ids of the compactions in its records before it was read.
+    `cut_off`: nobody continues its last turn, if that is open.  `prefix` is the digest of these
+    bytes, or None; `gathered` is what a digest quotes of it; `known` are the ids of the compactions
+    in its records before it was read.
     """
 
     row: Row
@@ -72,6 +74,7 @@ class CompactionSource:
     prefix: str | None = None
     gathered: Gathered | None = None
     live: bool = False
+    cut_off: bool = False
     known: frozenset[str] = frozenset()
 
     @property
@@ -127,7 +130,7 @@ class Sources:
         if found is None:
             found = self._apart(row, cut, quoted=quoted)
         known = frozenset(each.compaction_id for each in records if isinstance(each, Installed))
-        return evolve(found, live=self._is_live(row.session_id), known=known)
+        return evolve(self._as_of_now(found), known=known)
 
     def _together(
         self, row: Row, *, seal: bool, cut: int | None, quoted: bool
@@ -186,10 +189,13 @@ class Sources:
         if gathered is not None:
             digests = Digests(self._sessions)
             gathered = digests.as_of_now(kept.row, kept.opened, kept.replay, gathered)
-        return evolve(kept, live=self._is_live(kept.session_id), gathered=gathered)
+        return evolve(self._as_of_now(kept), gathered=gathered)
 
-    def _is_live(self, session_id: str) -> bool:
-        return session_id in self._sessions.catalogue.store.live_threads()
+    def _as_of_now(self, source: CompactionSource) -> CompactionSource:
+        """Return a source with who uses it now."""
+        live = self._sessions.catalogue.store.live_threads()
+        cut_off = not source.ended and was_cut_off(source.row, live, stamps.moment())
+        return evolve(source, live=source.session_id in live, cut_off=cut_off)
 
     def is_changed(self, source: CompactionSource) -> bool:
         """Return whether the file of a session changed since it was read."""

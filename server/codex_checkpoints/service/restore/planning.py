@@ -81,7 +81,8 @@ from codex_checkpoints.service.restore.copying import (
     parts_below,
     pinned_now,
 )
-from codex_checkpoints.service.sessions import Sessions, not_current
+from codex_checkpoints.service.sessions import Sessions, not_current, was_cut_off
+from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 
 
@@ -89,7 +90,8 @@ from codex_checkpoints.storage.contract import Row, UnreadableSource
 class RestoreSource:
     """The file that holds the turn of a marker, and the position of the last line to read.
 
-    `following` is the turn behind a turn that no record ends: that one's lines are not all its own.
+    `following` is the turn after a turn that no record ends: that one's lines are not all its own.
+    `cut_off`: a task with a beginning, and without an end.
     """
 
     row: Row
@@ -99,6 +101,7 @@ class RestoreSource:
     following: Turn | None
     until: int
     detached: bool
+    cut_off: bool = False
 
 
 def find_source(sessions: Sessions, session: str, checkpoint: str) -> RestoreSource:
@@ -141,9 +144,7 @@ def ends_with_turn(replay: Replay, turn_id: str, until: int) -> bool:
     for turn in turns:
         if turn.turn_id == turn_id:
             end = end_of(turn, turns)
-            return (end == until or (end is None and not turn.in_task)) and (
-                replay.scale.lines == until
-            )
+            return end in {until, None} and replay.scale.lines == until
     return False
 
 
@@ -166,7 +167,9 @@ def _at_turn(sessions: Sessions, row: Row, opened: SessionFile, marker: Marker) 
         place = next((n for n, turn in enumerate(turns) if turn.turn_id == marker.turn_id), None)
         if place is not None:
             found, behind = turns[place], turns[place + 1 : place + 2]
-            if not has_ended(found, now.state):
+            live = sessions.catalogue.store.live_threads()
+            cut_off = bool(behind) or was_cut_off(candidate, live, stamps.moment())
+            if not (has_ended(found, now.state) or cut_off):
                 message = f"turn {found.turn_id[:80]!r} of {row.session_id} has not ended"
                 facts = {"sessionId": row.session_id, "turnId": found.turn_id}
                 raise Refusal("turn_not_complete", message, facts)
@@ -174,7 +177,10 @@ def _at_turn(sessions: Sessions, row: Row, opened: SessionFile, marker: Marker) 
             # No line ends the last turn: what is said from here on belongs to it no more.
             until = now.scale.lines if until is None else until
             following = behind[0] if behind and found.ended is None else None
-            return RestoreSource(candidate, its, marker, found, following, until, detached)
+            is_open = found.in_task and found.ended is None
+            return RestoreSource(
+                candidate, its, marker, found, following, until, detached, cut_off=is_open
+            )
     raise unknown_turn(opened.now(), marker.turn_id, row.session_id)
 
 
@@ -404,8 +410,9 @@ class Planner:
         digests, options, task = Digests(self.sessions), self.options, contents.checkpoint.task
         own = trace.replay, self.gathering.gathered()
         gathered = digests.gathered(self.source.row, own=own)
-        # That the turn has ended was found before: nothing of older files tells how.
-        ended = "answered" if gathered.ended == "open" else gathered.ended
+        # In older files nothing says how a turn ended that is over.
+        is_over = gathered.ended == "open" and not self.source.cut_off
+        ended = "answered" if is_over else gathered.ended
         window = window_of(gathered, options.window)
         last = "".join(message.text for message in window_of(gathered, 1))
         is_task = task is not None and value(last, MAX_VALUE_CHARS) == task.text
