@@ -223,7 +223,7 @@ def test_the_index_is_made_anew_and_a_made_session_is_the_same(home: Home, form:
 def test_the_pointer_is_the_newest_record_and_names_the_new_session(
     home: Home, sessions: Sessions
 ) -> None:
-    first, second = (compacting(sessions).compact(asked()) for _ in range(2))
+    first, second = (compacting(sessions).compact(asked(force=True)) for _ in range(2))
 
     def continued() -> str | None:
         listed = sessions.summaries.page().items
@@ -237,6 +237,28 @@ def test_the_pointer_is_the_newest_record_and_names_the_new_session(
         type(each) for each in records(home, thread(1)) if isinstance(each, Installed | Undone)
     ]
     assert kinds == [Installed, Installed, Undone, Undone]
+
+
+@pytest.mark.parametrize("into", ["new", "in-place"])
+def test_a_second_compaction_of_an_unchanged_session_names_the_first(home: Home, into: str) -> None:
+    first = home.json("compact", thread(1), "--into", into)
+    if into == "new":
+        more = r.turn(r.user("Continue there."), name="more")
+        (made,) = home.root.glob(f"sessions/**/*{first['sessionId']}.jsonl")
+        go_on(made, first["sessionId"], more)
+    before = snapshot(home.root / "sessions")
+
+    for option in ([], ["--dry-run"]):
+        refused = home.refused("compact", thread(1), "--into", into, *option)
+        assert (refused["code"], refused["facts"]["reason"]) == ("conflict", "nothing_new")
+        assert refused["facts"]["into"] == first["sessionId"]
+        assert refused["facts"]["compactionId"] == first["compactionId"]
+
+    assert snapshot(home.root / "sessions") == before
+    home.json("compact", thread(1), "--into", into, "--force")
+    go_on(home.path(), thread(1), r.turn(r.user("Something new."), name="new"))
+    home.json("compact", thread(1), "--into", into)
+    home.json("uncompact", home.json("compact", thread(1), "--force")["compactionId"])
 
 
 def test_the_record_answers_who_what_and_what_remains(home: Home, sessions: Sessions) -> None:
@@ -1015,7 +1037,7 @@ def test_another_process_in_another_world_writes_the_same_bytes(home: Home) -> N
 
     written = set[bytes]()
     for world in worlds:
-        done = home.run("compact", thread(1), "--json", env=world)
+        done = home.run("compact", thread(1), "--force", "--json", env=world)
         made = json.loads(done.stdout)["sessionId"]
         (path,) = home.root.glob(f"sessions/**/rollout-*-{made}.jsonl")
         line = next(line for line in path.read_bytes().splitlines() if b'"compacted"' in line)

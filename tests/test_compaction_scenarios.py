@@ -25,7 +25,7 @@ HOOKS = ("preCompact", "postCompact")
 
 
 def compact(sessions: Sessions, into: Into = "new") -> Compacted:
-    return Compacting(sessions, outside({})).compact(Request(thread(1), into=into))
+    return Compacting(sessions, outside({})).compact(Request(thread(1), into=into, force=True))
 
 
 def texts(done: Compacted) -> list[str]:

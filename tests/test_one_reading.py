@@ -192,7 +192,7 @@ def test_taking_back_in_place_reads_the_file_once(home: Home, large: bytes):
 def installed(home: Home, compact: Callable[[Sessions], Compacting]) -> Installed:
     """Compact a session that no index has seen, and return what is recorded."""
     with home.house(fresh=False) as house:
-        compact(house.sessions).compact(asked())
+        compact(house.sessions).compact(asked(force=True))
     record = records(home, thread(1))[-1]
     assert isinstance(record, Installed)
     return record

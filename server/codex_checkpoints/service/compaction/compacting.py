@@ -268,6 +268,8 @@ class Compacting:
             hint = "Unarchive it first, or compact into a new session."
             facts = {"sessionId": source.session_id, "reason": "archived", "hint": hint}
             raise Refusal("conflict", message, facts)
+        if not request.force:
+            _refuse_repeated(self._sessions.compactions.of(source.session_id), source)
         if request.requested_by != "automatic":  # else whoever looked before has told it
             for name in self._sessions.ignored_variables():
                 logs.warn(__name__, "%s", left_aside(name))
@@ -435,6 +437,27 @@ class Compacting:
     def _hook_call(self, event: str) -> HookEvent:
         hooks = self._sessions.settings.hooks.get(event, ())
         return HookEvent(hooks, self._outside.run, self._sessions.records.state_dir)
+
+
+def _refuse_repeated(records: Sequence[Record], source: CompactionSource) -> None:
+    """Refuse `conflict` where nothing was added since the newest compaction; name that one."""
+    newest = standing(records, source.session_id)
+    if newest is None:
+        return
+    added = len(source.traced.history.items) - len(newest.items)
+    if added > 0 if newest.into == "in-place" else source.end != newest.source.bytes_before:
+        return
+    message = f"session {source.session_id} has nothing new since it was compacted"
+    facts = {
+        "sessionId": source.session_id,
+        "reason": "nothing_new",
+        "compactionId": newest.compaction_id,
+        "into": newest.session_id,
+        "resume": resume(newest.session_id),
+        "hint": f"Continue with: {resume(newest.session_id)}",
+        "canForce": True,
+    }
+    raise Refusal("conflict", message, facts)
 
 
 def _refuse_second(records: Sequence[Record], source: CompactionSource) -> None:
