@@ -795,7 +795,7 @@ def test_what_is_suggested_names_no_folder_where_none_was_named(home: Home) -> N
     assert told["continue"][:-1] == ["codex", "resume"]
     assert told["undo"][:-1] == ["codex-checkpoints", "uncompact"]
     done = home.json("compact", thread(1), "--force", "--codex-home", str(home.root))
-    assert done["resume"] == f"codex resume {done['sessionId']}"
+    assert done["resume"] == f"CODEX_HOME={home.root} codex resume {done['sessionId']}"
 
 
 # --- folders -------------------------------------------------------------------------------------

@@ -206,6 +206,9 @@ def report(options: argparse.Namespace, record: object, lines: Iterable[str]) ->
         from codex_checkpoints import wire
 
         found = wire.unstructure(record)
+        command = found.get("resume")
+        if isinstance(command, str):  # as the text has it, with the home
+            found["resume"] = screen(options).codex(command)
         output.write_json(found["items"] if "nextCursor" in found else found)
     else:
         output.write_lines(lines)

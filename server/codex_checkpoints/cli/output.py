@@ -130,6 +130,7 @@ _WAYS_OUT = {
     "turn_not_complete": "Wait until it has ended, or name an earlier one.",
 }
 _WAYS_OUT_BY_REASON = {
+    "nothing_new": "`codex-checkpoints resume {into}` continues there.",
     "compacted": "`codex-checkpoints resume {into}` continues there.",
     "exists": "Try again.",
     "gone": "`unmark` removes such a marker.",

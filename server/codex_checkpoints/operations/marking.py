@@ -200,6 +200,7 @@ def _marker(placed: Placed) -> Marker:
         created_at=marker.created_at,
         origin=marker.origin,
         detached=placed.detached,
+        remark=placed.remark,
         turn_number=placed.turn,
     )
 

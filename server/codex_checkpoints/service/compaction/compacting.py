@@ -454,7 +454,6 @@ def _refuse_repeated(records: Sequence[Record], source: CompactionSource) -> Non
         "compactionId": newest.compaction_id,
         "into": newest.session_id,
         "resume": resume(newest.session_id),
-        "hint": f"Continue with: {resume(newest.session_id)}",
         "canForce": True,
     }
     raise Refusal("conflict", message, facts)
@@ -513,7 +512,6 @@ def _report(  # noqa: PLR0913 - what was asked, what became of it, and what is s
         strategy=plan.strategy,
         determinism=plan.determinism,
         placement=plan.placement,
-        remark=report.remark,
         bound=report.bound,
         kinds_before=report.kinds_before,
         kinds_after=report.kinds_after,
