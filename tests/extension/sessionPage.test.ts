@@ -33,6 +33,7 @@ function row(turn: number, more: Partial<TimelineTurn> = {}): TimelineTurn {
     ...counts,
     contextTokens: null,
     mostTokens: more.contextTokens ?? null,
+    reason: null,
     ...more,
   };
 }
