@@ -184,7 +184,7 @@ def test_a_person_reads_which_files_changed_and_the_patches_of_one(home: Home, s
     assert one[0] == "a.py  changed +1 -1  turn 2  changed since turn 2"
     assert one[2].startswith("turn 2  #")
     assert one[3:] == ["@@", "-x", "+y"]
-    assert home.json("changes", thread(1), "--after", "2") == {"files": [], "left": 0}
+    assert home.json("changes", thread(1), "--after", "2") == {"files": [], "left": 0, "unnamed": 0}
     none = home.here("changes", thread(1), "--after", "2").stdout.decode()
     assert none == "No file was changed.\n"
     other = home.here("changes", thread(1), "never.py").stdout.decode()
@@ -207,7 +207,7 @@ def test_a_person_reads_which_files_changed_and_the_patches_of_one(home: Home, s
             f"{BACK} +1 -1",
         ),
         ([X_TO_Y, r.shell("git commit -am x"), r.shell("git restore .")], 1, ""),
-        ([X_TO_Y, r.shell("git restore b.py")], 1, ""),
+        ([X_TO_Y, r.shell("git restore dee")], 1, ""),
         ([X_TO_Y, r.shell("git restore .", exit_code=1)], 1, ""),
         ([r.patch(add="a.py", content="1\n"), r.shell("git restore .")], 1, ""),
     ],
@@ -234,3 +234,19 @@ def test_a_checkpoint_says_which_files_the_session_changed_and_when_it_saw_them_
         )
 
     assert (found.edited, found.seen_in) == (("a.py",), {"a.py": 1, "b.py": 2})
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_move_says_where_to_and_what_is_not_named_is_counted(home: Home):
+    moved = r.patch(move=("old.py", "sub/new.py"))
+    unnamed = (r.shell("tar xf z.tar"), r.shell("rg -l a | xargs sed -i s/a/b/"))
+    put(home, r.turn(r.user("Go"), moved, r.shell("git mv c.py d.py"), *unnamed))
+
+    assert home.here("changes", thread(1)).stdout.decode().splitlines() == [
+        "c.py  moved to d.py  turn 1  no longer there",
+        "d.py  moved from c.py  turn 1  no longer there",
+        "old.py  moved to sub/new.py  turn 1  no longer there",
+        "sub/new.py  moved from old.py  turn 1  no longer there",
+        "2 commands may have changed more",
+    ]
+    assert home.here("changes", thread(1), "old.py").stdout.decode().splitlines()[-1] == "(moved)"

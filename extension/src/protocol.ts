@@ -727,17 +727,19 @@ export interface FilePatch {
  * What the turns did to a file.
  *
  * `kind` is `created`, `changed`, `deleted`, `moved`, `put_back` (by git, and left so) or `read`;
- * `added` and `removed` count lines, as far as patches tell; `turns` are the numbers of those that
- * changed it.  `putBack` is the record in which git put it back last; what was changed since the
- * commit before is not counted then.  `seenIn` is the turn in which the session read or changed it
- * last, and `now` what lies there compared with that: `same`, `changed`, `gone` or `unknown`.
+ * `movedFrom` and `movedTo` are the other end of a move.  `added` and `removed` count lines, as
+ * far as patches tell; `turns` are the numbers of those that changed it.  `putBack` is the record
+ * in which git put it back last; what was changed since the commit before is not counted then.
+ * `seenIn` is the turn in which the session read or changed it last, and `now` what lies there
+ * compared with that: `same`, `changed`, `gone` or `unknown`.
  * `before` and `after` are its whole text before the first of these changes and when the turns had
  * ended; null where no hash proves it, where it holds a secret, and without `texts`.
  */
 export interface FileChange {
   readonly uri: string;
-  readonly kind: string;
+  readonly kind: string | string;
   readonly movedFrom: string | null;
+  readonly movedTo: string | null;
   readonly added: number;
   readonly removed: number;
   readonly turns: readonly number[];
@@ -749,10 +751,15 @@ export interface FileChange {
   readonly patches: readonly FilePatch[];
 }
 
-/** The files that were changed, in the order of their names; `left` more are not listed. */
+/**
+ * The files that were changed, in the order of their names; `left` more are not listed.
+ *
+ * `unnamed` counts the commands that may have changed files which they do not name.
+ */
 export interface FileChanges {
   readonly files: readonly FileChange[];
   readonly left: number;
+  readonly unnamed: number;
 }
 
 /** Two turns by id or number; null is the current state. */

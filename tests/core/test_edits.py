@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 
 import rollouts as r
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest.edits import Edits, Touch, applied, texts_of
+from codex_checkpoints.core.digest.edits import Edits, Touch, applied, texts_of, trail_of
+from codex_checkpoints.core.digest.gathering import Gathering
+from codex_checkpoints.core.digest.records import Trail
 from codex_checkpoints.core.rollout.fields import content_hash
 from codex_checkpoints.core.rollout.items import Action
+from generated import sessions
 from reading import read_with
 
 V1, V2, V3 = "a = 1\nb = 1\n", "a = 2\nb = 1\n", "a = 2\nb = 3\n"
@@ -53,7 +56,9 @@ def test_the_touches_of_a_file_are_in_order_with_their_turns_and_hunks(form: r.F
 def test_the_new_name_of_a_file_says_what_it_was_called_before(form: r.Form):
     files = edits(r.turn(r.user("Go"), r.patch(move=("a.py", "b.py"))), form=form)
 
-    assert [each.moved_from for each in (*files["a.py"], *files["b.py"])] == [None, "a.py"]
+    both = (*files["a.py"], *files["b.py"])
+    assert [each.moved_from for each in both] == [None, "a.py"]
+    assert [each.moved_to for each in both] == ["b.py", None]
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
@@ -70,6 +75,128 @@ def test_a_whole_file_that_was_printed_is_known(form: r.Form):
 
 def test_what_was_refused_is_no_touch():
     assert not edits(r.turn(r.user("Go"), r.patch(update="a.py", done=False)), form="paginated")
+
+
+# --- one account ---------------------------------------------------------------------------------
+
+Account = dict[str, tuple[str, int, int, str | None, str | None]]
+
+
+def by_edits(data: bytes) -> Account:
+    """Return what `changes` says of each file that was changed."""
+    files = read_with(Edits(Replay()), data).files
+    return {uri: told(trail_of(each)) for uri, each in files.items() if any(t.edits for t in each)}
+
+
+def by_digest(data: bytes) -> Account:
+    """Return what the digest says of each."""
+    replay = Replay()
+    gathering = Gathering(replay, r.THREAD)
+    replay.close(data[replay.feed(data) :])
+    return {uri: told(trail) for uri, trail in gathering.gathered().changes.items()}
+
+
+def told(trail: Trail) -> tuple[str, int, int, str | None, str | None]:
+    return trail.kind, trail.added, trail.removed, trail.moved_from, trail.moved_to
+
+
+BIG = "*** Begin Patch\n*** Delete File: big.py\n*** Add File: big.py\n+short\n*** End Patch"
+ANEW = r.several(
+    r.custom_call("apply_patch", BIG, "c9"),
+    lambda writer: writer.item(
+        "FileChange",
+        None,
+        id="c9",
+        status="completed",
+        changes={f"{r.FOLDER}/big.py": {"type": "add", "content": "short\n"}},
+    ),
+)
+
+
+def moved(old: str, new: str) -> r.Step:
+    """Move a file by a patch that changes a line of it."""
+    change = {"type": "update", "unified_diff": "@@ -1 +1 @@\n-a\n+b\n", "move_path": new}
+    return lambda writer: writer.item(
+        "FileChange", None, id="c8", status="completed", changes={old: change}
+    )
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([moved("a.py", "a.py")], {"a.py": ("changed", 1, 1, None, None)}),
+        (
+            [moved("a.py", "b.py")],
+            {"a.py": ("moved", 0, 0, None, "b.py"), "b.py": ("moved", 1, 1, "a.py", None)},
+        ),
+        ([ANEW], {"big.py": ("changed", 1, 0, None, None)}),
+        (
+            [r.shell("git mv a.py b.py")],
+            {"a.py": ("moved", 0, 0, None, "b.py"), "b.py": ("moved", 0, 0, "a.py", None)},
+        ),
+        ([r.shell("git rm -q a.py")], {"a.py": ("deleted", 0, 0, None, None)}),
+        ([r.shell("git rm --cached a.py")], {}),
+        ([r.shell("git rm -r src")], {}),
+        ([r.shell("git checkout -- a.py")], {"a.py": ("put_back", 0, 0, None, None)}),
+        ([r.shell("git checkout main -- a.py")], {"a.py": ("put_back", 0, 0, None, None)}),
+        ([r.shell("git checkout a.py")], {}),
+        ([r.shell("git restore src/a.py")], {"src/a.py": ("put_back", 0, 0, None, None)}),
+        ([r.shell("git restore --staged a.py")], {}),
+        ([r.shell("tee a.txt <<< x")], {"a.txt": ("changed", 0, 0, None, None)}),
+        ([r.shell("curl -sSL -o a.bin http://x.y/z")], {"a.bin": ("changed", 0, 0, None, None)}),
+        ([r.shell("curl -o a.bin http://x.y/z", exit_code=6, status="failed")], {}),
+        ([r.shell("wget -qO a.bin http://x.y/z")], {"a.bin": ("changed", 0, 0, None, None)}),
+        ([r.shell("npx prettier --write src/q.ts")], {"src/q.ts": ("changed", 0, 0, None, None)}),
+        ([r.shell("npx prettier --check src/q.ts")], {}),
+        ([r.shell("ruff format src/r.py")], {"src/r.py": ("changed", 0, 0, None, None)}),
+        ([r.shell("black -l 100 s.py src")], {"s.py": ("changed", 0, 0, None, None)}),
+        ([r.shell("gofmt -l a.go")], {}),
+        (
+            [
+                r.patch(update="a.py"),
+                r.shell("git commit -am x"),
+                r.patch(update="a.py"),
+                r.shell("git restore ."),
+            ],
+            {"a.py": ("put_back", 1, 1, None, None)},
+        ),
+        (
+            [r.patch(update="a.py"), r.patch(delete="a.py"), r.patch(add="a.py", content="1\n")],
+            {"a.py": ("changed", 2, 2, None, None)},
+        ),
+    ],
+)
+def test_changes_and_digest_give_one_account_of_a_file(steps: list[r.Step], expected: Account):
+    data = r.rollout(r.session(), r.turn(r.user("Go"), *steps))
+
+    assert by_edits(data) == by_digest(data) == expected
+
+
+@given(sessions())
+def test_changes_and_digest_give_one_account_of_any_session(data: bytes):
+    assert by_edits(data) == by_digest(data)
+
+
+@pytest.mark.parametrize(
+    ("script", "count"),
+    [
+        ("rm -rf build", 1),
+        ("cp -r a b && unzip z.zip", 1),
+        ("find src -name '*.c' -exec sed -i s/a/b/ {} +", 1),
+        ("rg -l a src | xargs perl -pi -e s/a/b/", 1),
+        ("cargo fmt", 1),
+        ("git apply fix.diff", 1),
+        ("npm install left-pad", 1),
+        ("python - <<'E'\nopen('g.py', 'w').write('x')\nE", 1),
+        ("cd a; mv b c", 1),
+        *(("cargo fmt --check", 0), ("git commit -am x", 0), ("sed -n 1p a", 0), ("ls", 0)),
+        *(("mv a b", 0), ("npm test", 0), ("git stash list", 0), ("git restore .", 0)),
+    ],
+)
+def test_commands_that_may_have_changed_more_are_counted(script: str, count: int):
+    data = r.rollout(r.session(), r.turn(r.user("Go"), r.shell(script)))
+
+    assert len(read_with(Edits(Replay()), data).unnamed) == count
 
 
 # --- what is proved ------------------------------------------------------------------------------

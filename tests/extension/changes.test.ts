@@ -11,6 +11,7 @@ const FILE: FileChange = {
     uri: "a.py",
     kind: "changed",
     movedFrom: null,
+    movedTo: null,
     added: 1,
     removed: 1,
     turns: [2],

@@ -33,7 +33,7 @@ export function excerpts(patches: readonly FilePatch[]): Omit<Sides, "folder"> {
     patches
       .flatMap(({ turn, ref, text }) => [
         turn === null ? ref : `──── turn ${turn}`,
-        ...(text === null ? [NOT_TOLD] : text.split("\n").flatMap((row) => lineOf(row, sign))),
+        ...(text ? text.split("\n").flatMap((row) => lineOf(row, sign)) : [text ?? NOT_TOLD]),
         "",
       ])
       .join("\n");

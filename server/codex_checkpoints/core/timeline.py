@@ -11,13 +11,14 @@ from cattrs.strategies import configure_tagged_union
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.runs import runs_in
-from codex_checkpoints.core.checkpoint.state import Observation, name_of
+from codex_checkpoints.core.checkpoint.state import Observation
 from codex_checkpoints.core.converters import json_converter
+from codex_checkpoints.core.digest.touching import touched_in
 from codex_checkpoints.core.history.rebuild import HistoryWindow, choose, windows_of
 from codex_checkpoints.core.history.survey import Mark, Survey, SurveyState
 from codex_checkpoints.core.rollout.commands import is_check
 from codex_checkpoints.core.rollout.fields import names
-from codex_checkpoints.core.rollout.items import EDITS, Tokens, ToolCall
+from codex_checkpoints.core.rollout.items import Tokens, ToolCall
 from codex_checkpoints.core.rollout.parsing import turn_id_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import Fold, Line, Place
 from codex_checkpoints.core.rollout.turns import Ended, Turn
@@ -25,7 +26,7 @@ from codex_checkpoints.core.rollout.turns import Ended, Turn
 MOST_ROWS = 400
 """With more turns a row stands for several."""
 
-SAVED = 7
+SAVED = 8
 """The version of what `Timeline.save` returns."""
 
 _CALLS: Final = names(
@@ -180,15 +181,13 @@ class Timeline(Fold):
         return self._tallies.setdefault(turn.turn_id, _Tally())
 
     def _observe(self, observed: Observation, turn_id: str | None) -> None:
-        item, seen = observed.item, observed.seen()
+        item = observed.item
         of_call = item.turn_id if isinstance(item, ToolCall) else None
         turn = self.replay.state.turns.at(of_call or turn_id)
         if turn is None:
             return
         tally = self._of(turn)
-        edited = (each for each in seen if each.kind == "file" and each.action in EDITS)
-        uris = (name_of(each, observed.place)[0] for each in edited)
-        tally.files.update({uri: None for uri in uris if uri})
+        tally.files.update({each.uri: None for each in touched_in(observed) if each.edits})
         failed = (each.script for each in runs_in(observed) if each.outcome.failed)
         tally.failed += sum(is_check(script, failed=True) for script in failed)
 

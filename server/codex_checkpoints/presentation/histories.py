@@ -150,6 +150,7 @@ def change_lines(changes: FileChanges, screen: Screen, uri: str | None = None) -
     lines: list[str] = []
     for each in changes.files:
         what = each.kind if each.moved_from is None else f"moved from {each.moved_from}"
+        what = what if each.moved_to is None else f"moved to {each.moved_to}"
         back = f"put back by git {each.put_back}" if each.put_back else ""
         if each.kind == "put_back":
             what, back = back, ""
@@ -167,8 +168,12 @@ def change_lines(changes: FileChanges, screen: Screen, uri: str | None = None) -
             is_back = patch.ref == each.put_back
             by_command = "(changed by a command; the session does not tell how)"
             untold = "(put back by git)" if is_back else by_command
-            lines += map(plain, [untold] if patch.text is None else patch.text.split("\n"))
+            text = "(moved)" if patch.text == "" else patch.text
+            lines += map(plain, [untold] if text is None else text.split("\n"))
     lines += [f"and {changes.left} more"] if changes.left else []
+    if changes.unnamed:
+        commands = "1 command" if changes.unnamed == 1 else f"{changes.unnamed} commands"
+        lines += [f"{commands} may have changed more"]
     if lines or uri is None:
         return lines or ["No file was changed."]
     return [plain(f"{uri} was not changed here. Without PATH, all changed files are listed.")]

@@ -10,9 +10,10 @@ from attrs import Factory, frozen
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.checkpoint.text import redact
-from codex_checkpoints.core.digest.edits import Edits, Touch, texts_of
+from codex_checkpoints.core.digest.edits import Edits, Touch, texts_of, trail_of
 from codex_checkpoints.core.digest.ignoring import Ignoring
-from codex_checkpoints.core.digest.outcomes import PatchCounts, plain
+from codex_checkpoints.core.digest.outcomes import plain
+from codex_checkpoints.core.digest.records import ChangeKind
 from codex_checkpoints.core.rollout.fields import content_hash
 from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.service.reading.session_file import end_of, find_turn
@@ -27,7 +28,7 @@ MOST_TEXT = 1 << 20
 MOST_TEXTS = 1 << 23
 """The same for all of an answer."""
 
-Kind = Literal["created", "changed", "deleted", "moved", "put_back", "read"]
+Kind = ChangeKind | Literal["read"]
 Standing = Literal["same", "changed", "gone", "unknown"]
 
 
@@ -66,10 +67,11 @@ class FileChange:
     """What the turns did to a file.
 
     `kind` is `created`, `changed`, `deleted`, `moved`, `put_back` (by git, and left so) or `read`;
-    `added` and `removed` count lines, as far as patches tell; `turns` are the numbers of those that
-    changed it.  `putBack` is the record in which git put it back last; what was changed since the
-    commit before is not counted then.  `seenIn` is the turn in which the session read or changed it
-    last, and `now` what lies there compared with that: `same`, `changed`, `gone` or `unknown`.
+    `movedFrom` and `movedTo` are the other end of a move.  `added` and `removed` count lines, as
+    far as patches tell; `turns` are the numbers of those that changed it.  `putBack` is the record
+    in which git put it back last; what was changed since the commit before is not counted then.
+    `seenIn` is the turn in which the session read or changed it last, and `now` what lies there
+    compared with that: `same`, `changed`, `gone` or `unknown`.
     `before` and `after` are its whole text before the first of these changes and when the turns had
     ended; null where no hash proves it, where it holds a secret, and without `texts`.
     """
@@ -77,6 +79,7 @@ class FileChange:
     uri: str
     kind: Kind
     moved_from: str | None
+    moved_to: str | None
     added: int
     removed: int
     turns: tuple[int, ...]
@@ -90,10 +93,14 @@ class FileChange:
 
 @frozen
 class FileChanges:
-    """The files that were changed, in the order of their names; `left` more are not listed."""
+    """The files that were changed, in the order of their names; `left` more are not listed.
+
+    `unnamed` counts the commands that may have changed files which they do not name.
+    """
 
     files: tuple[FileChange, ...]
     left: int
+    unnamed: int
 
 
 def changes(sessions: Sessions, params: ChangesParams) -> FileChanges:
@@ -138,7 +145,8 @@ def changes(sessions: Sessions, params: ChangesParams) -> FileChanges:
             found = one.change(uri, touches, (begin, end), {}, looks, quotes=False)
             room += size
         files.append(found)
-    return FileChanges(tuple(files), len(touched) - len(shown))
+    unnamed = 0 if named else sum(begin < position <= end for position in edits.unnamed)
+    return FileChanges(tuple(files), len(touched) - len(shown), unnamed)
 
 
 def _range(replay: Replay, params: ChangesParams, session_id: str) -> tuple[int, int]:
@@ -189,25 +197,19 @@ class _One:
         last = next((at for at in reversed(range(len(touches))) if touches[at].position <= end), -1)
         undone = [each for each in made if each.undone_from is not None]
         created = bool(made) and made[0].action == "add"
-        gone = bool(made) and made[-1].action == "delete"
-        moved = next((each.moved_from for each in made if each.moved_from is not None), None)
+        trail = trail_of(made)
         first = (edited[0] if edited else last + 1) - 1
         was_none = created and (first < 0 or touches[first].action == "delete")
         before = "" if was_none else texts.get(first)
-        after = "" if gone else texts.get(last)
-        standing = (each for each in made if not any(map(each.is_undone_by, undone)))
-        counts = PatchCounts.of(row for each in standing for row in each.hunks or ())
-        kind: Kind = "changed" if made else "read"
-        kind = "deleted" if gone else "created" if created else kind
-        kind = "moved" if kind == "changed" and made[-1].action == "move" else kind
-        kind = "put_back" if undone and made[-1] is undone[-1] else kind
+        after = "" if made and trail.deleted else texts.get(last)
         turns = (self.numbers.get(each.turn_id) for each in made)
         return FileChange(
             uri,
-            kind,
-            moved,
-            counts.added,
-            counts.removed,
+            trail.kind if made else "read",
+            trail.moved_from,
+            trail.moved_to,
+            trail.added,
+            trail.removed,
             tuple(dict.fromkeys(each for each in turns if each is not None)),
             f"#{undone[-1].seq}" if undone else None,
             self.numbers.get(touches[-1].turn_id),

@@ -69,7 +69,9 @@ _LONG = 1 << 16
 _LIMITS = Limits()
 _CHANGES: Final = pattern(
     r">|\*\*\* Begin Patch|\b(?:tee|touch|truncate|rm|cp|mv|perl|(?i:set-content|out-file))\b"
-    r"|\bsed\b[^\n]* -[^\s-]*i|--in-place"
+    r"|\bsed\b[^\n]* -[^\s-]*i|--in-place|\bgit (?:mv|rm|restore|checkout)\b|\b(?:curl|wget)\b"
+    r"|\b(?:black|isort|autopep8|yapf|rustfmt|stylua|swiftformat|docformatter|prettier|gofmt"
+    r"|goimports|shfmt|clang-format|eslint|ruff|biome|dprint)\b"
 )
 """What a command holds that may change a file; of any other one the outcome does not matter."""
 _ENCODED_CONTROL: Final = pattern(
@@ -79,7 +81,10 @@ _OUTSIDE: Final = pattern(r"/|[A-Z]:/|\.\.(?:/|$)")
 """How the uri of a file outside the session's folder begins."""
 
 
-_WORDS = "> *** sed perl tee touch trunc rm cp mv -i ontent ONTENT ut- UT-"
+_WORDS = (
+    "> *** sed perl tee touch trunc rm cp mv -i ontent ONTENT ut- UT- git curl wget"
+    " black isort autopep8 yapf fmt stylua format prettier goimports eslint ruff biome"
+)
 _HINTS: Final = tuple(_WORDS.split())
 """One of these stands in each such command."""
 

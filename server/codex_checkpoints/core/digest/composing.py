@@ -382,6 +382,12 @@ class _Composing:
             trail = trails[uri]
             if not self._ignored.path(uri):
                 yield self._change(uri, trail)
+        if unnamed := self._gathered.unnamed:
+            where, script = unnamed[-1]
+            commands = "1 command" if len(unnamed) == 1 else f"{len(unnamed)} commands"
+            text = f"{anchor(where)} {commands} may have changed more"
+            said = "" if self._ignored.script(script) else f", the last: {inline(script, 80)}"
+            yield _Row(where, f"{text}{said}", "counted", (text,))
 
     def _change(self, uri: str, trail: Trail) -> _Row:
         words = [f"{anchor(trail.where)} {inline(uri, 1024)}"]

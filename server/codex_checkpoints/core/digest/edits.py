@@ -14,9 +14,17 @@ from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.runs import runs_in
-from codex_checkpoints.core.checkpoint.state import Observation, name_of
+from codex_checkpoints.core.checkpoint.state import Observation
+from codex_checkpoints.core.digest.calls import CALLS
 from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
-from codex_checkpoints.core.digest.outcomes import hunks_of
+from codex_checkpoints.core.digest.outcomes import PatchCounts, hunks_of
+from codex_checkpoints.core.digest.records import Trail, Where
+from codex_checkpoints.core.digest.touching import (
+    Touched,
+    may_have_changed_more,
+    rewritten_by,
+    touched_in,
+)
 from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.fields import content_hash
 from codex_checkpoints.core.rollout.items import (
@@ -43,8 +51,9 @@ class Touch:
 
     `hunks` are the rows of a patch, None where the change was made in another way.  `text` is the
     whole text after it and `hash` its hash, where the record holds it.  `moved_from` is the uri
-    that the file had before.  Where git put the file back, `undone_from` is the position of the
-    first line whose changes it took away.
+    that the file had before, `moved_to` the one that it has since.  `anew`: it was written anew.
+    Where git put the file back, `undone_from` is the position of the first line whose changes it
+    took away.
     """
 
     position: int
@@ -55,12 +64,20 @@ class Touch:
     text: str | None = None
     hash: str | None = None
     moved_from: str | None = None
+    moved_to: str | None = None
+    anew: bool = False
     undone_from: int | None = None
 
     @property
     def edits(self) -> bool:
         """Return whether it changed the file."""
         return self.action in EDITS
+
+    @property
+    def touched(self) -> Touched:
+        """Return it as what a call did to a file."""
+        ends = self.moved_from, self.moved_to
+        return Touched("", "", self.action, self.anew, *ends)
 
     def is_undone_by(self, later: Touch) -> bool:
         """Return whether a later touch took this one away."""
@@ -75,12 +92,17 @@ class Edits(Fold):
         """Follow a replay that has read nothing yet."""
         self.replay = replay
         self.files: dict[str, list[Touch]] = {}
+        self.unnamed: list[int] = []
+        """The positions of commands that may have changed files which they do not name."""
         self._committed = -1
+        self._rewritten = frozenset[str]()
         replay.folds.append(self)
 
     def take(self, line: Line) -> None:
         """Take what was observed with a line."""
         state = self.replay.state
+        if line.tag in CALLS and (found := rewritten_by(line.payload)) is not None:
+            self._rewritten = found
         if state.tells(line.seq):
             for each in state.observed:
                 self._observe(each, line)
@@ -91,28 +113,21 @@ class Edits(Fold):
         named = of_call or turn_named_by(line.payload)
         turn = self.replay.state.turns.at(named)
         turn_id = None if turn is None else turn.turn_id
-        files = [each for each in seen if each.kind == "file"]
-        changes = not observed.shortened and any(each.action in EDITS for each in files)
+        files = [*touched_in(observed, self._rewritten)]
+        changes = not observed.shortened and any(each.edits for each in files)
         hunks = hunks_of(item, line) if changes else {}
-        first: tuple[str, list[str] | None] | None = None
+        if may_have_changed_more(observed):
+            self.unnamed.append(line.position)
         for each in files:
-            depends = each.only_if is not None and each.only_if[0] != "no folder"
-            uri = None if depends else name_of(each, observed.place)[0]
-            if uri is None:
-                continue
-            rows, text, proof, start = hunks.get(each.name), None, each.hash, None
-            if each.action == "move":
-                # The two ends of a move stand one behind the other; its hunks are with the first.
-                if first is None:
-                    first, rows = (uri, rows), None
-                else:
-                    (start, rows), first = first, None
-            elif each.action == "add" and rows is not None:
-                text = "".join(f"{row[1:]}\n" for row in rows)
+            # Of a move the new name has the rows, and the old one has none.
+            rows = [] if each.moved_to else hunks.get(each.name)
+            text, proof = None, each.added
+            if each.anew and rows is not None and each.action != "delete":
+                text = "".join(f"{row[1:]}\n" for row in rows if row[:1] == "+")
             elif each.action == "read" and changes is False and tools.are_one_cat(seen):
                 text, proof = _printed(observed)
             proof = proof if text is not None and content_hash(text) == proof else None
-            self.files.setdefault(uri, []).append(
+            self.files.setdefault(each.uri, []).append(
                 Touch(
                     line.position,
                     line.seq,
@@ -121,7 +136,9 @@ class Edits(Fold):
                     None if rows is None else tuple(rows),
                     None if proof is None else text,
                     proof,
-                    start,
+                    each.moved_from,
+                    each.moved_to,
+                    each.anew,
                 )
             )
         self._git(observed, line, turn_id)
@@ -136,14 +153,37 @@ class Edits(Fold):
 
     def _put_back(self, folder: str, line: Line, turn_id: str | None) -> None:
         """Add a touch to each changed file that git put back in a folder."""
+        since = self._committed + 1
         for uri, touches in self.files.items():
+            if not is_in(uri, folder):
+                continue
+            is_named = touches[-1].position == line.position
+            if is_named:  # the command names the file
+                touches.pop()
             edits = [each.position for each in touches if each.edits]
             is_open = bool(edits) and edits[-1] > self._committed
             # Git leaves a file alone that it does not know.
             is_new = is_open and touches[0].action == "add" and edits[0] > self._committed
-            if is_open and not is_new and is_in(uri, folder):
-                since = self._committed + 1
+            if is_named or (is_open and not is_new):
                 touches.append(Touch(line.position, line.seq, turn_id, "update", undone_from=since))
+
+
+def trail_of(touches: Sequence[Touch]) -> Trail:
+    """Return what the changes among some touches together did to a file.
+
+    Those that git took back do not count.
+    """
+    trail = Trail(Where(None, -1))
+    undone = [each for each in touches if each.undone_from is not None]
+    for each in touches:
+        where = Where(None, each.seq, each.turn_id)
+        if each.undone_from is not None:
+            trail.put_back_at(where, whole=False)
+        elif each.edits and not any(map(each.is_undone_by, undone)):
+            counts = None if each.hunks is None else PatchCounts.of(each.hunks)
+            trail.take(where, each.touched, counts, each.seq)
+            trail.commit()
+    return trail
 
 
 def _printed(observed: Observation) -> tuple[str | None, str | None]:
@@ -196,7 +236,7 @@ def _along(
     for at in steps:
         touch = touches[at]
         if touch.edits:
-            patched = touch.action == "update" and touch.hunks is not None
+            patched = touch.action == "update" and touch.hunks is not None and not touch.anew
             found = applied(text, touch.hunks or (), back=back) if patched else None
             if found is None:
                 return

@@ -51,6 +51,7 @@ from codex_checkpoints.core.digest.records import (
     Trail,
     Where,
 )
+from codex_checkpoints.core.digest.touching import may_have_changed_more, rewritten_by, touched_in
 from codex_checkpoints.core.rollout import contextual
 from codex_checkpoints.core.rollout.contextual import without_payloads
 from codex_checkpoints.core.rollout.fields import (
@@ -63,7 +64,6 @@ from codex_checkpoints.core.rollout.fields import (
     words_of,
 )
 from codex_checkpoints.core.rollout.items import (
-    EDITS,
     AgentWrote,
     CommandRun,
     GoalSet,
@@ -181,6 +181,8 @@ class Gathering(Fold):
         self._changes: dict[str, Trail] = {}
         self._edits = 0
         self._committed = -1
+        self._unnamed: deque[tuple[Where, str]] = deque(maxlen=MOST)
+        self._rewritten = frozenset[str]()
         self._checks = Checks()
         self._replaced: _Replaced = _Replaced()
         self._undoable: deque[_Replaced] = deque(maxlen=_SUMMARIES)
@@ -315,6 +317,11 @@ class Gathering(Fold):
             self._replaced.below,
             self._replaced.carried,
             counted[-1].reason if counted else None,
+            unnamed=tuple(
+                (placed(where), script)
+                for where, script in self._unnamed
+                if where.turn_id not in gone
+            ),
         )
 
     def _ran_again(self, quote: Quote, gone: Container[str | None]) -> bool:
@@ -455,6 +462,8 @@ class Gathering(Fold):
         if action:
             text = " ".join(words_of(action.get("command")) or ()) or text
         item = item_of(line.kind, payload, bare=line.bare)
+        if (rewritten := rewritten_by(payload)) is not None:
+            self._rewritten = rewritten
         where = self._where(line, turn_id_of(payload))
         self._of(where).worked = True
         parts, script = [text], script_of(item)
@@ -559,37 +568,32 @@ class Gathering(Fold):
         of_call = item.turn_id if isinstance(item, ToolCall) else None
         named = of_call or turn_named_by(line.payload)
         where = self._where(line, named)
-        seen = observed.seen()
-        changed = [each for each in seen if each.kind == "file" and each.action in EDITS]
+        changed = [each for each in touched_in(observed, self._rewritten) if each.edits]
         hunks = hunks_of(item, line) if changed else {}
         whole = written_anew(item) if changed else frozenset[str]()
         call = self._calls.get(item.call_id)
         began = self._called_at if call is None else call.seq
-        moved: str | None = None
+        # The call has what was changed; its answer only says that it was.
+        at = where if call is None else evolve(where, seq=began)
         for each in changed:
-            uri = name_of(each, observed.place)[0]
-            if uri is None:
-                continue
             self._edits += 1
-            self._checks.edited(each.name, uri)
-            trail = self._changes.pop(uri, None)
-            onto = None if each.only_if is None else name_of(each.condition, observed.place)[0]
+            self._checks.edited(each.name, each.uri)
+            trail = self._changes.pop(each.uri, None)
             if trail is None:
-                trail = Trail(where, onto=onto, began=began)
-            elif onto is None:
+                trail = Trail(where, onto=each.onto, began=began)
+            elif each.onto is None:
                 trail.onto = None
-            rows = hunks.get(each.name)
-            # The call has what was changed; its answer only says that it was.
-            at = where if call is None else evolve(where, seq=began)
-            anew = each.action in {"add", "delete"} or each.name in whole
+            rows = None if each.moved_to else hunks.get(each.name)
             counts = None if rows is None else PatchCounts.of(rows)
-            trail.take(at, each.action, counts, whole=began if anew else None)
-            if each.action == "move":
-                moved = self._moved(trail, moved, uri)
-            self._changes[uri] = trail
+            one = evolve(each, anew=each.anew or each.name in whole)
+            trail.take(at, one, counts, began)
+            self._changes[each.uri] = trail
             _keep_newest(self._changes)
+        if may_have_changed_more(observed):
+            script = next((run.script for run in runs_in(observed)), "")
+            self._unnamed.append((at, ends_of(script)))
         for run in self._runs_in(observed, line):
-            self._git(run, observed, began)
+            self._git(run, observed, where)
             inside = name_of(Seen("file", "_", "read", run.folder), observed.place)[0] or "_"
             self._checks.ran(run, where, inside[:-1], self._edits)
 
@@ -606,16 +610,7 @@ class Gathering(Fold):
                 seconds = seconds_of({}, observed.texts)
         return tuple(evolve(each, seconds=seconds) for each in runs_in(observed))
 
-    def _moved(self, trail: Trail, source: str | None, uri: str) -> str | None:
-        """Take an end of a move; the two stand one behind the other.  Return the first one."""
-        trail.moved_from = source
-        if source is None:
-            return uri
-        if source in self._changes:
-            self._changes[source].moved_to = uri
-        return None
-
-    def _git(self, run: Run, observed: Observation, seq: int) -> None:
+    def _git(self, run: Run, observed: Observation, where: Where) -> None:
         """Take what git put back; what may have been committed before stays in the files."""
         for folder in folders_put_back(run, observed):
             for known, trail in self._changes.items():
@@ -623,9 +618,11 @@ class Gathering(Fold):
                 is_open = trail.where.seq > self._committed
                 if is_open and not is_new and is_in(known, folder):
                     self._edits += 1
-                    trail.put_back_at(seq, whole=trail.began > self._committed)
+                    trail.put_back_at(where, whole=trail.began > self._committed)
         if commits(run):
-            self._committed = seq
+            self._committed = where.seq
+            for trail in self._changes.values():
+                trail.commit()
 
 
 def _answer(said: Said, ended: Ended, placed: Callable[[Where], Where]) -> Answer:

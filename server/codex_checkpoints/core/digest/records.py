@@ -10,6 +10,7 @@ from attrs import Factory, define, evolve, frozen
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.digest.outcomes import PatchCounts, defined
+from codex_checkpoints.core.digest.touching import Touched
 from codex_checkpoints.core.rollout.items import Outcome
 from codex_checkpoints.core.rollout.turns import Ended
 
@@ -67,6 +68,9 @@ class Quote:
     failed: str = ""
 
 
+ChangeKind = Literal["created", "changed", "deleted", "moved", "put_back"]
+
+
 @define
 class Trail:
     """What a session did to one file: counts of lines, and the names that hunks give.
@@ -92,21 +96,35 @@ class Trail:
     began: int = -1
     put_back: int | None = None
     moved_to: str | None = None
+    kept: tuple[int, int, tuple[str, ...]] = (0, 0, ())
+    """Lines added and removed, and names, when something was committed last."""
 
-    def take(
-        self, where: Where, action: str, counts: PatchCounts | None, *, whole: int | None
-    ) -> None:
-        """Add one change; with `whole` nothing stands any more of what was there."""
+    @property
+    def kind(self) -> ChangeKind:
+        """Return what the changes together did to the file."""
+        if self.put_back is not None and self.where.seq <= self.put_back:
+            return "put_back"
+        if self.deleted:
+            return "deleted"
+        if self.created and self.moved_to is None:
+            return "created"
+        return "changed" if self.moved_to is None and self.moved_from is None else "moved"
+
+    def take(self, where: Where, touched: Touched, counts: PatchCounts | None, whole: int) -> None:
+        """Add one change; `whole` is the `seq` that is kept where it left nothing of the file."""
         self.where = where
-        self.was_there |= not self.turn_ids and action != "add"
+        is_added = touched.action == "add"
+        self.was_there |= not self.turn_ids and not is_added
         self.turn_ids[where.turn_id] = None
-        is_made = (self.created and action != "delete") or action == "add"
+        is_made = (self.created and touched.action != "delete") or is_added
         self.created = is_made and not self.was_there
-        self.deleted, self.moved_to = action == "delete", None
-        if whole is not None:
+        self.deleted, self.moved_to = touched.action == "delete", touched.moved_to
+        if touched.action == "move":
+            self.moved_from = touched.moved_from
+        if touched.anew:
             self.whole = whole
             self.names.clear()
-        if action == "add" and not self.was_there:
+        if is_added and not self.was_there:
             self.added = self.removed = 0
         if counts is not None:
             self.added += counts.added
@@ -116,13 +134,18 @@ class Trail:
             if len(self.names) < MOST_NAMES:
                 self.names |= counts.names
 
-    def put_back_at(self, seq: int, *, whole: bool) -> None:
-        """Forget what was changed, all of it or a part: git put the file back."""
-        self.put_back, self.deleted, self.moved_to = seq, False, None
+    def commit(self) -> None:
+        """Keep what was changed so far: git does not take it back."""
+        self.kept = self.added, self.removed, tuple(self.names)
+
+    def put_back_at(self, where: Where, *, whole: bool) -> None:
+        """Forget what was changed since the last commit: git put the file back."""
+        self.put_back, self.deleted, self.moved_to = where.seq, False, None
+        self.turn_ids[where.turn_id] = None
+        self.added, self.removed, names = self.kept
+        self.names = dict.fromkeys(names)
         if whole:
-            self.added = self.removed = 0
-            self.names.clear()
-            self.whole = seq
+            self.whole = where.seq
 
 
 Ran = tuple[str, str]
@@ -178,8 +201,10 @@ class Carried:
 class Gathered:
     """What was kept of a session and of those it goes on from, each in order.
 
-    `turns` counts the turns, `edits` all changes of files, `passed` has the `seq` of the last pass
-    of a program.  `plan_age` is how many requests ago the plan was last changed, None without one.
+    `unnamed` are the commands that may have changed files which they do not name, each with its
+    place.  `turns` counts the turns, `edits` all changes of files, `passed` has the `seq` of the
+    last pass of a program.  `plan_age` is how many requests ago the plan was last changed, None
+    without one.
     """
 
     turns: int = 0
@@ -201,6 +226,7 @@ class Gathered:
     """Why the last turn failed."""
     pinned: tuple[str, ...] = ()
     """The texts of the user's pins in their order, empty where there is no such record."""
+    unnamed: tuple[tuple[Where, str], ...] = ()
     drifted: frozenset[str] = frozenset()
     """The uris of files that are not what the session saw of them."""
 
@@ -257,6 +283,7 @@ class Gathered:
             self.replaced_below or old.replaced_below,
             old.carried,
             self.reason if self.ended else old.reason,
+            unnamed=(*old.unnamed, *self.unnamed),
         )
 
     def below(self, turns: int) -> Gathered:
@@ -276,6 +303,7 @@ class Gathered:
             checks=tuple(evolve(each, where=each.where.below(turns)) for each in self.checks),
             summary=self.summary and evolve(self.summary, where=self.summary.where.below(turns)),
             quotes=tuple(evolve(each, where=each.where.below(turns)) for each in self.quotes),
+            unnamed=tuple((where.below(turns), script) for where, script in self.unnamed),
         )
 
 

@@ -14,10 +14,11 @@ from typing import Final
 from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.state import name_of
 from codex_checkpoints.core.digest.calls import CALLS
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.recall import MOST_HITS, Entry, Kind, shown
+from codex_checkpoints.core.digest.touching import Touched, rewritten_by, touched_in
+from codex_checkpoints.core.rollout.items import Action
 from codex_checkpoints.core.rollout.parsing import turn_named_by
 from codex_checkpoints.core.rollout.reader import Fold, Line
 
@@ -82,28 +83,41 @@ def kind_of(entry: Entry) -> str:
     return _SEARCHED.get(entry.kind, entry.kind)
 
 
+_DONE: Final[dict[Action, str]] = {"read": "read", "add": "created", "delete": "deleted"}
+
+
+def _told(touched: Touched) -> str:
+    """Return what was done to a file, as a line."""
+    if touched.moved_to is not None:
+        return f"moved {touched.uri} to {touched.moved_to}"
+    if touched.moved_from is not None:
+        return f"moved {touched.moved_from} to {touched.uri}"
+    return f"{_DONE.get(touched.action, 'changed')} {touched.uri}"
+
+
 class FileUses(Fold):
     """Collects where a session read or changed a file, once a turn."""
 
     def __init__(self, replay: Replay, needle: Needle, wanted: Callable[[Line], bool]) -> None:
         """Follow a replay that has read nothing yet."""
         self._state, self._needle, self._wanted = replay.state, needle, wanted
+        self._rewritten = frozenset[str]()
         self.entries: dict[tuple[str | None, str], Entry] = {}
         replay.folds.append(self)
 
     def take(self, line: Line) -> None:
         """Take what was observed with a line."""
         observed = self._state.observed
+        if line.tag in CALLS and (found := rewritten_by(line.payload)) is not None:
+            self._rewritten = found
         if not observed or not self._wanted(line):
             return
         turn = self._state.turns.at(turn_named_by(line.payload))
         turn_id = None if turn is None else turn.turn_id
         for one in observed:
-            for each in one.seen():
-                depends = each.only_if is not None and each.only_if[0] != "no folder"
-                uri = name_of(each, one.place)[0] if each.kind == "file" and not depends else None
-                if uri is not None and self._is_meant(uri):
-                    text = f"{'read' if each.action == 'read' else 'changed'} {uri}"
+            for each in touched_in(one, self._rewritten):
+                if self._is_meant(each.uri):
+                    text = _told(each)
                     self.entries.pop((turn_id, text), None)
                     self.entries[turn_id, text] = Entry(
                         line.seq, turn_id, "file", (), text, stamp=line.stamp

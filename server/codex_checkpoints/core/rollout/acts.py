@@ -410,20 +410,20 @@ def _jvm(words: list[str]) -> Act:
 
 
 _TRIES: Final = names(
-    "--check --diff -l --list-different --dry-run -c --check-only -d --lint -n --Werror --test"
+    "--check --diff --list-different --dry-run --check-only --lint --Werror --verify-no-changes"
 )
 
 
-def _formats(*, writes: str = "") -> _Rule:
+def _formats(*, writes: str = "", tries: str = "") -> _Rule:
     """Return the rule of a formatter: a check with `--check`; without its `writes` it prints."""
-    options = names(writes)
+    writing, trying = names(writes), _TRIES | names(tries)
 
     def rule(words: list[str]) -> Act:
-        if options & set(words):
+        if writing & set(words):
             return "chore"
-        if _TRIES & set(words):
+        if trying & set(words):
             return "check"
-        return "look" if options else "chore"
+        return "look" if writing else "chore"
 
     return rule
 
@@ -584,14 +584,13 @@ _RULES: Final[Mapping[str, _Rule]] = {
     **dict.fromkeys(["make", "gmake", "just", "task", "rake", "nox"], _targets),
     **dict.fromkeys(["gradle", "gradlew", "mvn", "mvnw"], _jvm),
     **dict.fromkeys(
-        ["black", "isort", "autopep8", "yapf", "rustfmt", "stylua", "swiftformat", "docformatter"],
+        ["black", "autopep8", "yapf", "rustfmt", "stylua", "swiftformat", "docformatter"],
         _formats(),
     ),
-    "prettier": _formats(writes="--write -w"),
-    "gofmt": _formats(writes="-w"),
-    "goimports": _formats(writes="-w"),
-    "shfmt": _formats(writes="-w"),
-    "clang-format": _formats(writes="-i"),
+    "isort": _formats(tries="-c"),
+    "prettier": _formats(writes="--write -w", tries="-c -l"),
+    **dict.fromkeys(["gofmt", "goimports", "shfmt"], _formats(writes="-w", tries="-l -d")),
+    "clang-format": _formats(writes="-i", tries="-n"),
     "ruff": _formats_by("format", _by_subcommand("rule help version linter config", "clean")),
     "biome": _formats_by("format", _by_subcommand("help version explain", "init migrate")),
     "dprint": _formats_by("fmt", _by_subcommand("help version", "init")),

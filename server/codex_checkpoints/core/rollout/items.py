@@ -328,7 +328,8 @@ class Seen:
     `name` is a path, the text of a command, or `<tool>/<call id>`.  `folder` is the one that the
     call gives for a relative path.  `hash` is that of a tool's output, or of the content of a file
     that the record holds whole.  `call_id` names the patch that changed a file.  `script` is the
-    command that read one.  `minor`: a look or a chore.  `only_if` is what must lie where now,
+    command that read one.  `minor`: a look or a chore.  `more`: it may have
+    changed files that it does not name.  `only_if` is what must lie where now,
     by the path as the call has it.
     """
 
@@ -340,6 +341,7 @@ class Seen:
     call_id: str | None = field(default=None, eq=False, kw_only=True)
     script: str | None = field(default=None, eq=False, kw_only=True)
     minor: bool = field(default=False, kw_only=True)
+    more: bool = field(default=False, kw_only=True)
     only_if: tuple[Condition, str] | None = field(default=None, kw_only=True)
 
     @property

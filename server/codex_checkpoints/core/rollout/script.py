@@ -13,6 +13,11 @@ from typing import Final, NamedTuple
 
 from attrs import evolve, frozen
 
+from codex_checkpoints.core.rollout.changing import (
+    formatted_by,
+    looks_like_a_file,
+    may_change_files,
+)
 from codex_checkpoints.core.rollout.fields import content_hash
 from codex_checkpoints.core.rollout.items import PatchedFile
 from codex_checkpoints.core.rollout.shell import (
@@ -92,7 +97,8 @@ class ShellReading(NamedTuple):
     """The files that a script names plainly, and the folder that it changes to first.
 
     `patches` are the texts of the patches that it applies.  `plain`: the script does nothing but
-    read and write these files, or nothing but apply these patches.
+    read and write these files, or nothing but apply these patches.  `more`: it may have changed
+    files that it does not name.
     """
 
     folder: str | None
@@ -100,6 +106,7 @@ class ShellReading(NamedTuple):
     plain: bool
     writes: tuple[Write, ...] = ()
     patches: tuple[str, ...] = ()
+    more: bool = False
 
 
 _NOTHING: Final = ShellReading(None, (), plain=False)
@@ -140,8 +147,11 @@ def read_script(script: str, program: str = "") -> ShellReading:
     reads: list[Read] = []
     writes: list[Write] = []
     patches: list[str] = []
-    plain = bool(parts)
+    plain, more, is_away = bool(parts), False, False
     for number, part in enumerate(parts):
+        if is_away:
+            more = more or may_change_files(part)
+            continue
         before = parts[number - 1] if number and parts[number - 1].then == "|" else None
         feeds = part.then == "|" and number + 1 < len(parts) and parts[number + 1].name in _TAKES
         found = _effects_of(part, before, feeds=feeds)
@@ -149,10 +159,10 @@ def read_script(script: str, program: str = "") -> ShellReading:
         writes += found.writes
         patches += found.patches
         plain = plain and found.plain
-        if not found.plain and _leads_away(part):
-            break
-    plain = plain and not (patches and (reads or writes))
-    return ShellReading(folder, tuple(reads), plain, tuple(writes), tuple(patches))
+        more = more or (not (found.writes or found.patches) and may_change_files(part))
+        is_away = not found.plain and _leads_away(part)
+    plain = plain and not is_away and not (patches and (reads or writes))
+    return ShellReading(folder, tuple(reads), plain, tuple(writes), tuple(patches), more)
 
 
 def put_back(script: str) -> tuple[str | None, tuple[str, ...]]:
@@ -274,6 +284,7 @@ def _effects_of(part: SimpleCommand, before: SimpleCommand | None, *, feeds: boo
     prints = part.name.lower() in _PRINTS
     reads, more = _named_by(part)
     is_plain = bool(reads or more) and (prints or part.name == "tee" or not into)
+    is_plain = is_plain and not formatted_by(part.words)
     is_plain = is_plain or (prints and bool(into or feeds))
     literal = len(writes) == len(into)
     return ShellReading(None, reads, is_plain and literal, (*writes, *more))
@@ -281,11 +292,19 @@ def _effects_of(part: SimpleCommand, before: SimpleCommand | None, *, feeds: boo
 
 def _named_by(part: SimpleCommand) -> tuple[tuple[Read, ...], tuple[Write, ...]]:
     """Return the files that the words of a part name."""
-    command = _COMMANDS.get(part.name)
+    if formatted := formatted_by(part.words):
+        return (), tuple(Write(each, "update", each) for each in formatted)
+    words, name = part.words, part.name
+    if name == "git" and len(words) > 1 and f"git {words[1].text}" in _COMMANDS:
+        words, name = words[1:], f"git {words[1].text}"
+        if name == "git checkout":  # in front of `--` stands a commit, and without it a branch
+            at = next((at for at, word in enumerate(words) if word.text == "--"), len(words))
+            words = (words[0], *words[at:])
+    command = _COMMANDS.get(name)
     is_fed = part.heredocs or any(each.operator not in _INTO for each in part.redirects)
-    if command is None or is_fed or not part.words[0].literal:
+    if command is None or (is_fed and name not in _TAKES) or not (words and words[0].literal):
         return (), ()
-    words = part.words[1:]
+    words = words[1:]
     arguments = [word.text if word.literal else _EXPANDS + word.text for word in words]
     options = list(_options(arguments, command))
     known = command.flags + command.valued + command.attached
@@ -511,6 +530,28 @@ def _remove(_given: _Given, names: list[str]) -> Iterator[Write]:
         yield Write(name, "delete")
 
 
+def _git_remove(given: _Given, names: list[str]) -> Iterator[Write]:
+    """Name what `git rm` deletes; a folder needs `-r`."""
+    if any(letter == "c" for letter, _ in given):
+        raise UnclearError
+    yield from _remove(given, names)
+
+
+def _git_restored(_given: _Given, names: list[str]) -> Iterator[Write]:
+    """Name the files that git puts back; a path that looks like a folder is left out."""
+    for name in _named(names):
+        if looks_like_a_file(name):
+            yield Write(name, "update", name)
+
+
+def _fetched(given: _Given, _names: list[str]) -> Iterator[Write]:
+    """Name the file that a download is written into."""
+    into = [value for letter, value in given if letter in {"o", "O"}]
+    if len(into) != 1 or into == ["-"]:
+        raise UnclearError
+    yield from map(Write, _named(into))
+
+
 def _copy(_given: _Given, names: list[str]) -> Iterator[Write]:
     _, target = _ends(names)
     yield Write(target, "update", target)
@@ -571,6 +612,18 @@ _COMMANDS: Final[Mapping[str, _Command]] = {
     "rm": _Command(_remove, "fvi", long=_ASKS),
     "cp": _Command(_copy, "fvipT", long=_ASKS | {"preserve": "p"}),
     "mv": _Command(_move, "fviT", long=_ASKS),
+    "git mv": _Command(_move, "fvk", long=_ASKS),
+    "git rm": _Command(_git_remove, "fqc", long=_ASKS | {"quiet": "q", "cached": "c"}),
+    "git checkout": _Command(_git_restored, ""),
+    "git restore": _Command(_git_restored, "qW", "s", {"source": "s", "worktree": "W"}),
+    "curl": _Command(
+        _fetched,
+        "sSLfkgvi#46",
+        "oHXdAuemw",
+        {"output": "o", "silent": "s", "show-error": "S", "location": "L", "fail": "f"}
+        | {"compressed": "g", "create-dirs": "g", "header": "H", "retry": "m", "max-time": "m"},
+    ),
+    "wget": _Command(_fetched, "qcNv46", "OTt", {"quiet": "q", "output-document": "O"}),
     # PowerShell's parameters are read as long options.
     "get-content": _Command(
         _get_content, "r", "ptle", _PATHS | _FIRST | _LAST | {"raw": "r", "readcount": "e"}

@@ -250,7 +250,13 @@ def _command_seen(
         )
         for each in writes
     )
-    itself = Seen("command", script, "run", minor=not is_check(script))
+    itself = Seen(
+        "command",
+        script,
+        "run",
+        minor=not is_check(script),
+        more=reading.more and not outcome.failed,
+    )
     plain = plain and bool(reads or writes) and len(writes) == len(reading.writes)
     # Where the target of a copy is a folder, nothing is named, and so the command stands.
     targets = dict.fromkeys(each.target for each in writes if plain and each.target is not None)
