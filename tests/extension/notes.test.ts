@@ -53,6 +53,16 @@ test("a valid fact is plain; a suspect one comes first, in colour, with what fai
   assert.equal(first?.row.spoken, "suspect, ttl = 900 seconds, conf.py changed");
 });
 
+test("a fact from a pack says that it was imported, and opens no file of that name", () => {
+  const dependsOn = depends("imported", "unknown:", null);
+  const fact = note({ id: "ttl", status: "SUSPECT", why: "imported", dependsOn });
+  const row = factsNode([fact]).children[0];
+
+  assert.equal(row?.row.label, "imported, not accepted here yet – ttl = 900 seconds");
+  assert.equal(row?.action, null);
+  assert.equal(row?.children[1]?.row.description, "not accepted here yet");
+});
+
 test("a changed file can be compared, one that was never seen cannot", () => {
   const told = (hash: string, current: string | null) =>
     factsNode([note({ status: "SUSPECT", why: "a", dependsOn: depends("a", hash, current) })])

@@ -370,6 +370,9 @@ function dependencyNode(id: string, each: NoteDependency): CheckpointNode {
     const row = { label: uri, description, icon: isWeak ? "question" : "pass" };
     return node(rowId, row, { action });
   }
+  if (isImported(each)) {
+    return node(rowId, { label: uri, description: "not accepted here yet", icon: "question" });
+  }
   const description = whatFails(each, "changed since the note");
   const row = { label: uri, description, icon: "diff-modified", colour: "list.warningForeground" };
   const hash = each.hash ?? "";
@@ -380,8 +383,16 @@ function dependencyNode(id: string, each: NoteDependency): CheckpointNode {
   return node(rowId, row, { action });
 }
 
+/** Whether this says that a fact came from a pack, and nobody accepted it here. */
+function isImported({ uri, hash }: NoteDependency): boolean {
+  return uri === "imported" && hash === "unknown:";
+}
+
 function whatFails(each: NoteDependency, changed?: string): string {
   const uri = plain(each.uri);
+  if (isImported(each)) {
+    return "imported, not accepted here yet";
+  }
   if (each.hash === "unknown:") {
     return changed === undefined ? `${uri} was not there` : "not there when it was noted";
   }

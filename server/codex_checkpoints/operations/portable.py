@@ -166,8 +166,8 @@ _SENTENCES = {
         "{n} pins that are no files are left out",
     ),
     "standing_orders": (
-        "1 note or step that tells an agent how to behave is left out",
-        "{n} notes or steps that tell an agent how to behave are left out",
+        "1 text that tells an agent how to behave is left out",
+        "{n} texts that tell an agent how to behave are left out",
     ),
     "distant_markers": (
         "1 marker cannot be restored here, since its session is on another machine",

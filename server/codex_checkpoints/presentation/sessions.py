@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from codex_checkpoints.core.checkpoint.records import IMPORTED
 from codex_checkpoints.presentation.terminal import (
     AMBER,
     DIM,
@@ -212,7 +213,9 @@ def _note(note: Note, names: int, screen: Screen) -> list[str]:
     text = note.value if note.kind == "fact" else f"{note.decision} — {note.rationale}"
     head = f"  {fit(plain(note.id), names)}  {plain(text or '')}"
     about = [plain(f"from {note.evidence.source} {note.evidence.ref}")]
-    if note.why is not None:
+    if note.why == IMPORTED:
+        about = ["imported, and not accepted here yet", *about]
+    elif note.why is not None:
         about = [f"because of {plain(note.why)}", *about]
     if note.superseded_by is not None:
         about = [f"replaced by {plain(note.superseded_by)}", *about]

@@ -34,6 +34,9 @@ FactStatus = Literal["VALID", "SUSPECT"]
 UNKNOWN_HASH = "unknown:"
 """The hash of a file that the host cannot read; it equals no hash, not even itself."""
 
+IMPORTED = "imported"
+"""What a fact from a pack rests on first, as its line in the view says: nobody saw it here."""
+
 FOLDER = "folder:"
 """Stands for a folder among what the host finds at uris; no artifact has it as its hash."""
 

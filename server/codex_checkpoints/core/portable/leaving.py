@@ -13,9 +13,11 @@ from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
+    IMPORTED,
     MAX_VALUE_CHARS,
     Artifact,
     Checkpoint,
+    Fact,
     Limits,
     evidence_in,
 )
@@ -39,7 +41,7 @@ from codex_checkpoints.core.portable.pack import (
     stays,
     to_bytes,
 )
-from codex_checkpoints.core.portable.reading import policies
+from codex_checkpoints.core.portable.reading import is_order, policies
 from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.markers import MarkerSet, label_of
 from codex_checkpoints.core.restore.references import ModeChange
@@ -79,6 +81,7 @@ class Names:
         others = (resting | noted) - self._files - self._others
         outside = sorted(
             {uri for uri in self._files if self.stays(uri)}
+            | {uri for uri in checkpoint.artifacts if is_order(uri)}  # which no `import` takes
             | {uri for uri in others if self.stays(uri) or places.shows_in(uri)}
         )
         self.outside = {uri: f"outside:{number}" for number, uri in enumerate(outside, 1)}
@@ -221,29 +224,66 @@ def _modes(known: Iterable[ModeChange], seq: int) -> tuple[ModeChange, ...]:
     return tuple(found[-LISTS["modes"] :])
 
 
+def _own(checkpoint: Checkpoint) -> Checkpoint:
+    """Return a checkpoint whose facts do not say that they were imported: the next import does."""
+
+    def own(fact: Fact) -> Fact:
+        resting = tuple(each for each in fact.depends_on if each.uri != IMPORTED)
+        return evolve(fact, depends_on=resting)
+
+    return evolve(checkpoint, facts={key: own(fact) for key, fact in checkpoint.facts.items()})
+
+
 def _without_orders(pack: Pack) -> tuple[Pack, int]:
     """Return a pack without what no `import` would take, and how much that is (TRU-7)."""
-    orders = {problem.partition(": ")[0] for problem in policies(pack)}
-    checkpoint, plan = pack.checkpoint, pack.checkpoint.plan
+    orders = {_item_at(problem.partition(": ")[0]) for problem in policies(pack)}
+    origin, checkpoint, plan = pack.origin, pack.checkpoint, pack.checkpoint.plan
 
     def kept(what: str, found: Iterable[T]) -> tuple[T, ...]:
         return tuple(each for n, each in enumerate(found) if f"{what}[{n}]" not in orders)
 
+    def unless(what: str, found: T) -> T | None:
+        return None if what in orders else found
+
     steps = kept("checkpoint.plan.steps", plan.steps)
     known = {step.id for step in steps}
     done = {name: is_done for name, is_done in plan.done.items() if name in known}
+    evidence = unless("checkpoint.plan.evidence", plan.evidence)
     clean = evolve(
         checkpoint,
-        plan=evolve(plan, steps=steps, done=done),
+        task=unless("checkpoint.task", checkpoint.task),
+        plan=evolve(plan, steps=steps, done=done, evidence=evidence),
         decisions=kept("checkpoint.decisions", checkpoint.decisions),
         facts=dict(kept("checkpoint.facts", checkpoint.facts.items())),
     )
-    return evolve(pack, checkpoint=clean, notes=kept("notes", pack.notes)), len(orders)
+    left = evolve(
+        pack,
+        origin=evolve(
+            origin,
+            name=unless("origin.name", origin.name),
+            model=unless("origin.model", origin.model),
+        ),
+        checkpoint=clean,
+        turns=kept("turns", pack.turns),
+        notes=kept("notes", pack.notes),
+        modes=kept("modes", pack.modes),
+        markers=kept("markers", pack.markers),
+        pins=kept("pins", pack.pins),
+    )
+    return left, len(orders)
+
+
+def _item_at(place: str) -> str:
+    """Return the part of a pack that goes as a whole where a text in it must go."""
+    if "[" in place:
+        return place[: place.index("]") + 1]
+    wholes = ("checkpoint.task", "checkpoint.plan.evidence")
+    return next((whole for whole in wholes if place.startswith(whole)), place)
 
 
 def packed(contents: SessionContents, homes: Iterable[str]) -> tuple[Pack, Left]:
     """Return the pack of a session, and what was left out; `homes` are home folders here."""
-    checkpoint = contents.checkpoint
+    checkpoint = _own(contents.checkpoint)
     names = Names(checkpoint, contents.history, contents.base, places_of(contents.base, homes))
     history = [
         evolve(each, turn_id=_plain(each.turn_id)) for each in map(names.of, contents.history)

@@ -1,8 +1,8 @@
 """Read the bytes of a pack, trust nothing in them, and make the state of a new session of them.
 
 A pack is refused whole where it differs from ours; texts that look like a secret are removed.  A
-hash is never copied: a file gets the hash that this machine computes, and a fact stays valid only
-while that equals the hash in the pack.
+hash is never copied: a file gets the hash that this machine computes.  A fact is SUSPECT until it
+is accepted here, and says that it was imported.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from codex_checkpoints.core.checkpoint.claims import policy_in
 from codex_checkpoints.core.checkpoint.payloads import MAX_DEPENDENCIES, read
 from codex_checkpoints.core.checkpoint.policy import standing_policy
 from codex_checkpoints.core.checkpoint.records import (
+    IMPORTED,
     MAX_URI_CHARS,
     MAX_VALUE_CHARS,
     UNKNOWN_HASH,
@@ -343,15 +344,32 @@ def _wrong_notes(pack: Pack) -> Iterator[str]:
 
 
 def policies(pack: Pack) -> Iterator[str]:
-    """Yield the notes and steps that tell an agent how to behave from now on (DSC-60, TRU-7)."""
+    """Yield the texts that tell an agent how to behave from now on, by place (DSC-60, TRU-7).
+
+    Notes are read as `apply` reads them; of all else every text is looked at, and every name.
+    """
     noted = ((f"notes[{n}]", note.payload) for n, note in enumerate(pack.notes))
     for place, claimed in (*_claims(pack.checkpoint), *noted):
         claim = None if claimed is None else read(claimed)
         if claim is not None and not isinstance(claim, list) and policy_in(claim) is not None:
             yield f"{place}: a standing order, not a note"
-    for place, step in enumerate(pack.checkpoint.plan.steps):
-        if standing_policy(step.text) is not None:
-            yield f"checkpoint.plan.steps[{place}]: a standing order, not a step"
+    named = (
+        (f"checkpoint.{kind}[{n}]", kind, name)
+        for kind, names in (
+            ("artifacts", pack.checkpoint.artifacts),
+            ("facts", pack.checkpoint.facts),
+            ("plan.done", pack.checkpoint.plan.done),
+        )
+        for n, name in enumerate(names)
+    )
+    for place, _, text in (*_texts(json_of(pack)), *named):
+        if is_order(text):
+            yield f"{place}: a standing order"
+
+
+def is_order(text: str) -> bool:
+    """Return whether a text tells an agent how to behave from now on; one word never does."""
+    return " " in text and standing_policy(text) is not None
 
 
 def _claims(checkpoint: Checkpoint) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -497,12 +515,13 @@ class _Hashes:
         return evolve(evidence, hash=found if found == evidence.hash else None)
 
     def fact(self, fact: Fact) -> Fact:
-        resting, evidence = resting_on_evidence(fact).depends_on, fact.evidence
-        # Nothing that was said or shown elsewhere is VALID unseen (TRU-7).
-        depends_on = tuple(map(self._dependency, resting)) or (
-            Dependency(evidence.ref, UNKNOWN_HASH),
-        )
-        return evolve(fact, evidence=self.evidence(evidence), depends_on=depends_on)
+        """Return a fact that is SUSPECT until somebody accepts it here (TRU-7).
+
+        That a file is the same here does not prove what a pack says of it.
+        """
+        resting = (each for each in resting_on_evidence(fact).depends_on if each.uri != IMPORTED)
+        depends_on = (Dependency(IMPORTED, UNKNOWN_HASH), *map(self._dependency, resting))
+        return evolve(fact, evidence=self.evidence(fact.evidence), depends_on=depends_on)
 
     def _dependency(self, dependency: Dependency) -> Dependency:
         found = self.hashes.get(dependency.uri)
