@@ -3,7 +3,9 @@
 import pytest
 
 import rollouts as r
-from codex_checkpoints.core.checkpoint.replay import request_in
+from codex_checkpoints.core.checkpoint.replay import Replay, request_in
+from codex_checkpoints.core.digest.composing import DigestTerms, digest_v1
+from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.rollout.asked import heading_of, steps_of
 from reading import checkpoint, plan, read, task
 
@@ -238,3 +240,93 @@ def test_a_review_without_a_message_is_a_turn_and_leaves_the_task():
 
     assert turns(data)[1] == ("v1", "Review: current changes", "answered")
     assert text(data) == REQUEST
+
+
+# --- what a digest quotes of it ------------------------------------------------------------------
+
+
+def lines(data: bytes, section: str) -> list[str]:
+    """Return the lines of a section of the digest."""
+    replay = Replay()
+    gathering = Gathering(replay, r.THREAD)
+    replay.close(data[replay.feed(data) :])
+    found = digest_v1(gathering.gathered(), DigestTerms(4000))
+    return [line.text for line in found.lines if line.section == section]
+
+
+@BOTH
+def test_a_goal_is_a_request_of_the_turn_that_began_with_it_once(form: r.Form):
+    asked = r.turn(r.user(REQUEST), r.assistant("I looked."))
+    steps = [asked, r.goal(OBJECTIVE), works("g1"), r.goal(OBJECTIVE), works("g2")]
+    data = r.rollout(r.session(form), *steps, r.goal(OBJECTIVE, "paused"))
+
+    first, second = lines(data, "REQUESTS")
+    assert first.endswith(REQUEST)
+    assert second.startswith("- t2 #")
+    assert second.endswith(OBJECTIVE)
+    assert lines(data, "STATUS")[:2] == ["- last turn: answered", "- goal: paused"]
+    outcomes = [line.partition(" answered: ") for line in lines(data, "OUTCOMES")]
+    assert [(place.split()[1], said) for place, _, said in outcomes] == [
+        ("t3", "More to do."),
+        ("t2", "More to do."),
+        ("t1", "I looked."),
+    ]
+
+
+def test_an_approved_plan_is_a_request_of_the_turn_that_follows_it():
+    data = r.rollout(r.session(), r.approved_plan(PLAN), r.turn(r.user("Implement the plan.")))
+
+    assert [line.split(" ", 3)[1:3] for line in lines(data, "REQUESTS")] == [
+        ["t1", "#1"],
+        ["t1", "#4"],
+    ]
+    assert "- change price.py" in lines(data, "REQUESTS")[0]
+
+
+def test_the_result_of_a_helper_is_with_the_turn_that_called_it():
+    spawned = [
+        r.call("spawn_agent", {"task_name": "x", "message": "Count."}, "c1"),
+        r.output("c1", '{"task_name":"/lead/x"}'),
+    ]
+    done = r.letter("FINAL_ANSWER", "a.py has one line.", author="/lead/x", recipient="/lead")
+    data = r.rollout(
+        r.session(),
+        r.turn(r.user("Let a helper count the lines."), *spawned, r.assistant("Started.")),
+        r.turn(r.user("What did it find?"), r.assistant("One line."), done),
+    )
+
+    helped = [line for line in lines(data, "OUTCOMES") if "subagent: " in line]
+    assert [line.split()[1] for line in helped] == ["t1"]
+    assert helped[0].endswith("subagent: a.py has one line.")
+
+
+def test_the_findings_of_a_review_are_its_outcome():
+    finding = {
+        "title": "[P1] Cents get lost",
+        "body": "Round once.",
+        "code_location": {"absolute_file_path": "/x/a.py", "line_range": {"start": 3}},
+    }
+    steps = [r.started("v1"), r.review("current changes", [finding]), r.shell("ls"), r.complete()]
+    data = r.rollout(r.session("legacy"), *steps)
+
+    assert lines(data, "REQUESTS")[0].endswith("Review: current changes")
+    assert lines(data, "OUTCOMES")[0].endswith("[P1] Cents get lost (/x/a.py:3)\\nRound once.")
+
+
+def test_a_message_takes_the_place_of_the_request_for_a_review():
+    steps = [r.started("c", parent="p1"), r.user("Review the changes."), r.assistant("Fine.")]
+    data = r.rollout(r.session(), r.review("the changes", turn="p1"), *steps, r.complete("p1"))
+
+    assert [line.split(" ", 3)[3] for line in lines(data, "REQUESTS")] == ["Review the changes."]
+
+
+def test_what_still_counts_of_the_requests_is_told_whole():
+    begun = [r.session(), r.approved_plan(PLAN), r.turn(r.user(REQUEST)), r.goal(OBJECTIVE)]
+
+    found = read(r.rollout(*begun)).state.turns.other_requests()
+    assert [(each.kind, each.text, each.status) for each in found] == [
+        ("plan", PLAN, None),
+        ("goal", OBJECTIVE, "active"),
+    ]
+    ended = read(r.rollout(*begun, r.goal(OBJECTIVE, "complete"))).state.turns.other_requests()
+    assert [each.kind for each in ended] == ["plan"]

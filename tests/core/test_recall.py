@@ -159,3 +159,34 @@ def test_the_usual_budget_is_never_above_the_setting(
     setting: int, window: int | None, before: int | None, budget: int
 ) -> None:
     assert default_budget(setting, window, before) == budget
+
+
+def test_goals_plans_results_of_helpers_and_errors_can_be_recalled_and_found(
+    tmp_path: Path,
+) -> None:
+    done = r.letter("FINAL_ANSWER", "The quince is ripe.", author="/lead/x", recipient="/lead")
+    failed = r.complete(error={"message": "429 Too Many Quinces"})
+    home = home_of(
+        tmp_path,
+        r.approved_plan("# Quince\n- plant it\n"),
+        r.turn(r.user("Begin with the garden."), r.assistant("Begun."), done),
+        r.goal("Harvest each quince of the garden"),
+        r.goal("Harvest each quince of the garden", "paused"),
+        r.several(r.started("t2", trigger="goal"), r.for_goal(), r.shell("ls", "a"), failed),
+    )
+
+    assert hits(home, "quince") == [
+        "429 Too Many Quinces",
+        "Harvest each quince of the garden",
+        "The quince is ripe.",
+        "# Quince",
+    ]
+    assert recalled(home, "#1").text == "# Quince\n- plant it\n"
+    assert "429 Too Many Quinces" in recalled(home, "t2").text
+    found = home.json("search", "Too Many Quinces")
+    assert [(each["kind"], each["turn"]) for each in found] == [("error", 2)]
+    assert [each["kind"] for each in home.json("search", "Harvest each")] == ["user"]
+    text = home.here("timeline", thread(1)).stdout.decode()
+    assert "failed (429 Too Many Quinces): Harvest each quince of the garden" in text
+    (row,) = [each for each in home.json("timeline", thread(1))["turns"] if each["reason"]]
+    assert (row["turn"], row["outcome"], row["reason"]) == (2, "failed", "429 Too Many Quinces")

@@ -240,7 +240,7 @@ class Digests:
         before = found.replaced_below
         edited, commands = state.observations.since(before)
         gathered = self._as_it_is(row, opened, found.since(commands, edited=edited))
-        gathered = evolve(gathered, ended=None, plan_age=None)
+        gathered = evolve(gathered, ended=None, plan_age=None, goal=None)
         budget = default_budget(setting, row.context_window)
         terms = evolve(self.terms(budget, beside, before), status_room=status.ROOM)
         ran = (value(each.command, MAX_VALUE_CHARS) for each in found.checks)

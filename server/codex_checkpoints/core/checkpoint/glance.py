@@ -192,7 +192,7 @@ def _message(item: items.UserMessage, head: items.SessionMeta) -> items.UserMess
     return item if item.in_history == head.bare and contextual.is_by_person(item) else None
 
 
-@lru_cache(1)  # in a session of one turn the first prompt is the last one
+@lru_cache(32)  # the newest messages are looked at again with each earlier turn
 def _words(texts: tuple[str, ...]) -> str | None:
     return words_of(items.UserMessage(texts), MAX_VALUE_CHARS) or None
 

@@ -23,7 +23,7 @@ from codex_checkpoints.core.digest.cutting import GAP, ends_of
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.digest.records import Answer, Check, Gathered, Quote, Trail, Where
-from codex_checkpoints.core.digest.status import ended_line, plan_line
+from codex_checkpoints.core.digest.status import ended_line, goal_line, plan_line
 from codex_checkpoints.core.rollout import script
 from codex_checkpoints.core.rollout.commands import only_looks
 from codex_checkpoints.core.rollout.fields import CONTROLS
@@ -324,6 +324,8 @@ class _Composing:
             asks = last is not None and last.said.where.age == 0 and _asks(last)
             ended = ended_line(gathered.ended, asks=asks, reason=gathered.reason)
             yield _Row(None, ended, "how the last turn ended")
+        if gathered.goal is not None:
+            yield _Row(None, goal_line(gathered.goal), "the state of the goal")
         if gathered.plan_age is not None:
             yield _Row(None, plan_line(gathered.plan_age), "the age of the plan")
         if gathered.changes:

@@ -200,6 +200,8 @@ class Gathering(Fold):
         self._callers: dict[str, str | None] = {}
         self._goal: str | None = None
         """The objective that was kept last: each report of a goal repeats it."""
+        self._review: tuple[Said, bool] | None = None
+        """The request for a review, until a message of the user says it in more words."""
         self._said_with: dict[tuple[str | None, str], None] = {}
         """Arguments beside a command, by turn: they stand with its first command that has them."""
         replay.folds.append(self)
@@ -228,6 +230,8 @@ class Gathering(Fold):
         payload, tag = line.payload, line.tag
         if tag in CALLS:
             self._call(payload, line)
+        elif isinstance(self._reducer.item, PlanTold):
+            self._told(self._reducer.item, line)
         elif tag in OUTPUTS:
             self._output(payload, line)
         elif tag == "message" and line.inner == "assistant":
@@ -317,6 +321,7 @@ class Gathering(Fold):
             self._replaced.below,
             self._replaced.carried,
             counted[-1].reason if counted else None,
+            None if turns.goal is None else turns.goal.status,
             unnamed=tuple(
                 (placed(where), script)
                 for where, script in self._unnamed
@@ -359,6 +364,7 @@ class Gathering(Fold):
                 self._asked_otherwise(text or item.recipient, where.turn_id, line)
             case ReviewTold(text=text, ended=False):
                 self._asked_otherwise(text, None, line)
+                self._review = self._requests[-1] if self._requests else None
             case ReviewTold(text=text) if text:
                 where = self._where(line, item.turn_id)
                 turn = self._of(where)
@@ -379,6 +385,9 @@ class Gathering(Fold):
             text = contextual.request_of("\n".join(texts)).strip()
             text = without_payloads(text, [])[0]
             if text:
+                if self._review is not None and self._review in [*self._requests][-1:]:
+                    self._requests.pop()  # the message says it in more words
+                self._review = None
                 said = Said(self._where(line, item.turn_id), ends_of(text))
                 self._requests.append((said, item.in_history))
 

@@ -234,6 +234,8 @@ class Recall(Fold):
                 self._secrets[call_id] = secrets
             kind = "patch" if "*** Begin Patch" in text else "call"
             yield _Said(kind, script if self._scripts else text, (call_id,), looks)
+        elif isinstance(self._reducer.item, PlanTold) and self._reducer.item.approved:
+            yield from self._told(payload, line)
         elif tag in OUTPUTS:
             looks = call_id in self._looks
             self._looks.discard(call_id)

@@ -224,6 +224,8 @@ class Gathered:
     """The digest in the newest replacement; it stands in for a source that is gone."""
     reason: str | None = None
     """Why the last turn failed."""
+    goal: str | None = None
+    """The state of the session's goal, as Codex names it."""
     pinned: tuple[str, ...] = ()
     """The texts of the user's pins in their order, empty where there is no such record."""
     unnamed: tuple[tuple[Where, str], ...] = ()
@@ -283,6 +285,7 @@ class Gathered:
             self.replaced_below or old.replaced_below,
             old.carried,
             self.reason if self.ended else old.reason,
+            self.goal or old.goal,
             unnamed=(*old.unnamed, *self.unnamed),
         )
 

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from codex_checkpoints.core.checkpoint.state import State
+from codex_checkpoints.core.checkpoint.text import one_line
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.core.rollout.turns import Ended
 
-ROOM: Final = 160
+ROOM: Final = 168
 """Bytes; the section never takes more."""
 
-_REASON: Final = 96
+_REASON: Final = 80
 """Bytes of the reason of a turn that failed."""
 
 _HEAD: Final = f"{DIGEST_LINE}\n\n[STATUS]\n"
@@ -30,6 +31,14 @@ def ended_line(ended: Ended, *, asks: bool, reason: str | None = None) -> str:
     return f"last turn: {ended}{' asks' if asks and ended == 'answered' else ''}"
 
 
+def goal_line(status: str) -> str:
+    """Return the state of the goal, as Codex names it."""
+    return f"goal: {one_line(status)[:_LONGEST_STATE]}"
+
+
+_LONGEST_STATE: Final = 13
+
+
 def plan_line(age: int) -> str:
     """Return how many requests ago the plan was changed."""
     return f"plan: last changed {age} request{'' if age == 1 else 's'} ago"
@@ -41,6 +50,8 @@ def status_of(state: State) -> Iterator[str]:
     if counted:
         last = counted[-1]
         yield ended_line(state.ended(last, is_last=True), asks=last.asks, reason=last.reason)
+    if state.turns.goal is not None and state.turns.goal.status is not None:
+        yield goal_line(state.turns.goal.status)
     plans = [age for age, turn in enumerate(reversed(counted)) if turn.planned is not None]
     if plans:
         yield plan_line(plans[0])

@@ -111,8 +111,9 @@ class TaskText(NamedTuple):
 class _Task:
     """The running task: where it began, and what is known of its turn.
 
-    `asked`: something other than a user message began it; `spoke`: the model answered in it, which
-    may also be the summary of a compaction.  `reason` is an error before its turn began.
+    `asked`: something other than a user message began it; `for_goal`: it goes on with the goal.
+    `spoke`: the model answered in it, which may also be the summary of a compaction.  `reason` is
+    an error before its turn began.
     """
 
     turn_id: str | None = None
@@ -120,6 +121,7 @@ class _Task:
     seq: int = 0
     stamp: str | None = None
     asked: bool = False
+    for_goal: bool = False
     spoke: bool = False
     reason: str | None = None
 
@@ -167,7 +169,7 @@ class Turns:
         """Begin a task; its turn begins with its first message, or when the model works."""
         if turn_id is not None and parent is not None and parent != turn_id:
             self.parents[turn_id] = self.parents.get(parent, parent)
-        self.running = _Task(self._turn_of(turn_id), position, seq, stamp, asked=for_goal)
+        self.running = _Task(self._turn_of(turn_id), position, seq, stamp, for_goal, for_goal)
         self.nameless = None
 
     def task_ended(  # noqa: PLR0913 - the fields of the record
@@ -230,8 +232,8 @@ class Turns:
         return turn
 
     def say(self, turn: Turn, text: str, ref: str, seq: int, order: int) -> None:
-        """Add the text of a user message to its turn."""
-        if turn.said is None:
+        """Add the text of a user message to its turn; a review says the same in fewer words."""
+        if turn.said is None or (turn.said.asked == "review" and not turn.said.typed):
             turn.said = Request([text], ref, seq, order, self._new_plan(), typed=True)
             self.unused.clear()
         else:
@@ -248,7 +250,7 @@ class Turns:
         del self.unused[:-_MOST_UNUSED]
         if self.running is not None:
             self.running.asked = True
-            if asked.kind == "agent":  # it opens its turn as a user message does
+            if asked.kind != "plan":  # it opens its turn as a user message does
                 self._open_for_request()
 
     def approved(self, message: str) -> Asked | None:
@@ -280,7 +282,7 @@ class Turns:
     def goal_continues(self) -> None:
         """Note that the running task works for the goal."""
         if self.running is not None:
-            self.running.asked = True
+            self.running.asked = self.running.for_goal = True
 
     def called(self) -> None:
         """Note a call of the model: work, so a task without a turn gets one."""
@@ -423,6 +425,16 @@ class Turns:
         text, is_named = joined(newest, firsts if before is None else [*firsts, asked_in(before)])
         return TaskText(newest, text, may_name_more=not is_named and len(newest.first) < SHORT)
 
+    def other_requests(self) -> tuple[Asked, ...]:
+        """Return the requests that are no user message and still count, oldest first.
+
+        They are the goal until it ends, the newest approved plan, and the newest message of another
+        agent: what a compaction or a restore has to carry beside the user's messages.
+        """
+        known = (self.goal, self.plan, self.agent)
+        still = (each for each in known if each is not None and each.is_in_force)
+        return tuple(sorted(still, key=lambda each: each.order))
+
     def ended(self, turn: Turn, *, followed: bool) -> Ended:
         """Return how a turn ended; `followed`: by another turn, or by nothing after its answer."""
         if turn.aborted:
@@ -495,7 +507,8 @@ class Turns:
         by_kind = {each.kind: each for each in self.unused}
         if (review := by_kind.get("review")) is not None:
             return review
-        if self.goal is not None and self.goal.status == "active":
+        for_goal = self.running is not None and self.running.for_goal
+        if self.goal is not None and (for_goal or self.goal.status == "active"):
             return self.goal
         return by_kind.get("plan") or by_kind.get("agent")
 
