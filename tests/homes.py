@@ -331,6 +331,8 @@ def summary(home: Home, **known: Any) -> dict[str, Any]:  # noqa: ANN401 - any J
         "archived": False,
         "forkedFrom": None,
         "parentSession": None,
+        "source": "cli",
+        "background": False,
         "continuedBy": None,
         "turns": 2,
         "seq": 14,

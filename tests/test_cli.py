@@ -57,6 +57,7 @@ LISTED = [
     *("sessionId", "path", "cwd", "title", "task", "updatedAt", "cliVersion", "model"),
     *("contextTokens", "contextTokensSource", "contextWindow", "windows", "compactions"),
     *("suspectFacts", "live", "archived", "forkedFrom", "parentSession"),
+    *("source", "background"),
     *("continuedBy", "turns", "seq", "named", "markers", "branches", "madeBy", "undone"),
     *("nearlyFull", "overWindow", "git", "offer"),
 ]
@@ -131,7 +132,7 @@ def test_what_is_unknown_is_null_and_not_left_out(home: Home) -> None:
     assert list(only) == LISTED
     assert [key for key in LISTED if only[key] is None] == [
         *("cwd", "title", "task", "cliVersion", "model", "contextTokens", "contextWindow"),
-        *("forkedFrom", "parentSession", "continuedBy", "madeBy", "git", "offer"),
+        *("forkedFrom", "parentSession", "source", "continuedBy", "madeBy", "git", "offer"),
     ]
 
 
@@ -341,7 +342,9 @@ def test_view_prints_the_view(home: Home) -> None:
 
 
 _WAYS_OUT = {
-    "unknown_session": "`sessions` lists them; give an id, or at least its first 8 characters.",
+    "unknown_session": (
+        "`sessions` lists them; give an id, at least its first 8 characters, or a whole name."
+    ),
     "ambiguous_session": f"Give more of one: {thread(1)}, {thread(2)}",
     "unknown_turn": "`outline` lists the turns of a session.",
 }

@@ -319,3 +319,87 @@ def test_who_asks_early_has_the_newest_before_all_are_known(home: Home):
     newest = {thread(number) for number in range(551, 801)}
     assert newest <= {each["sessionId"] for each in early}
     assert len(early) < len(whole) == len(again) == 800
+
+
+SOURCES: list[tuple[Any, str, bool]] = [
+    ("cli", "cli", False),
+    ("vscode", "vscode", False),
+    (None, "vscode", False),
+    ({"custom": "atlas"}, "atlas", False),
+    ("unknown", "unknown", False),
+    (7, "unknown", False),
+    ({"other": 1}, "unknown", False),
+    ("exec", "exec", True),
+    ("mcp", "mcp", True),
+    ({"internal": "memory_consolidation"}, "memory", True),
+    ({"subagent": "memory_consolidation"}, "memory", True),
+    ({"subagent": "review"}, "review", True),
+    ({"subagent": "compact"}, "compact", True),
+    ({"subagent": {"other": "guardian"}}, "guardian", True),
+    ({"subagent": {"thread_spawn": {"parent_thread_id": thread(9)}}}, "subagent", True),
+    ({"subagent": 3}, "subagent", True),
+]
+
+
+@pytest.mark.parametrize(("source", "word", "background"), SOURCES)
+def test_a_row_names_the_source_of_its_session(
+    home: Home, source: object, word: str, background: bool
+):
+    home.put(long(source=source))
+
+    glance = row(home)
+
+    assert (glance.source, glance.background) == (word, background)
+    assert_exact(glance, read(home))
+
+
+def test_a_head_without_a_source_belongs_to_a_helper_where_it_names_a_parent(home: Home):
+    home.put(long(source=None, parent_thread_id=thread(9)))
+
+    assert (row(home).source, row(home).background) == ("subagent", True)
+
+
+def test_peoples_sessions_come_first_at_a_terminal_and_others_say_who_began_them(home: Home):
+    for number, source in enumerate(({"subagent": "review"}, "exec", "cli"), 1):
+        told = r.turn(r.user(f"Request {number}"))
+        home.put(r.rollout(r.session(thread=thread(number), source=source), told), number)
+
+    lines = home.here("sessions").stdout.decode().splitlines()
+
+    assert [line.split("  ")[-1] for line in lines] == [
+        "Request 3",
+        "Request 1 (review)",
+        "Request 2 (exec)",
+    ]
+
+
+def two_named(home: Home) -> None:
+    """Put two sessions with the same first request, of which one has a name."""
+    for number in (1, 2):
+        head = r.session("legacy", thread=thread(number))
+        home.put(r.rollout(head, r.turn(r.user("Fix the shop"))), number)
+    home.json("rename", thread(2), "The Shop/till")
+
+
+def test_a_session_can_be_named_by_its_name(home: Home):
+    two_named(home)
+
+    assert home.json("resume", "the shop/till")["sourceSessionId"] == thread(2)
+
+
+def test_a_session_can_be_named_by_a_title_that_no_other_has(home: Home):
+    two_named(home)
+
+    assert home.json("resume", "Fix  the shop")["sourceSessionId"] == thread(1)
+
+
+def test_a_name_of_several_sessions_is_ambiguous(home: Home):
+    two_named(home)
+    home.json("rename", thread(1), "the shop/till")
+
+    refused = home.refused("show", "The Shop/till")
+
+    assert (refused["code"], refused["facts"]["candidates"]) == (
+        "ambiguous_session",
+        [thread(1), thread(2)],
+    )

@@ -271,7 +271,7 @@ def test_automatic_compacts_into_a_new_session_and_says_so(due: Home, way: str):
     else:
         new, told = gone_on(due, thread(1))
         operation = due.audited()[0]["operationId"]
-        assert told.startswith("Compacted before going on")
+        assert "\nCompacted before going on" in told
         assert told.endswith(f"codex-checkpoints uncompact {operation}\n")
 
     (event,) = due.audited()
@@ -312,7 +312,8 @@ def test_printed_alone_a_command_changes_nothing_and_a_line_says_what_is_due(due
 
     assert (rollouts_of(due), files_of(due)) == (before, files)
     assert done.stdout.decode() == f"codex resume {thread(1)}\n"
-    (line,) = done.stderr.decode().splitlines()
+    gone, line = done.stderr.decode().splitlines()
+    assert gone == "/home/ana/shop is gone: Codex goes on in the folder where you run it."
     assert line.startswith("6,000 of 10,000 tokens are in use; it would be compacted")
     assert line.endswith(f"codex-checkpoints resume {thread(1)}")
 
@@ -525,5 +526,28 @@ def test_elsewhere_the_command_is_printed(home: Home, arguments: tuple[str, ...]
     done = home.run("resume", thread(1), *arguments, env={"PATH": str(codex(home))})
 
     assert done.stdout.decode() == f"codex resume {thread(1)}\n"
-    assert done.stderr.decode().count("\n") == 1
+    assert done.stderr.decode().count("\n") == 2
     assert not (home.user / "started").exists()
+
+
+def test_the_printed_command_goes_to_the_folder_of_the_session(home: Home):
+    folder = home.user / "my shop"
+    folder.mkdir()
+    home.put(rollout(session(thread=thread(1), cwd=str(folder)), turn(user("Fix the shop"))))
+
+    done = home.here("resume", thread(1), "--print")
+
+    assert done.stdout.decode() == f"cd '{folder}' && codex resume {thread(1)}\n"
+    assert done.stderr == b""
+    told = home.json("resume", thread(1))
+    assert (told["cwd"], told["cwdGone"]) == (str(folder), False)
+
+
+def test_a_folder_that_is_gone_is_named(home: Home):
+    home.put(rollout(session(thread=thread(1), cwd="/home/ana/gone"), turn(user("Fix the shop"))))
+
+    done = home.here("resume", thread(1), "--print")
+
+    assert done.stdout.decode() == f"codex resume {thread(1)}\n"
+    assert done.stderr.decode().startswith("/home/ana/gone is gone: ")
+    assert home.json("resume", thread(1))["cwdGone"] is True

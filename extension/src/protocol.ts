@@ -53,7 +53,9 @@ export interface Offer {
  * by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
  * service reported more than the window holds, so nothing goes by it; `branches` counts sessions
  * made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex;
- * `undone`: the compaction that made it was undone.
+ * `undone`: the compaction that made it was undone; `source` is its origin, `cli`, `vscode`,
+ * `exec`, `mcp`, `subagent`, `review`, `compact`, `memory`, `guardian` or another name;
+ * `background`: no person types in it, so lists fold it away.
  */
 export interface SessionSummary {
   readonly sessionId: string;
@@ -74,6 +76,8 @@ export interface SessionSummary {
   readonly archived: boolean;
   readonly forkedFrom: string | null;
   readonly parentSession: string | null;
+  readonly source: string | null;
+  readonly background: boolean;
   readonly continuedBy: string | null;
   readonly turns: number | null;
   readonly seq: number | null;
@@ -94,7 +98,7 @@ export interface SessionList {
   readonly nextCursor: string | null;
 }
 
-/** A session: its id, a unique prefix of 8 characters or more, or a path. */
+/** A session: its id, a unique prefix of 8 characters or more, a path, or its name. */
 export interface SessionParams {
   readonly sessionId: string;
 }
@@ -1300,6 +1304,7 @@ export interface NotCompacted {
 /**
  * How to go on with a session: the command `resume`, to be run in `cwd`.
  *
+ * `cwdGone`: there is no such folder on this machine, so Codex starts where it is called.
  * `compacted` is a compaction that the setting `automatic` asked for, `notCompacted` why it was
  * refused, `offer` one to propose.  `live`: Codex has the session loaded.  `continuedBy`: the
  * session in which its work went on.  `notice` is a sentence for a notification.
@@ -1308,6 +1313,7 @@ export interface Resumed {
   readonly sessionId: string;
   readonly sourceSessionId: string;
   readonly cwd: string | null;
+  readonly cwdGone: boolean;
   readonly live: boolean;
   readonly continuedBy: string | null;
   readonly offer: Offer | null;

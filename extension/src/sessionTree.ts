@@ -347,7 +347,8 @@ export type SessionNode =
 /** Rows for the sessions of a group: by day in a folder that is open, else by folder. */
 function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode[] {
   const { roots, children } = family(sessions);
-  const { shown, behind } = folded(roots);
+  const background = roots.filter((each) => each.background);
+  const { shown, behind } = folded(roots.filter((each) => !each.background));
   const same = alike(sessions);
   const rowOf = (session: SessionSummary): SessionNode => {
     const below = (children.get(session.sessionId) ?? []).map(rowOf);
@@ -368,7 +369,7 @@ function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode
   const parts = isDay ? byDay(shown, Date.now()) : byFolder(shown);
   // The editor keeps the folding of an id, as above.
   const isOpen = isDay || group.isOpen;
-  return [...parts].map(([name, some]) => ({
+  const folds: SessionNode[] = [...parts].map(([name, some]) => ({
     kind: "fold",
     id: `part/${group.id}/${isOpen}/${name}`,
     label: isDay ? name : folderName(name) || "No folder",
@@ -377,6 +378,18 @@ function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode
     isOpen,
     children: some.map(rowOf),
   }));
+  return background.length === 0 ? folds : [...folds, backgroundFold(group, background.map(rowOf))];
+}
+
+/** The sessions in which no person types: of programs, reviews, memory, and lone subagents. */
+function backgroundFold(group: Group, children: readonly SessionNode[]): Fold {
+  const some = { kind: "fold", id: `background/${group.id}`, icon: "server-process" } as const;
+  const label = counted(
+    children.length,
+    "1 background session",
+    `${children.length} background sessions`,
+  );
+  return { ...some, label, description: "", isOpen: false, children };
 }
 
 export function sessionItem(node: SessionNode): vscode.TreeItem {

@@ -221,6 +221,17 @@ test("the running session is followed, else the newest; a subagent only when alo
   assert.equal(runningOf([newest, helper]), null);
 });
 
+test("a session of a program or of Codex itself says so, and is never followed beside a person's", () => {
+  const review = session({ sessionId: "r", source: "review", background: true, live: true });
+  const mine = session({ sessionId: "mine" });
+
+  assert.match(sessionRow(review, NOW).spoken, /, running, review, /);
+  assert.doesNotMatch(sessionRow(mine, NOW).spoken, /cli/);
+  assert.equal(followedOf([review, mine]), mine);
+  assert.equal(followedOf([review]), review);
+  assert.equal(runningOf([review, mine]), null);
+});
+
 const NOTES = [
   note({ id: "runner", value: "node:test" }),
   note({ id: "cause", value: "a stale token", status: "SUSPECT" }),

@@ -89,6 +89,8 @@ test("sessions come newest first, by pages, with every key", async () => {
       archived: false,
       forkedFrom: null,
       parentSession: null,
+      source: "cli",
+      background: false,
       continuedBy: null,
       turns: 1,
       seq: 5,

@@ -25,6 +25,8 @@ export function session(some: Partial<SessionSummary>): SessionSummary {
     archived: false,
     forkedFrom: null,
     parentSession: null,
+    source: "cli",
+    background: false,
     continuedBy: null,
     turns: 40,
     seq: 439,

@@ -51,12 +51,27 @@ function statesOf(session: SessionSummary): string[] {
   return [
     session.live ? "running" : "",
     session.archived ? "archived" : "",
-    session.parentSession === null ? "" : "subagent",
+    sourceWord(session),
     isBranch(session) || session.madeBy !== null ? madeWords(session.madeBy ?? "fork", null) : "",
     session.undone ? "compaction undone" : "",
     session.continuedBy === null ? "" : "continued in a compacted session",
     suspect > 0 ? counted(suspect, "1 suspect fact", `${suspect} suspect facts`) : "",
   ].filter((word) => word !== "");
+}
+
+const BY_PEOPLE: readonly (string | null)[] = [null, "cli", "vscode"];
+
+/** Who began a session, unless it is a person at a terminal or in an editor. */
+function sourceWord({ source, parentSession }: SessionSummary): string {
+  if (BY_PEOPLE.includes(source)) {
+    return parentSession === null ? "" : "subagent";
+  }
+  return source === "unknown" ? "unknown source" : plain(source ?? "");
+}
+
+/** Whether a person types in it: lists show such sessions first, and fold the others away. */
+export function isPersonal(session: SessionSummary): boolean {
+  return !session.background && session.parentSession === null;
 }
 
 function sessionIcon(session: SessionSummary): Pick<Appearance, "icon" | "colour"> {
@@ -71,6 +86,9 @@ function sessionIcon(session: SessionSummary): Pick<Appearance, "icon" | "colour
   }
   if (session.parentSession !== null) {
     return { icon: "type-hierarchy-sub", colour: null };
+  }
+  if (session.background) {
+    return { icon: "server-process", colour: null };
   }
   const own = session.madeBy === "import" ? "package" : meterIcon(session);
   const copy = session.madeBy === "compaction" ? "fold" : "git-branch";
@@ -225,19 +243,14 @@ function above({ parentSession, continuedBy }: SessionSummary): string | null {
   return parentSession ?? continuedBy;
 }
 
-/** The newest running session that is no subagent. */
+/** The newest running session of a person. */
 export function runningOf(sessions: readonly SessionSummary[]): SessionSummary | null {
-  return sessions.find((each) => each.live && each.parentSession === null) ?? null;
+  return sessions.find((each) => each.live && isPersonal(each)) ?? null;
 }
 
 /** The session to follow: the running one, else the newest. */
 export function followedOf(sessions: readonly SessionSummary[]): SessionSummary | null {
-  return (
-    runningOf(sessions) ??
-    sessions.find((each) => each.parentSession === null) ??
-    sessions[0] ??
-    null
-  );
+  return runningOf(sessions) ?? sessions.find(isPersonal) ?? sessions[0] ?? null;
 }
 
 /** Whether a session's id can be part of a command line. */

@@ -247,7 +247,6 @@ def _compact(options: argparse.Namespace, services: Terminal) -> int:
 
 def _resume(options: argparse.Namespace, where: Places) -> int:
     from codex_checkpoints.cli.opening import opened
-    from codex_checkpoints.presentation.terminal import plain
 
     only_prints = options.print or options.json
     program = None if only_prints or not output.is_answered() else _codex()
@@ -256,10 +255,11 @@ def _resume(options: argparse.Namespace, where: Places) -> int:
         operation = "compactions.resume_preview" if only_prints else "compactions.resume"
         record: Resumed = ask(options, services, operation)
     if not options.json:
-        for notice in texts.resume_notices(record, screen(options)):
+        notices = texts.resume_notices(record, screen(options))
+        for notice in (*(texts.gone_folder(record) if program is None else ()), *notices):
             output.say(notice)
     if program is None:
-        return report(options, record, [plain(screen(options).codex(record.resume))])
+        return report(options, record, [texts.resume_line(record, screen(options))])
     return _run(program, record, where)
 
 

@@ -120,7 +120,9 @@ _NAMED = 4
 """How many of several sessions are named; more are hard to read in one line."""
 
 _WAYS_OUT = {
-    "unknown_session": "`sessions` lists them; give an id, or at least its first 8 characters.",
+    "unknown_session": (
+        "`sessions` lists them; give an id, at least its first 8 characters, or a whole name."
+    ),
     "codex_not_found": "Install the Codex CLI, or put its folder on the PATH.",
     "unknown_turn": "`outline` lists the turns of a session.",
     "unknown_checkpoint": "`marks` lists the markers of a session.",

@@ -14,7 +14,7 @@ from codex_checkpoints.service.sessions import Sessions
 
 @frozen
 class SessionParams:
-    """A session: its id, a unique prefix of 8 characters or more, or a path."""
+    """A session: its id, a unique prefix of 8 characters or more, a path, or its name."""
 
     session_id: str
 

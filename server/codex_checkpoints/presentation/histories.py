@@ -311,6 +311,23 @@ def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
     return [*map(plain, lines)]
 
 
+def resume_line(resumed: Resumed, screen: Screen) -> str:
+    """Return the command that goes on, in the folder of the session where that is here."""
+    from shlex import quote  # noqa: PLC0415 - as in `codex.resume`
+
+    command = screen.codex(resumed.resume)
+    if resumed.cwd is None or resumed.cwd_gone:
+        return plain(command)
+    return plain(f"cd {quote(resumed.cwd)} && {command}")
+
+
+def gone_folder(resumed: Resumed) -> list[str]:
+    """Return that the folder of the session is gone, nothing where it is here."""
+    if not resumed.cwd_gone:
+        return []
+    return [plain(f"{resumed.cwd} is gone: Codex goes on in the folder where you run it.")]
+
+
 def resume_notices(resumed: Resumed, screen: Screen) -> list[str]:
     """Return the notice before going on, with the command that helps."""
     if resumed.notice is None:

@@ -29,20 +29,30 @@ if TYPE_CHECKING:
 
 
 def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> list[str]:
-    """Return one line a session: when, how full, in which folder, what about."""
+    """Return one line a session: when, how full, in which folder, what about; people's first."""
     lines: list[str] = []
-    for item in page.items:
+    for item in sorted(page.items, key=lambda item: item.background):
         folder = fit(plain(os.path.basename((item.cwd or "").rstrip("/\\")) or "-"), 18) + "  "
         age = _age(item.updated_at, now)
         head = f"{age:>5}  {_meter(item):>5}  {folder}{plain(item.session_id)[:13]}  "
         marks = " ●" if item.live else ""
         marks += f" !{item.suspect_facts}" if item.suspect_facts else ""
-        marks += "" if item.parent_session is None else " (subagent)"
+        marks += _source(item)
         marks += _origin(item)
         label = plain(item.title or item.task or "(no message yet)")
         label = screen.behind(head + marks, label)
         lines.append(f"{screen.tinted(DIM, head)}{label}{marks}")
     return lines
+
+
+_OF_PEOPLE = frozenset({None, "cli", "vscode"})
+
+
+def _source(item: summaries.SessionSummary) -> str:
+    """Return who began a session, unless it is a person at a terminal or in an editor."""
+    if item.source == "unknown":
+        return " (unknown source)"
+    return "" if item.source in _OF_PEOPLE else f" ({plain(item.source or '')})"
 
 
 def _origin(item: summaries.SessionSummary) -> str:

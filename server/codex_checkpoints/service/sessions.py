@@ -40,9 +40,10 @@ if TYPE_CHECKING:
 
 
 def find_session(catalogue: Catalogue, session: str) -> Row:
-    """Return the row of a session by id, by a unique prefix of it, or by path."""
+    """Return the row of a session by id, by a unique prefix of it, by path, or by its name."""
     if _is_path(session):
-        return catalogue.row_at(session)
+        named = None if os.path.exists(session) else _by_name(catalogue, session)
+        return named or catalogue.row_at(session)
     current, wanted = catalogue.current(), session.lower()
     for name in (wanted, session):
         if name in current:
@@ -59,8 +60,30 @@ def find_session(catalogue: Catalogue, session: str) -> Row:
             if each in current:
                 return current[each]
             raise broken[each]
+    named = _by_name(catalogue, session)
+    if named is not None:
+        return named
     message = f"no session {session[:80]!r} under {catalogue.store.place}"
     raise Refusal("unknown_session", message, {"session": session[:200]})
+
+
+def _by_name(catalogue: Catalogue, session: str) -> Row | None:
+    """Return the one session that was given this name, else the one with this title, if any.
+
+    Case does not count.  Refuses `ambiguous_session` where several have it.
+    """
+    wanted, name_of = " ".join(session.split()).casefold(), catalogue.store.name_of
+    given, titled = list[Row](), list[Row]()
+    for row in catalogue.current().values():
+        name = name_of(row)
+        if (title_of(row, name) or "").casefold() == wanted:
+            (given if name else titled).append(row)
+    found = given or titled
+    if len(found) > 1:
+        message = f"{len(found)} sessions have the name {session[:80]!r}"
+        candidates = sorted(row.session_id for row in found)
+        raise Refusal("ambiguous_session", message, {"candidates": candidates[:20]})
+    return found[0] if found else None
 
 
 def session_of(catalogue: Catalogue, thread: object) -> str:

@@ -56,7 +56,9 @@ class SessionSummary:
     by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
     service reported more than the window holds, so nothing goes by it; `branches` counts sessions
     made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex;
-    `undone`: the compaction that made it was undone.
+    `undone`: the compaction that made it was undone; `source` is its origin, `cli`, `vscode`,
+    `exec`, `mcp`, `subagent`, `review`, `compact`, `memory`, `guardian` or another name;
+    `background`: no person types in it, so lists fold it away.
     """
 
     session_id: str
@@ -77,6 +79,8 @@ class SessionSummary:
     archived: bool
     forked_from: str | None
     parent_session: str | None
+    source: str | None
+    background: bool
     continued_by: str | None
     turns: int | None
     seq: int | None
@@ -243,6 +247,8 @@ class Summaries:
             archived=row.archived,
             forked_from=row.forked_from,
             parent_session=row.parent_session,
+            source=row.source,
+            background=row.background,
             turns=row.turns,
             seq=row.seq,
             title=title_of(row, name),

@@ -181,7 +181,8 @@ class Row:
 
     `session_id` is the one in the rollout; `cwd` is the newest folder of the session, and `base`
     the one in its head, to which the paths of its files are relative; `context_source` is
-    `reported` or `estimated`; `updated_at` the time of the last record, UTC; `recorded_name` a name
+    `reported` or `estimated`; `source` is the origin of the session, and `background` says that no
+    person types in it; `updated_at` the time of the last record, UTC; `recorded_name` a name
     in the history; `scratch` marks a session that was made only for a summary; `turn_open` a last
     turn without an end; `git` is JSON: the commit, branch and URL of the repository; `problems` and
     `skipped` are for `doctor`; `error` is the reason why it is unreadable.  What is None in the row
@@ -199,6 +200,8 @@ class Row:
     updated_at: str | None = None
     cli_version: str | None = None
     originator: str | None = None
+    source: str | None = None
+    background: bool = False
     history_mode: str | None = None
     model: str | None = None
     context_tokens: int | None = None

@@ -37,6 +37,9 @@ class SessionMeta:
     cli_version: str | None = None
     originator: str | None = None
     thread_source: str | None = None
+    source: str | None = None
+    background: bool = False
+    """Its origin in a word, and whether no person types in it."""
     agent: str | None = None
     """The nickname and the path of a helper among several agents."""
     paginated: bool = False

@@ -29,6 +29,7 @@ from codex_checkpoints.core.rollout.fields import (
     whole_of,
     words_of,
 )
+from codex_checkpoints.core.rollout.sources import source_in
 from codex_checkpoints.patterns import pattern
 
 Makers = Mapping[str, items.Signal | Callable[[Json], items.Item]]
@@ -485,12 +486,15 @@ def _session_meta(payload: Json) -> items.Item:
     subagent = object_of(object_of(payload.get("source")).get("subagent"))
     spawn = object_of(subagent.get("thread_spawn"))
     parent = text_of(payload.get("parent_thread_id")) or text_of(spawn.get("parent_thread_id"))
+    source = source_in(payload)
     return items.SessionMeta(
         session_id=text_of(payload.get("id")),
         cwd=text_of(payload.get("cwd")),
         cli_version=text_of(payload.get("cli_version")),
         originator=text_of(payload.get("originator")),
         thread_source=text_of(payload.get("thread_source")),
+        source=source.word,
+        background=source.background,
         agent=_agent(payload, spawn),
         paginated=payload.get("history_mode") == "paginated",
         forked_from=text_of(payload.get("forked_from_id")),

@@ -31,6 +31,7 @@ class NotCompacted:
 class Resumed:
     """How to go on with a session: the command `resume`, to be run in `cwd`.
 
+    `cwdGone`: there is no such folder on this machine, so Codex starts where it is called.
     `compacted` is a compaction that the setting `automatic` asked for, `notCompacted` why it was
     refused, `offer` one to propose.  `live`: Codex has the session loaded.  `continuedBy`: the
     session in which its work went on.  `notice` is a sentence for a notification.
@@ -39,6 +40,7 @@ class Resumed:
     session_id: str
     source_session_id: str
     cwd: str | None
+    cwd_gone: bool
     live: bool
     continued_by: str | None
     offer: Offer | None
@@ -54,6 +56,7 @@ class Ready:
 
     source: SessionSummary
     offer: Offer | None
+    cwd_gone: bool
     wanted: Request | None = None
 
     def resumed(
@@ -67,6 +70,7 @@ class Ready:
         refused = None if declined is None else NotCompacted(declined.code, declined.message)
         return Resumed(
             cwd=self.source.cwd,
+            cwd_gone=self.cwd_gone,
             live=self.source.live,
             continued_by=self.source.continued_by,
             session_id=session_id,
@@ -132,10 +136,11 @@ def check(sessions: Sessions, session: str) -> Ready:
         hint = f"Put it back with `codex-checkpoints unarchive {source.session_id}`."
         facts = {"sessionId": source.session_id, "reason": "archived", "hint": hint}
         raise Refusal("conflict", message, facts)
+    gone = source.cwd is not None and not sessions.workspace.is_here(source.cwd)
     offer = source.offer
     automatic = sessions.settings.compaction_offer == "automatic"
     if offer is None or source.live or not automatic:
-        return Ready(source, offer)
+        return Ready(source, offer, gone)
     why = f"{offer.tokens} tokens in use, the trigger is {offer.trigger}"
     wanted = Request(source.session_id, placement="pre_turn", requested_by="automatic", why=why)
-    return Ready(source, offer, wanted)
+    return Ready(source, offer, gone, wanted)

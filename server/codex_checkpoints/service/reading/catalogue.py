@@ -122,6 +122,8 @@ def _of_head(head: SessionMeta | None) -> dict[str, Any]:
     return {
         "cli_version": _once(head.cli_version),
         "originator": _once(head.originator),
+        "source": _once(head.source and value(head.source, MAX_VALUE_CHARS)),
+        "background": head.background,
         "history_mode": "paginated" if head.paginated else "legacy",
         "forked_from": head.forked_from,
         "parent_session": head.parent_session,
