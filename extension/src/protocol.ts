@@ -1239,9 +1239,10 @@ export interface CompactionContents {
  * `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
  * of each is beside the history: instructions, tools and standing context.  `tokensAdded`
  * is the size of what is new, the handoff or summary, and `digestTokens` that of the digest in
- * it.  So `tokensAfter` is what is beside, kept and added.  `remark` is `cut_off`
- * where the last turn was cut off, else `saves_nothing` or `saves_little` where not even a tenth
- * is saved, else null; `remarkText` says it in sentences.
+ * it.  So `tokensAfter` is what is beside, kept and added.  `tokensSentAgain` is the standing
+ * context that the next turn sends again.  `remark` is `cut_off` where the last turn was cut off,
+ * else `saves_nothing` or `saves_little` where not even a tenth is saved, else null; `remarkText`
+ * says it in sentences.
  */
 export interface Compacted {
   readonly compactionId: string | null;
@@ -1259,6 +1260,7 @@ export interface Compacted {
   readonly tokensAfterSource: string;
   readonly tokensBeside: number;
   readonly tokensAdded: number;
+  readonly tokensSentAgain: number;
   readonly remark: string | null;
   readonly remarkText: string | null;
   readonly bound: number;

@@ -32,6 +32,7 @@ function compacted(some: Partial<Compacted> = {}): Compacted {
     tokensAfterSource: "estimated",
     bound: 21_000,
     tokensAdded: 900,
+    tokensSentAgain: 0,
     digestTokens: 0,
     contextWindow: 258_400,
     kindsBefore: {},

@@ -263,7 +263,6 @@ _BY_CODEX = {
 }
 
 
-_SENT_AGAIN = {"instructions", "context"}
 """Kinds of items that Codex writes anew in the next turn: its instructions, and where it runs."""
 
 
@@ -278,7 +277,7 @@ def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
     kinds = Counter(piece.kind for piece in done.dropped)
     counts = (f"{kind.replace('_', ' ')}: {count}" for kind, count in sorted(kinds.items()))
     left_out = ", ".join(counts)
-    again = sum(piece.tokens for piece in done.dropped if piece.kind in _SENT_AGAIN)
+    again = done.tokens_sent_again
     before = f"{done.tokens_before:,} tokens in use ({done.tokens_before_source})"
     after = f"{done.tokens_after:,} ({done.tokens_after_source})"
     lines = [

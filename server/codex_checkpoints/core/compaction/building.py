@@ -15,6 +15,7 @@ from attrs import Factory, evolve, frozen
 
 from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS, Caps, Checkpoint
 from codex_checkpoints.core.checkpoint.view import view_v1
+from codex_checkpoints.core.compaction.asked_messages import AskedMessage, AskedMessages
 from codex_checkpoints.core.compaction.handoff import handoff, is_empty
 from codex_checkpoints.core.digest.composing import LEAST_TOKENS, Digest
 from codex_checkpoints.core.history.items import texts, user_message
@@ -135,6 +136,9 @@ def place(items: Sequence[Json], context: Sequence[Json], placement: Placement) 
             assert_never(placement)
 
 
+_LONGEST_HEAD = 64
+"""By so many characters of its first line a kind of standing context is known."""
+
 Fate = Literal["kept", "truncated", "replaced", "over_budget", "over_target", "only_payload"]
 Reason = Literal[
     "not_smaller",
@@ -179,6 +183,7 @@ class Report:
     bound: int
     kinds_before: Mapping[Kind, int]
     kinds_after: Mapping[Kind, int]
+    sent_again: int
     pieces: tuple[CompactionPiece, ...]
 
     @property
@@ -345,7 +350,8 @@ class Terms:
     `placement` is one of `Placement`; any other text is refused (CKP-6).  `before` is the size of
     the context, `beside` the part of it beside the history.  Below `trigger` nothing is done; the
     replacement fits into `target` (JUN-19).  `digest` makes the digest beside these messages of
-    the user, for a context of so many tokens.  `waived` are refusals that the user overrides:
+    the user, for a context of so many tokens.  `asked` are the requests that are no user messages;
+    `has_turns`: something was asked at all.  `waived` are refusals that the user overrides:
     `not_smaller`, `turn_not_complete`.
     """
 
@@ -357,6 +363,8 @@ class Terms:
     trigger: int | None = None
     target: int | None = None
     digest: Callable[[Sequence[str], int], Digest] | None = None
+    asked: AskedMessages = Factory(AskedMessages)
+    has_turns: bool = False
     waived: frozenset[Reason] = frozenset()
 
     def size_of(self, items: Iterable[Json]) -> Figure:
@@ -428,6 +436,10 @@ def _build(
         return declined
     if not history or (is_empty(checkpoint) and not selection.retained):
         return Declined("missing_context", {"items": len(history)})
+    asked = _asked_items(terms, selection)
+    has_request = any(asked) or selection.retained or checkpoint.task or checkpoint.plan.steps
+    if terms.has_turns and not has_request:
+        return Declined("missing_context", {"items": len(history), "reason": "no_request"})
     kept: Sequence[Retained] = selection.retained
     view = view_v1(checkpoint, caps)
     refused = False
@@ -443,7 +455,7 @@ def _build(
             refused = bool(digest.text)
             digest, last = Digest(budget=digest.budget), handoff(view)
         # The oldest messages go until the rest and the handoff fit; never the newest (CKP-15).
-        least = of_item(last)
+        least = of_items((*asked[0], *asked[1], last))
         found = NewestTooLarge(0, 0)
         if least <= terms.target:
             found = fit([each.item for each in kept], terms.target - least, of_item)
@@ -454,10 +466,12 @@ def _build(
             break
         # What goes no longer stands beside the digest, so that quotes it.
         kept = [kept[place] for place in found.kept]
-    items = (*(each.item for each in kept), last)
-    origins = (*(each.place for each in kept), None)
+    before_them, after_them = asked
+    items = (*before_them, *(each.item for each in kept), *after_them, last)
+    ours = len(after_them) + 1
+    origins = (*[None] * len(before_them), *(each.place for each in kept), *[None] * ours)
     unused = digest.budget - digest.tokens if digest.text else 0
-    bound = _bound_of(selection, last, terms, unused)
+    bound = _bound_of(selection, (*before_them, *after_them, last), terms, unused)
     pieces = _pieces(history, selection, kept)
     built = reported(history, terms, items, origins, bound, pieces)
     if isinstance(built, Declined):
@@ -486,19 +500,42 @@ def reported(  # noqa: PLR0913, PLR0917 - both sides, and what became of each it
         bound=bound,
         kinds_before=counted([past.kind for past in history]),
         kinds_after=counted([kind_of(item) for item in items]),
+        sent_again=_sent_again(history),
         pieces=pieces,
     )
     return Replacement(items, origins, report)
 
 
-def _bound_of(selection: Selection, last: Json, terms: Terms, unused: int) -> int:
+def _asked_items(terms: Terms, selection: Selection) -> tuple[list[Json], list[Json]]:
+    """Return the other requests as messages, without those that an earlier replacement has."""
+    known = {"\n".join(texts(each.item)) for each in selection.retained}
+
+    def items(asked: Iterable[AskedMessage]) -> list[Json]:
+        return [user_message([each.text]) for each in asked if each.text not in known]
+
+    return items(terms.asked.before), items(terms.asked.after)
+
+
+def _sent_again(history: Sequence[Past]) -> int:
+    """Return the tokens of standing context that the next turn sends, of each kind the newest."""
+    newest: dict[str, int] = {}
+    for past in history:
+        if past.kind in {"instructions", "context"}:
+            parts = texts(past.item)
+            newest[parts[0].lstrip()[:_LONGEST_HEAD].partition("\n")[0] if parts else ""] = of_item(
+                past.item
+            )
+    return sum(newest.values())
+
+
+def _bound_of(selection: Selection, added: Sequence[Json], terms: Terms, unused: int) -> int:
     """Return the most tokens in use with a replacement, before it is built (DSC-56).
 
-    The sum of the handoff, what its digest left `unused`, the budget for the user's messages,
-    their JSON and what stands beside, up to the target.
+    The sum of the handoff and other requests, the rest of the digest's budget, the budget for the
+    user's messages, their JSON and the size of what is beside, up to the target.
     """
     around = sum(of_item(each.item) - each.tokens for each in selection.retained)
-    return terms.within(of_item(last) + unused + terms.budget + around)
+    return terms.within(of_items(added) + unused + terms.budget + around)
 
 
 def not_now(terms: Terms, before: Figure) -> Declined | None:

@@ -301,11 +301,15 @@ def contents_of(
     """
     messages: list[KeptMessage] = []
     for item, place in zip(built.items[:-1], built.origins, strict=False):
-        piece = built.report.pieces[place or 0]
+        text, tokens = "\n".join(texts(item)), of_item(item)
+        if place is None:  # a request that is no user message
+            messages.append(KeptMessage(None, None, text, tokens, 0))
+            continue
+        piece = built.report.pieces[place]
         ref = piece.ref and piece.ref.replace("seq:", "#")
-        text = "\n".join(texts(item))
-        messages.append(KeptMessage(ref, piece.at, text, of_item(item), piece.cut_tokens))
-    state, warnings = built.added - built.digest.tokens, (*_warnings(built, live=live), *more)
+        messages.append(KeptMessage(ref, piece.at, text, tokens, piece.cut_tokens))
+    state = of_item(built.items[-1]) - built.digest.tokens
+    warnings = (*_warnings(built, live=live), *more)
     return CompactionContents(tuple(messages), built.view, state, built.digest, warnings)
 
 

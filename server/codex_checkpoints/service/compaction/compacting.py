@@ -18,6 +18,7 @@ from codex_checkpoints import logs
 from codex_checkpoints.codex import config, entries, file_edit, hooks, resume
 from codex_checkpoints.codex.app_server import nobody
 from codex_checkpoints.codex.entries import CannotEdit
+from codex_checkpoints.core.compaction.asked_messages import asked_messages
 from codex_checkpoints.core.compaction.building import (
     STANDING_CONTEXT,
     Declined,
@@ -298,6 +299,7 @@ class Compacting:
 
     def _terms(self, request: Request, source: CompactionSource) -> Terms:
         settings, context = self._sessions.settings, source.traced.history.context
+        turns = source.replay.state.turns
         waived: set[Reason] = {"not_smaller"} if request.force else set()
         if source.cut_off or (request.force and not source.live):
             waived.add("turn_not_complete")  # nobody continues it
@@ -308,6 +310,8 @@ class Compacting:
             before=context.usable,
             beside=context.beside,
             target=budget(source.window, self._sessions.named).target,
+            asked=asked_messages(turns),
+            has_turns=any(True for _ in turns.counting()),
             waived=frozenset(waived),
         )
 
@@ -530,6 +534,7 @@ def _report(  # noqa: PLR0913 - what was asked, what became of it, and what is s
         tokens_after_source="estimated",
         tokens_beside=report.beside,
         tokens_added=built.added,
+        tokens_sent_again=report.sent_again,
         digest_tokens=built.digest.tokens,
         context_window=plan.source.window,
         remark=CUT_OFF if plan.source.cut_off else report.remark,
@@ -599,6 +604,10 @@ def _cautions(
         which = "hook does" if count == 1 else "hooks do"
         why = "Codex runs such hooks only before its own compactions."
         yield CompactionWarning("own_hooks", count, f"Your PreCompact {which} not run: {why}")
+    goal = source.replay.state.turns.goal
+    if into == "new" and goal is not None and goal.is_in_force:
+        message = "The goal stays with this session: in the new one it is the text of a message."
+        yield CompactionWarning("goal_stays", 1, f"{message} Set it there with /goal.")
     if into == "in-place" and _is_compacted_again(source):
         message = "Codex may compact this session again, with a model call, when it is resumed:"
         end = "its rules have changed since. In a new session it does not."

@@ -163,9 +163,10 @@ class Compacted:
     `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
     of each is beside the history: instructions, tools and standing context.  `tokensAdded`
     is the size of what is new, the handoff or summary, and `digestTokens` that of the digest in
-    it.  So `tokensAfter` is what is beside, kept and added.  `remark` is `cut_off`
-    where the last turn was cut off, else `saves_nothing` or `saves_little` where not even a tenth
-    is saved, else null; `remarkText` says it in sentences.
+    it.  So `tokensAfter` is what is beside, kept and added.  `tokensSentAgain` is the standing
+    context that the next turn sends again.  `remark` is `cut_off` where the last turn was cut off,
+    else `saves_nothing` or `saves_little` where not even a tenth is saved, else null; `remarkText`
+    says it in sentences.
     """
 
     compaction_id: str | None
@@ -183,6 +184,7 @@ class Compacted:
     tokens_after_source: str
     tokens_beside: int
     tokens_added: int
+    tokens_sent_again: int
     remark: str | None
     remark_text: str | None
     bound: int
@@ -223,5 +225,8 @@ def declined_by(declined: Declined, source: CompactionSource) -> Refusal:
         facts |= {"hint": "Let the turn end.", "canForce": not source.live}
     elif declined.reason == "not_smaller":
         facts["canForce"] = True
-    sentence = f"session {source.session_id} is not compacted: {_SENTENCES[declined.reason]}"
+    why = _SENTENCES[declined.reason]
+    if declined.facts.get("reason") == "no_request":
+        why = "no request, goal or plan of it can be read, so a replacement would keep nothing"
+    sentence = f"session {source.session_id} is not compacted: {why}"
     return Refusal(declined.reason, sentence, facts)

@@ -16,6 +16,7 @@ from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, UNKNOWN_H
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.compaction.asked_messages import asked_messages
 from codex_checkpoints.core.compaction.installed import SourceSession
 from codex_checkpoints.core.digest.composing import digest_v1
 from codex_checkpoints.core.digest.gathering import Gathering
@@ -413,7 +414,12 @@ class Planner:
         # In older files nothing says how a turn ended that is over.
         is_over = gathered.ended == "open" and not self.source.cut_off
         ended = "answered" if is_over else gathered.ended
-        window = window_of(gathered, options.window)
+        asked = asked_messages(trace.replay.state.turns)
+        window = (
+            *(Message(each.kind, each.text) for each in asked.before),
+            *window_of(gathered, options.window),
+            *(Message(each.kind, each.text) for each in asked.after),
+        )
         last = "".join(message.text for message in window_of(gathered, 1))
         is_task = task is not None and value(last, MAX_VALUE_CHARS) == task.text
         whole = last if is_task else None
