@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codex_checkpoints.core.rollout import shell
 from codex_checkpoints.core.rollout.commands import only_looks
-from codex_checkpoints.core.rollout.script import ShellReading, read_script
+from codex_checkpoints.core.rollout.script import ShellReading, files_of, read_script
 from codex_checkpoints.core.rollout.shell import Read, Write, script_of
 from growth import takes_time_in_proportion
 
@@ -528,6 +528,46 @@ def test_commands_that_only_look(script: str) -> None:
 )
 def test_commands_that_act(script: str) -> None:
     assert not only_looks(script)
+
+
+PLAIN = "*** Begin Patch\n*** Add File: a b.txt\n+x\n*** End Patch\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "folder"),
+    [
+        (["bash", "-lc", f"(apply_patch <<'E'\n{PLAIN}E\n)"], None),
+        (["bash", "-lc", f"(cd sub && apply_patch <<'E'\n{PLAIN}E\n)"], "sub"),
+        (["bash", "-lc", f"cd sub && (apply_patch <<'E'\n{PLAIN}E\n)"], "sub"),
+        (["bash", "-lc", f"bash -lc 'apply_patch <<\"E\"\n{PLAIN}E\n'"], None),
+        (["bash", "-lc", f"bash -lc 'cd sub && apply_patch <<\"E\"\n{PLAIN}E\n'"], "sub"),
+        (["zsh", "-lc", f"cd sub && sh -c 'apply_patch <<\"E\"\n{PLAIN}E\n'"], "sub"),
+        (["pwsh", "-c", f"@'\n{PLAIN}'@ | apply_patch"], None),
+        (["pwsh", "-NoProfile", "-c", f"apply_patch @'\n{PLAIN}'@"], None),
+        (["powershell.exe", "-Command", f'@"\n{PLAIN}"@ | apply_patch'], None),
+        (["powershell", "-Command", f"cd sub && @'\n{PLAIN}'@ | apply_patch.exe"], "sub"),
+        (["powershell", "-Command", f"@'\r\n{PLAIN}'@ | & apply_patch"], None),
+        (["sh", "-c", f"Write-Output @'\n{PLAIN}'@ | apply_patch.bat"], None),
+    ],
+)
+def test_patch_is_read_in_a_subshell_a_nested_shell_and_powershell(
+    argv: list[str], folder: str | None
+):
+    reading = read_argv(argv)
+
+    assert reading.plain
+    assert reading.folder == folder
+    assert [files_of(patch) for patch in reading.patches] == [files_of(PLAIN)]
+
+
+@pytest.mark.parametrize(
+    "assigned", ["$p = @'\n{}'@\n$P | apply_patch", "$p=@'\n{}'@; apply_patch $p"]
+)
+def test_patch_in_a_variable_of_powershell_is_read(assigned: str):
+    reading = read_argv(["pwsh", "-Command", assigned.format(PLAIN)])
+
+    assert [files_of(patch) for patch in reading.patches] == [files_of(PLAIN)]
+    assert not read_argv(["pwsh", "-Command", "$p = Get-Content a; apply_patch $p"]).patches
 
 
 @given(NOISE | st.text())

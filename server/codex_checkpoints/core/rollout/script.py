@@ -134,6 +134,7 @@ _CMDLET: Final = re.compile(
 )
 """How scripts of PowerShell look: cmdlets, variables, texts of several lines, programs called."""
 
+_HERE_STRING: Final = re.compile(r"@['\"]\r?\n")
 _EXPANDS: Final = "\0"
 """Stands in front of a word that is not literal; such a word names no file."""
 
@@ -153,7 +154,7 @@ def read_script(script: str, program: str = "") -> ShellReading:
             more = more or may_change_files(part)
             continue
         before = parts[number - 1] if number and parts[number - 1].then == "|" else None
-        feeds = part.then == "|" and number + 1 < len(parts) and parts[number + 1].name in _TAKES
+        feeds = part.then == "|" and _program(*parts[number + 1 : number + 2]) in _TAKES
         found = _effects_of(part, before, feeds=feeds)
         reads += found.reads
         writes += found.writes
@@ -208,7 +209,7 @@ def _split_all(script: str, program: str) -> tuple[SimpleCommand, ...] | None:
 
 
 def _split(script: str, program: str) -> tuple[SimpleCommand, ...] | None:
-    if BEGIN in script:
+    if BEGIN in script and not (is_powershell(script, program) and _HERE_STRING.search(script)):
         # White space after the last line would hide the closing word of a heredoc.
         return parts_of(script.rstrip(" \t\n"))
     if program == "cmd":
@@ -278,7 +279,7 @@ def _effects_of(part: SimpleCommand, before: SimpleCommand | None, *, feeds: boo
         return _NOTHING
     into = writes_into(part)
     writes = tuple(Write(each.target.text) for each in into if each.target.literal)
-    patch = _patch_of(part, before) if part.name in APPLY_PATCH else None
+    patch = _patch_of(part, before) if _program(part) in APPLY_PATCH else None
     if patch is not None:
         return ShellReading(None, (), not into, writes, (patch,))
     prints = part.name.lower() in _PRINTS
@@ -322,6 +323,11 @@ def _named_by(part: SimpleCommand) -> tuple[tuple[Read, ...], tuple[Write, ...]]
     )
 
 
+def _program(*parts: SimpleCommand) -> str:
+    """Return the name of a command without the ending that Windows gives to programs."""
+    return re.sub(r"\.(?:exe|bat|cmd)$", "", parts[0].name) if parts else ""
+
+
 def _patch_of(part: SimpleCommand, before: SimpleCommand | None) -> str | None:
     """Return the patch that a part applies: from a heredoc, its one word, or what is piped in."""
     text = ""
@@ -356,7 +362,7 @@ def _leading_folder(
         case _:
             return None, parts
     # In a subshell the folder is that of its own parts alone.
-    is_followed = folder.literal and folder.text and parts[0].group == parts[-1].group
+    is_followed = folder.literal and folder.text and parts[0].group in {0, parts[-1].group}
     return (folder.text, parts[1:]) if is_followed else (None, parts)
 
 

@@ -1,7 +1,8 @@
 """Splits a script by the rules of PowerShell, into the same parts as `shell` does.
 
 Names of commands are in lower case, aliases in full, and a parameter `-Path` becomes `--path`.  An
-expression in front of a pipe, such as a text in quotes, becomes what `echo` prints.
+expression in front of a pipe, such as a text in quotes, becomes what `echo` prints.  A variable is
+the literal text that was given to it.
 """
 
 import re
@@ -55,6 +56,8 @@ class _PowerShell(Collected):
         self.is_bare = True
         self.is_called = False
         self.depth = 0
+        self.texts: dict[str, Word] = {}
+        """What variables hold that a literal text was given to."""
 
     def take(self, token: re.Match[str]) -> None:
         """Take one token."""
@@ -66,6 +69,7 @@ class _PowerShell(Collected):
             case "blank" | "hash":
                 self._end_word()
             case "here":
+                self._split_assignment()
                 self._piece(token["body"], literal="$" not in token["body"] or text[1] == "'")
             case "single":
                 self._piece(text[1:-1].replace("''", "'"))
@@ -81,6 +85,14 @@ class _PowerShell(Collected):
         if not self.pieces:
             self.is_bare = bare
         self.pieces.append(Word(text, literal))
+
+    def _split_assignment(self) -> None:
+        """Make words of `$a=` in front of a text."""
+        text = "".join(each.text for each in self.pieces[:2])
+        if len(self.pieces) == 2 and re.fullmatch(r"\$\w+=", text):  # noqa: PLR2004 - `$` and `a=`
+            for word in (text[:-1], "="):
+                self.pieces = [Word(word, literal=False)]
+                self._end_word()
 
     def _operator(self, operator: str) -> None:
         if operator in SEPARATORS and operator != "&":
@@ -107,7 +119,9 @@ class _PowerShell(Collected):
         self._end_word()
         words, bare = self.words, self.bare
         if len(words) > 1 and words[0].text[:1] == "$" and words[1].text == "=":
+            self._assign(words)
             words, bare = words[2:], bare[2:]
+        words = [self.texts.get(word.text.lower(), word) for word in words]
         if words and not bare[0] and not self.is_called:
             words, bare = [_ECHO, *words], [True, *bare]
         elif words:
@@ -123,6 +137,13 @@ class _PowerShell(Collected):
         self.words = words
         self.add_part(separator)
         self.bare, self.is_called = [], False
+
+    def _assign(self, words: list[Word]) -> None:
+        """Remember the literal text of a variable, or that it is not known any more."""
+        name, value = words[0].text.lower(), words[2:]
+        self.texts.pop(name, None)
+        if len(value) == 1 and value[0].literal and not self.depth:
+            self.texts[name] = value[0]
 
 
 def _parameter(word: Word) -> Word:
