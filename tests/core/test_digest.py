@@ -1912,3 +1912,13 @@ def test_chore_that_failed_is_told_until_it_passes() -> None:
 
     assert ["exit 1: npm install" in line for line in before] == [True]
     assert after == looked == []
+
+
+def test_image_in_the_output_of_a_tool_is_told_by_its_size_alone() -> None:
+    picture = base64.b64encode(bytes(range(256)) * 40).decode()
+    printed = json.dumps([{"type": "image", "data": picture}, {"type": "text", "text": "cave.py"}])
+    steps = (r.call("screenshot", {}, "c1"), r.output("c1", printed))
+    found = digest(r.turn(r.user("look"), *steps), budget=8000, form="legacy")
+
+    assert picture[:80] not in found.text
+    assert picture[80:160] not in found.text

@@ -162,6 +162,7 @@ def test_what_there_was_no_room_for_is_told_by_its_place() -> None:
 SIZE = 3008
 NOTE = f"[{SIZE} bytes of base64]"
 BLOB = base64.b64encode(random.Random(2).randbytes(1200)).decode()
+SAFE = BLOB.replace("+", "-").replace("/", "_")
 
 
 def parts(item: Item) -> tuple[str, ...]:
@@ -202,8 +203,13 @@ def test_an_image_gives_way_to_a_note_with_its_size() -> None:
             f"{PNG} data:image/gif;base64,{'R0lGODlh' * 3} {BLOB}",
             f"{NOTE} [18 bytes of base64] [1200 bytes of base64]",
         ),
+        (f"so: {SAFE} there", "so: [1200 bytes of base64] there"),
+        ("so: " + "A" * 20_000, "so: [15000 bytes of base64]"),  # nothing but zeros
+        ("so: " + "QUFB" * 5_000, "so: [15000 bytes of base64]"),
+        (f"so: {''.join(filter(str.isupper, BLOB * 9))[:2000]}.", "so: [1500 bytes of base64]."),
+        (f"so: {''.join(filter(str.islower, BLOB * 9))[:2000]}.", "so: [1500 bytes of base64]."),
     ],
-    ids=range(10),
+    ids=range(15),
 )
 def test_payloads_in_a_text_give_way_to_notes(text: str, left: str) -> None:
     assert parts(user(text)) == (left,)
@@ -214,14 +220,17 @@ def test_payloads_in_a_text_give_way_to_notes(text: str, left: str) -> None:
     [
         "x" * 200_000,
         "abcABC123" * 1000,
-        "/home/ana/" + "deep/" * 300,
         "0123456789abcdef" * 500,
+        "/home/ana/" + "deep/" * 300,
+        "-" * 400 + "\n" + "_" * 400 + "\n" + "/" * 400,
+        "one-word-of-many-" * 30,
+        f"{'x' * 64}\n{'-' * 40}",
         BLOB[:256],
         "data:image/png;base64,iVBOR",
         "the data: is here",
         "ssh-ed25519 " + BLOB[:68],
     ],
-    ids=range(8),
+    ids=range(11),
 )
 def test_long_words_are_no_payload(text: str) -> None:
     assert parts(user(text)) == (text,)

@@ -13,6 +13,7 @@ from codex_checkpoints.core.digest.cutting import GAP
 from codex_checkpoints.core.digest.ignoring import PATCHED
 from codex_checkpoints.core.digest.outcomes import patch_in
 from codex_checkpoints.core.rollout import shell
+from codex_checkpoints.core.rollout.contextual import without_payloads
 from codex_checkpoints.core.rollout.fields import (
     Json,
     list_of,
@@ -64,11 +65,14 @@ def is_refusal(outcome: Outcome) -> bool:
 
 
 def output_of(payload: Json) -> str:
-    """Return the text of an output as it is recorded; very old files have it in an object."""
+    """Return the text of an output; an image in base64 is told by its size alone.
+
+    Very old files have the text in an object.
+    """
     output = payload.get("output")
-    if isinstance(output, str):
-        return output
-    return "\n".join(texts_of(object_of(output).get("content", output)))
+    if not isinstance(output, str):
+        output = "\n".join(texts_of(object_of(output).get("content", output)))
+    return without_payloads(output, [])[0]
 
 
 def patched_in(text: str) -> tuple[str, ...]:

@@ -217,15 +217,17 @@ def _bounds(text: str) -> tuple[int, int]:
     return start, end
 
 
-_IN_BASE64 = "A-Za-z0-9+/"
+_IN_BASE64 = "A-Za-z0-9+/_-"
+"""Both alphabets, the second one that of URLs; as the end of a class of characters."""
+
 DATA_URL = pattern(
     r"data:(?P<media>[\w.+-]{1,40}/[\w.+-]{1,60})?(?:;[\w=.+-]{1,60}){0,4}?"
-    rf"(?:;base64,(?P<base64>[{_IN_BASE64}_%=-]{{16,}}+)|,(?P<escaped>[\w%.!~*'()+/=-]{{256,}}+))",
+    rf"(?:;base64,(?P<base64>[%={_IN_BASE64}]{{16,}}+)|,(?P<escaped>[\w%.!~*'()+/=-]{{256,}}+))",
     re.ASCII | re.IGNORECASE,
 )
 _SHORTEST_RUN = 64
 _RUN = pattern(
-    rf"(?<![{_IN_BASE64}])[{_IN_BASE64}]{{{_SHORTEST_RUN},}}+(?:\r?\n[{_IN_BASE64}]{{20,}}+)*+"
+    rf"(?<![{_IN_BASE64}])[{_IN_BASE64}]{{{_SHORTEST_RUN},}}+(?:\r?\n(?!--|__)[{_IN_BASE64}]{{20,}}+)*+"
     rf"(?:\r?\n[{_IN_BASE64}]{{1,76}}={{1,2}}|={{0,2}})"
 )
 _LONG_WORD = re.compile(
@@ -233,7 +235,12 @@ _LONG_WORD = re.compile(
     rf"[{_IN_BASE64}]{{{_SHORTEST_RUN}}}"
 )
 _LONG_RUN = 256
-_LETTERS_OF_A_BLOB = 24
+_LETTERS_OF_A_BLOB = 17
+"""A blob has more than the digits of hexadecimal numbers, of whatever class they are."""
+
+_MARKS_OF_A_BLOB = 8
+"""At most one character in so many of a blob is no letter and no digit; a path has more."""
+
 _BEGINNINGS = ("iVBORw0KGg", "/9j/", "R0lGOD", "UklGR", "JVBERi0")
 """PNG, JPEG, GIF, WebP and PDF in base64: such a run is a payload of any length."""
 
@@ -296,11 +303,12 @@ def _blobs(text: str, start: int, end: int) -> Iterator[tuple[int, int, LeftOut]
 
 
 def _is_blob(run: str) -> bool:
-    """Return whether a run is no long word: a blob has nearly all letters, digits, both cases."""
+    """Return whether a run is no long word, path or ruler, but data."""
     if run.startswith(_BEGINNINGS):
         return True
     if len(run) <= _LONG_RUN:
         return False
-    letters = set(run)
-    cases = (str.islower, str.isupper, str.isdigit)
-    return len(letters) >= _LETTERS_OF_A_BLOB and all(any(map(is_, letters)) for is_ in cases)
+    letters, marks = set(run), sum(map(run.count, "+/_-"))
+    # Bytes that repeat, zeros above all, give few letters, and those are capitals.
+    is_data = len(letters) >= _LETTERS_OF_A_BLOB or (run.isalpha() and run.isupper())
+    return is_data and marks * _MARKS_OF_A_BLOB <= len(run)
