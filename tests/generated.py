@@ -143,7 +143,7 @@ FRAMED: st.SearchStrategy[r.Step] = st.one_of(
     st.builds(r.item, st.sampled_from(["Reasoning", "Plan", "Hologram"]), id=st.just("i")),
 )
 ASKED: st.SearchStrategy[r.Step] = st.one_of(
-    st.builds(r.started, parent=NAMES, trigger=st.sampled_from([None, "goal"])),
+    st.builds(r.started, parent=NAMES, trigger=st.sampled_from([None, "", "goal"])),
     st.builds(
         r.goal,
         st.sampled_from(["Mend all of the shop", "Fix it"]),

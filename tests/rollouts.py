@@ -183,7 +183,7 @@ def started(
     def write(writer: Writer) -> None:
         writer.task = writer.name("t", name)
         by = {"turn_id": writer.task, "turn_trigger": trigger, "parent_turn_id": parent}
-        attribution = {"turn_attribution": by} if parent or trigger else {}
+        attribution = {"turn_attribution": by} if parent or trigger is not None else {}
         begun = {"turn_id": writer.task, "model_context_window": WINDOW}
         writer.event("task_started", **attribution, **begun)
 

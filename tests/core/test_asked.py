@@ -99,6 +99,17 @@ def test_the_model_completes_a_goal_by_a_call():
     assert text(data) == REQUEST
 
 
+def test_a_task_that_something_else_triggered_is_not_for_the_goal():
+    data = r.rollout(
+        r.session(),
+        r.turn(r.user(REQUEST)),
+        r.goal(OBJECTIVE),
+        works("w", trigger="", context=False),
+    )
+
+    assert turns(data)[1] == ("w", None, "answered")
+
+
 @BOTH
 def test_a_compaction_by_hand_is_no_turn_while_there_is_a_goal(form: r.Form):
     summed_up = [r.reasoning(), r.assistant("In short."), r.compacted("In short.")]

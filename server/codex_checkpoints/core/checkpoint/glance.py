@@ -216,6 +216,7 @@ class _Beginning:
     named: bool | None = None
     below: int | None = None
     planned: bool = False
+    turns: Turns = Factory(Turns)
 
     def read(self, lines: Iterator[_Line]) -> None:
         """Read the lines behind the head."""
@@ -247,12 +248,17 @@ class _Beginning:
     def _take(self, item: items.Item) -> None:
         found = self.found
         match item:
-            case items.TaskStarted(turn_id=turn_id):
+            case items.TaskStarted(turn_id=turn_id, parent=parent):
                 self.has_tasks = True
                 if not self.named and self.naming is None:
                     self.naming = turn_id or ""
+                else:
+                    own = found.head.parent_session is None
+                    self.turns.task_started(turn_id, parent=parent if own else None)
             case items.TaskEnded(turn_id=turn_id) if not self.named and self.naming is not None:
                 self.named = turn_id in {None, self.naming}
+            case items.TaskEnded(turn_id=turn_id, aborted=aborted):
+                self.turns.task_ended(turn_id, 0, 0, aborted=aborted)
             case items.UserMessage():
                 if not item.in_history:
                     self.typed = True
@@ -261,7 +267,7 @@ class _Beginning:
                 message = _message(item, found.head)
                 if message is not None and found.first_text is None:
                     found.first_text = _words(message.texts)
-            case items.PlanTold(text=text, approved=True):
+            case items.PlanTold(text=text, approved=True) if not self.turns.task_open:
                 self.planned = True
                 self._title(value(heading_of(text), MAX_VALUE_CHARS))
             case items.GoalSet(objective=objective) if objective is not None:
@@ -480,13 +486,16 @@ class _End:
             self.short = request is not None
 
     def _replayed(self) -> tuple[Turns, bool]:
-        """Return the turns of the events so far, and whether each task has a user message."""
+        """Return the turns of the events so far, and whether no task without a message is a turn.
+
+        One that says that it does not go on with the goal asks for nothing.
+        """
         turns, own = Turns(), self.found.head.parent_session is None
         silent, is_told = False, True
         for each in reversed(self.events):
             match each:
-                case items.TaskStarted(turn_id=turn_id, parent=parent):
-                    is_told, silent = is_told and not silent, True
+                case items.TaskStarted(turn_id=turn_id, parent=parent, for_goal=for_goal):
+                    is_told, silent = is_told and not silent, for_goal is not False
                     turns.task_started(turn_id, parent=parent if own else None)
                 case items.TaskEnded(turn_id=turn_id, aborted=aborted):
                     is_told, silent = is_told and not silent, False

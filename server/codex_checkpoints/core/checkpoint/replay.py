@@ -212,10 +212,8 @@ class Reducer:
                 state.turns.failed(_reason(state, item))
             case items.GoalSet():
                 _goal(state, item, line)
-            case items.PlanTold(text=text, approved=True):
-                _approved(state, _asked(state, "plan", text, line))
             case items.PlanTold(text=text):
-                state.turns.proposed = _asked(state, "plan", text, line)
+                _plan_told(state, _asked(state, "plan", text, line), approved=item.approved)
             case items.AgentWrote():
                 _agent_wrote(state, item, line)
             case items.ReviewTold(text=text):
@@ -406,8 +404,16 @@ def _goal(state: State, item: items.GoalSet, line: Line) -> None:
     _title(state, goal.short, in_history=False)
 
 
-def _approved(state: State, plan: Asked) -> None:
-    """Take a plan that a person approved: a request, and the steps of the plan."""
+def _plan_told(state: State, plan: Asked, *, approved: bool) -> None:
+    """Take a plan; one that a person approved is a request, and has the steps of the plan.
+
+    Such a plan is handed over outside any task.
+    """
+    if not approved:
+        state.turns.proposed = plan
+        return
+    if state.turns.task_open:
+        return
     state.turns.ask(plan)
     state.planned = _planned_by(plan, plan.text)
     _title(state, value(heading_of(plan.text), MAX_VALUE_CHARS), in_history=False)

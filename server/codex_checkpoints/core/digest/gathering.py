@@ -111,7 +111,6 @@ class _Turn:
     """The answers of one turn; `before` is the answer before the last one.
 
     `item` is the last one that an item alone tells, `subagents` has those of subagents by their id.
-    `worked`: the turn went on behind `answer`.
     """
 
     answer: Said | None = None
@@ -119,7 +118,6 @@ class _Turn:
     commentary: Said | None = None
     item: Said | None = None
     reported: Said | None = None
-    worked: bool = False
     subagents: dict[str, Said] = Factory(dict[str, Said])
 
     def said(self, where: Where, text: str) -> Said:
@@ -276,10 +274,7 @@ class Gathering(Fold):
                 told = evolve(said, where=placed(said.where))
                 answers.append(Answer(told, ends[turn.turn_id], asks=False, by_subagent=True))
             if found.last is not None:
-                ended = ends[turn.turn_id]
-                # Without task events a turn that went on behind its last words was cut off.
-                cut_off = ended == "answered" and turn.ended is None and found.worked
-                answers.append(_answer(found.last, "open" if cut_off else ended, placed))
+                answers.append(_answer(found.last, ends[turn.turn_id], placed))
         summaries = (each for each in self._replaced.summaries if each.where.turn_id not in gone)
         summary = next(summaries, None)
         plans = [number for number, turn in enumerate(counted, 1) if turn.planned is not None]
@@ -401,7 +396,7 @@ class Gathering(Fold):
         if payload.get("phase") == "commentary":
             turn.commentary = said
         else:
-            turn.before, turn.answer, turn.worked = turn.answer, said, False
+            turn.before, turn.answer = turn.answer, said
             self._newest = turn
         self._quote(Quote(where, "answer", "", said.text if said.text == text else text))
 
@@ -474,7 +469,6 @@ class Gathering(Fold):
         if (rewritten := rewritten_by(payload)) is not None:
             self._rewritten = rewritten
         where = self._where(line, turn_id_of(payload))
-        self._of(where).worked = True
         parts, script = [text], script_of(item)
         if isinstance(item, ToolCall) and item.is_script:
             parts = calls_in(item) or parts
@@ -524,7 +518,6 @@ class Gathering(Fold):
         call_id, output = text_of(payload.get("call_id")) or "", output_of(payload)
         call = self._calls.get(call_id, _Call("tool", "", "", line.seq))
         where = self._where(line, turn_id_of(payload))
-        self._of(where).worked = True
         found = _RUNNING.search(output, 0, 1024)
         if found is not None:
             self._running[found[1]] = call

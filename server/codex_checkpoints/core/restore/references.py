@@ -122,7 +122,6 @@ class Trace(Fold):
         self._patches: dict[str, None] = {}
         self._deleted: dict[str, None] = {}
         self._modes: deque[ModeChange] = deque(maxlen=_MODES)
-        self._naming_due = False
         self._ends: dict[int, str] = {}
 
     def traces(self) -> Traces:
@@ -164,11 +163,9 @@ class Trace(Fold):
             self._observe(each)
         match self.replay.reducer.item:
             case TaskStarted(turn_id=turn_id):
-                # The first task of a file of ours only names the session: it is no turn.
-                if not self._naming_due:
+                if self.replay.state.tells(line.seq):
                     mode = text_of(line.payload.get("collaboration_mode_kind"))
                     self._mode(line, turn_id, mode)
-                self._naming_due = False
             case TaskEnded():
                 if line.stamp is not None:
                     self._ends[line.position] = line.stamp
@@ -178,8 +175,6 @@ class Trace(Fold):
                 mode = line.payload.get("collaboration_mode")
                 name = text_of(mode) or text_of(object_of(mode).get("mode"))
                 self._mode(line, turn_id, name)
-            case "compacted":
-                self._naming_due = self._naming_due or line.position == 2  # noqa: PLR2004 - the second record
             case _:
                 pass
 

@@ -69,13 +69,14 @@ class TurnContext:
 class TaskStarted:
     """Codex began a task; `window` is the model's context window in tokens.
 
-    `parent` is the turn that the task is a part of; `for_goal`: it goes on with the thread's goal.
+    `parent` is the turn that the task is a part of; `for_goal`: it goes on with the thread's goal,
+    None where the record does not say.
     """
 
     turn_id: str | None
     window: int | None
     parent: str | None = None
-    for_goal: bool = False
+    for_goal: bool | None = None
 
 
 @frozen

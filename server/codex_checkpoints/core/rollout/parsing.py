@@ -150,7 +150,7 @@ def _task_started(payload: Json) -> items.Item:
     window = whole_of(payload.get("model_context_window"))
     by = object_of(payload.get("turn_attribution"))
     parent = text_of(by.get("parent_turn_id")) or text_of(payload.get("parent_turn_id"))
-    for_goal = by.get("turn_trigger") == "goal"
+    for_goal = by["turn_trigger"] == "goal" if "turn_trigger" in by else None
     return items.TaskStarted(text_of(payload.get("turn_id")), window, parent, for_goal)
 
 

@@ -68,10 +68,10 @@ class Turn:
     """One turn.
 
     `opened` and `ended` are positions of lines; `ended_seq` is `seq` there.  `messages` are the
-    references of its requests.  `stamp` is the time of the first one, as its line has it.
-    `answered`: a final answer follows its last call; `asks`: that answer ends with a question.
-    `reason` says why it failed, or what went wrong last.  `by_user`: a rollback counts it.
-    `from_history`: only the model's history tells of it.
+    references of its requests.  `stamp` is the time of the first one, as its line has it.  `spoke`:
+    it has an answer; `answered`: a final one follows its last call; `asks`: that one ends with a
+    question.  `reason` says why it failed, or what went wrong last.  `by_user`: a rollback counts
+    it.  `from_history`: only the model's history tells of it.
     """
 
     turn_id: str
@@ -88,6 +88,7 @@ class Turn:
     stamp: str | None = None
     failed: bool = False
     reason: str | None = None
+    spoke: bool = False
     answered: bool = False
     asks: bool = False
     by_user: bool = True
@@ -111,9 +112,9 @@ class TaskText(NamedTuple):
 class _Task:
     """The running task: where it began, and what is known of its turn.
 
-    `asked`: something other than a user message began it; `for_goal`: it goes on with the goal.
-    `spoke`: the model answered in it, which may also be the summary of a compaction.  `reason` is
-    an error before its turn began.
+    `asked`: something other than a user message began it; `for_goal`: it goes on with the goal,
+    None where that is not known.  `spoke`: the model answered in it, which may also be the summary
+    of a compaction.  `reason` is an error before its turn began.
     """
 
     turn_id: str | None = None
@@ -121,7 +122,7 @@ class _Task:
     seq: int = 0
     stamp: str | None = None
     asked: bool = False
-    for_goal: bool = False
+    for_goal: bool | None = None
     spoke: bool = False
     reason: str | None = None
 
@@ -164,12 +165,13 @@ class Turns:
         stamp: str | None = None,
         *,
         parent: str | None = None,
-        for_goal: bool = False,
+        for_goal: bool | None = None,
     ) -> None:
         """Begin a task; its turn begins with its first message, or when the model works."""
         if turn_id is not None and parent is not None and parent != turn_id:
             self.parents[turn_id] = self.parents.get(parent, parent)
-        self.running = _Task(self._turn_of(turn_id), position, seq, stamp, for_goal, for_goal)
+        task = _Task(self._turn_of(turn_id), position, seq, stamp, for_goal is True, for_goal)
+        self.running = task
         self.nameless = None
 
     def task_ended(  # noqa: PLR0913 - the fields of the record
@@ -299,7 +301,7 @@ class Turns:
             self.running.spoke = True
         turn = self.at(turn_id) if text is None or text else None
         if turn is not None and turn.ended is None and final:
-            turn.answered, turn.reason = True, None
+            turn.spoke, turn.answered, turn.reason = True, True, None
             turn.asks = text is not None and asks(text)
 
     def failed(self, reason: str) -> None:
@@ -446,7 +448,10 @@ class Turns:
         # Without task events a turn has ended when another follows, or when it was answered.
         if turn.in_task or not followed:
             return "open"
-        return "answered" if turn.reason is None else "failed"
+        if turn.reason is not None:
+            return "failed"
+        # One that went on behind its last answer was cut off.
+        return "open" if turn.spoke and not turn.answered else "answered"
 
     # --- how -------------------------------------------------------------------------------------
 
@@ -507,8 +512,10 @@ class Turns:
         by_kind = {each.kind: each for each in self.unused}
         if (review := by_kind.get("review")) is not None:
             return review
-        for_goal = self.running is not None and self.running.for_goal
-        if self.goal is not None and (for_goal or self.goal.status == "active"):
+        for_goal = None if self.running is None else self.running.for_goal
+        if self.goal is not None and for_goal is None:
+            for_goal = self.goal.status == "active"
+        if self.goal is not None and for_goal:
             return self.goal
         return by_kind.get("plan") or by_kind.get("agent")
 
