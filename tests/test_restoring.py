@@ -523,6 +523,24 @@ def test_a_preview_tells_what_a_pack_of_any_budget_would_hold(home: Home):
     assert home.json("restore", thread(1), name, "--mode", "soft", "--dry-run")["lines"] == []
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_file_that_stood_at_the_turn_and_is_gone_is_named_when_only_later_turns_touched_it(
+    home: Home, mode: RestoreMode
+):
+    made = patch(add="new.py"), patch(delete="new.py"), shell("touch made.py")
+    later = patch(delete="README.md"), patch(update="old.py"), patch(move=("from.py", "to.py"))
+    a_session_with(home, turn(user("One")), turn(user("Two"), *later, *made))
+
+    done = restored(home, mode, turn="1")
+
+    assert [each.uri for each in done.record.missing] == ["README.md", "from.py", "old.py"]
+    assert [each["uri"] for each in told(home, "ArtifactMissing")] == [
+        *("README.md", "from.py", "old.py")
+    ]
+    if mode == "hard":
+        assert "- file: README.md (vanished after that turn)\n" in (done.pack or "")
+
+
 def test_the_budget_and_who_is_asking_come_from_the_settings(home: Home):
     home.config('restoreBudgetTokens = 80\nuserId = "ana"\norgId = "shop"\n')
 

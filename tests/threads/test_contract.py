@@ -27,6 +27,7 @@ from codex_checkpoints.storage.contract import (
     ThreadQuery,
     UnreadableSource,
     Unsupported,
+    folder_name,
 )
 from codex_checkpoints.storage.store import ThreadStore, age
 from stores import AT, STORES, Shop, memory, meta, new, said, thread, told
@@ -480,6 +481,8 @@ def test_the_newest_comes_first_and_equals_by_their_ids(shop: Shop):
         (ThreadQuery(cwd=r"\\HOST\Share"), "share"),
         (ThreadQuery(cwd=r"\\host\x"), ""),
         (ThreadQuery(cwd=r"c:\Work"), "win"),
+        (ThreadQuery(cwd="\\\\?\\C:\\work\\"), "win"),
+        (ThreadQuery(cwd=r"\\?\UNC\host\share"), "share"),
         (ThreadQuery(cwd="C:/WORK/x/"), "win"),
         (ThreadQuery(cwd=r"C:\Wor"), ""),
         (ThreadQuery(outside=("/w/a",)), "none win ab share"),
@@ -723,3 +726,20 @@ def test_a_whole_store_has_no_faults(shop: Shop):
 
     assert shop.store.faults() == ()
     assert shop.store.place
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/home/ana/shop/", "shop"),
+        ("C:\\Users\\ana\\shop", "shop"),
+        ("c:/users/ana/shop/", "shop"),
+        ("\\\\?\\C:\\Users\\ana\\shop\\", "shop"),
+        ("\\\\host\\share\\my shop", "my shop"),
+        ("/home/ana/a\\b", "a\\b"),
+        ("/", "/"),
+        ("-", "-"),
+    ],
+)
+def test_folder_is_named_by_its_last_part_on_windows_too(path: str, name: str):
+    assert folder_name(path) == name

@@ -171,7 +171,8 @@ export function byDay(sessions: readonly SessionSummary[], now: number) {
 
 /** Sessions by folder, that of the newest first. */
 export function byFolder(sessions: readonly SessionSummary[]) {
-  return grouped(sessions, ({ cwd }) => plain(cwd ?? ""));
+  // Windows writes the same folder with `\\?\` in front, too.
+  return grouped(sessions, ({ cwd }) => plain((cwd ?? "").replace(/^\\\\\?\\(?=[A-Za-z]:)/, "")));
 }
 
 function grouped(sessions: readonly SessionSummary[], nameOf: (each: SessionSummary) => string) {

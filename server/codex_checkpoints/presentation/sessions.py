@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from codex_checkpoints.presentation.terminal import (
     moment,
     plain,
 )
+from codex_checkpoints.storage.contract import folder_name
 
 if TYPE_CHECKING:
     from codex_checkpoints.core.checkpoint.anchors import Note
@@ -32,7 +32,7 @@ def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> li
     """Return one line a session: when, how full, in which folder, what about; people's first."""
     lines: list[str] = []
     for item in sorted(page.items, key=lambda item: item.background):
-        folder = fit(plain(os.path.basename((item.cwd or "").rstrip("/\\")) or "-"), 18) + "  "
+        folder = fit(plain(folder_name(item.cwd or "-")), 18) + "  "
         age = _age(item.updated_at, now)
         head = f"{age:>5}  {_meter(item):>5}  {folder}{plain(item.session_id)[:13]}  "
         marks = " ●" if item.live else ""
@@ -103,7 +103,7 @@ def found_lines(hits: Sequence[searching.SearchHit], screen: Screen) -> list[str
     """Return the hits of one session below its name: turn, anchor, what it is, and the line."""
     lines: list[str] = []
     for hit in hits[:1]:
-        folder = os.path.basename((hit.cwd or "").rstrip("/\\")) or "-"
+        folder = folder_name(hit.cwd or "-")
         head = f"{moment(hit.updated_at)}  {folder}  {hit.session_id[:13]}  "
         title = hit.title or "(no message yet)"
         lines.append(screen.tinted(DIM, plain(head)) + screen.behind(plain(head), plain(title)))

@@ -316,6 +316,26 @@ def is_windows_path(path: str) -> bool:
     return path[1:3] in {":\\", ":/"} or path.startswith("\\\\")
 
 
+def plain_folder(path: str) -> str:
+    r"""Return a folder for comparison: without its last slash; one of Windows without case.
+
+    `\\?\C:\x` is `C:\x`, and `\\?\UNC\host\x` is `\\host\x`.
+    """
+    if not is_windows_path(path):
+        return path.rstrip("/")
+    text = path.replace("\\", "/").rstrip("/").casefold()
+    while text.startswith("//?/"):
+        rest = text[4:]
+        text = f"//{rest.removeprefix('unc/')}" if rest.startswith("unc/") else rest
+    return text
+
+
+def folder_name(path: str) -> str:
+    """Return the last name of a folder, of Windows or not; the path itself without one."""
+    parts = path.replace("\\", "/").split("/") if is_windows_path(path) else path.split("/")
+    return next((part for part in reversed(parts) if part), path)
+
+
 @frozen
 class ThreadPage:
     """Threads, newest first, then by id; the cursor stays right while others come and go."""

@@ -43,6 +43,7 @@ from codex_checkpoints.storage.contract import (
     Unsupported,
     by_rollout_id,
     is_windows_path,
+    plain_folder,
 )
 from codex_checkpoints.storage.index import Index
 from codex_checkpoints.storage.rollout_file import id_of, lines_of
@@ -134,23 +135,16 @@ def page(
 
 def _below(folder: str) -> Callable[[str], bool]:
     """Return a test whether a path is this folder or lies below it."""
-    windows, above = is_windows_path(folder), _plain(folder)
+    windows, above = is_windows_path(folder), plain_folder(folder)
     inside = f"{above}/"
 
     def test(path: str) -> bool:
         if is_windows_path(path) != windows:
             return False
-        plain = _plain(path)
+        plain = plain_folder(path)
         return plain == above or plain.startswith(inside)
 
     return test
-
-
-def _plain(path: str) -> str:
-    """Return a folder for comparison: without its last slash; one of Windows without case."""
-    if is_windows_path(path):
-        return path.replace("\\", "/").rstrip("/").casefold()
-    return path.rstrip("/")
 
 
 def head(reader: RolloutReader, path: str) -> SessionMeta | None:

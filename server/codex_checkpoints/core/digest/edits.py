@@ -74,6 +74,12 @@ class Touch:
         return self.action in EDITS
 
     @property
+    def found_it(self) -> bool:
+        """Return whether the file was there before; of a command that wrote it nobody knows."""
+        is_patched = self.action == "update" and self.hunks is not None
+        return self.action in {"read", "delete"} or self.moved_to is not None or is_patched
+
+    @property
     def touched(self) -> Touched:
         """Return it as what a call did to a file."""
         ends = self.moved_from, self.moved_to

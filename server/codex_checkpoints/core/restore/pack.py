@@ -415,19 +415,20 @@ def _mode(contents: PackContents) -> _Section:
 
 
 def _files(contents: PackContents) -> _Section:
-    """Return the lines of the files, and then of those that only later turns changed."""
+    """Return the lines of the files, and then of those that only later turns touched."""
     since = {each.uri: "changed" for each in contents.drift}
     since |= {each.uri: "vanished" for each in contents.missing}
     later = _later(contents)[:MAX_LATER_FILES]
     return [
         *((file.uri, _file(file, since.get(file.uri))) for file in contents.references.files),
-        *((uri, f"file: {one_line(uri)} (changed after that turn)") for uri in later),
+        *((uri, f"file: {one_line(uri)} ({since[uri]} after that turn)") for uri in later),
     ]
 
 
 def _later(contents: PackContents) -> list[str]:
     known = {file.uri for file in contents.references.files}
-    return [each.uri for each in contents.drift if each.uri not in known]
+    found = dict.fromkeys(each.uri for each in (*contents.drift, *contents.missing))
+    return [uri for uri in found if uri not in known]
 
 
 def _file(file: FileReference, since: str | None) -> str:

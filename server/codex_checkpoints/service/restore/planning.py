@@ -6,7 +6,7 @@ names are looked at, and the result is one `RestorePlan`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from attrs import define, evolve, field, frozen
 
@@ -19,6 +19,7 @@ from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.compaction.asked_messages import asked_messages
 from codex_checkpoints.core.compaction.installed import SourceSession
 from codex_checkpoints.core.digest.composing import digest_v1
+from codex_checkpoints.core.digest.edits import Edits
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.records import Gathered
@@ -386,8 +387,18 @@ class Planner:
         """Return the contents with the files that are not as they were at the turn (AGN-63)."""
         replay, workspace = trace.replay, self.sessions.workspace
         base, then = replay.state.base, self.source.marker.hashes
-        missing = missing_of(then, now, self._not_there(base, contents, trace.traces()))
         observed = self.source.opened.now().state.observations.kept(Limits())
+        known = contents.checkpoint.artifacts
+        later = {
+            uri
+            for uri, each in observed.items()
+            if each.kind == "file" and each.seq > replay.seq and uri not in known
+        }
+        gone = (
+            *self._not_there(base, contents, trace.traces()),
+            *self._stood_then(workspace.missing(base, later), replay.seq),
+        )
+        missing = missing_of(then, now, gone)
         edited = {uri for uri, each in observed.items() if each.edited > replay.seq}
         now = {**workspace.hashes(base, edited), **now}
         # What the session saw up to the turn tells more than a marker that was made later.
@@ -456,6 +467,17 @@ class Planner:
         wanted = [uri for uri in unseen if uri not in traces.deleted]
         pins = (pin.uri for pin in contents.pins if pin.missing)
         return (*self.sessions.workspace.missing(base, wanted), *pins)
+
+    def _stood_then(self, gone: Collection[str], seq: int) -> Iterator[str]:
+        """Yield the files among those that are gone now that later turns found, not made."""
+        if not gone:
+            return
+        edits = Edits(Replay())
+        self.sessions.catalogue.read_with(edits.replay, self.source.row)
+        for uri in gone:
+            first = next((each for each in edits.files.get(uri, ()) if each.seq > seq), None)
+            if first is not None and first.found_it:
+                yield uri
 
     def _without_index(self) -> tuple[Fallback, ...]:
         faults = self.sessions.catalogue.store.faults()
