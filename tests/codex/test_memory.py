@@ -373,7 +373,7 @@ def test_no_message_and_no_tool_call_starts_a_compaction(scripted: MakeHome) -> 
     assert json.loads(run(home, "show", session))["task"]["text"] == "/compact"
 
 
-def test_the_calls_of_the_memory_are_no_artifacts_and_each_reading_has_a_receipt(
+def test_the_calls_of_the_memory_are_no_artifacts_and_each_has_a_receipt(
     scripted: MakeHome,
 ) -> None:
     note: Payload = {
@@ -389,8 +389,10 @@ def test_the_calls_of_the_memory_are_no_artifacts_and_each_reading_has_a_receipt
 
     shown: Document = json.loads(run(home, "show", session))
     folder = home.codex_home / "codex-checkpoints" / "sessions" / session
-    (receipt,) = (folder / "receipts.jsonl").read_text(encoding="utf-8").splitlines()
+    text = (folder / "receipts.jsonl").read_text(encoding="utf-8")
+    read, applied = map(json.loads, text.splitlines())
     assert shown["artifacts"] == {}
     assert shown["recentArtifacts"] == []
-    assert json.loads(receipt)["windowId"] == f"{session}:0"
-    assert TASK not in receipt
+    assert (read["door"], read["windowId"]) == ("memory.read", f"{session}:0")
+    assert (applied["door"], "digest" in applied) == ("memory.apply", False)
+    assert TASK not in text
