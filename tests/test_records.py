@@ -397,3 +397,31 @@ def test_codexs_own_list_of_names_may_be_a_link(tmp_path: Path) -> None:
     home.json("rename", thread(1), "shop")
 
     assert json.loads(real.read_bytes())["thread_name"] == "shop"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+@pytest.mark.parametrize("name", ["config.toml", "audit.jsonl", "index.sqlite"])
+@pytest.mark.parametrize(
+    "command", [("sessions",), ("show", thread(1)), ("doctor",), ("connect", "--status")]
+)
+def test_nobody_waits_for_a_pipe_in_the_place_of_a_file_of_ours(
+    tmp_path: Path, name: str, command: tuple[str, ...]
+) -> None:
+    home = Home(tmp_path)
+    home.put(rollout(session(thread=thread(1)), turn(user("one"))))
+    home.state.mkdir()
+    os.mkfifo(home.state / name)
+
+    done = home.run(*command, *(() if command[0] == "show" else ("--json",)))
+
+    assert done.returncode == 0, done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_settings_of_no_person_are_not_read(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.config("# " + "x" * (1 << 20))
+
+    (found,) = [each for each in home.json("doctor")["findings"] if each["code"] == "bad_setting"]
+
+    assert "more than 1048576 bytes" in found["message"]

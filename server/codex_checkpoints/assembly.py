@@ -23,8 +23,8 @@ from codex_checkpoints.service.settings import (
     read_settings,
     with_editor,
 )
+from codex_checkpoints.storage import durable, tree
 from codex_checkpoints.storage import records as stamps
-from codex_checkpoints.storage import tree
 from codex_checkpoints.storage.index import is_storable
 from codex_checkpoints.storage.local import LocalThreadStore
 from codex_checkpoints.storage.records import Records
@@ -113,14 +113,20 @@ def _rollout_folders(codex_home: str) -> Iterator[str]:
         yield from (folder for folder, _, _ in os.walk(root))
 
 
+_LARGEST_SETTINGS = 1 << 20
+
+
 def settings_of(state_dir: str) -> tuple[Settings, tuple[str, ...]]:
     """Read the settings that all doors share, and a sentence for each that is wrong."""
     path = os.path.join(state_dir, "config.toml")
     try:
-        with open(path, encoding="utf-8") as file:
-            return read_settings(file.read())
+        return read_settings(durable.read(path, _LARGEST_SETTINGS).decode())
     except FileNotFoundError:
         return Settings(), ()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        return UNREADABLE, (f"{UNREAD}: {reason}",)
+    except durable.TooLarge:
+        reason = f"it has more than {_LARGEST_SETTINGS} bytes"
+    except OSError as error:
+        reason = durable.reason_of(error)
+    except UnicodeDecodeError as error:
+        reason = str(error)
+    return UNREADABLE, (f"{UNREAD}: {reason}",)

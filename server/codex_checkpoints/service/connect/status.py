@@ -17,6 +17,7 @@ from codex_checkpoints.codex.app_server import AskingFailed
 from codex_checkpoints.codex.entries import CannotEdit, Entries, OurHook
 from codex_checkpoints.codex.program import CodexReport
 from codex_checkpoints.core.rollout.fields import load, object_of, text_of
+from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.records import AUDIT, HOOK_FAILED, RECEIPTS
 
 CONFIG, HOOKS = "config.toml", "hooks.json"
@@ -365,6 +366,6 @@ def _failures(state_dir: str) -> dict[str, Failure]:
 
 
 def _tail(path: str) -> Iterator[Mapping[str, object]]:
-    with contextlib.suppress(OSError), open(path, "rb") as file:
+    with contextlib.suppress(OSError), open(path, "rb", opener=durable.own) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
         yield from map(object_of, map(load, file.read(_TAIL).split(b"\n")))
