@@ -4,6 +4,8 @@
 `harmless_commands.txt` what must stay whole; `\n` in them is a line break.
 """
 
+import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,20 @@ def test_a_secret_does_not_leave_with_a_command_in_a_script_or_as_json(form: str
 
     for around in (f"cd /srv && {text}", f"$ {text}\n", f'{{"cmd":"{escaped}"}}', f"`{text}`"):
         assert secret not in redact(around)
+
+
+LISTED = [
+    each for each in FORMS if each.split()[0] in COMMANDS and not set(each) & set("|<>$;&`{}")
+]
+
+
+@pytest.mark.parametrize("form", LISTED)
+def test_a_secret_does_not_leave_with_a_command_that_is_a_list(form: str) -> None:
+    words = shlex.split(form.replace("•", VALUES[0]))
+
+    for listed in (json.dumps(words), json.dumps({"command": words}, separators=(",", ":"))):
+        assert VALUES[0] not in redact(listed)
+        assert redact(redact(listed)) == redact(listed)
 
 
 @pytest.mark.parametrize(

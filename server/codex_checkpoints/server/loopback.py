@@ -43,7 +43,10 @@ def client(port: int) -> Generator[tuple[BinaryIO, BinaryIO]]:
 
 def _first_with(token: str, listener: socket.socket) -> socket.socket:
     while True:
-        connection, _ = listener.accept()
+        try:
+            connection, _ = listener.accept()
+        except ConnectionError:  # it went before it was accepted
+            continue
         with contextlib.suppress(OSError):  # it took too long, or is gone
             line = _first_line(connection, len(token) + len(b"\r\n"))
             if secrets.compare_digest(line.removesuffix(b"\r"), token.encode()):

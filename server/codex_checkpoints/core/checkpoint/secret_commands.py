@@ -9,13 +9,13 @@ command; ` ?` and `~?` may be absent.
 import re
 from collections.abc import Mapping
 
-from codex_checkpoints.core.checkpoint.secret_rules import QUOTE, SecretRule, rule
+from codex_checkpoints.core.checkpoint.secret_rules import NEXT_WORD, QUOTE, SecretRule, rule
 
 _MEANINGS = {
     "… ": "…",
-    " ": r"(?:[ \t]{1,3})",
-    "~": r"(?:[ \t=]{1,3})",
-    "…": r"(?:[^\n|;&]{0,200}?[ \t])?",
+    " ": rf"(?:[\t\x20]{{1,3}}|{NEXT_WORD})",
+    "~": rf"(?:[\t\x20=]{{1,3}}|{NEXT_WORD})",
+    "…": rf"(?:[^\n|;&]{{0,200}}?(?:[\t\x20]|{NEXT_WORD}))?",
 }
 
 _SECRET = rf"""
@@ -208,9 +208,10 @@ COMMAND_RULES = (
     rule(  # user and password of `curl -u user:password`
         "curl_user",
         ("curl",),
-        r"""
-        \bcurl\b [^\n|;]{0,200}? \s (?: -u | --user ) [\s=]{0,2} ["']?
-        (?P<secret> [^\s:"'$<{]{1,64} : (?![$<{*]) [^\s"']{3,}+ )
+        rf"""
+        \bcurl\b [^\n|;]{{0,200}}? (?: \s | {NEXT_WORD} ) (?: -u | --user )
+        (?: [\s=]{{0,2}} ["']? | {NEXT_WORD} )
+        (?P<secret> [^\s:"'$<{{]{{1,64}} : (?![$<{{*]) [^\s"'\\]{{3,}}+ )
         """,
         signs="-",
     ),
@@ -219,17 +220,18 @@ COMMAND_RULES = (
         ("-bearer", "requirepass", "paperkey", "-literal"),
         rf"""
         (?<![\w-]) (?: --oauth2-bearer | (?:--)?requirepass | --paperkey
-                     | --from-literal [\s=]{{1,3}} [\w.-]{{1,100}} (?= = ) )
-        [ \t=]{{1,3}} {_SECRET}
+                     | --from-literal (?: [\s=]{{1,3}} | {NEXT_WORD} ) [\w.-]{{1,100}} (?= = ) )
+        (?: [ \t=]{{1,3}} | {NEXT_WORD} ) {_SECRET}
         """,
     ),
     rule(  # `-passin pass:X` of openssl, `-storepass X` of keytool
         "pass_option",
         ("pass",),
-        r"""
-        (?<![\w-]) (?: -{1,2}[a-z-]{0,12}pass(?: in | out | word )? [\s=]{1,3} ["']? pass:
-                     | -(?: src | dest )?(?: store | key )pass \s{1,3} )
-        (?P<secret> (?! [$<{*-] ) [^\s"'`|;&<>\\]{3,200}+ )
+        rf"""
+        (?<![\w-]) (?: -{{1,2}}[a-z-]{{0,12}}pass(?: in | out | word )?
+                          (?: [\s=]{{1,3}} ["']? | {NEXT_WORD} ) pass:
+                     | -(?: src | dest )?(?: store | key )pass (?: \s{{1,3}} | {NEXT_WORD} ) )
+        (?P<secret> (?! [$<{{*-] ) [^\s"'`|;&<>\\]{{3,200}}+ )
         """,
         needs="-[a-z-]{0,12}pass",
         signs="-",

@@ -47,6 +47,9 @@ _NAME = r"""
     (?: [_-] (?: base | value ) )?
 """
 QUOTE = r"""(?: \\{0,3} ["'`] )"""
+NEXT_WORD = r"""\\{0,3}["'],[ ]?\\{0,3}["']"""
+"""From one word of a command to the next where it is a list, as in `["mysql", "-pX"]`."""
+
 _BECOMES = rf"""
     {QUOTE}? \]? \s{{0,3}}
     (?: : \s{{0,2}} [a-z_]\w{{0,20}} \s{{0,2}} = | => | :?={{1,3}} | : ) \s{{0,3}}
@@ -133,8 +136,10 @@ GENERAL = (
         "cookie",
         ("cookie", "curl"),
         rf"""
-        (?: cookie {QUOTE}? \s{{0,2}} [:=] | --cookie [\s=] | \bcurl\b [^\n|;]{{0,200}}? \s -b )
-        \s{{0,3}} {QUOTE}? [^\n"'`]{{0,200}}? (?: sess | sid | auth | token | jwt ) [\w.-]{{0,20}} =
+        (?: cookie {QUOTE}? \s{{0,2}} [:=] | --cookie [\s=]
+          | \bcurl\b [^\n|;]{{0,200}}? (?: \s | {NEXT_WORD} ) (?: -b | --cookie ) )
+        (?: \s{{0,3}} {QUOTE}? | {NEXT_WORD} ) [^\n"'`]{{0,200}}?
+        (?: sess | sid | auth | token | jwt ) [\w.-]{{0,20}} =
         {_PLAUSIBLE} (?P<secret> {_TELLING} [^\s;"'`\\]{{6,}}+ )
         """,
         signs=":=-",
@@ -179,7 +184,7 @@ GENERAL = (
         _NAMES_HINTS,
         rf"""
         (?<![\w-]) (?! --secret= (?! {_TELLING} ) ) -- [a-z.-]{{0,30}}? {_NAME}
-        (?: (?P<equals> = ) | \s{{1,3}} ) (?P<quote> {QUOTE} )? {_PLAUSIBLE}
+        (?: (?P<equals> = ) | \s{{1,3}} | {NEXT_WORD} ) (?P<quote> {QUOTE} )? {_PLAUSIBLE}
         (?P<secret> (?(quote) {QUOTED}
                       | {_NOT_CODE} {_NOT_A_CONSTANT} (?(equals) | {_TELLING} ) {_BARE} ) )
         """,
