@@ -7,6 +7,8 @@ from codex_checkpoints.core.checkpoint.replay import Replay, request_in
 from codex_checkpoints.core.digest.composing import DigestTerms, digest_v1
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.rollout.asked import heading_of, steps_of
+from codex_checkpoints.core.rollout.items import AgentWrote
+from codex_checkpoints.core.rollout.parsing import item_of
 from reading import checkpoint, plan, read, task
 
 FORMS: list[r.Form] = ["paginated", "legacy"]
@@ -341,3 +343,27 @@ def test_what_still_counts_of_the_requests_is_told_whole():
     ]
     ended = read(r.rollout(*begun, r.goal(OBJECTIVE, "complete"))).state.turns.other_requests()
     assert [each.kind for each in ended] == ["plan"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sealed", "words"),
+    [
+        ("Message Type: NEW_TASK\nTask name: /root/a\nSender: /root\nPayload:", True, None),
+        (
+            "Message Type: NEW_TASK\nSender: /root\nPayload:\nCount the words",
+            False,
+            "Count the words",
+        ),
+        ("Message Type: FINAL_ANSWER\nSender: /root/a\nPayload: 17 words.", False, "17 words."),
+    ],
+)
+def test_a_message_of_an_agent_is_what_follows_its_head(text: str, sealed: bool, words: str | None):
+    parts: list[object] = [{"type": "input_text", "text": text}]
+    if sealed:
+        parts.append({"type": "encrypted_content", "encrypted_content": "gAAAA"})
+    payload = {"type": "agent_message", "author": "/root", "recipient": "/root/a", "content": parts}
+
+    item = item_of("response_item", payload, bare=False)
+
+    assert isinstance(item, AgentWrote)
+    assert (item.text, item.form) == (words, text.partition("\n")[0].partition(": ")[2])

@@ -21,6 +21,7 @@ from codex_checkpoints.core.checkpoint.text import cut, value
 from codex_checkpoints.core.rollout import contextual, items
 from codex_checkpoints.core.rollout.asked import heading_of, implements_plan
 from codex_checkpoints.core.rollout.fields import Json, is_object, load, text_of, whole_of
+from codex_checkpoints.core.rollout.inherited import is_copied, may_inherit
 from codex_checkpoints.core.rollout.parsing import BOM, item_of, record_of
 from codex_checkpoints.core.rollout.reader import PASSED_OVER_FROM
 from codex_checkpoints.core.rollout.turns import Turns
@@ -165,6 +166,8 @@ def glance(
         next(lines, None)  # its head
         beginning.top = -1
     beginning.read(lines)
+    if beginning.inherits is not False:
+        return None  # only the task ids of the whole file tell where the own lines begin
     _End(found, beginning, raw).read(back)
     return found
 
@@ -205,7 +208,7 @@ class _Beginning:
     only names a session of ours, `named` whether it is over; None where the second line, which
     tells, was not seen.
     `below` is the ordinal at which a file that this one builds on is cut.  `planned`: an approved
-    plan stands before the first prompt.
+    plan stands before the first prompt.  `inherits` is that of `State`.
     """
 
     found: Glance
@@ -217,12 +220,15 @@ class _Beginning:
     below: int | None = None
     planned: bool = False
     turns: Turns = Factory(Turns)
+    inherits: bool | None = False
 
     def read(self, lines: Iterator[_Line]) -> None:
         """Read the lines behind the head."""
         found, head = self.found, self.found.head
         own_from = -1 if head.inherited_below is None else head.inherited_below
+        self.inherits = None if may_inherit(head) else False
         passes_over = own_from < 0 and head.cwd is not None and not (head.bare or head.base)
+        passes_over = passes_over and self.inherits is False
         for data, start, stop in lines:
             kind = _kind(data, start, stop) if passes_over else None
             told = _told_by(kind)
@@ -236,6 +242,10 @@ class _Beginning:
             if seen is None:
                 continue
             item, record, _ = seen
+            if self.inherits is None:
+                self.inherits = is_copied(head, item, text_of(record.get("timestamp")))
+                if self.inherits:
+                    return
             ordinal = _ordinal(record)
             if self.below is not None and max(ordinal, 0) >= self.below:
                 return

@@ -177,6 +177,7 @@ class Reducer:
             item = signal_of(line.kind, line.tag, line.inner)
         repeats = isinstance(item, items.UserMessage) and item.in_history and state.typed
         self.item = "told" if repeats else item
+        state.inherit(item, line.seq, line.stamp)
         if isinstance(item, str):
             self._signal(item, line)
             return

@@ -28,14 +28,17 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of
+from codex_checkpoints.core.rollout.inherited import is_copied, may_inherit
 from codex_checkpoints.core.rollout.items import (
     EDITS,
     UNKNOWN,
     CommandRun,
     Condition,
+    Item,
     Outcome,
     Seen,
     SessionMeta,
+    TaskStarted,
     Tokens,
     ToolCall,
     ToolResult,
@@ -478,6 +481,7 @@ not hold what was known.  Our record of the operation holds the seed.  The sessi
 updates change it, and its `seq` continues that of the seed, so that ages stay comparable.
 """
 
+_NEVER = 1 << 62
 _WAITING = 1024  # calls
 _WAITING_BYTES = 1 << 22  # the newest call may always wait
 _DECIDED = 4096
@@ -535,6 +539,8 @@ class State:
     paginated: bool = False
     own_from: int = -1
     """The first `seq` of a subagent's own lines."""
+    inherits: bool | None = False
+    """Whether the lines of a subagent come from its parent now; None where none told so far."""
     typed: bool = False
     """Whether events mark typed messages, so that messages of the history do not count."""
     model: str | None = None
@@ -598,6 +604,19 @@ class State:
         self.head = head
         self.base = head.cwd
         self.own_from = -1 if head.inherited_below is None else head.inherited_below
+        self.inherits = None if may_inherit(head) else False
+
+    def inherit(self, item: Item, seq: int, stamp: str | None) -> None:
+        """Find where the own lines of a subagent begin, in a file that does not say so."""
+        head = self.head
+        if self.inherits is False or head is None:
+            return
+        copied = is_copied(head, item, stamp)
+        if self.inherits is None and copied is not None:
+            self.inherits = copied
+            self.own_from = _NEVER if copied else self.own_from
+        elif self.inherits and copied is False and isinstance(item, TaskStarted):
+            self.inherits, self.own_from = False, seq
 
     def observe(self, observation: Observation) -> None:
         """Add an observation."""

@@ -110,20 +110,20 @@ def _agent_wrote(payload: Json) -> items.Item:
     if author is None or recipient is None:
         return "quiet"
     parts = [object_of(part) for part in list_of(payload.get("content"))]
-    head, found, body = "\n".join(texts_of(parts)).partition(_PAYLOAD)
-    if not found:
-        head, body = "", head
+    text = "\n".join(texts_of(parts))
+    found = _PAYLOAD.search(text)
+    head, body = ("", text) if found is None else (text[: found.start()], text[found.end() :])
     form = _FORM.search(head)
     sealed = any(part.get("type") == "encrypted_content" for part in parts)
-    text = None if sealed and not body.strip() else body.strip()
+    words = None if sealed and not body.strip() else body.strip()
     ref, turn_id = text_of(payload.get("id")), turn_id_of(payload)
-    return items.AgentWrote(author, recipient, form[1] if form else "", text, ref, turn_id)
+    return items.AgentWrote(author, recipient, form[1] if form else "", words, ref, turn_id)
 
 
 APPROVED_PLAN = "proposed_plan"
 """The name under which Codex hands a plan over that a person approved."""
 
-_PAYLOAD = "\nPayload:\n"
+_PAYLOAD = pattern(r"\nPayload:(?:\s|\Z)")
 _FORM = pattern(r"^Message Type: ([A-Z_]{1,40})$", re.MULTILINE)
 
 RESPONSES: Makers = {
