@@ -14,6 +14,7 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.lineages import lineage
 from codex_checkpoints.service.timelines import SessionTimeline, timeline
 from homes import Home, more, thread
+from peer import Peer
 from reading import reads
 
 SUMMARY = r.compacted("m", [user_message(["Fix the login"])])
@@ -259,3 +260,63 @@ def test_a_timeline_of_a_fork_is_made_anew_when_its_base_has_changed(home: Home)
         assert timeline(house.sessions, thread(2)) == after
     assert [row.checks_failed for row in before.turns] == [1, 0]
     assert [row.checks_failed for row in after.turns] == [0, 0]
+
+
+PARENT_TURNS = [
+    r.turn(r.user(f"Step {n}"), r.assistant(f"Done {n}"), name=f"p{n}") for n in range(4)
+]
+
+
+def copying_fork(home: Home, turns: int) -> None:
+    """Put a session, and a fork by an older Codex with its first turns, under the fork's times."""
+    data = r.rollout(r.session("legacy", thread=thread(1)), *PARENT_TURNS)
+    home.put(data, 1)
+    lines = data.splitlines(keepends=True)
+    end = next(n for n, line in enumerate(lines, 1) if f'"p{turns - 1}","last'.encode() in line)
+    copied = [line.replace(b"T10:00:", b"T15:30:", 1) for line in lines[:end]]
+    own = r.rollout(
+        r.session("legacy", thread=thread(2), forked_from_id=thread(1)),
+        r.turn(r.user("The other way"), name="f1"),
+    ).splitlines(keepends=True)
+    home.put(b"".join([own[0], *copied, *own[1:]]), 2)
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3])
+def test_a_fork_that_copied_lines_stands_at_the_turn_of_its_cut(home: Home, turns: int):
+    copying_fork(home, turns)
+
+    (node,) = (each for each in home.json("lineage", thread(1))["nodes"] if each["link"])
+    assert (node["link"]["kind"], node["link"]["afterTurn"]) == ("fork", turns)
+    (branch,) = home.json("timeline", thread(1))["events"]
+    assert (branch["kind"], branch["turn"], branch["id"]) == ("branch", turns, thread(2))
+
+
+def test_copied_turns_have_the_times_of_their_own_session(home: Home):
+    copying_fork(home, 2)
+
+    def times(session: str) -> list[tuple[str, str]]:
+        turns = home.json("timeline", session)["turns"]
+        return [(turn["startedAt"], turn["endedAt"]) for turn in turns]
+
+    theirs, own = times(thread(1)), times(thread(2))
+    assert own[:2] == theirs[:2]
+    assert len(own) == 3
+    with Peer(home.root) as peer:
+        peer.start()
+        turns = peer.call("checkpoints/session", {"sessionId": thread(2)})["turns"]
+    assert [turn["startedAt"] for turn in turns[:2]] == [each[0] for each in theirs[:2]]
+
+
+def test_a_fork_of_a_fork_has_the_times_of_the_first_session(home: Home):
+    copying_fork(home, 2)
+    middle = home.path(2).read_bytes()
+    head = r.rollout(r.session("legacy", thread=thread(3), forked_from_id=thread(2)))
+    cut = middle.rindex(b"\n", 0, middle.index(b'"f1"')) + 1
+    lines = middle[:cut].splitlines(keepends=True)
+    copied = [line.replace(b"T15:30:", b"T18:45:", 1) for line in lines]
+    own = r.rollout(r.session("legacy", thread=thread(3)), r.turn(r.user("A third"), name="g1"))
+    home.put(b"".join([head, *copied, *own.splitlines(keepends=True)[1:]]), 3)
+
+    theirs = home.json("timeline", thread(1))["turns"]
+    turns = home.json("timeline", thread(3))["turns"]
+    assert [each["startedAt"] for each in turns[:2]] == [each["startedAt"] for each in theirs[:2]]

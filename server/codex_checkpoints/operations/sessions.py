@@ -86,8 +86,9 @@ def listed(services: Services, params: SessionsParams) -> SessionList:
 def session(services: Services, params: SessionParams) -> SessionDetail:
     """Return one session with its turns."""
     from codex_checkpoints.service.connect.receipts import received
+    from codex_checkpoints.service.copied_turns import with_times
 
-    detail = services.sessions.detail(params.session_id)
+    detail = with_times(services.sessions, services.sessions.detail(params.session_id))
     receipts = received(services.sessions, params.session_id)
     return evolve(detail, received=receipts[-1] if receipts else None)
 

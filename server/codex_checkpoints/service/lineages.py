@@ -28,6 +28,7 @@ from codex_checkpoints.core.restore.lineage import (
 from codex_checkpoints.core.restore.pack import Ancestor
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
+from codex_checkpoints.service.copied_turns import copied_from
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.kept import ImportRecords, RestoreRecords
 from codex_checkpoints.service.refusal import Refusal
@@ -148,7 +149,8 @@ def _links_in_heads(sessions: Sessions, known: dict[str, Node]) -> Iterator[Link
             if name != row.session_id:
                 known.setdefault(name, Node(name, archived=row.archived))
                 head = _head(sessions, row)
-                yield Link(name, row.session_id, "revert", _cut(head), head and head.timestamp)
+                cut = _cut(head, sessions, row)
+                yield Link(name, row.session_id, "revert", cut, head and head.timestamp)
             continue
         yield from _links_in_head(sessions, row, owners)
 
@@ -163,18 +165,23 @@ def _links_in_head(sessions: Sessions, row: Row, owners: Mapping[str, str]) -> I
     head = _head(sessions, row)
     at = head and head.timestamp
     if row.parent_session is not None:
-        yield Link(row.session_id, row.parent_session, "subagent", _cut(head), at)
+        cut = _cut(head, sessions, row)
+        yield Link(row.session_id, row.parent_session, "subagent", cut, at)
     base = None if head is None else head.base
     if base is not None and owners.get(base.rollout_id) == row.session_id:
         return  # a later segment of the same thread
     parent = row.forked_from or (owners.get(base.rollout_id) if base is not None else None)
     if parent is not None:
-        yield Link(row.session_id, parent, "fork", _cut(head), at)
+        yield Link(row.session_id, parent, "fork", _cut(head, sessions, row), at)
 
 
-def _cut(head: SessionMeta | None) -> Cut:
-    if head is None or head.base is None:
+def _cut(head: SessionMeta | None, sessions: Sessions, row: Row) -> Cut:
+    """Return where a session leaves its parent; lines count from 1 where they have no ordinals."""
+    if head is None:
         return Cut()
+    if head.base is None:
+        copied = copied_from(sessions, row)
+        return Cut() if copied is None else Cut(ordinal_exclusive=copied[1] + 1)
     return Cut(ordinal_exclusive=head.base.end_ordinal, byte_offset=head.base.end_offset)
 
 

@@ -22,6 +22,7 @@ from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of
 from codex_checkpoints.core.rollout.items import outcome_in
 from codex_checkpoints.core.rollout.script import BEGIN
 from codex_checkpoints.core.timeline import Timeline, TimelineTurn, merged
+from codex_checkpoints.service.copied_turns import Times, times_of
 from codex_checkpoints.service.history import TIMELINE, timeline_in
 from codex_checkpoints.service.lineages import leaving
 from codex_checkpoints.service.reading.catalogue import utc
@@ -78,7 +79,9 @@ def timeline(sessions: Sessions, session: str) -> SessionTimeline:
     row = sessions.find(session)
     # What was read before is only read on.
     found = timeline_in(sessions.catalogue.follow(row, TIMELINE).now())
-    size, rows = merged(found.turns())
+    times = times_of(sessions, row)
+    turns = (_at(turn, times.get(turn.seq)) for turn in found.turns())
+    size, rows = merged(tuple(turns))
     events = sorted(
         _events(sessions, row, found),
         key=lambda event: (event.seq is not None, event.seq or 0, event.at or ""),
@@ -87,6 +90,11 @@ def timeline(sessions: Sessions, session: str) -> SessionTimeline:
         evolve(row, started_at=utc(row.started_at), ended_at=utc(row.ended_at)) for row in rows
     )
     return SessionTimeline(dated, tuple(events[-MOST_EVENTS:]), size)
+
+
+def _at(turn: TimelineTurn, times: Times | None) -> TimelineTurn:
+    """Return a turn with the times that a copied one has in its own session."""
+    return turn if times is None else evolve(turn, started_at=times[0], ended_at=times[1])
 
 
 def _events(sessions: Sessions, row: Row, found: Timeline) -> Iterator[TimelineEvent]:

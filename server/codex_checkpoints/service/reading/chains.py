@@ -39,6 +39,7 @@ class Chains:
     def __init__(self, store: ThreadStore) -> None:
         self._store = store
         self._places: dict[str, str] = {}
+        self._copied: dict[tuple[str, str], int] = {}
 
     def begin(self, places: Mapping[str, str]) -> None:
         """Take these paths by rollout id as all rollouts."""
@@ -53,12 +54,22 @@ class Chains:
         """Forget rollouts that are gone from the store."""
         lost: set[str] = set()
         for row in gone:
+            self._copied.clear()
             if self._places.get(row.rollout_id) == row.path:
                 del self._places[row.rollout_id]
                 lost.add(row.rollout_id)
         for row in self._store.rows().values() if lost else ():
             if row.rollout_id in lost:  # an archived twin, or one that is active again
                 self._places.setdefault(row.rollout_id, row.path)
+
+    def copied(self, reader: RolloutReader, fork: str, base: str) -> int:
+        """Return how many lines of a base stand in its fork, by their paths."""
+        known = self._copied.get((fork, base))
+        if known is None:
+            known, is_all = copied_lines(reader, fork, base)
+            if not is_all:  # else more may still be written
+                self._copied[fork, base] = known
+        return known
 
     def locate(self, rollout_id: str) -> str | None:
         """Return the path of a rollout by its id."""
@@ -181,7 +192,7 @@ def copies_of(opened: SessionFile, locate: Locate, matters: Callable[[str], bool
     forks: list[tuple[str, str, str, str | None]] = []
     found: list[Base] = []
     with contextlib.suppress(UnreadableSource):
-        while head is not None and _is_copy(head) and head.forked_from is not None:
+        while head is not None and is_copy(head) and head.forked_from is not None:
             thread, base = head.forked_from, locate(head.forked_from)
             if base is None or thread in {opened.session_id, *(each[0] for each in forks)}:
                 break
@@ -198,7 +209,8 @@ def copies_of(opened: SessionFile, locate: Locate, matters: Callable[[str], bool
     return found
 
 
-def _is_copy(head: SessionMeta) -> bool:
+def is_copy(head: SessionMeta) -> bool:
+    """Return whether a fork with this head copied the lines of its parent."""
     return head.base is None and not head.paginated and head.originator != OURS
 
 
