@@ -1,5 +1,6 @@
 """What always holds of losses, whatever the session."""
 
+from attrs import astuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,3 +75,5 @@ def test_the_numbers_fit_each_other(data: bytes):
         assert max(len(each.edited_files), len(each.failing_commands)) <= MAX_LISTED
         told = (*each.open_plan_steps, *each.edited_files, *each.failing_commands)
         assert each.sealed or all(it.lost is not None for it in told)
+        listed = len(told) + (each.task is not None)
+        assert sum(astuple(each.totals)) == listed + each.not_listed

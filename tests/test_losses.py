@@ -15,6 +15,7 @@ import rollouts as r
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.core.history.items import user_message
+from codex_checkpoints.core.losses import account
 from codex_checkpoints.core.losses.watched import Loss
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import losses_of
@@ -62,7 +63,16 @@ def test_a_loss_has_each_key_of_the_protocol_and_stands_under_its_window(home: H
     shared = ["number", "windowId", "openedAtSeq", "openedAt", "trigger", "strategy"]
     loss = items[0]
     assert list(loss) == [
-        *(*shared, "counts", "sealed", "taskPresent", "task", "openPlanSteps", "editedFiles"),
+        *(
+            *shared,
+            "counts",
+            "sealed",
+            "totals",
+            "taskPresent",
+            "task",
+            "openPlanSteps",
+            "editedFiles",
+        ),
         *("failingCommands", "notListed", "reads", "rereadsUnchanged", "bytes", "rereads"),
     ]
     assert (loss["taskPresent"], loss["task"]) == (
@@ -126,14 +136,36 @@ def test_for_people_it_says_what_nobody_can_tell_and_what_was_read_again(home: H
 
     lines = home.run("losses", thread(1)).stdout.decode().splitlines()
 
-    assert lines[0].endswith("  0 of 4 lost, 4 unknown")
+    assert lines[0].endswith("  4 unknown")
     assert "  ?     task       Fix the login" in lines
-    assert "  part of the replacement is encrypted: it cannot be checked" in lines
+    assert "  ? is unknown: the provider encrypted this part, and nobody else can read it" in lines
     assert "  and 2 more that are not listed" in lines
     assert "" in lines
     named = "auth.py (2 times), b.py"
     since = f"  since then: 3 file reads; 3 of unchanged files again (37 bytes): {named}"
     assert lines[-1] == since
+
+
+def test_what_nobody_can_tell_is_not_counted_as_kept(home: Home):
+    said = user_message(["Fix the login, and mind auth.py"])
+    sealed = r.compacted("", [said, {"type": "compaction", "encrypted_content": "gAAA"}])
+    home.put(r.rollout(r.session(), r.turn(*LOGIN, sealed)))
+
+    line, *_ = home.run("losses", thread(1)).stdout.decode().splitlines()
+    (loss,) = home.json("losses", thread(1))
+
+    assert line.endswith("  2 kept, 2 unknown")
+    assert loss["totals"] == {"lost": 0, "kept": 2, "unknown": 2}
+
+
+def test_a_replacement_too_long_to_search_says_so(home: Home, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(account, "SEARCHED", 10)
+    home.put(r.rollout(r.session(), r.turn(*LOGIN, SUMMARY)))
+
+    lines = home.here("losses", thread(1)).stdout.decode().splitlines()
+
+    assert lines[0].endswith("  4 unknown")
+    assert "  ? is unknown: the replacement is too long to search all of it" in lines
 
 
 def test_for_people_there_may_be_nothing_to_say(home: Home):

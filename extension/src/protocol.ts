@@ -527,6 +527,13 @@ export interface Outline {
   readonly recent: readonly OutlineTurn[];
 }
 
+/** How many things were lost, kept, or are unknown; those that are not listed count too. */
+export interface Totals {
+  readonly lost: number;
+  readonly kept: number;
+  readonly unknown: number;
+}
+
 /**
  * The task, or an open step of the plan, and whether the replacement still holds its text.
  *
@@ -574,9 +581,9 @@ export interface Reread {
  * One compaction: what its replacement lacks, and what was read again since.
  *
  * `number` is null where a rollback took its window away (`counts` is false).  `sealed`: a part
- * is encrypted.  `taskPresent` is null where that is unknown or there is no task.  `reads` are the
- * reads of files up to the next compaction, `rereadsUnchanged` those of files that did not change,
- * `bytes` their output.
+ * is encrypted, and what is not in the rest is unknown.  `taskPresent` is null where that is
+ * unknown or there is no task.  `reads` are the reads of files up to the next compaction,
+ * `rereadsUnchanged` those of files that did not change, `bytes` their output.
  */
 export interface Loss {
   readonly number: number | null;
@@ -587,6 +594,7 @@ export interface Loss {
   readonly strategy: string | null;
   readonly counts: boolean;
   readonly sealed: boolean;
+  readonly totals: Totals;
   readonly taskPresent: boolean | null;
   readonly task: LostText | null;
   readonly openPlanSteps: readonly LostText[];

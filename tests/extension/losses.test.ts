@@ -32,7 +32,25 @@ test("beside a window stands how much was lost, read again, and whether it goes 
 
 test("what nobody can read is not called lost", () => {
   const task = { text: "Fix the shop", ref: "u1", seq: 3, lost: null };
-  assert.equal(lossWords(loss({ sealed: true, task, taskPresent: null })), "losses not known");
+  const sealed = loss({ sealed: true, task, taskPresent: null });
+  assert.equal(lossWords(sealed), "1 unknown");
+  assert.match(lossesText([sealed]), /\nLast request: 1 unknown\n {2}\? Fix the shop · #3\n/);
+});
+
+test("what nobody can read is not counted as kept either", () => {
+  const files = [true, false, false].map((isKept, at) => ({
+    uri: `f${at}.py`,
+    change: "update" as const,
+    ref: null,
+    seq: 9,
+    lost: isKept ? false : null,
+  }));
+  const sealed = loss({ sealed: true, editedFiles: files });
+  const text = lossesText([sealed]);
+
+  assert.equal(lossWords(sealed), "2 kept, 2 unknown");
+  assert.match(text, /\n2 kept, 2 unknown: the provider encrypted this part, and nobody else/);
+  assert.match(text, /\nChanged files: 1 kept, 2 unknown\n/);
 });
 
 test("the document names each thing with its record, and whether it is lost", () => {

@@ -87,6 +87,16 @@ export function note(some: Partial<Note>): Note {
 
 /** What a compaction lost: nothing, unless `some` says otherwise. */
 export function loss(some: Partial<Loss>): Loss {
+  const made = someLoss(some);
+  const { task, openPlanSteps, editedFiles, failingCommands } = made;
+  const things = [...(task === null ? [] : [task]), ...openPlanSteps, ...editedFiles];
+  const all: readonly { readonly lost: boolean | null }[] = [...things, ...failingCommands];
+  const count = (fate: boolean | null) => all.filter(({ lost }) => lost === fate).length;
+  const totals = { lost: count(true), kept: count(false), unknown: count(null) };
+  return { ...made, totals: some.totals ?? totals };
+}
+
+function someLoss(some: Partial<Loss>): Loss {
   return {
     number: 1,
     windowId: "w1",
@@ -96,6 +106,7 @@ export function loss(some: Partial<Loss>): Loss {
     strategy: "local",
     counts: true,
     sealed: false,
+    totals: { lost: 0, kept: 0, unknown: 0 },
     taskPresent: true,
     task: { text: "Fix the shop", ref: "u1", seq: 3, lost: false },
     openPlanSteps: [],

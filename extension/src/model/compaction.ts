@@ -6,6 +6,7 @@ import type {
   Loss,
   Offer,
   SessionSummary,
+  Totals,
   Window,
 } from "../protocol.ts";
 import { occasion } from "./checkpoint.ts";
@@ -143,21 +144,25 @@ interface Kept {
   readonly lost: boolean | null;
 }
 
-/** How many things a compaction lost; null if nothing is known since part of it is encrypted. */
-function lostCount(loss: Loss): number | null {
-  const parts = [loss.task, ...loss.openPlanSteps, ...loss.editedFiles, ...loss.failingCommands];
-  const known = parts.filter((part) => part !== null && part.lost !== null);
-  if (known.length === 0 && loss.sealed) {
-    return null;
-  }
-  return known.filter((part) => part?.lost === true).length;
+export function lossWords({ totals, rereadsUnchanged }: Loss): string {
+  const { lost, unknown } = totals;
+  return dotted(
+    unknown > 0 ? uncertain(totals) : lost === 0 ? "" : `${lost} lost`,
+    rereadsUnchanged === 0 ? "" : `${rereadsUnchanged} read again`,
+  );
 }
 
-export function lossWords(loss: Loss): string {
-  const count = lostCount(loss);
-  return dotted(
-    count === null ? "losses not known" : count === 0 ? "" : `${count} lost`,
-    loss.rereadsUnchanged === 0 ? "" : `${loss.rereadsUnchanged} read again`,
+/** How much was lost: `2 of 5 lost`; where not all is known, `3 kept, 2 unknown`. */
+function fates(totals: Totals): string {
+  const { lost, kept, unknown } = totals;
+  return unknown > 0 ? uncertain(totals) : `${lost} of ${lost + kept} lost`;
+}
+
+function uncertain({ lost, kept, unknown }: Totals): string {
+  return listed(
+    lost === 0 ? "" : `${lost} lost`,
+    kept === 0 ? "" : `${kept} kept`,
+    `${unknown} unknown`,
   );
 }
 
@@ -167,7 +172,7 @@ export function lossesText(losses: readonly Loss[]): string {
   }
   const head = [
     "What each compaction lost: what was there before it, and is not in its replacement.",
-    "✗ lost   ✓ still there   ? not known",
+    "✗ lost   ✓ kept   ? unknown",
   ];
   const parts = losses.toReversed().map((loss) => lossText(loss));
   return `${[head.join("\n"), ...parts].join("\n\n\n")}\n`;
@@ -187,11 +192,18 @@ function lossText(loss: Loss): string {
     loss.notListed > 0 ? [`${counted(loss.notListed, "1 more is", more)} not listed.`] : [],
     rereadLines(loss),
   ];
-  const sealed = "Part of the replacement is encrypted: nobody but the provider can read it.";
   const body = lists.filter((lines) => lines.length > 0).map((lines) => lines.join("\n"));
-  return [title, "─".repeat(60), ...(loss.sealed ? [sealed, ""] : []), body.join("\n\n")].join(
-    "\n",
-  );
+  return [title, "─".repeat(60), summaryOf(loss), "", body.join("\n\n")].join("\n");
+}
+
+/** How much was lost, and why not all of it is known. */
+function summaryOf({ totals, sealed }: Loss): string {
+  const { lost, kept, unknown } = totals;
+  if (lost + kept + unknown === 0) {
+    return "There was nothing to lose.";
+  }
+  const why = "the provider encrypted this part, and nobody else can read it";
+  return unknown > 0 && sealed ? `${fates(totals)}: ${why}.` : `${fates(totals)}.`;
 }
 
 /** What stood before a compaction, by kind. */
@@ -222,8 +234,9 @@ function list(title: string, parts: readonly Kept[]): string[] {
   if (parts.length === 0) {
     return [];
   }
-  const lost = parts.filter((part) => part.lost === true).length;
-  const heading = `${title}: ${lost} of ${parts.length} lost`;
+  const count = (fate: boolean | null) => parts.filter(({ lost }) => lost === fate).length;
+  const totals = { lost: count(true), kept: count(false), unknown: count(null) };
+  const heading = `${title}: ${fates(totals)}`;
   const lines = parts.map(({ name, seq, lost: isLost }) => {
     const sign = isLost === null ? "?" : isLost ? "✗" : "✓";
     return `  ${sign} ${dotted(plain(name), seq === null ? "" : `#${seq}`)}`;

@@ -25,7 +25,7 @@ from codex_checkpoints.presentation.terminal import (
 if TYPE_CHECKING:
     from codex_checkpoints.core.compaction.building import CompactionPiece
     from codex_checkpoints.core.compaction.offering import Outline
-    from codex_checkpoints.core.losses.watched import Loss
+    from codex_checkpoints.core.losses.watched import Loss, Totals
     from codex_checkpoints.operations import histories
     from codex_checkpoints.operations.compactions import Uncompacted
     from codex_checkpoints.service.changes import FileChanges
@@ -199,12 +199,10 @@ def loss_lines(
     for each in losses.items:
         number = "rolled back" if each.number is None else f"window {each.number}"
         entries = [*_entries(each)]
-        lost = [known for *_, known in entries]
-        gone = f"{lost.count(True)} of {len(lost)} lost" if lost else "there was nothing to lose"
-        gone += f", {lost.count(None)} unknown" if None in lost else ""
         when = moment(each.opened_at)
         state = "undone since" if each.window_id in undone else "-"
-        said = (number, when, _WAYS.get(each.trigger, "-"), _maker(each), state, gone)
+        fates = _fates(each.totals)
+        said = (number, when, _WAYS.get(each.trigger, "-"), _maker(each), state, fates)
         lines += [""] if lines else []
         lines.append(screen.cut(plain("  ".join(part for part in said if part != "-"))))
         for kind, text, why, known in entries:
@@ -216,11 +214,22 @@ def loss_lines(
     return lines or ["No compactions yet."]
 
 
+def _fates(totals: Totals) -> str:
+    """Return how much was lost; where not all is known, how much of each."""
+    lost, kept, unknown = totals.lost, totals.kept, totals.unknown
+    if unknown:
+        counts = {"lost": lost, "kept": kept, "unknown": unknown}
+        return ", ".join(f"{count} {fate}" for fate, count in counts.items() if count)
+    return f"{lost} of {lost + kept} lost" if lost + kept else "there was nothing to lose"
+
+
 def _remarks(loss: Loss) -> Iterator[str]:
     if loss.not_listed:
         yield f"  and {loss.not_listed} more that are not listed"
-    if loss.sealed:
-        yield "  part of the replacement is encrypted: it cannot be checked"
+    if loss.sealed and loss.totals.unknown:
+        yield "  ? is unknown: the provider encrypted this part, and nobody else can read it"
+    elif any(known is None for *_, known in _entries(loss)):
+        yield "  ? is unknown: the replacement is too long to search all of it"
     yield f"  since then: {_readings(loss)}"
 
 

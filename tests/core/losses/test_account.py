@@ -12,6 +12,7 @@ from codex_checkpoints.core.losses.watched import (
     MAX_LISTED,
     MAX_REREADS,
     Loss,
+    Totals,
 )
 from compactions import CHECKPOINT
 from losing import gone, losses, read_again
@@ -86,6 +87,7 @@ def test_what_is_not_in_the_replacement_is_lost(form: Form):
         "run make lint": False,
     }
     assert not found.sealed
+    assert found.totals == Totals(lost=4, kept=3, unknown=0)
     assert found.not_listed == 0
 
 
@@ -132,6 +134,7 @@ def test_an_encrypted_replacement_tells_nothing():
 
     assert gone(found) == {"task fix the login": False, "update a.py": None}
     assert found.sealed
+    assert found.totals == Totals(lost=0, kept=1, unknown=1)
 
 
 def test_nothing_is_lost_where_nothing_was_there():
@@ -234,6 +237,7 @@ def test_of_many_things_the_lost_and_the_newest_are_listed():
     assert [each.command for each in found.failing_commands][-1] == "make 1"
     assert all(each.lost for each in (*found.edited_files, *found.failing_commands))
     assert found.not_listed == 5
+    assert found.totals == Totals(lost=len(changed) + len(failing) - 1, kept=2, unknown=0)
 
 
 def test_what_is_remembered_of_files_and_commands_is_bounded(monkeypatch: pytest.MonkeyPatch):
@@ -251,6 +255,7 @@ def test_what_is_remembered_of_files_and_commands_is_bounded(monkeypatch: pytest
 
     assert [each.uri for each in one.edited_files] == ["f2", "f1"]
     assert one.not_listed == 1
+    assert one.totals == Totals(lost=5, kept=0, unknown=1), "nobody searched for the first file"
     assert [each.command for each in one.failing_commands] == ["make 2", "make 1"]
     assert read_again(one) == (2, 1, 4)
     assert read_again(two) == (0, 0, 0)

@@ -6,6 +6,7 @@ Windows follow each other as in the file; those that a rollback removed are list
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from attrs import evolve, frozen
@@ -40,6 +41,7 @@ from codex_checkpoints.core.losses.watched import (
     LostText,
     Missed,
     Readings,
+    Totals,
     Watched,
 )
 from codex_checkpoints.core.rollout.fields import is_list, is_object, text_of, whole_of
@@ -244,6 +246,7 @@ class Account(Fold):
             losses.append(
                 Loss(
                     sealed=missed.sealed,
+                    totals=missed.totals,
                     task=missed.task,
                     open_plan_steps=missed.open_plan_steps,
                     edited_files=missed.edited_files,
@@ -272,11 +275,16 @@ class Account(Fold):
         files, commands = self._changed(held), self._failing(held)
         hidden = len(files[MAX_LISTED:]) + len(commands[MAX_LISTED:])
         ref = None if plan.evidence is None else plan.evidence.ref
-        steps = (step.text for step in plan.steps if not plan.done.get(step.id, False))
+        open_steps = (step.text for step in plan.steps if not plan.done.get(step.id, False))
+        steps = [self._text(held, text, ref) for text in open_steps]
+        asked = None if task is None else self._task(held, task)
+        everything = [*(() if asked is None else (asked,)), *steps, *files, *commands]
+        fates = Counter(each.lost for each in everything)
         return Missed(
             held.sealed,
-            None if task is None else self._task(held, task),
-            tuple(self._text(held, text, ref) for text in steps),
+            Totals(fates[True], fates[False], fates[None] + self._watched.forgotten),
+            asked,
+            tuple(steps),
             tuple(files[:MAX_LISTED]),
             tuple(commands[:MAX_LISTED]),
             hidden + self._watched.forgotten,

@@ -101,10 +101,20 @@ class Reread:
 
 
 @frozen
+class Totals:
+    """How many things were lost, kept, or are unknown; those that are not listed count too."""
+
+    lost: int
+    kept: int
+    unknown: int
+
+
+@frozen
 class Missed:
     """What was known at a compaction, the lost first; `not_listed` counts the rest."""
 
     sealed: bool
+    totals: Totals
     task: LostText | None
     open_plan_steps: tuple[LostText, ...]
     edited_files: tuple[LostFile, ...]
@@ -130,9 +140,9 @@ class Loss:
     """One compaction: what its replacement lacks, and what was read again since.
 
     `number` is null where a rollback took its window away (`counts` is false).  `sealed`: a part
-    is encrypted.  `taskPresent` is null where that is unknown or there is no task.  `reads` are the
-    reads of files up to the next compaction, `rereadsUnchanged` those of files that did not change,
-    `bytes` their output.
+    is encrypted, and what is not in the rest is unknown.  `taskPresent` is null where that is
+    unknown or there is no task.  `reads` are the reads of files up to the next compaction,
+    `rereadsUnchanged` those of files that did not change, `bytes` their output.
     """
 
     number: int | None
@@ -143,6 +153,7 @@ class Loss:
     strategy: str | None
     counts: bool
     sealed: bool
+    totals: Totals
     task_present: bool | None
     task: LostText | None
     open_plan_steps: tuple[LostText, ...]
