@@ -6,11 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_checkpoints.core.history.tokens import (
+    Calibration,
     Context,
     Figure,
+    Report,
     WindowBudget,
     approximate_tokens,
     budget_of,
+    calibrated,
     context,
     cut_text,
     of_item,
@@ -18,7 +21,20 @@ from codex_checkpoints.core.history.tokens import (
 )
 from codex_checkpoints.core.rollout.items import Tokens
 from histories import history
-from rollouts import WINDOW, Step, compacted, event, rollout, session, shell, tokens, turn, user
+from rollouts import (
+    WINDOW,
+    Step,
+    assistant,
+    compacted,
+    event,
+    rollback,
+    rollout,
+    session,
+    shell,
+    tokens,
+    turn,
+    user,
+)
 
 KEPT = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "kept"}]}
 
@@ -57,27 +73,53 @@ def test_the_last_report_counts_and_else_the_history_is_estimated(
     assert not found.flagged
 
 
-def test_the_base_instructions_are_estimated_with_the_history():
+def test_without_a_report_the_history_alone_is_in_use():
     found = history(rollout(session(base_instructions={"text": "x" * 41}), turn(user("a"))))
 
-    assert found.context == Context(31, "estimated", False, None, history=20, beside=11)
+    assert found.context == Context(20, "estimated", False, None, 20, Calibration())
+    assert found.context.beside is None
 
 
 def test_more_than_the_window_holds_is_flagged():
-    usage = Tokens(total=300_000, input=299_000, window=258_400)
+    usage, known = Tokens(total=300_000, input=299_000, window=258_400), Calibration(2)
 
-    assert context(usage, 5, 2, stale=False).flagged
-    assert not context(usage, 5, 2, stale=True).flagged
-    assert context(usage, 5, 2, stale=False).usable == Figure(7, "estimated")
+    assert context(usage, 5, known, stale=False).flagged
+    assert not context(usage, 5, known, stale=True).flagged
+    assert context(usage, 5, known, stale=False).usable == Figure(7, "estimated")
 
 
-@pytest.mark.parametrize(("total", "beside"), [(19_150, 16_754), (2396, 0), (2000, 0)])
-def test_beside_the_history_stands_what_a_report_holds_beyond_our_estimate_of_it(
-    total: int, beside: int
+@pytest.mark.parametrize(
+    ("reports", "overhead", "scale"),
+    [
+        ([], None, 1000),
+        ([Report(2_000, 9_000)], 7_000, 1000),
+        ([Report(2_000, 9_000), Report(3_999, 12_000)], 7_000, 1000),  # it has hardly grown
+        ([Report(2_000, 9_000), Report(9_000, 12_000), Report(100_000, 97_000)], 7_000, 900),
+        ([Report(2_000, 9_000), Report(100_000, 20_000)], 7_000, 500),  # never below a half
+        ([Report(2_000, 9_000), Report(10_000, 90_000)], 7_000, 1500),
+        ([Report(9_000, 2_000), Report(10_000, 3_000)], 0, 1000),
+        ([Report(8_000, 94_000), Report(8_200, 12_300)], 4_100, 1000),  # of another history
+        ([Report(2_000, 9_000, is_estimate=True)], 7_000, 1000),
+        ([Report(2_000, 900, is_estimate=True)], None, 1000),
+        ([Report(2_000, 900, is_estimate=True), Report(2_100, 9_000)], 6_900, 1000),
+    ],
+)
+def test_reports_of_a_window_tell_overhead_and_scale(
+    reports: list[Report], overhead: int | None, scale: int
 ):
-    found = context(Tokens(total=total, input=1, window=258_400), 2396, 1300, stale=False)
+    assert calibrated(reports) == Calibration(overhead, scale)
 
-    assert (found.beside, found.usable) == (beside, Figure(total, "reported"))
+
+def test_reports_count_from_the_newest_window_on_and_without_rolled_back_turns():
+    first = turn(user("one"), assistant("x" * 4000), tokens(9_000), name="t1")
+    later = turn(user("two"), assistant("x" * 40_000), tokens(14_000), name="t2")
+    whole = history(rollout(session(), first, later)).context
+    back = history(rollout(session(), first, later, rollback(1))).context
+    new = history(rollout(session(), first, later, compacted("m", [KEPT]), tokens(8_000))).context
+
+    assert (whole.calibration.scale, whole.calibration.overhead) == (545, back.beside)
+    assert back.calibration == Calibration(back.beside, 1000)
+    assert new.beside == 8_000 - of_item(KEPT)
 
 
 # --- estimates -----------------------------------------------------------------------------------

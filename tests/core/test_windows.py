@@ -205,7 +205,7 @@ def test_tokens_before_are_those_of_the_last_call_that_worked_on_the_task(
         # a size that was reported compares with no estimate of the history alone
         ({}, [tokens(222_887), shell("ls"), opened(), shell("ls")], None),
         ({}, [compacted("m")], None),  # without a replacement nobody knows
-        ({"base_instructions": {"text": "x" * 400}}, [opened()], 120),
+        ({"base_instructions": {"text": "x" * 400}}, [opened()], 20),
     ],
 )
 def test_tokens_after_are_the_estimate_of_codex_where_there_is_one(

@@ -26,6 +26,7 @@ function compacted(some: Partial<Compacted> = {}): Compacted {
     tokensBefore: 200_716,
     tokensBeforeSource: "reported",
     tokensBeside: 1200,
+    tokensScale: 1000,
     remark: null,
     remarkText: null,
     tokensAfter: 2140,

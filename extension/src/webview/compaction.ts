@@ -166,8 +166,10 @@ class CompactionPage implements Shown<CompactionView> {
       { name: "Afterwards", tokens: tokensAfter, isEstimate: true },
     );
     const stays =
-      tokensBeside === 0 ? "" : ` Instructions and tools stay: about ${tokenCount(tokensBeside)}.`;
-    const most = `It never takes more than ${tokenCount(bound)}, however long the session is.${stays}`;
+      tokensBeside === null
+        ? "Plus Codex's own instructions, usually 6,000 to 18,000."
+        : `Instructions and tools stay: about ${tokenCount(tokensBeside)}.`;
+    const most = `At most ${tokenCount(bound)}. ${stays}`;
     const remarks = remarkText === null ? [] : [el("p", remarkText)];
     fill(this.#context, el("h2", "Context"), both, ...remarks, el("p.quiet", most));
   }

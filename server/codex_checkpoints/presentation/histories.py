@@ -281,6 +281,10 @@ def _sized(pieces: Sequence[CompactionPiece]) -> str:
     return f"{counted(len(pieces), 'item')}, {size:,} tokens" if pieces else "nothing"
 
 
+UNREPORTED = "Codex's own instructions, usually 6,000 to 18,000"
+"""The part of the context that is unknown where a session reported no tokens."""
+
+
 def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
     """Return what a compaction did, or would do: sizes, what stays and goes, where it goes on."""
     kinds = Counter(piece.kind for piece in done.dropped)
@@ -289,8 +293,11 @@ def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
     again = done.tokens_sent_again
     before = f"{done.tokens_before:,} tokens in use ({done.tokens_before_source})"
     after = f"{done.tokens_after:,} ({done.tokens_after_source})"
+    beside = f"instructions and tools stay: {done.tokens_beside or 0:,}"
+    if done.tokens_beside is None:
+        beside = f"plus {UNREPORTED}"
     lines = [
-        f"{before} → {after}; instructions and tools stay: {done.tokens_beside:,}",
+        f"{before} → {after}; {beside}",
         *(() if done.remark_text is None else (f"! {done.remark_text}",)),
         f"size limit: {done.bound:,} tokens, however long the session is",
         f"kept: {_sized(done.kept)}",

@@ -11,7 +11,7 @@ from codex_checkpoints.core.compaction.building import Declined, Replacement, Te
 from codex_checkpoints.core.compaction.handoff import handoff
 from codex_checkpoints.core.compaction.records import CompactionContents, contents_of
 from codex_checkpoints.core.digest.composing import Digest
-from codex_checkpoints.core.history.tokens import Figure, of_item, of_items
+from codex_checkpoints.core.history.tokens import Calibration, Figure, of_item, of_items
 from compactions import (
     CHECKPOINT,
     EMPTY,
@@ -139,17 +139,18 @@ def test_sizes_are_told_for_both_sides() -> None:
     assert built(SESSION).report.before == Figure(of_items(SESSION), "estimated")
 
 
-def test_what_stands_beside_the_history_is_in_every_size_up_to_the_target() -> None:
+def test_the_calibration_of_a_session_counts_in_every_size() -> None:
     bare, size = built(SESSION).report, of_items(SESSION)
+    known = Calibration(9_000, 900)
 
-    report = built(SESSION, Terms(placement="manual", beside=9_000)).report
-    assert report.before == Figure(size + 9_000, "estimated")
-    assert (report.after, report.bound) == (bare.after + 9_000, bare.bound + 9_000)
-    assert report.beside == 9_000
+    report = built(SESSION, Terms(placement="manual", calibration=known)).report
+    assert report.before == Figure(size * 9 // 10 + 9_000, "estimated")
+    assert report.after == bare.after * 9 // 10 + 9_000
+    assert report.bound == bare.bound * 9 // 10 + 9_000
 
     target = bare.after + 5_000
-    report = built(SESSION, Terms(placement="manual", beside=9_000, target=target)).report
-    assert (report.after, report.bound, report.beside) == (target, target, 5_000)
+    report = built(SESSION, Terms(placement="manual", calibration=known, target=target)).report
+    assert (report.after, report.bound) == (bare.after * 9 // 10 + 9_000, target * 9 // 10 + 9_000)
 
 
 def test_the_oldest_messages_are_dropped_one_by_one_until_the_target_is_met() -> None:

@@ -14,7 +14,7 @@ from codex_checkpoints.core.compaction.installed import (
     token_count,
 )
 from codex_checkpoints.core.history.items import replacement_of
-from codex_checkpoints.core.history.tokens import context
+from codex_checkpoints.core.history.tokens import Calibration, context
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json, list_of, object_of
 from codex_checkpoints.core.rollout.items import Tokens
@@ -111,7 +111,7 @@ def test_without_an_earlier_report_the_sums_begin_at_zero(last: Json | None) -> 
     assert (info["total_token_usage"], info["model_context_window"]) == (ZERO, None)
     report = item_of("event_msg", payload, bare=False)
     assert isinstance(report, Tokens)
-    found = context(report, 0, 0, stale=False)
+    found = context(report, 0, Calibration(), stale=False)
     assert (found.tokens, found.source) == (5, "estimated")
 
 

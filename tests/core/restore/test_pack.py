@@ -72,7 +72,8 @@ def check(
     seq: int, script: str, code: int | None = 0, changes: int = 0, *, failed: bool = False
 ) -> Check:
     outcome = Outcome(failed or bool(code), code)
-    return Check(Where(None, seq), script, script.split(" ", maxsplit=1)[0], outcome, changes)
+    programs = (script.split(" ", maxsplit=1)[0],)
+    return Check(Where(None, seq), script, programs, outcome, changes)
 
 
 TYPICAL = carried(

@@ -29,6 +29,7 @@ from codex_checkpoints.core.history.kinds import (
     plain_message,
 )
 from codex_checkpoints.core.history.tokens import (
+    Calibration,
     Figure,
     approximate_tokens,
     cut_text,
@@ -173,13 +174,13 @@ class CompactionPiece:
 class Report:
     """Both sides of a compaction: sizes, counts by kind, and every item of the old side.
 
-    `before`, `after` and `bound`, which was stated in advance, count all that is in use; `beside`
-    is what both sides have beside their items (rules, "Tokens").
+    `before`, `after` and `bound`, which was stated in advance, count all that is in use, by the
+    `calibration` of the session (rules, "Tokens").
     """
 
     before: Figure
     after: int
-    beside: int
+    calibration: Calibration
     bound: int
     kinds_before: Mapping[Kind, int]
     kinds_after: Mapping[Kind, int]
@@ -348,18 +349,18 @@ class Terms:
     """What a caller asks for, and what it knows of the session.
 
     `placement` is one of `Placement`; any other text is refused (CKP-6).  `before` is the size of
-    the context, `beside` the part of it beside the history.  Below `trigger` nothing is done; the
-    replacement fits into `target` (JUN-19).  `digest` makes the digest beside these messages of
-    the user, for a context of so many tokens.  `asked` are the requests that are no user messages;
-    `has_turns`: something was asked at all.  `waived` are refusals that the user overrides:
-    `not_smaller`, `turn_not_complete`.
+    the context, `calibration` says how it follows from estimates of a history.  Below `trigger`
+    nothing is done; the replacement fits into `target` (JUN-19).  `digest` makes the digest beside
+    these messages of the user, for a context of so many tokens.  `asked` are the requests that are
+    not user messages; `has_turns`: something was asked at all.  `waived` are refusals that the user
+    overrides: `not_smaller`, `turn_not_complete`.
     """
 
     placement: str
     turn_ended: bool = True
     budget: int = RETAINED_TOKENS
     before: Figure | None = None
-    beside: int = 0
+    calibration: Calibration = Factory(Calibration)
     trigger: int | None = None
     target: int | None = None
     digest: Callable[[Sequence[str], int], Digest] | None = None
@@ -369,12 +370,12 @@ class Terms:
 
     def size_of(self, items: Iterable[Json]) -> Figure:
         """Return the size of the context, else our estimate with these items as its history."""
-        return self.before or Figure(of_items(items) + self.beside, "estimated")
+        return self.before or Figure(self.calibration.in_use(of_items(items)), "estimated")
 
     def within(self, tokens: int) -> int:
-        """Return the size of the context with so many tokens of history, at most the target."""
-        whole = tokens + self.beside
-        return whole if self.target is None else min(whole, self.target)
+        """Return the tokens in use with so many tokens of history, at most the target of it."""
+        history = tokens if self.target is None else min(tokens, self.target)
+        return self.calibration.in_use(history)
 
 
 @frozen
@@ -496,7 +497,7 @@ def reported(  # noqa: PLR0913, PLR0917 - both sides, and what became of each it
     report = Report(
         before=before,
         after=after,
-        beside=after - size,
+        calibration=terms.calibration,
         bound=bound,
         kinds_before=counted([past.kind for past in history]),
         kinds_after=counted([kind_of(item) for item in items]),

@@ -23,6 +23,7 @@ replacement is the base: nothing before it is needed (CKP-25).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from attrs import Factory, define, evolve, frozen
 
@@ -55,8 +56,9 @@ from codex_checkpoints.core.history.survey import (
 )
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import NOTHING, Json, object_of, text_of, whole_of
-from codex_checkpoints.core.rollout.items import RolledBack, TaskEnded, TaskStarted
+from codex_checkpoints.core.rollout.items import RolledBack, TaskEnded, TaskStarted, Tokens
 from codex_checkpoints.core.rollout.ours import Opener
+from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Reader
 
 
@@ -250,6 +252,8 @@ class Rebuild:
             # Without ordinals all lines count, also those in front that are not read again.
             self.reader.scale.lines = max(0, choice.base.seq - outline.shift - 1)
         self._past: list[Past] = []
+        self._reports: list[tuple[int, Tokens]] = []
+        """The reports of tokens that can be true, each with the number of items before it."""
         self.reconstructed = False
         """Whether part of the history was made up (CKP-26)."""
         self.found = choice.base is None
@@ -259,12 +263,22 @@ class Rebuild:
         """Return the history so far as it would be sent, calls and outputs paired."""
         return paired(self._past)
 
+    def calibration(self) -> tokens.Calibration:
+        """Return how tokens in use follow from estimates, by the reports about these items."""
+        sizes = [0, *accumulate(tokens.of_item(each.item) for each in self._past)]
+        return tokens.calibrated(
+            [
+                tokens.Report(sizes[count], usage.total, usage.is_estimate)
+                for count, usage in self._reports
+            ]
+        )
+
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
-        """Ask for items and rollbacks whole."""
+        """Ask for items, reports and rollbacks whole."""
         items = kind in {None, "response_item", "compacted", "inter_agent_communication"}
         unseen = kind == "response_item" and inner == "system"
-        rolled_back = kind == "event_msg" and tag in {"thread_rolled_back", None}
-        return WHOLE if (items and not unseen) or rolled_back else NOTED
+        events = kind == "event_msg" and tag in {"thread_rolled_back", "token_count", None}
+        return WHOLE if (items and not unseen) or events else NOTED
 
     def take(self, line: Line) -> None:
         """Take the next line."""
@@ -282,6 +296,12 @@ class Rebuild:
                 turns = whole_of(line.payload.get("num_turns")) or 0
                 items = [each.item for each in self._past]
                 del self._past[before_last_turns(items, turns) :]
+                left = len(self._past)
+                self._reports = [each for each in self._reports if each[0] <= left]
+            case "event_msg" if line.tag == "token_count":
+                usage = item_of(line.kind, line.payload, bare=line.bare)
+                if isinstance(usage, Tokens) and usage.total > 0 and not usage.is_impossible:
+                    self._reports.append((len(self._past), usage))
             case _:
                 pass
 
@@ -320,6 +340,7 @@ class Rebuild:
         """Begin anew with what a record installs; messages of the user stood before it (JUN-43)."""
         said = first_said(items, payloads_of(line.payload), self._outline.said, line.place)
         self._past = [self._from(line, item) for item in items]
+        self._reports.clear()
         for number, first in said.items():
             its = self._past[number]
             self._past[number] = evolve(its, at=first.stamp or None, ref=f"seq:{first.seq}")
@@ -429,7 +450,7 @@ def history_of(outline: FirstPass, rebuild: Rebuild) -> RebuiltHistory:
         past=past,
         reconstructed=rebuild.reconstructed,
         chain=choice.chain,
-        context=tokens.context(outline.usage, size, outline.instructions, stale=outline.stale),
+        context=tokens.context(outline.usage, size, rebuild.calibration(), stale=outline.stale),
         baseline=choice.baseline,
     )
 
@@ -444,8 +465,7 @@ def windows_of(outline: FirstPass, choice: Choice) -> tuple[HistoryWindow, ...]:
         number = following if compaction.number is None else compaction.number
         after = opening.after
         if after is None and opening.before is None and compaction.size is not None:
-            # Beside a report the estimate of the history alone would lack what stands beside it.
-            after = compaction.size + outline.instructions
+            after = compaction.size
         windows.append(
             HistoryWindow(
                 number=number,

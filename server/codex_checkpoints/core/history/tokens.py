@@ -39,12 +39,74 @@ class Figure:
     source: Source
 
 
+_UNSCALED = 1000
+_SCALES = (500, 1500)
+"""The scale of an estimate in thousandths: 1, and the least and the most."""
+
+_GROWN = 2_000
+"""A history has to grow by so many tokens before its reports tell a scale."""
+
+
+@frozen
+class Report:
+    """The tokens that a call used, and our estimate of the history after its answer.
+
+    `is_estimate`: Codex or we estimated them after a compaction.
+    """
+
+    history: int
+    tokens: int
+    is_estimate: bool = False
+
+
+@frozen
+class Calibration:
+    """How the tokens in use follow from our estimate of a history.
+
+    They are `overhead + scale x estimate`.  `overhead` is what Codex sends beside the history
+    (instructions, tools, standing context), None where nothing was reported; `scale` is in
+    thousandths.
+    """
+
+    overhead: int | None = None
+    scale: int = _UNSCALED
+
+    def in_use(self, history: int) -> int:
+        """Return the tokens in use with a history of this estimate."""
+        return (self.overhead or 0) + self.scaled(history)
+
+    def scaled(self, tokens: int) -> int:
+        """Return an estimate as the reports of the session would count it."""
+        return tokens * self.scale // _UNSCALED
+
+
+def calibrated(reports: Sequence[Report]) -> Calibration:
+    """Return the calibration by the reports of the current window, in order (rules, "Tokens").
+
+    The first call tells the overhead: what it used beyond its own messages.  The newest one tells
+    the scale, where the history has grown since.  A first report that no later one can follow is
+    of another history; then the newest tells the overhead.
+    """
+    found = [each for each in reports if not each.is_estimate]
+    if not found:
+        estimate = max((each.tokens - each.history for each in reports[-1:]), default=0)
+        return Calibration(estimate if estimate > 0 else None)
+    first, last = found[0], found[-1]
+    overhead = max(0, first.tokens - first.history)
+    if overhead > last.tokens:
+        return Calibration(max(0, last.tokens - last.history))
+    if last.history - first.history < _GROWN:
+        return Calibration(overhead)
+    scale = (last.tokens - overhead) * _UNSCALED // last.history
+    least, most = _SCALES
+    return Calibration(overhead, min(max(scale, least), most))
+
+
 @frozen
 class Context:
     """The tokens in use; a `flagged` report is more than the window holds and decides nothing.
 
-    `history` is our estimate of the history, `beside` what stands beside it: instructions, tools
-    and standing context (rules, "Tokens").
+    `history` is our estimate of the history.
     """
 
     tokens: int
@@ -52,28 +114,34 @@ class Context:
     flagged: bool
     window: int | None
     history: int
-    beside: int
+    calibration: Calibration
+
+    @property
+    def beside(self) -> int | None:
+        """Return what is in use beside the history, None where nothing was reported."""
+        return self.calibration.overhead
 
     @property
     def usable(self) -> Figure:
         """Return the tokens in use, estimated where the report is impossible."""
         if self.flagged:
-            return Figure(self.history + self.beside, "estimated")
+            return Figure(self.calibration.in_use(self.history), "estimated")
         return Figure(self.tokens, self.source)
 
 
-def context(usage: Tokens | None, history: int, instructions: int, *, stale: bool) -> Context:
+def context(
+    usage: Tokens | None, history: int, calibration: Calibration, *, stale: bool
+) -> Context:
     """Return the tokens in use: the newest report, else the estimate (JUN-28, CKP-28, CKP-29).
 
-    `history` and `instructions` are our estimates; `stale`: a window was opened after the report.
+    `history` is our estimate; `stale`: a window was opened after the report.
     """
     window = None if usage is None else usage.window
     if usage is None or stale or usage.total == 0:
-        whole = history + instructions
-        return Context(whole, "estimated", False, window, history, instructions)  # noqa: FBT003
+        whole = calibration.in_use(history)
+        return Context(whole, "estimated", False, window, history, calibration)  # noqa: FBT003
     source: Source = "estimated" if usage.is_estimate else "reported"
-    beside = instructions if usage.is_impossible else max(0, usage.total - history)
-    return Context(usage.total, source, usage.is_impossible, window, history, beside)
+    return Context(usage.total, source, usage.is_impossible, window, history, calibration)
 
 
 _PICTURE = re.compile(r"data:image/[^;,]*;base64,")

@@ -85,7 +85,7 @@ def excerpt_of(sessions: Sessions, source: CompactionSource, room: int) -> Excer
     Refuses `item_too_large`.
     """
     history, context = source.traced.history.items, source.traced.history.context
-    room -= max(source.traced.outline.instructions or BASE_TOKENS, context.beside)
+    room -= max(source.traced.outline.instructions or BASE_TOKENS, context.beside or 0)
     if context.history <= room:
         rows = (source.row, *sessions.catalogue.chains.below(source.row))
         if not any(each.rollout.compressed for each in rows):

@@ -159,14 +159,15 @@ class Request:
 class Compacted:
     """A compaction that was done, or a preview (`compactionId` is null), which has `contents`.
 
-    `sessionId` is the one to resume, `replacement` what Codex sends in place of the history.
+    `sessionId` is the one to resume, `replacement` the history that Codex sends from now on.
     `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
-    of each is beside the history: instructions, tools and standing context.  `tokensAdded`
-    is the size of what is new, the handoff or summary, and `digestTokens` that of the digest in
-    it.  So `tokensAfter` is what is beside, kept and added.  `tokensSentAgain` is the standing
-    context that the next turn sends again.  `remark` is `cut_off` where the last turn was cut off,
-    else `saves_nothing` or `saves_little` where not even a tenth is saved, else null; `remarkText`
-    says it in sentences.
+    of each is beside the history (instructions, tools and standing context), null where the session
+    reported nothing; then these figures are the history alone.  `tokensAfter` is `tokensBeside`
+    plus `tokensScale` thousandths of the estimates of all that is kept and added.  `tokensAdded` is
+    the size of the new items: handoff or summary, goal, plan; `digestTokens` that of the digest in
+    it.  `tokensSentAgain` is the standing context that the next turn sends again.  `remark` is
+    `cut_off` where the last turn was cut off, else `saves_nothing` or `saves_little` where not even
+    a tenth is saved, else null; `remarkText` says it in sentences.
     """
 
     compaction_id: str | None
@@ -182,7 +183,8 @@ class Compacted:
     tokens_before_source: str
     tokens_after: int
     tokens_after_source: str
-    tokens_beside: int
+    tokens_beside: int | None
+    tokens_scale: int
     tokens_added: int
     tokens_sent_again: int
     remark: str | None
