@@ -312,7 +312,8 @@ def user(*texts: str, ref: str | None = None, turn: str | None = None, images: i
         content += [{"type": "image", "image_url": "data:image/png;base64,AAAA"}] * images
         writer.item("UserMessage", turn, id=writer.name("u", ref), content=content)
         if writer.form == "legacy":
-            writer.event("user_message", message="\n".join(texts), images=[], local_images=[])
+            pictures = ["data:image/png;base64,AAAA"] * images
+            writer.event("user_message", message="\n".join(texts), images=pictures, local_images=[])
 
     return write
 

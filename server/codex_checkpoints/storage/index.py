@@ -25,7 +25,7 @@ from attrs import fields
 from codex_checkpoints import logs
 from codex_checkpoints.storage.contract import Rollout, Row, moment
 
-VERSION = 16
+VERSION = 17
 BUSY_SECONDS = 0.5
 """How long to wait for another process that keeps the database locked, before going on without."""
 

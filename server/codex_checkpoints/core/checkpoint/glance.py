@@ -16,7 +16,7 @@ from functools import lru_cache
 from attrs import Factory, define
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
-from codex_checkpoints.core.checkpoint.replay import folder_in, words_of
+from codex_checkpoints.core.checkpoint.replay import folder_in, title_of, words_of
 from codex_checkpoints.core.checkpoint.text import cut, value
 from codex_checkpoints.core.rollout import contextual, items
 from codex_checkpoints.core.rollout.asked import heading_of, implements_plan
@@ -276,7 +276,7 @@ class _Beginning:
                     found.cwd = folder_in(item)
                 message = _message(item, found.head)
                 if message is not None and found.first_text is None:
-                    found.first_text = _words(message.texts)
+                    found.first_text = title_of(message) or None
             case items.PlanTold(text=text, approved=True) if not self.turns.task_open:
                 self.planned = True
                 self._title(value(heading_of(text), MAX_VALUE_CHARS))

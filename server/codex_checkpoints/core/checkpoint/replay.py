@@ -77,6 +77,7 @@ from codex_checkpoints.core.rollout.reader import (
     Scale,
     is_whole,
 )
+from codex_checkpoints.core.rollout.titles import PICTURE, title_in
 from codex_checkpoints.core.rollout.turns import Planned, Steps, Turn
 
 _EVENTS_BESIDE_ITEMS = names(
@@ -325,7 +326,7 @@ def _take_replaced(state: State, line: Line) -> None:
             ref = ref_of(item, line)
             order = state.turns.next_order()
             state.turns.replaced = Request([text], ref, line.seq, order, typed=True)
-            _title(state, text, in_history=True)
+            _title(state, title_of(item), in_history=True)
             return
 
 
@@ -346,7 +347,7 @@ def _message(state: State, item: items.UserMessage, line: Line) -> None:
     if not contextual.is_by_person(item):
         return
     text = words_of(item, MAX_VALUE_CHARS)
-    _title(state, text, in_history=item.in_history)
+    _title(state, title_of(item), in_history=item.in_history)
     if not state.tells(line.seq):
         return
     turns, ref = state.turns, ref_of(item, line)
@@ -458,9 +459,22 @@ def words_of(item: items.UserMessage, limit: int) -> str:
     """Return the text that the person typed, as a value."""
     from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
 
+    return value(contextual.without_payloads(_request_of(item), [])[0], limit)
+
+
+def _request_of(item: items.UserMessage) -> str:
+    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
+
     parts = [part for part in item.texts if not contextual.is_image_wrapper(part)]
-    request = contextual.request_of("\n".join(parts))
-    return value(contextual.without_payloads(request, [])[0], limit)
+    return contextual.request_of("\n".join(parts))
+
+
+def title_of(item: items.UserMessage) -> str:
+    """Return the title that a first message gives its session; empty if it has none."""
+    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
+
+    words = contextual.without_payloads(title_in(_request_of(item)), [])[0]
+    return value(words, MAX_VALUE_CHARS) or (PICTURE if item.pictured else "")
 
 
 def _call(state: State, item: items.ToolCall, line: Line) -> None:
@@ -544,8 +558,10 @@ def task_of(state: State) -> Task | None:
 
 
 def request_in(turn: Turn) -> str | None:
-    """Return what a turn was asked, cut like a task; None without a text."""
-    return None if turn.said is None else cut(turn.said.text, MAX_VALUE_CHARS)
+    """Return what a turn was asked, cut like a task; a message without words is a picture."""
+    if turn.said is None:
+        return PICTURE if turn.messages else None
+    return cut(turn.said.text, MAX_VALUE_CHARS)
 
 
 def plan_of(state: State, remembered: memory.Memory, limits: Limits) -> Plan:
@@ -580,7 +596,7 @@ def _artifact(uri: str, observed: FileObservation, hashes: Hashes, seen: SeenHas
 LONGEST_TAIL = 1 << 23
 """A longer last line is not read before its LF is there, in bytes."""
 
-SAVED = 17
+SAVED = 18
 """The version of what `Replay.save` returns."""
 
 

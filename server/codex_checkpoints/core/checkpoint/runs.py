@@ -24,11 +24,15 @@ class Run:
 
 
 def runs_in(observed: Observation) -> tuple[Run, ...]:
-    """Return the commands that ended with an observation; one that goes on is not among them."""
+    """Return the commands that ended with an observation; one that goes on is not among them.
+
+    Neither is a person's own: it verifies nothing for the agent.
+    """
     item = observed.item
     if isinstance(item, CommandRun):
         found = Run(shell.script_of(item.argv), outcome_of(item), item.folder)
-        return (found,) if found.outcome.failed is not None else ()
+        counts = found.outcome.failed is not None and not item.by_user
+        return (found,) if counts else ()
     if not isinstance(item, ToolCall):
         return ()
     runs = tuple(

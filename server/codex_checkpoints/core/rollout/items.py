@@ -161,13 +161,15 @@ class RolledBack:
 class UserMessage:
     """A message with the role `user`.
 
-    `in_history`: it comes from the model's history, so Codex may have injected it.
+    `in_history`: it comes from the model's history, so Codex may have injected it.  `pictured`: it
+    has a picture.
     """
 
     texts: tuple[str, ...]
     in_history: bool = False
     ref: str | None = None
     turn_id: str | None = None
+    pictured: bool = False
 
 
 @frozen
@@ -237,7 +239,10 @@ class ToolOutput:
 
 @frozen
 class CommandRun:
-    """A command with its outcome; `parsed` lists what Codex found in it, as (type, path)."""
+    """A command with its outcome; `parsed` lists what Codex found in it, as (type, path).
+
+    `by_user`: the person ran it, with `!`, and not the agent.
+    """
 
     call_id: str
     argv: tuple[str, ...]
@@ -246,6 +251,7 @@ class CommandRun:
     status: str | None
     exit_code: int | None
     printed: str | None = None
+    by_user: bool = False
 
 
 @frozen

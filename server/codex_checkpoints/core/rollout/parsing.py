@@ -48,9 +48,17 @@ def _made(makers: Makers, kind: object, value: Json) -> items.Item:
 def _message(payload: Json) -> items.Item:
     role = payload.get("role")
     if role == "user":
-        texts = texts_of(payload.get("content"))
-        return items.UserMessage(texts, in_history=True, turn_id=turn_id_of(payload))
+        texts, pictured = texts_of(payload.get("content")), _has_picture(payload.get("content"))
+        return items.UserMessage(
+            texts, in_history=True, turn_id=turn_id_of(payload), pictured=pictured
+        )
     return "answered" if role == "assistant" else "told"
+
+
+def _has_picture(content: object) -> bool:
+    """Return whether a message has an image among its parts."""
+    kinds = (text_of(object_of(part).get("type")) or "" for part in list_of(content))
+    return any("image" in kind.lower() for kind in kinds)
 
 
 def turn_id_of(payload: Json) -> str | None:
@@ -229,7 +237,8 @@ def _user_message(payload: Json) -> items.Item:
     if not absent_or(payload.get("kind"), "plain"):
         return "quiet"
     message = text_of(payload.get("message"))
-    return items.UserMessage(() if message is None else (message,))
+    pictured = any(list_of(payload.get(key)) for key in ("images", "local_images"))
+    return items.UserMessage(() if message is None else (message,), pictured=pictured)
 
 
 def _token_count(payload: Json) -> items.Item:
@@ -333,7 +342,8 @@ EVENTS: Makers = {
 def _typed_message(item: Json, turn_id: str | None = None) -> items.UserMessage:
     parts = [part for part in list_of(item.get("content")) if object_of(part).get("type") == "text"]
     ref = text_of(item.get("id")) or None
-    return items.UserMessage(texts_of(parts), ref=ref, turn_id=turn_id)
+    pictured = _has_picture(item.get("content"))
+    return items.UserMessage(texts_of(parts), ref=ref, turn_id=turn_id, pictured=pictured)
 
 
 def _command_run(id_key: str, value: Json) -> items.Item:
@@ -351,6 +361,7 @@ def _command_run(id_key: str, value: Json) -> items.Item:
         text_of(value.get("status")),
         exit_code if type(exit_code) is int else None,
         text_of(value.get("aggregated_output")),
+        by_user=value.get("source") == "user_shell",
     )
 
 
