@@ -56,7 +56,7 @@ from codex_checkpoints.core.rollout.fields import (
     time_of,
 )
 from codex_checkpoints.core.rollout.items import SessionMeta
-from codex_checkpoints.core.rollout.ours import opener_of
+from codex_checkpoints.core.rollout.ours import is_worded_by_us, opener_of
 from codex_checkpoints.core.rollout.parsing import (
     APPROVED_PLAN,
     EVENTS,
@@ -320,6 +320,8 @@ def _take_replaced(state: State, line: Line) -> None:
         if payload.get("type") != "message" or payload.get("role") != "user":
             continue
         texts = texts_of(payload.get("content"))
+        if any(map(is_worded_by_us, texts)):
+            continue
         item = items.UserMessage(texts, in_history=True, ref=text_of(payload.get("id")))
         text = words_of(item, MAX_VALUE_CHARS) if contextual.is_by_person(item) else ""
         if text:

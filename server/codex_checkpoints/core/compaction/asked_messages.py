@@ -9,6 +9,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from codex_checkpoints.core.rollout.asked import Asked, AskedKind
+from codex_checkpoints.core.rollout.ours import AGENT_LINE, GOAL_LINE, PLAN_LINE
 from codex_checkpoints.core.rollout.turns import Turns
 
 
@@ -48,9 +49,9 @@ def asked_messages(turns: Turns) -> AskedMessages:
 def _worded(asked: Asked) -> AskedMessage:
     match asked.kind:
         case "goal":
-            head = f"Goal of this session ({asked.status or 'active'}):"
+            head = f"{GOAL_LINE} ({asked.status or 'active'}):"
         case "plan":
-            head = "Approved plan:"
+            head = PLAN_LINE
         case _:
-            head = "Task from another agent:"
+            head = AGENT_LINE
     return AskedMessage(asked.kind, f"{head}\n\n{asked.text}")

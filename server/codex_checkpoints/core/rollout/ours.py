@@ -9,6 +9,11 @@ CHECKPOINT_LINE = "[SESSION_CHECKPOINT v1]"
 RESTORE_LINE = "[SESSION_RESTORE v1]"
 DIGEST_LINE = "[SESSION_DIGEST v1]"
 
+GOAL_LINE = "Goal of this session"
+PLAN_LINE = "Approved plan:"
+AGENT_LINE = "Task from another agent:"
+"""How the requests begin that a replacement of ours has besides user messages."""
+
 _LINES = (HOW_TO_LINE, CHECKPOINT_LINE, RESTORE_LINE)
 UNDO = "undo"
 """The `type` inside a `compacted` record that takes the newest compaction back.
@@ -26,6 +31,11 @@ def is_ours(text: str) -> bool:
     """Return whether this is a handoff, a view or a state pack (JUN-15)."""
     start = _SPACE.match(text)
     return text.startswith(_LINES, start.end() if start else 0)
+
+
+def is_worded_by_us(text: str) -> bool:
+    """Return whether we put a goal, a plan or an agent's task into a message of a replacement."""
+    return text.startswith((f"{GOAL_LINE} (", f"{PLAN_LINE}\n\n", f"{AGENT_LINE}\n\n"))
 
 
 def opener_of(tag: str | None, message: str) -> Opener:
