@@ -166,7 +166,7 @@ class Search:
             replay, until = Replay(), 0
             if copied and source is not None:
                 is_ours = row.originator == OURS
-                count, _ = copied_lines(self._reader, row.path, source.path, ours=is_ours)
+                count = copied_lines(self._reader, row.path, source.path, ours=is_ours).lines
                 until = 1 + count
             entries = self._entries(
                 replay, ignored, lambda line: line.file not in others and line.position > until

@@ -544,9 +544,12 @@ class Catalogue:
         ]
 
     def _complete(self, row: Row, session: SessionFile) -> None:
-        """Store the whole row of a session of which only the ends were read."""
+        """Store the whole row of a session of which only the ends were read, or not even a head.
+
+        Who builds on a file is known by its row, also while the next look at it is still to come.
+        """
         known = self.rows().get(row.path)
-        if known is not None and known.is_glance:
+        if known is not None and (known.is_glance or (session.head and not known.has_head)):
             whole = row_of(known.rollout, session)
             self._put([whole])
             self._completed += {known.session_id, whole.session_id}

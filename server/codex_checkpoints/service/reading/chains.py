@@ -15,9 +15,11 @@ from codex_checkpoints.core.rollout.fields import load, object_of
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.reading.session_file import (
+    CopiedLines,
     Locate,
     SessionFile,
     bases_below,
+    bytes_between,
     lines_of,
 )
 from codex_checkpoints.storage.contract import (
@@ -215,34 +217,44 @@ def is_copy(head: SessionMeta) -> bool:
 
 
 def _copied_lines(opened: SessionFile, fork: str, base: str) -> int:
-    if base not in opened.copied:
-        count, is_all = copied_lines(opened.reader, fork, base)
-        if is_all:
-            return count  # more may still be written
-        opened.copied[base] = count
-    return opened.copied[base]
+    reader, known = opened.reader, opened.copied.get(base)
+    if known is not None and (known.base_size is None or not _has_more(reader, base, known)):
+        return known.lines
+    found = copied_lines(reader, fork, base)
+    if not found.is_all:  # else more may still be written
+        opened.copied[base] = found
+    return found.lines
 
 
-def copied_lines(
-    reader: RolloutReader, fork: str, base: str, *, ours: bool = False
-) -> tuple[int, bool]:
-    """Return how many lines of a base stand in its fork, and whether that is all of the fork.
+def _has_more(reader: RolloutReader, base: str, known: CopiedLines) -> bool:
+    size = known.base_size or 0
+    return bytes_between(reader, base, size, size + 1) != b""
+
+
+def copied_lines(reader: RolloutReader, fork: str, base: str, *, ours: bool = False) -> CopiedLines:
+    """Return how many lines of a base stand in its fork.
 
     They stand behind the fork's own head.  Codex gives them new times, and ids where they had none;
     a branch of `ours` lacks the head of the base, and has window ids of its own.
     """
     own = islice(lines_of(reader, fork), 1, None)
-    count = 0
-    for copy, line in zip_longest(own, islice(lines_of(reader, base), int(ours), None)):
+    size = count = 0
+
+    def also(portion: bytes) -> None:
+        nonlocal size
+        size += len(portion)
+
+    theirs = islice(lines_of(reader, base, also=also), int(ours), None)
+    for copy, line in zip_longest(own, theirs):
         if copy is None:
-            return count, True
+            return CopiedLines(count, is_all=True)
         if line is None:
-            break
+            return CopiedLines(count, base_size=size)
         said = _said(line)
         if said != _said(copy) and not (ours and said[0] in {"compacted", "session_meta"}):
-            break
+            return CopiedLines(count)
         count += 1
-    return count, False
+    return CopiedLines(count, is_all=True)
 
 
 def _said(line: bytes) -> tuple[object, object]:

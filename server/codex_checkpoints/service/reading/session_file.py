@@ -65,6 +65,18 @@ class FileProblem:
     rollout_id: str
 
 
+@frozen
+class CopiedLines:
+    """How many lines of a base stand in its fork, and whether that is all of the fork.
+
+    `base_size` is the size of a base that ended there: what it gets later may stand in the fork.
+    """
+
+    lines: int
+    is_all: bool = False
+    base_size: int | None = None
+
+
 @define
 class SessionFile:
     """One session as far as it was read."""
@@ -79,8 +91,8 @@ class SessionFile:
     by: FoldSpec = CHECKPOINT
     begun: bool = False
     """Whether the first line has ended, which says what comes before it; else nothing is kept."""
-    copied: dict[str, int] = Factory(dict[str, int])
-    """How many lines of the file at a path an older fork has copied."""
+    copied: dict[str, CopiedLines] = Factory(dict[str, CopiedLines])
+    """What an older fork has copied of the file at a path."""
     places: dict[int, int] = Factory(dict[int, int])
     """Where lines end in the file, by their positions, as far as somebody looked."""
 
