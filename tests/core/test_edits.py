@@ -1,6 +1,7 @@
 """The texts of files between the patches of a session: none is given that no hash proves."""
 
 import difflib
+import json
 
 import pytest
 from hypothesis import given
@@ -170,6 +171,16 @@ def test_changes_and_digest_give_one_account_of_a_file(steps: list[r.Step], expe
     data = r.rollout(r.session(), r.turn(r.user("Go"), *steps))
 
     assert by_edits(data) == by_digest(data) == expected
+
+
+def test_patch_in_a_script_of_code_mode_is_counted_as_any_other():
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-a\n+b\n+c\n*** End Patch"
+    code = f"const p = {json.dumps(patch)}; text(await tools.apply_patch(p))"
+    answer = "Script completed\nOutput:\nSuccess. Updated the following files:\nM a.py"
+    call = r.custom_call("exec", code, "c1"), r.output("c1", answer, custom=True)
+    data = r.rollout(r.session("legacy"), r.turn(r.user("Go"), *call))
+
+    assert by_edits(data) == by_digest(data) == {"a.py": ("changed", 2, 1, None, None)}
 
 
 @given(sessions())

@@ -24,7 +24,7 @@ JSON = st.recursive(
 NOISE = st.lists(
     st.sampled_from(["tools", ".", "f", "(", ")", "[", "]", "{", "}", "`", "${", "'", '"', "\\"])
     | st.sampled_from(["/", "//", "/*", "*/", "\n", "a:", "1", ",", "?.", " ", "=", "return"])
-    | st.sampled_from(["\\u", "-", "++", "..."]),
+    | st.sampled_from(["\\u", "-", "++", "...", "const a", "let"]),
 ).map("".join)
 
 
@@ -47,6 +47,27 @@ diff`, 'tty': false}),
         ),
         0,
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "argument", "is_read"),
+    [
+        ("const patch = `a\nb`;", "patch", True),
+        ("const patch = 'a\\nb'\n", " patch ", True),
+        ("const patch = `a${b}`;", "patch", False),
+        ("const patch = 'a\\n' + 'b';", "patch", False),
+        ("const patch = ['a', 'b'].join('x');", "patch", False),
+        ("let patch = 'a\\nb';", "patch", False),
+        ("const patch = 'a\\nb'; { const patch = 'c' }", "patch", False),
+        ("const patch = 'a\\nb'; for (const patch of all) {}", "patch", False),
+        ("const patch = 'a\\nb';", "other", False),
+        ("const patch = 'a\\nb';", "patch.trim()", False),
+    ],
+)
+def test_constant_text_is_as_good_as_a_literal(before: str, argument: str, *, is_read: bool):
+    found = literal_calls(f"{before} await tools.apply_patch({argument})")
+
+    assert found == (((LiteralCall("apply_patch", "a\nb"),), 0) if is_read else ((), 1))
 
 
 LITERALS: list[tuple[str, object]] = [

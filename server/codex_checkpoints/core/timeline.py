@@ -26,7 +26,7 @@ from codex_checkpoints.core.rollout.turns import Ended, Turn
 MOST_ROWS = 400
 """With more turns a row stands for several."""
 
-SAVED = 10
+SAVED = 11
 """The version of what `Timeline.save` returns."""
 
 _CALLS: Final = names(

@@ -35,7 +35,7 @@ from codex_checkpoints.storage.contract import (
 )
 from codex_checkpoints.storage.durable import StorageError
 
-LOSSES = CachedKind("losses", 9, tuple[Loss, ...], most=108 << 10)
+LOSSES = CachedKind("losses", 10, tuple[Loss, ...], most=108 << 10)
 """The losses of a session; the version changes with the rules by which they are found."""
 
 

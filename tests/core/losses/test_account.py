@@ -429,3 +429,9 @@ def test_a_script_of_many_calls_has_no_outcome_of_its_own():
     answer = output("x", "Exit code: 1\nOutput:\nno", custom=True)
 
     assert gone(first(script, answer, summary(), form="legacy")) == {"task fix the login": True}
+
+
+def test_look_that_failed_is_no_failing_command():
+    lost = first(fails("make test"), fails("rg nothing src"), summary("Done."))
+
+    assert [each.command for each in lost.failing_commands] == ["make test"]

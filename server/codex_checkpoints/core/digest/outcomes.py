@@ -14,6 +14,7 @@ from typing import Final
 from attrs import Factory, define
 
 from codex_checkpoints.core.checkpoint.text import redact
+from codex_checkpoints.core.rollout import javascript
 from codex_checkpoints.core.rollout.fields import Json, list_of, load, object_of, text_of, texts_of
 from codex_checkpoints.core.rollout.items import CommandRun, FilesChanged, ToolCall
 from codex_checkpoints.core.rollout.reader import Line
@@ -263,7 +264,7 @@ def hunks_of(item: object, line: Line) -> dict[str, list[str]]:
             found[path] = diff[begin:].removesuffix("\n").split("\n") if diff else []
     elif isinstance(item, ToolCall | CommandRun):
         current: list[str] | None = None
-        text = patch_in({"": list(item.argv)} if isinstance(item, CommandRun) else item.arguments)
+        text = _patches_of(item)
         for row in text.split("\n"):
             header = _HEADER.match(row)
             if header is not None:
@@ -273,6 +274,16 @@ def hunks_of(item: object, line: Line) -> dict[str, list[str]]:
             elif current is not None and not row.startswith("***"):
                 current.append(row)
     return found
+
+
+def _patches_of(item: ToolCall | CommandRun) -> str:
+    """Return the patches of a call, of a script in code mode those that are literal."""
+    if isinstance(item, CommandRun):
+        return patch_in({"": list(item.argv)})
+    if not item.is_script:
+        return patch_in(item.arguments)
+    calls, _ = javascript.literal_calls(str(item.arguments))
+    return "\n".join(patch_in(each.argument) for each in calls)
 
 
 def patch_in(arguments: object) -> str:

@@ -4,6 +4,7 @@ A legacy rollout has only the text of such a script.  The text is scanned, not r
 literal argument are returned, others are counted.
 """
 
+import contextlib
 import math
 import re
 from functools import lru_cache
@@ -153,6 +154,14 @@ _MEMBER: Final = re.compile(
     re.DOTALL,
 )
 _OPENS: Final = re.compile(rf"{_GAP}(?:\?\.{_GAP})?\(")
+_CONSTANT: Final = re.compile(
+    rf"{_GAP}(?P<name>{_NAME}){_GAP}={_GAP}(?P<string>{_STRING})(?!{_GAP}[-.+*/%\[(?&|,<>=`])",
+    re.DOTALL,
+)
+"""A name that is bound for good to a text, and to nothing made of it."""
+
+_DECLARED: Final = re.compile(rf"{_GAP}(?P<name>{_NAME})")
+_NAMED: Final = re.compile(rf"{_GAP}(?P<name>{_NAME}){_GAP}\)")
 # A string or a regular expression without an end takes the rest of its line.  Otherwise a hostile
 # script could have the same text tried again from every character.
 _TOKEN: Final = re.compile(
@@ -189,6 +198,8 @@ class _Scan:
         self.braces: list[str] = []
         self.calls: list[LiteralCall] = []
         self.unread = 0
+        self.texts: dict[str, str | None] = {}
+        """The constants that are texts; None for a name that is bound twice."""
 
     def run(self) -> None:
         """Scan the script; skip strings, templates, comments and regular expressions."""
@@ -212,6 +223,8 @@ class _Scan:
                     self._template()
             case "tools" if before != ".":
                 self._tool()
+            case "const" | "let" | "var" if before != ".":
+                self._declared(token)
             case _:
                 pass
 
@@ -246,12 +259,32 @@ class _Scan:
         self.at, self.before = opens.end(), "("
         try:
             name = member["name"] or _string(member["string"])
-            argument, self.at = _argument(self.source, self.at)
+            argument, self.at = self._argument()
         except _NotLiteralError:
             self.unread += 1
             return
         self.calls.append(LiteralCall(name, argument))
         self.before = ")"
+
+    def _argument(self) -> tuple[object, int]:
+        """Return the only argument of a call and where the call ends, as the function below."""
+        named = _NAMED.match(self.source, self.at)
+        text = None if named is None else self.texts.get(named["name"])
+        if named is None or text is None:
+            return _argument(self.source, self.at)
+        return text, named.end()
+
+    def _declared(self, kind: str) -> None:
+        """Remember a constant that is a text; its text is scanned as any other."""
+        declared = _DECLARED.match(self.source, self.at)
+        if declared is None:
+            return
+        found = _CONSTANT.match(self.source, self.at) if kind == "const" else None
+        text: str | None = None
+        if found is not None and declared["name"] not in self.texts:
+            with contextlib.suppress(_NotLiteralError):
+                text = _string(found["string"])
+        self.texts[declared["name"]] = text
 
 
 def _ends_a_value(token: str) -> bool:
