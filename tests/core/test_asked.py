@@ -3,7 +3,8 @@
 import pytest
 
 import rollouts as r
-from codex_checkpoints.core.checkpoint.replay import Replay, request_in
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.requests import request_in
 from codex_checkpoints.core.digest.composing import DigestTerms, digest_v1
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.rollout.asked import heading_of, steps_of
@@ -212,6 +213,16 @@ def test_an_encrypted_task_is_called_by_the_nickname_and_the_path_of_the_helper(
 
     assert text(data) == "Noether (/lead/x)"
     assert read(data).state.first_text == "Noether (/lead/x)"
+
+
+@pytest.mark.parametrize("sealed", [None, "gAAAA"])
+def test_a_message_of_an_agent_in_the_older_form_opens_a_turn(sealed: str | None):
+    more = {} if sealed is None else {"encrypted_content": sealed}
+    told = {"author": "/lead", "recipient": "/lead/x", "content": "Count the lines of a.py."}
+    steps = [r.started("h1"), r.record("inter_agent_communication", told | more), r.shell("ls")]
+    found = turns(r.rollout(r.session(agent_path="/lead/x"), *steps, r.assistant("One.")))
+
+    assert found == [("h1", "/lead/x" if sealed else "Count the lines of a.py.", "open")]
 
 
 def test_the_result_of_a_helper_asks_for_nothing():

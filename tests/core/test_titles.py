@@ -4,7 +4,8 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints.core.checkpoint.glance import glance
-from codex_checkpoints.core.checkpoint.replay import Replay, request_in
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.requests import request_in
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.rollout.titles import PICTURE, title_in
 from codex_checkpoints.core.timeline import Timeline

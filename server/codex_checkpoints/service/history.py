@@ -13,7 +13,8 @@ from attrs import evolve, frozen
 
 from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.checkpoint.replay import Replay, request_in
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.requests import request_in
 from codex_checkpoints.core.compaction import offering
 from codex_checkpoints.core.history.rebuild import (
     Choice,

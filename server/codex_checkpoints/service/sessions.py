@@ -263,7 +263,7 @@ class Sessions:
 
     def detail(self, session: str) -> SessionDetail:
         """Return one session with its turns."""
-        from codex_checkpoints.core.checkpoint.replay import request_in  # noqa: PLC0415 - as below
+        from codex_checkpoints.core.checkpoint.requests import request_in  # noqa: PLC0415 - as below
         from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
         from codex_checkpoints.service.summaries import SessionDetail, TurnEntry  # noqa: PLC0415
 

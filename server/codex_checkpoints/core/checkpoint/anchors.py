@@ -26,7 +26,8 @@ from codex_checkpoints.core.checkpoint.records import (
     holds,
     status_of,
 )
-from codex_checkpoints.core.checkpoint.replay import Replay, ref_of, words_of
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.requests import ref_of, words_of
 from codex_checkpoints.core.checkpoint.state import name_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import contextual, items, tools

@@ -16,7 +16,7 @@ from functools import lru_cache
 from attrs import Factory, define
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
-from codex_checkpoints.core.checkpoint.replay import folder_in, title_of, words_of
+from codex_checkpoints.core.checkpoint.requests import folder_in, title_of, words_of
 from codex_checkpoints.core.checkpoint.text import cut, value
 from codex_checkpoints.core.rollout import contextual, items
 from codex_checkpoints.core.rollout.asked import heading_of, implements_plan

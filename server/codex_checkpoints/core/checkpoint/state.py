@@ -549,8 +549,6 @@ class State:
     """The first request, the title of the session."""
     first_in_history: bool = False
     """Whether only the model's history tells of that request."""
-    first_asked: str | None = None
-    """The first request after it that was no message of the history."""
     turn_folder: str | None = None
     newest_folder: tuple[int, str] | None = None
     """The newest folder that the session was set to, with the number of the file that says so."""

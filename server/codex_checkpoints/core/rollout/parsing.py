@@ -113,6 +113,14 @@ def _handed_over(payload: Json) -> items.Item:
     return "unknown" if name is None else "told"
 
 
+def _letter(payload: Json) -> items.Item:
+    """Return a message between agents in the form of older versions."""
+    content, sealed = payload.get("content"), payload.get("encrypted_content")
+    if sealed is None:
+        return _agent_wrote({**payload, "content": [{"text": content}]})
+    return _agent_wrote({**payload, "content": [{"type": "encrypted_content"}]})
+
+
 def _agent_wrote(payload: Json) -> items.Item:
     author, recipient = text_of(payload.get("author")), text_of(payload.get("recipient"))
     if author is None or recipient is None:
@@ -553,11 +561,11 @@ LINES: Makers = {
         text_of(payload.get("cwd")) or None,
     ),
     "compacted": "compacted",
+    "inter_agent_communication": _letter,
     **_signals(
         "quiet",
         "world_state token_usage_record retained_context security_risk_score realtime_item"
-        " dynamic_tools_updated inter_agent_communication inter_agent_communication_metadata"
-        " guardian_history",
+        " dynamic_tools_updated inter_agent_communication_metadata guardian_history",
     ),
 }
 """By kind of a line, but for response items and events."""

@@ -1,0 +1,214 @@
+"""What a session was asked: takes requests into its state, and finds its task.
+
+A request is a user message, a goal, an approved plan, a review, or a message of another agent; what
+each of them does to the turns is decided by `Turns`.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from codex_checkpoints.core.checkpoint.records import (
+    MAX_URI_CHARS,
+    MAX_VALUE_CHARS,
+    Evidence,
+    Task,
+)
+from codex_checkpoints.core.checkpoint.state import State
+from codex_checkpoints.core.checkpoint.text import cut, redact, value
+from codex_checkpoints.core.rollout import items
+from codex_checkpoints.core.rollout.asked import (
+    LONGEST_ASKED,
+    Asked,
+    AskedKind,
+    Request,
+    heading_of,
+    steps_of,
+)
+from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of, texts_of
+from codex_checkpoints.core.rollout.ours import is_worded_by_us
+from codex_checkpoints.core.rollout.reader import Line
+from codex_checkpoints.core.rollout.titles import PICTURE, title_in
+from codex_checkpoints.core.rollout.turns import Planned, Turn
+
+_GOAL_CONTEXT = ('<codex_internal_context source="goal">', "<goal_context>")
+"""How the text begins that Codex gives the model in a task that works for the goal."""
+
+
+def take_replaced(state: State, line: Line) -> None:
+    """Take the newest user message of a replacement, in a file that has no other."""
+    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
+
+    for each in reversed(list_of(line.payload.get("replacement_history"))):
+        payload = object_of(each)
+        if payload.get("type") != "message" or payload.get("role") != "user":
+            continue
+        texts = texts_of(payload.get("content"))
+        if any(map(is_worded_by_us, texts)):
+            continue
+        item = items.UserMessage(texts, in_history=True, ref=text_of(payload.get("id")))
+        text = words_of(item, MAX_VALUE_CHARS) if contextual.is_by_person(item) else ""
+        if text:
+            ref = ref_of(item, line)
+            order = state.turns.next_order()
+            state.turns.replaced = Request([text], ref, line.seq, order, typed=True)
+            _title(state, title_of(item), in_history=True)
+            return
+
+
+def take_message(state: State, item: items.UserMessage, line: Line) -> None:
+    """Take a message if a person typed it."""
+    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
+
+    state.worked_at = line.position
+    if item.in_history:
+        if state.base is None and not (state.typed or state.paginated):
+            state.base = folder_in(item)
+        if any(text.lstrip().startswith(_GOAL_CONTEXT) for text in item.texts):
+            state.turns.goal_continues()
+    elif not state.typed:
+        _trust_events(state)
+    if item.in_history and state.typed:
+        return
+    if not contextual.is_by_person(item):
+        return
+    text = words_of(item, MAX_VALUE_CHARS)
+    _title(state, title_of(item), in_history=item.in_history)
+    if not state.tells(line.seq):
+        return
+    turns, ref = state.turns, ref_of(item, line)
+    turn = turns.user_message(
+        item.turn_id, line.position, line.seq, line.stamp, in_history=item.in_history
+    )
+    turn.messages.append(ref)
+    if text:
+        plan = turns.approved(text)
+        if plan is not None:
+            turn.planned = _planned_by(plan, plan.text)
+        turns.say(turn, text, ref, line.seq, turns.next_order())
+
+
+def _trust_events(state: State) -> None:
+    """Drop what only the history told: from here on items or events mark typed messages."""
+    state.typed = True
+    if state.first_in_history:
+        state.first_text, state.first_in_history = None, False
+    state.turns.replaced = None
+    plans = state.turns.forget_history()
+    state.planned = max((*plans, *filter(None, [state.planned])), key=_order, default=None)
+
+
+def _order(planned: Planned) -> int:
+    return planned.order
+
+
+def _title(state: State, text: str, *, in_history: bool) -> None:
+    """Take the first request as the title of the session, a message of the history last."""
+    if text and (state.first_text is None or (state.first_in_history and not in_history)):
+        state.first_text, state.first_in_history = text, in_history
+
+
+def asked_by(state: State, kind: AskedKind, text: str, line: Line) -> Asked:
+    """Return a request that is no user message."""
+    short, whole = value(text, MAX_VALUE_CHARS), cut(redact(text), LONGEST_ASKED)
+    return Asked(kind, whole, short, f"seq:{line.seq}", line.seq, state.turns.next_order())
+
+
+def take_goal(state: State, item: items.GoalSet, line: Line) -> None:
+    """Take the goal as it is now; a fork copies records about that of its source."""
+    own = None if state.head is None else state.head.session_id
+    if item.objective is None:
+        state.turns.set_goal(None)
+        return
+    foreign = item.thread_id is not None and own is not None and item.thread_id != own
+    goal = asked_by(state, "goal", item.objective, line)
+    goal = evolve(goal, status=item.status, foreign=foreign)
+    state.turns.set_goal(goal)
+    _title(state, goal.short, in_history=False)
+
+
+def take_plan(state: State, plan: Asked, *, approved: bool) -> None:
+    """Take a plan; one that a person approved is a request, and has the steps of the plan.
+
+    Such a plan is handed over outside any task.
+    """
+    if not approved:
+        state.turns.proposed = plan
+        return
+    if state.turns.task_open:
+        return
+    state.turns.ask(plan)
+    state.planned = _planned_by(plan, plan.text)
+    _title(state, value(heading_of(plan.text), MAX_VALUE_CHARS), in_history=False)
+
+
+def _planned_by(plan: Asked, text: str) -> Planned:
+    steps = tuple((value(step, MAX_VALUE_CHARS), False) for step in steps_of(text))
+    return Planned(steps, plan.ref, plan.seq, plan.order, approved=True)
+
+
+def take_letter(state: State, item: items.AgentWrote, line: Line) -> None:
+    """Take the message of another agent; the result of a subagent asks for nothing."""
+    if item.is_answer:
+        return
+    agent = None if state.head is None else state.head.agent
+    asked = asked_by(state, "agent", item.text or agent or item.recipient, line)
+    if item.ref is not None and len(item.ref) <= MAX_URI_CHARS:
+        asked = evolve(asked, ref=item.ref)
+    state.turns.ask(asked)
+    _title(state, asked.short, in_history=False)
+
+
+def folder_in(item: items.UserMessage) -> str | None:
+    """Return the folder of a session whose head has none (ROL-16)."""
+    import re  # noqa: PLC0415 - for the oldest files alone
+
+    for text in item.texts:
+        if "<environment_context>" in text[:256]:
+            found = re.compile(r"<cwd>([^<]{1,4096})</cwd>").search(text, 0, 65_536)
+            if found is not None:
+                return found[1]
+    return None
+
+
+def ref_of(item: items.UserMessage, line: Line) -> str:
+    """Return the reference of a message: its id, else its number."""
+    return f"seq:{line.seq}" if item.ref is None or len(item.ref) > MAX_URI_CHARS else item.ref
+
+
+def words_of(item: items.UserMessage, limit: int) -> str:
+    """Return the text that the person typed, as a value."""
+    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
+
+    return value(contextual.without_payloads(_request_of(item), [])[0], limit)
+
+
+def _request_of(item: items.UserMessage) -> str:
+    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
+
+    parts = [part for part in item.texts if not contextual.is_image_wrapper(part)]
+    return contextual.request_of("\n".join(parts))
+
+
+def title_of(item: items.UserMessage) -> str:
+    """Return the title that a first message gives its session; empty if it has none."""
+    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
+
+    words = contextual.without_payloads(title_in(_request_of(item)), [])[0]
+    return value(words, MAX_VALUE_CHARS) or (PICTURE if item.pictured else "")
+
+
+def task_of(state: State) -> Task | None:
+    """Return the newest request that counts, else the task of the seed (DSC-29)."""
+    before = None if state.seed is None else state.seed.task
+    last = state.turns.task_of(None if before is None else before.text)
+    if last is None:
+        return before
+    return Task(cut(last.text, MAX_VALUE_CHARS), Evidence("user", last.said.ref))
+
+
+def request_in(turn: Turn) -> str | None:
+    """Return what a turn was asked, cut like a task; a message without words is a picture."""
+    if turn.said is None:
+        return PICTURE if turn.messages else None
+    return cut(turn.said.text, MAX_VALUE_CHARS)
