@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -248,6 +249,23 @@ def test_what_stands_in_a_time_or_an_id_changes_no_fact_for_a_false_one(text: by
     start = b'"%s":"' % key.encode()
     changed = [lines[0], *(line.replace(start, start + text, 1) for line in lines[1:])]
     found, all_of_it = seen(b"".join(changed)), whole(b"".join(changed))
+    for fact in FACTS:
+        told = getattr(found, fact)
+        assert told is None or told == all_of_it[fact], fact
+
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+@pytest.mark.parametrize(
+    "story", sorted(GOLDEN.glob("*/rollout.jsonl")), ids=lambda path: path.parent.name
+)
+@pytest.mark.parametrize("size", [300, 2000, 1 << 20])
+def test_the_ends_of_each_golden_story_tell_what_all_of_it_tells(story: Path, size: int):
+    data = story.read_bytes()
+    found, all_of_it = ends(data, size, size), whole(data)
+    if found is None or found.head.base is not None:
+        return
     for fact in FACTS:
         told = getattr(found, fact)
         assert told is None or told == all_of_it[fact], fact
