@@ -359,20 +359,20 @@ def test_what_still_counts_of_the_requests_is_told_whole():
 @pytest.mark.parametrize(
     ("text", "sealed", "words"),
     [
-        ("Message Type: NEW_TASK\nTask name: /root/a\nSender: /root\nPayload:", True, None),
+        ("Message Type: NEW_TASK\nTask name: /lead/a\nSender: /lead\nPayload:", True, None),
         (
-            "Message Type: NEW_TASK\nSender: /root\nPayload:\nCount the words",
+            "Message Type: NEW_TASK\nSender: /lead\nPayload:\nCount the words",
             False,
             "Count the words",
         ),
-        ("Message Type: FINAL_ANSWER\nSender: /root/a\nPayload: 17 words.", False, "17 words."),
+        ("Message Type: FINAL_ANSWER\nSender: /lead/a\nPayload: 17 words.", False, "17 words."),
     ],
 )
 def test_a_message_of_an_agent_is_what_follows_its_head(text: str, sealed: bool, words: str | None):
     parts: list[object] = [{"type": "input_text", "text": text}]
     if sealed:
         parts.append({"type": "encrypted_content", "encrypted_content": "gAAAA"})
-    payload = {"type": "agent_message", "author": "/root", "recipient": "/root/a", "content": parts}
+    payload = {"type": "agent_message", "author": "/lead", "recipient": "/lead/a", "content": parts}
 
     item = item_of("response_item", payload, bare=False)
 
