@@ -40,8 +40,8 @@ def test_a_goal_after_a_request_follows_it_and_a_request_after_a_goal_follows_th
     paused = r.goal(OBJECTIVE, "paused")
     go_on(home.path(), thread(1), paused, r.turn(r.user("Write the news first."), name="u2"))
     assert replaced(home, "--dry-run") == [
-        goal.replace("active", "paused"),
         "Look, and change nothing.",
+        goal.replace("active", "paused"),
         "Write the news first.",
     ]
 
@@ -62,6 +62,18 @@ def test_an_approved_plan_stands_whole_in_a_replacement(home: Home):
     assert replaced(home, "--dry-run") == [f"Approved plan:\n\n{PLAN}", "Implement the plan."]
 
 
+def test_an_approved_plan_stands_between_the_requests_that_it_came_between(home: Home):
+    turns = (r.turn(r.user("Plan the rounding."), WORK, name="u1"), r.approved_plan(PLAN))
+    more = r.turn(r.user("Implement the plan."), r.user("And the tests."), WORK, name="u2")
+    home.put(r.rollout(r.session(), *turns, more, r.turn(r.user("Thanks."), name="u3")))
+
+    assert replaced(home, "--dry-run") == [
+        "Plan the rounding.",
+        f"Approved plan:\n\n{PLAN}",
+        *("Implement the plan.", "And the tests.", "Thanks."),
+    ]
+
+
 def test_the_task_of_a_helper_stands_whole_in_a_replacement(home: Home):
     letter = r.letter("NEW_TASK", "Count the lines of a.py.\nReport the number.")
     home.put(r.rollout(r.session(), r.turn(letter, WORK)))
@@ -76,6 +88,29 @@ def test_a_second_compaction_does_not_double_a_goal(home: Home):
     go_on(home.path(), thread(1), goal_turn("g2"))
 
     assert replaced(home, "--into", "in-place") == first
+
+
+def test_a_goal_that_changed_since_the_last_compaction_stands_as_it_is_now(home: Home):
+    home.put(r.rollout(r.session(), r.turn(r.user("Look."), WORK), r.goal(OBJECTIVE)))
+    go_on(home.path(), thread(1), goal_turn("g1"))
+    replaced(home, "--into", "in-place")
+    go_on(home.path(), thread(1), r.goal("Write a manual.", "paused"), goal_turn("g2"))
+
+    goal = "Goal of this session (paused):\n\nWrite a manual."
+    assert replaced(home, "--into", "in-place") == ["Look.", goal]
+
+    go_on(home.path(), thread(1), r.goal("Write a manual.", "complete"), goal_turn("g3"))
+    assert replaced(home, "--into", "in-place") == ["Look."]
+
+
+def test_a_compaction_into_a_new_session_says_that_the_goal_stays(home: Home):
+    home.put(r.rollout(r.session(), r.goal(OBJECTIVE), goal_turn("g1")))
+
+    lines = home.run("compact", thread(1)).stdout.decode().splitlines()
+
+    assert "! The goal stays with the old session: set it in the new one with /goal." in lines
+    (added,) = [line for line in lines if line.startswith("added:")]
+    assert added.startswith("added: goal, plan or task in full and a summary, ")
 
 
 def test_a_preview_says_that_a_goal_stays_and_counts_its_context_once(home: Home):

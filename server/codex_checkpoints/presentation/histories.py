@@ -281,6 +281,15 @@ def _sized(pieces: Sequence[CompactionPiece]) -> str:
     return f"{counted(len(pieces), 'item')}, {size:,} tokens" if pieces else "nothing"
 
 
+def _added(done: Compacted) -> str:
+    """Return what a replacement has that is none of the old items."""
+    size = f"{done.tokens_added:,} tokens"
+    others = len(done.replacement) - len(done.kept) - len(done.truncated) - 1
+    if done.strategy == "checkpoint" and others > 0:
+        return f"goal, plan or task in full and a summary, {size}"
+    return f"a summary of {size}"
+
+
 UNREPORTED = "Codex's own instructions, usually 6,000 to 18,000"
 """The part of the context that is unknown where a session reported no tokens."""
 
@@ -303,7 +312,7 @@ def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
         f"kept: {_sized(done.kept)}",
         *([f"cut in the middle: {_sized(done.truncated)}"] if done.truncated else []),
         f"left out: {_sized(done.dropped)}" + (f" ({left_out})" if left_out else ""),
-        f"added: a summary of {done.tokens_added:,} tokens",
+        f"added: {_added(done)}",
         *(
             [f"of what is left out, the next turn sends about {again:,} tokens again"]
             if again

@@ -6,6 +6,9 @@ replacement that keeps only those would lose the purpose of the session.
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from attrs import frozen
 
 from codex_checkpoints.core.rollout.asked import Asked, AskedKind
@@ -15,18 +18,33 @@ from codex_checkpoints.core.rollout.turns import Turns
 
 @frozen
 class AskedMessage:
-    """A request as a message: where it came from, and its whole text under a heading."""
+    """A request as a message: where it came from, and its whole text under a heading.
+
+    `followed_by` is how many messages of the user came after it.
+    """
 
     kind: AskedKind
     text: str
+    followed_by: int
 
 
 @frozen
 class AskedMessages:
-    """These requests: those `before` the last user message, and those `after` it."""
+    """These requests, the oldest first.
 
-    before: tuple[AskedMessage, ...] = ()
-    after: tuple[AskedMessage, ...] = ()
+    `has_goal`: the session has a goal, or had one; what an earlier replacement says of it is old.
+    """
+
+    messages: tuple[AskedMessage, ...] = ()
+    has_goal: bool = False
+
+
+_GOAL: Final = re.compile(rf"{GOAL_LINE} \([^()\n]{{1,64}}\):\n\n")
+
+
+def names_goal(text: str) -> bool:
+    """Return whether a message is one of those below, about a goal."""
+    return _GOAL.match(text) is not None
 
 
 def asked_messages(turns: Turns) -> AskedMessages:
@@ -34,19 +52,21 @@ def asked_messages(turns: Turns) -> AskedMessages:
 
     A goal that has ended is there only where nobody wrote a message: it was the only request.
     """
-    typed = [turn.said.seq for turn in turns.counting() if turn.said and turn.said.typed]
+    typed = [turn.said for turn in turns.counting() if turn.said and turn.said.typed]
     goal = turns.goal
+    has_goal = goal is not None and not goal.foreign
     if goal is not None and not goal.is_in_force and (typed or goal.foreign):
         goal = None
     asked = [each for each in (turns.agent, turns.plan, goal) if each is not None]
-    last = max(typed, default=-1)
-    return AskedMessages(
-        tuple(_worded(each) for each in asked if each.seq < last),
-        tuple(_worded(each) for each in asked if each.seq >= last),
-    )
+    asked.sort(key=lambda each: each.seq)
+    messages: list[AskedMessage] = []
+    for each in asked:
+        later = sum(len(said.texts) for said in typed if said.seq > each.seq)
+        messages.append(AskedMessage(each.kind, _worded(each), later))
+    return AskedMessages(tuple(messages), has_goal)
 
 
-def _worded(asked: Asked) -> AskedMessage:
+def _worded(asked: Asked) -> str:
     match asked.kind:
         case "goal":
             head = f"{GOAL_LINE} ({asked.status or 'active'}):"
@@ -54,4 +74,4 @@ def _worded(asked: Asked) -> AskedMessage:
             head = PLAN_LINE
         case _:
             head = AGENT_LINE
-    return AskedMessage(asked.kind, f"{head}\n\n{asked.text}")
+    return f"{head}\n\n{asked.text}"

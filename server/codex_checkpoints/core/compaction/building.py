@@ -15,7 +15,7 @@ from attrs import Factory, evolve, frozen
 
 from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS, Caps, Checkpoint
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.compaction.asked_messages import AskedMessage, AskedMessages
+from codex_checkpoints.core.compaction.asked_messages import AskedMessages, names_goal
 from codex_checkpoints.core.compaction.handoff import handoff, is_empty
 from codex_checkpoints.core.digest.composing import LEAST_TOKENS, Digest
 from codex_checkpoints.core.history.items import texts, user_message
@@ -266,13 +266,16 @@ class Selection:
     reached: int
 
 
-def select(history: Sequence[Past], budget: int) -> Selection:
+def select(history: Sequence[Past], budget: int, *, has_goal: bool = False) -> Selection:
     """Return the user's messages that a replacement keeps (rules, "Retained user messages").
 
+    Where the session `has_goal`, the message of an earlier replacement about it goes.
     When all fit into the budget, none is cut.  Else long ones are cut to `LONGEST_KEPT`, the oldest
     first, until all fit; what then does not fit is left to the walk from the newest (JUN-14).
     """
     found = _messages(history)
+    if has_goal:
+        found = {place: each for place, each in found.items() if not names_goal(each.text)}
     tokens = {place: _cost(message.text) for place, message in found.items()}
     limits = dict(tokens)
     newest = max(found, default=0)
@@ -430,15 +433,15 @@ def build(
 def _build(
     history: Sequence[Past], checkpoint: Checkpoint, caps: Caps, terms: Terms
 ) -> Replacement | Declined:
-    selection = select(history, terms.budget)
+    selection = select(history, terms.budget, has_goal=terms.asked.has_goal)
     before = terms.size_of(past.item for past in history)
     declined = not_now(terms, before)
     if declined is not None:
         return declined
     if not history or (is_empty(checkpoint) and not selection.retained):
         return Declined("missing_context", {"items": len(history)})
-    asked = _asked_items(terms, selection)
-    has_request = any(asked) or selection.retained or checkpoint.task or checkpoint.plan.steps
+    asked = _asked_items(history, terms.asked, selection)
+    has_request = asked or selection.retained or checkpoint.task or checkpoint.plan.steps
     if terms.has_turns and not has_request:
         return Declined("missing_context", {"items": len(history), "reason": "no_request"})
     kept: Sequence[Retained] = selection.retained
@@ -456,7 +459,7 @@ def _build(
             refused = bool(digest.text)
             digest, last = Digest(budget=digest.budget), handoff(view)
         # The oldest messages go until the rest and the handoff fit; never the newest (CKP-15).
-        least = of_items((*asked[0], *asked[1], last))
+        least = of_items((*(item for _, item in asked), last))
         found = NewestTooLarge(0, 0)
         if least <= terms.target:
             found = fit([each.item for each in kept], terms.target - least, of_item)
@@ -467,12 +470,13 @@ def _build(
             break
         # What goes no longer stands beside the digest, so that quotes it.
         kept = [kept[place] for place in found.kept]
-    before_them, after_them = asked
-    items = (*before_them, *(each.item for each in kept), *after_them, last)
-    ours = len(after_them) + 1
-    origins = (*[None] * len(before_them), *(each.place for each in kept), *[None] * ours)
+    ordered = [(place, None, item) for place, item in asked]
+    ordered += [(each.place, each.place, each.item) for each in kept]
+    ordered.sort(key=lambda each: each[0])  # a request comes before the message at its place
+    items = (*(item for _, _, item in ordered), last)
+    origins = (*(origin for _, origin, _ in ordered), None)
     unused = digest.budget - digest.tokens if digest.text else 0
-    bound = _bound_of(selection, (*before_them, *after_them, last), terms, unused)
+    bound = _bound_of(selection, (*(item for _, item in asked), last), terms, unused)
     pieces = _pieces(history, selection, kept)
     built = reported(history, terms, items, origins, bound, pieces)
     if isinstance(built, Declined):
@@ -507,14 +511,21 @@ def reported(  # noqa: PLR0913, PLR0917 - both sides, and what became of each it
     return Replacement(items, origins, report)
 
 
-def _asked_items(terms: Terms, selection: Selection) -> tuple[list[Json], list[Json]]:
-    """Return the other requests as messages, without those that an earlier replacement has."""
+def _asked_items(
+    history: Sequence[Past], asked: AskedMessages, selection: Selection
+) -> list[tuple[int, Json]]:
+    """Return the other requests as messages, each with the place before which it stands.
+
+    One that an earlier replacement has as well is left out.
+    """
     known = {"\n".join(texts(each.item)) for each in selection.retained}
-
-    def items(asked: Iterable[AskedMessage]) -> list[Json]:
-        return [user_message([each.text]) for each in asked if each.text not in known]
-
-    return items(terms.asked.before), items(terms.asked.after)
+    said = [place for place, past in enumerate(history) if past.kind == "user"]
+    items: list[tuple[int, Json]] = []
+    for each in asked.messages:
+        if each.text not in known:
+            later = said[max(0, len(said) - each.followed_by) :]
+            items.append((min(later, default=len(history)), user_message([each.text])))
+    return items
 
 
 def _sent_again(history: Sequence[Past]) -> int:

@@ -539,7 +539,7 @@ def _report(  # noqa: PLR0913 - what was asked, what became of it, and what is s
         digest_tokens=built.digest.tokens,
         context_window=plan.source.window,
         remark=CUT_OFF if plan.source.cut_off else report.remark,
-        remark_text=_remark_text(plan),
+        remark_text=_remark_text(plan, None if contents is not None else request.into),
         windows=windows,
         hooks=hooks,
         contents=contents,
@@ -547,8 +547,8 @@ def _report(  # noqa: PLR0913 - what was asked, what became of it, and what is s
     )
 
 
-def _remark_text(plan: CompactionPlan) -> str | None:
-    """Return the remarks about a compaction as sentences."""
+def _remark_text(plan: CompactionPlan, into: Into | None) -> str | None:
+    """Return the remarks about a compaction as sentences; `into` is where one that is done went."""
     report = plan.built.report
     before, after = report.before.tokens, report.after
     sentences = {
@@ -557,7 +557,18 @@ def _remark_text(plan: CompactionPlan) -> str | None:
         "saves_little": f"Not worth it: saves {before - after:,} tokens.",
     }
     found = (CUT_OFF if plan.source.cut_off else None, report.remark)
-    return " ".join(sentences[each] for each in found if each is not None) or None
+    remarks = [sentences[each] for each in found if each is not None]
+    remarks += [_GOAL_STAYS] if into is not None and _leaves_goal(plan.source, into) else []
+    return " ".join(remarks) or None
+
+
+_GOAL_STAYS = "The goal stays with the old session: set it in the new one with /goal."
+
+
+def _leaves_goal(source: CompactionSource, into: Into) -> bool:
+    """Return whether the session has a goal that the new one will not have."""
+    goal = source.replay.state.turns.goal
+    return into == "new" and goal is not None and goal.is_in_force
 
 
 def _told(record: Installed) -> dict[str, object]:
@@ -605,10 +616,8 @@ def _cautions(
         which = "hook does" if count == 1 else "hooks do"
         why = "Codex runs such hooks only before its own compactions."
         yield CompactionWarning("own_hooks", count, f"Your PreCompact {which} not run: {why}")
-    goal = source.replay.state.turns.goal
-    if into == "new" and goal is not None and goal.is_in_force:
-        message = "The goal stays with this session: in the new one it is the text of a message."
-        yield CompactionWarning("goal_stays", 1, f"{message} Set it there with /goal.")
+    if _leaves_goal(source, into):
+        yield CompactionWarning("goal_stays", 1, _GOAL_STAYS)
     if into == "in-place" and _is_compacted_again(source):
         message = "Codex may compact this session again, with a model call, when it is resumed:"
         end = "its rules have changed since. In a new session it does not."

@@ -167,7 +167,8 @@ class Compacted:
     the size of the new items: handoff or summary, goal, plan; `digestTokens` that of the digest in
     it.  `tokensSentAgain` is the standing context that the next turn sends again.  `remark` is
     `cut_off` where the last turn was cut off, else `saves_nothing` or `saves_little` where not even
-    a tenth is saved, else null; `remarkText` says it in sentences.
+    a tenth is saved, else null; `remarkText` says it in sentences, and of one that is done whether
+    a goal stays with the old session.
     """
 
     compaction_id: str | None

@@ -425,11 +425,11 @@ class Planner:
         # In older files nothing says how a turn ended that is over.
         is_over = gathered.ended == "open" and not self.source.cut_off
         ended = "answered" if is_over else gathered.ended
-        asked = asked_messages(trace.replay.state.turns)
+        asked = asked_messages(trace.replay.state.turns).messages
         window = (
-            *(Message(each.kind, each.text) for each in asked.before),
+            *(Message(each.kind, each.text) for each in asked if each.followed_by),
             *window_of(gathered, options.window),
-            *(Message(each.kind, each.text) for each in asked.after),
+            *(Message(each.kind, each.text) for each in asked if not each.followed_by),
         )
         last = "".join(message.text for message in window_of(gathered, 1))
         is_task = task is not None and value(last, MAX_VALUE_CHARS) == task.text
