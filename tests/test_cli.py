@@ -1072,15 +1072,19 @@ def worked_with(home: Home) -> Home:
 
 @posix_only
 @pytest.mark.usefixtures("worked_with")
-def test_a_time_has_one_form_in_all_texts(home: Home, on_terminal: OnTerminal) -> None:
-    whole = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+def test_times_are_local_on_a_terminal_and_utc_elsewhere_in_all_texts(
+    home: Home, on_terminal: OnTerminal
+) -> None:
+    here = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b")
+    utc = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
     for command in (
         *(["windows", thread(1)], ["losses", thread(1)], ["timeline", thread(1)]),
         *(["marks", thread(1)], ["restores"], ["audit"], ["search", "login"]),
     ):
-        lines = [*on_terminal(*command, columns=200), home.here(*command).stdout.decode()]
-        assert all(whole.search(each) for each in ("\n".join(lines[:-1]), lines[-1])), command
-        assert not re.search(r"\d\d:\d\d|\d{4}-\d\d-", whole.sub("", "\n".join(lines))), command
+        shown = "\n".join(on_terminal(*command, columns=200))
+        for form, text in ((here, shown), (utc, home.here(*command).stdout.decode())):
+            assert form.search(text), command
+            assert not re.search(r"\d\d:\d\d|\d{4}-\d\d-", form.sub("", text)), command
 
 
 @posix_only

@@ -7,6 +7,7 @@ import pkgutil
 import re
 import shlex
 import sys
+import time
 from collections.abc import Callable
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -17,7 +18,7 @@ import pytest
 from codex_checkpoints import presentation
 from codex_checkpoints.codex import resume
 from codex_checkpoints.presentation.log import LogLine
-from codex_checkpoints.presentation.terminal import Screen
+from codex_checkpoints.presentation.terminal import Screen, moment
 
 NASTY = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202etxt\u2066\u2028line\r\x08\x00\x7f"
 CONTROLS = re.compile(
@@ -188,3 +189,16 @@ def test_a_circle_of_exceptions_ends():
         raise one
 
     assert logged(circle).split("\n")[1:][0].strip() == "KeyError"
+
+
+def test_a_time_is_local_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TZ", "Etc/GMT-2")
+    time.tzset()
+    try:
+        at = "2026-11-20T10:00:03.000Z"
+        assert moment(at, Screen()) == at
+        assert moment(at, Screen(width=80)) == "2026-11-20 12:00:03"
+        assert moment("no time", Screen(width=80)) == "no time"
+    finally:
+        monkeypatch.undo()
+        time.tzset()

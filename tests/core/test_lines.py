@@ -158,7 +158,7 @@ def test_a_mark_at_the_beginning_of_the_file_is_no_part_of_its_first_line():
     [
         (b"no json", "not_json"),
         (b'{"a":1', "not_json"),
-        (b"\x00\x00", "not_json"),
+        (b"\x00\x00", "zero_bytes"),
         (b'{"a":NaN}', "not_json"),
         (b'"text"', "not_object"),
         (b"[{}]", "not_object"),

@@ -103,7 +103,7 @@ def _connect(options: argparse.Namespace, where: Places) -> int:
             raise Refusal("cancelled", "nothing was written")
     done = shown if shown is not None and options.dry_run else connect(where, params)
     way_out = texts.next_step(done) if options.status else done.way_out
-    return report(options, done, texts.connect_lines(done, way_out))
+    return report(options, done, texts.connect_lines(done, way_out, screen(options)))
 
 
 def _doctor(options: argparse.Namespace, services: Terminal) -> int:

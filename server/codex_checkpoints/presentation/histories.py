@@ -87,7 +87,7 @@ def window_lines(
     )
     lines = [screen.tinted(DIM, screen.cut(names))]
     for each in windows.items:
-        head = f"{each.number:>3}  {moment(each.opened_at):<{MOMENT}}"
+        head = f"{each.number:>3}  {moment(each.opened_at, screen):<{MOMENT}}"
         how = plain(f"{_WAYS.get(each.trigger, '-'):<13}  {_maker(each, undone):<10}")
         sizes = f"{_number(each.tokens_before):>9} → {_number(each.tokens_after):>9}"
         lines.append(screen.cut(f"{head}  {how} {sizes}  {plain(each.window_id or '-')}"))
@@ -97,7 +97,7 @@ def window_lines(
             given = each.received
             state = "as it is now" if given.is_current else "changed since"
             text = f"Codex was given {given.size:,} bytes ({state}), {given.digest[:15]}"
-            lines.append(screen.cut(f"     {moment(given.at)}  {plain(text)}"))
+            lines.append(screen.cut(f"     {moment(given.at, screen)}  {plain(text)}"))
     for compaction_id, session_id, was_undone in elsewhere:
         lines.append(f"     compaction {plain(compaction_id)}{_UNDONE[was_undone]}")
         lines.append(f"     went on in session {plain(session_id)}")
@@ -199,7 +199,7 @@ def loss_lines(
     for each in losses.items:
         number = "rolled back" if each.number is None else f"window {each.number}"
         entries = [*_entries(each)]
-        when = moment(each.opened_at)
+        when = moment(each.opened_at, screen)
         state = "undone since" if each.window_id in undone else "-"
         fates = _fates(each.totals)
         said = (number, when, _WAYS.get(each.trigger, "-"), _maker(each), state, fates)

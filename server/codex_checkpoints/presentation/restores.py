@@ -81,7 +81,7 @@ def markers_lines(markers: marking.MarkerList, screen: Screen) -> list[str]:
 def marker_lines(marker: marking.Marker, screen: Screen) -> list[str]:
     """Return one line; where it does not fit the label stands below."""
     turn = "detached" if marker.detached else f"turn {marker.turn_number}"
-    head = f"{plain(marker.checkpoint_id)}  {moment(marker.created_at)}  {turn}"
+    head = f"{plain(marker.checkpoint_id)}  {moment(marker.created_at, screen)}  {turn}"
     lines = screen.folded(head, plain(marker.label))
     return [*lines, _CUT_OFF] if marker.remark is not None else lines
 
@@ -151,7 +151,7 @@ def restore_lines(restores: restores.RestoreList, screen: Screen) -> list[str]:
     """Return a line for each restore, two where one does not fit."""
     lines: list[str] = []
     for each in restores.items:
-        head = plain(f"{each.operation_id}  {moment(each.restored_at)}  {each.mode}")
+        head = plain(f"{each.operation_id}  {moment(each.restored_at, screen)}  {each.mode}")
         source = _name(_short(each.source_session_id, screen), there=each.source_available)
         branch = _name(_short(each.session_id, screen), there=each.branch_available)
         lines += screen.folded(head, plain(f"{source} → {branch}  {each.label}"))
@@ -267,7 +267,7 @@ def event_lines(events: restores.EventList, screen: Screen) -> list[str]:
     for each in events.items:
         at = each.get("at")
         operation, kind = (plain(str(each.get(key) or "-")) for key in ("operationId", "type"))
-        head = f"{moment(at if isinstance(at, str) else None)}  {operation:<36}  {kind}"
+        head = f"{moment(at if isinstance(at, str) else None, screen)}  {operation:<36}  {kind}"
         ends = dict.fromkeys(each[key] for key in ("sourceSessionId", "sessionId") if each.get(key))
         about = [" → ".join(_short(str(end), screen) for end in ends)] if ends else []
         about += [str(each["code"])] if each.get("code") else []

@@ -104,7 +104,7 @@ def found_lines(hits: Sequence[searching.SearchHit], screen: Screen) -> list[str
     lines: list[str] = []
     for hit in hits[:1]:
         folder = folder_name(hit.cwd or "-")
-        head = f"{moment(hit.updated_at)}  {folder}  {hit.session_id[:13]}  "
+        head = f"{moment(hit.updated_at, screen)}  {folder}  {hit.session_id[:13]}  "
         title = hit.title or "(no message yet)"
         lines.append(screen.tinted(DIM, plain(head)) + screen.behind(plain(head), plain(title)))
     for hit in hits:
@@ -284,7 +284,7 @@ def next_step(report: status.Connection) -> str | None:
     return next((step for step in steps if step is not None), None)
 
 
-def connect_lines(report: status.Connection, way_out: str | None) -> list[str]:
+def connect_lines(report: status.Connection, way_out: str | None, screen: Screen) -> list[str]:
     """Return whether something was written, how things stand, and what to do next."""
     kept = [plain(change.backup) for change in report.changes if change.backup is not None]
     lines = [f"The file as it was is kept as {backup}." for backup in kept]
@@ -300,11 +300,11 @@ def connect_lines(report: status.Connection, way_out: str | None) -> list[str]:
             _connected(door),
             _DOOR_PROBLEMS.get(door.problem or ""),
             "connect again" if door.next == "repair" else None,
-            _ran(door) if door.configured or door.last_ran_at else None,
+            _ran(door, screen) if door.configured or door.last_ran_at else None,
         ]
         lines.append(plain(f"{door.door:<12}{', '.join(word for word in words if word)}"))
         if door.door == "hook" and door.problem != "unreadable":
-            lines += map(_hook_line, report.hooks)
+            lines += [_hook_line(hook, screen) for hook in report.hooks]
     lines += [f"! {plain(problem)}" for problem in report.problems]
     lines += [] if way_out is None else [f"→ {plain(way_out)}"]
     return lines
@@ -316,21 +316,25 @@ def _connected(door: status.Door) -> str:
     return "connected" if door.configured else "not connected"
 
 
-def _ran(what: status.Door | status.HookState) -> str:
+def _ran(what: status.Door | status.HookState, screen: Screen) -> str:
     return (
-        f"last ran {moment(what.last_ran_at)} for {what.last_session}"
+        f"last ran {moment(what.last_ran_at, screen)} for {what.last_session}"
         if what.last_ran_at
         else "never ran"
     )
 
 
-def _hook_line(hook: status.HookState) -> str:
+def _failed(failure: status.Failure | None, screen: Screen) -> str | None:
+    return None if failure is None else f"failed {moment(failure.at, screen)}: {failure.code}"
+
+
+def _hook_line(hook: status.HookState, screen: Screen) -> str:
     words = [
         None if hook.configured else "not connected",
         hook.trust,
         "switched off" if hook.enabled is False else None,
-        _ran(hook) if hook.configured else None,
-        None if hook.failure is None else f"failed {moment(hook.failure.at)}: {hook.failure.code}",
+        _ran(hook, screen) if hook.configured else None,
+        _failed(hook.failure, screen),
     ]
     return plain(f"  {hook.event:<18}{', '.join(word for word in words if word)}")
 

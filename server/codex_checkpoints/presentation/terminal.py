@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import datetime
 from typing import TYPE_CHECKING, TextIO
 
 from attrs import frozen
@@ -40,21 +41,26 @@ MOMENT = 24
 """The columns of a time."""
 
 
-def moment(stamp: str | None) -> str:
-    """Return a time: in UTC, with milliseconds and `Z`, as everywhere."""
-    return "-" if stamp is None else plain(stamp)
+def moment(stamp: str | None, screen: Screen) -> str:
+    """Return a time: as the clock here shows it on a terminal, else in UTC as everywhere."""
+    if stamp is None:
+        return "-"
+    here = None if screen.width is None else _here(stamp)
+    return plain(stamp) if here is None else f"{here:%Y-%m-%d %H:%M:%S}"
 
 
 def moment_here(stamp: str) -> str:
     """Return a time, and beside it as the clock here shows it where that differs (AGN-68)."""
-    from datetime import datetime  # noqa: PLC0415 - few answers show it
+    here = _here(stamp)
+    beside = f" (here {here:%Y-%m-%d %H:%M:%S})" if here is not None and here.utcoffset() else ""
+    return plain(stamp) + beside
 
+
+def _here(stamp: str) -> datetime | None:
     try:
-        here = datetime.fromisoformat(stamp).astimezone()
+        return datetime.fromisoformat(stamp).astimezone()
     except (ValueError, OverflowError):
-        return moment(stamp)
-    beside = f" (here {here:%Y-%m-%d %H:%M:%S})" if here.utcoffset() else ""
-    return moment(stamp) + beside
+        return None
 
 
 @frozen

@@ -86,7 +86,7 @@ def _row(
     why = "" if row.reason is None else f" ({row.reason})"
     ended = "" if row.outcome == "answered" else f"{row.outcome}{why}: "
     request = f"{ended}{names.get(row.turn_id, '')}"
-    line = _line(screen, (turns, moment(row.started_at), used, *counts, request))
+    line = _line(screen, (turns, moment(row.started_at, screen), used, *counts, request))
     tint = _TINTS.get(row.outcome)
     return line if tint is None else screen.tinted(tint, line)
 
@@ -94,7 +94,7 @@ def _row(
 def _event(event: TimelineEvent, screen: Screen, names: Mapping[str, str]) -> str:
     # As wide as its column at least, so that it begins where the others do.
     name = names.get(event.id or "") or ((event.id or "") if event.kind == "branch" else "")
-    return _line(screen, ("", moment(event.at), f"{event.kind}  {name}".ljust(9)))
+    return _line(screen, ("", moment(event.at, screen), f"{event.kind}  {name}".ljust(9)))
 
 
 def _line(screen: Screen, cells: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
@@ -13,7 +13,7 @@ from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection
 from codex_checkpoints.service.reading.catalogue import problems_of, skipped_of
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, left_aside, what_helps
-from codex_checkpoints.storage.contract import Row, StoreFault
+from codex_checkpoints.storage.contract import Row, StoreFault, moment
 from codex_checkpoints.storage.durable import StorageError, unreadable_in
 from codex_checkpoints.storage.records import (
     AUDIT,
@@ -160,6 +160,8 @@ def diagnose(
         *(() if connection is None else of_connection(connection)),
         *_rows(sessions),
         *_over_window(catalogue.current().values()),
+        *_ahead(catalogue.current().values()),
+        *_without_content(catalogue.current().values()),
         *_skipped(skipped),
     )
     return Diagnosis(
@@ -290,6 +292,10 @@ def _rows(sessions: Sessions) -> Iterator[Finding]:
                 "Check that the file is yours to read and whole; other sessions are unaffected."
             )
             yield Finding("unreadable_source", "error", message, row.path, 1, way_out)
+        elif row.path not in reached and _is_twin(row, current):
+            message = "The same session file lies in two places; the other one counts."
+            way_out = "Remove one of the two; this one is read when you name its path."
+            yield Finding("twin", "warning", message, row.path, 1, way_out)
         elif row.path not in reached:
             message = (
                 "After a revert, the newest file of this session no longer builds on this one."
@@ -300,6 +306,44 @@ def _rows(sessions: Sessions) -> Iterator[Finding]:
             code, _, rollout_id = problem.partition(":")
             message, way_out = _PROBLEMS[code]
             yield Finding(code, "warning", message, row.path, 1, way_out.format(rollout_id))
+
+
+def _is_twin(row: Row, current: Mapping[str, Row]) -> bool:
+    """Return whether another file is this very rollout, as an archived copy is."""
+    newest = current.get(row.session_id)
+    return newest is not None and newest.rollout_id == row.rollout_id
+
+
+def _more(paths: Sequence[str]) -> str:
+    return f" So do {len(paths) - 1} more." if len(paths) > 1 else ""
+
+
+_DAY_NS = 86_400_000_000_000
+
+
+def _ahead(rows: Iterable[Row]) -> Iterator[Finding]:
+    """Report sessions whose last record claims to be later than the file itself, by a day."""
+    late = [
+        row.path
+        for row in rows
+        if row.error is None and row.at > moment(row.rollout.mtime_ns + _DAY_NS)
+    ]
+    if late:
+        message = f"The last record of this file is later than the file itself.{_more(late)}"
+        way_out = (
+            "Put the clock right, or have the tool that wrote it write true times; until then the"
+            " session stands first in lists, in Codex as well, unless you archive it."
+        )
+        yield Finding("future_time", "warning", message, max(late), len(late), way_out)
+
+
+def _without_content(rows: Iterable[Row]) -> Iterator[Finding]:
+    """Report files without a head and a request, which lists leave out."""
+    empty = [row.path for row in rows if row.is_blank]
+    if empty:
+        message = f"This file has neither a head nor a request; lists leave it out.{_more(empty)}"
+        way_out = "Remove it, or bring it back from a backup; one that Codex begins now is listed."
+        yield Finding("blank", "info", message, min(empty), len(empty), way_out)
 
 
 _SKIPPED = {
@@ -332,6 +376,22 @@ _SKIPPED = {
         "Lines of an unknown type",
         "info",
         "They come from a newer Codex; an update of this tool may read them.",
+    ),
+    "no_time": (
+        "Lines whose time is missing or no text",
+        "warning",
+        (
+            "Codex refuses such a line, and the session where it is the first one: have the tool"
+            " that wrote it write times such as 2026-11-20T09:00:01.000Z. Here the lines count."
+        ),
+    ),
+    "zero_bytes": (
+        "Lines with zero bytes",
+        "warning",
+        (
+            "The machine or the disk failed while it was written, and what stood there is lost;"
+            " bring the file back from a backup, or go on: the rest is read."
+        ),
     ),
     "no_ordinal": (
         "Lines without a number",

@@ -232,6 +232,11 @@ class Row:
         return self.seq is None and self.error is None
 
     @property
+    def is_blank(self) -> bool:
+        """Return whether it was read whole and holds neither a head nor a request."""
+        return not (self.has_head or self.first_text or self.is_glance or self.error)
+
+    @property
     def has_head(self) -> bool:
         """Return whether its first line is whole and a head."""
         return self.history_mode is not None

@@ -109,7 +109,7 @@ def page(
         rows = [row for row in later if row.at < stamp or row.session_id > thread_id]
     rows = [row for row in rows if row.archived == query.archived]
     # A scratch session is archived after its summary and hidden; one that is left is shown.
-    rows = [row for row in rows if not (row.scratch and row.archived)]
+    rows = [row for row in rows if not ((row.scratch and row.archived) or row.is_blank)]
     if query.cwd is not None:
         below = _below(query.cwd)
         rows = [row for row in rows if row.folder and below(row.folder)]

@@ -25,7 +25,7 @@ _NAME = pattern(
     rf"rollout-\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d-({_UUID})(?:_({_UUID}))?\.jsonl(\.zst)?",
     re.ASCII,
 )
-_LIKE = pattern(r"rollout-.*\.jsonl(\.zst)?", re.DOTALL)
+_LIKE = pattern(r".*\.jsonl(\.zst)?", re.DOTALL)
 _LARGEST = (1 << 63) - 1
 _MOMENT = 2_000_000_000
 """A clock of files is at least so fine, in ns."""
@@ -120,7 +120,7 @@ def places(codex_home: str) -> dict[str, str]:
 
 
 def passed_over(codex_home: str) -> Iterator[tuple[str, str]]:
-    """Yield entries named like a session file, and links to folders, that `scan` leaves out."""
+    """Yield files of lines of JSON, and links to folders, that `scan` leaves out."""
     for root, depth in _trees(codex_home):
         for entry, left, is_passed in within(root, depth):
             with contextlib.suppress(OSError):

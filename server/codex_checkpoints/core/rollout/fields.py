@@ -47,6 +47,8 @@ def load(raw: bytes) -> object:
         return UnreadableLine("not_utf8")
     # orjson refuses a lone surrogate, which Codex may write; all else that it refuses is no JSON
     # for Codex either (ROL-15).
+    if b"\0" in raw:
+        return UnreadableLine("zero_bytes")
     if _SURROGATE_ESCAPE.search(raw):
         import json  # noqa: PLC0415 - rare
 

@@ -287,6 +287,8 @@ class Reader:
         scale.lines += 1
         stamp = text_of(value.get("timestamp"))
         scale.stamp = stamp or scale.stamp
+        if stamp is None and not bare:
+            scale.count("no_time")
         if scale.ordinals is None:
             scale.settle(kind, NOTHING if bare else payload, ordinal)
         if scale.ordinals:

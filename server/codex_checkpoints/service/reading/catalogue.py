@@ -169,7 +169,7 @@ def _skipped(session: SessionFile) -> dict[str, int]:
     replay = session.replay
     counts = dict(replay.scale.skipped)
     if session.tail.strip() and replay is session.now():
-        counts["torn_tail"] = 1
+        counts["zero_bytes" if b"\0" in session.tail else "torn_tail"] = 1
     if replay.state.unread_calls:
         counts["unread_call"] = replay.state.unread_calls
     if replay.state.observations.left_out:

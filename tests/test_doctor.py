@@ -1,0 +1,88 @@
+"""`doctor` names the files that Codex refuses or lists leave out, each with a way out."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rollouts as r
+from homes import Home, thread
+
+WHOLE = r.rollout(r.session(thread=thread(1)), r.turn(r.user("Fix the till")))
+
+
+def found(home: Home, code: str) -> list[dict[str, Any]]:
+    return [each for each in home.json("doctor")["findings"] if each["code"] == code]
+
+
+def only(home: Home, code: str) -> dict[str, Any]:
+    (finding,) = found(home, code)
+    assert finding["wayOut"]
+    return finding
+
+
+@pytest.mark.parametrize("stamp", [1795165200000, None])
+def test_times_that_are_no_text_are_named(home: Home, stamp: object):
+    lines = [json.loads(line) for line in WHOLE.splitlines()]
+    home.put(b"".join(r.to_line({**line, "timestamp": stamp}) for line in lines))
+
+    finding = only(home, "no_time")
+    assert (finding["severity"], finding["count"]) == ("warning", len(lines))
+    assert "Codex refuses" in finding["wayOut"]
+    assert [each["title"] for each in home.json("sessions")] == ["Fix the till"]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_zero_bytes_are_damage_and_no_line_that_is_being_written(home: Home, end: bytes):
+    home.put(WHOLE + bytes(4096) + end)
+
+    assert only(home, "zero_bytes")["count"] == 1
+    assert found(home, "torn_tail") == found(home, "not_json") == []
+
+
+@pytest.mark.parametrize(
+    "name", [f"2026/11/20/converted-{thread(2)}.jsonl", f"{thread(2)}/rollout.jsonl"]
+)
+def test_a_session_under_another_name_is_named(home: Home, name: str):
+    home.put(WHOLE)
+    other = home.root / "sessions" / name
+    other.parent.mkdir(parents=True, exist_ok=True)
+    other.write_bytes(WHOLE)
+
+    assert only(home, "passed_over")["path"] == str(other)
+
+
+def test_a_record_from_the_future_is_named(home: Home):
+    path = home.put(WHOLE)
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+
+    assert only(home, "future_time")["path"] == str(path)
+
+
+def test_a_record_as_old_as_its_file_is_not_from_the_future(home: Home):
+    path = home.put(WHOLE)
+    at = 1_795_168_800  # 2026-11-20T10:00:00Z
+    os.utime(path, (at, at))
+
+    assert found(home, "future_time") == []
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\n\n", r.to_line({"timestamp": "2026-05-14T02:43:17.000Z", "type": "x"})]
+)
+def test_a_file_with_neither_head_nor_request_is_named_and_not_listed(home: Home, data: bytes):
+    home.put(WHOLE)
+    blank = home.put(data, 2)
+
+    assert only(home, "blank")["path"] == str(blank)
+    assert [each["sessionId"] for each in home.json("sessions")] == [thread(1)]
+
+
+def test_the_same_file_in_two_places_is_no_revert(home: Home):
+    home.put(WHOLE)
+    twin: Path = home.put(WHOLE, archived=True)
+
+    assert only(home, "twin")["path"] in {str(twin), str(home.path())}
+    assert found(home, "unreached_segment") == []
