@@ -26,7 +26,7 @@ from codex_checkpoints.core.rollout.asked import (
     steps_of,
 )
 from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of, texts_of
-from codex_checkpoints.core.rollout.ours import is_worded_by_us
+from codex_checkpoints.core.rollout.ours import UNDO, is_ours, is_worded_by_us
 from codex_checkpoints.core.rollout.reader import Line
 from codex_checkpoints.core.rollout.titles import PICTURE, title_in
 from codex_checkpoints.core.rollout.turns import Planned, Turn
@@ -36,9 +36,14 @@ _GOAL_CONTEXT = ('<codex_internal_context source="goal">', "<goal_context>")
 
 
 def take_replaced(state: State, line: Line) -> None:
-    """Take the newest user message of a replacement, in a file that has no other."""
+    """Take the newest user message of a replacement, in a file that has no other.
+
+    A replacement of ours and its undo ask for nothing new.
+    """
     from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
 
+    if line.tag == UNDO or is_ours(text_of(line.payload.get("message")) or ""):
+        return
     for each in reversed(list_of(line.payload.get("replacement_history"))):
         payload = object_of(each)
         if payload.get("type") != "message" or payload.get("role") != "user":
