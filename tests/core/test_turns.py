@@ -453,3 +453,17 @@ def test_a_usage_limit_says_when_it_begins_anew(form: Form):
         assert ending(rollout(*begun, known, complete(error=limit)))[1] == limit["message"]
     other = ending(rollout(*begun, limits(100.0, 1_795_798_800), complete(error=FAILED)))[1]
     assert other == FAILED["message"]
+
+
+@pytest.mark.parametrize("head", [session("legacy", events=False), session("bare")])
+def test_without_tasks_a_turn_that_went_on_behind_its_answer_was_cut_off(head: Step):
+    steps = [user("a"), assistant("I look."), shell("ls"), user("b"), assistant("Done.")]
+    state = read(rollout(head, *steps)).state
+
+    assert [how for _, how in state.ends()] == ["open", "answered"]
+
+
+def test_a_compaction_between_turns_leaves_the_answer():
+    data = rollout(session("legacy"), user("a"), assistant("Done."), compacted("", []))
+
+    assert ending(data) == ("answered", None)

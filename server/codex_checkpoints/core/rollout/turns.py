@@ -314,8 +314,9 @@ class Turns:
 
     def compacted(self) -> None:
         """Note a compaction: what the model said before it in its task was the summary."""
-        if self.running is not None:
-            self.running.spoke = False
+        if self.running is None:
+            return
+        self.running.spoke = False
         turn = self._running_turn()
         if turn is not None and turn.ended is None:
             turn.answered = False
