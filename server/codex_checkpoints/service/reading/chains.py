@@ -68,8 +68,9 @@ class Chains:
         """Return how many lines of a base stand in its fork, by their paths."""
         known = self._copied.get((fork, base))
         if known is None:
-            known, is_all = copied_lines(reader, fork, base)
-            if not is_all:  # else more may still be written
+            found = copied_lines(reader, fork, base)
+            known = found.lines
+            if not found.is_all:  # else more may still be written
                 self._copied[fork, base] = known
         return known
 
