@@ -62,6 +62,23 @@ def test_an_approved_plan_stands_whole_in_a_replacement(home: Home):
     assert replaced(home, "--dry-run") == [f"Approved plan:\n\n{PLAN}", "Implement the plan."]
 
 
+def test_what_stands_whole_in_a_replacement_is_not_quoted_again_in_its_digest(home: Home):
+    proposes = r.assistant(f"Here it is.\n<proposed_plan>\n{PLAN}\n</proposed_plan>\nShall I?")
+    planned = r.turn(r.user("Plan the rounding."), proposes)
+    work = r.turn(r.user("Implement the plan."), WORK, name="u2")
+    ask = r.call("update_goal", {"status": "active"}, "g"), r.output("g", '{"goal": "x_y.z"}')
+    home.put(r.rollout(r.session(), planned, r.approved_plan(PLAN), work, r.goal(OBJECTIVE)))
+    go_on(home.path(), thread(1), r.turn(r.for_goal(), *ask, WORK, name="g1"))
+
+    digest = home.json("compact", thread(1), "--dry-run")["contents"]["digest"]["text"]
+
+    assert "Here it is.\\n<proposed_plan>…</proposed_plan>\\nShall I?" in digest
+    assert "round once" not in digest
+    assert "decimals" not in digest
+    assert "x_y.z" not in digest
+    assert "decimals" in home.json("digest", thread(1))["text"]
+
+
 def test_an_approved_plan_stands_between_the_requests_that_it_came_between(home: Home):
     turns = (r.turn(r.user("Plan the rounding."), WORK, name="u1"), r.approved_plan(PLAN))
     more = r.turn(r.user("Implement the plan."), r.user("And the tests."), WORK, name="u2")

@@ -598,6 +598,17 @@ def test_a_run_that_tells_of_failures_did_not_pass_whatever_code_ends_the_script
     assert any("exit 1 before later edits: pytest" in line for line in checks) != stands
 
 
+def test_a_long_line_of_an_outcome_is_no_key_line_as_well() -> None:
+    findings = (
+        '{"findings": [{"title": "a.py is wrong", "body": "' + "keep_total of a.py " * 20 + '"}]}'
+    )
+
+    found = digest(r.turn(r.user("Review it."), r.assistant(findings)))
+
+    assert findings.strip() in section(found, "OUTCOMES")[0]
+    assert section(found, "KEY_LINES") == []
+
+
 def test_lines_that_tell_nothing_are_not_chosen() -> None:
     trace = 'Traceback (most recent call last):\n  File "cave.py", line 1, in dig_it\n'
     changed = "cave.py | 2 +-\n1 file changed, 1 insertion(+), 1 deletion(-)\n"

@@ -18,14 +18,20 @@ from codex_checkpoints.core.rollout.turns import Turns
 
 @frozen
 class AskedMessage:
-    """A request as a message: where it came from, and its whole text under a heading.
+    """A request as a message: where it came from, the heading, and all that was asked.
 
     `followed_by` is how many messages of the user came after it.
     """
 
     kind: AskedKind
-    text: str
+    heading: str
+    asked: str
     followed_by: int
+
+    @property
+    def text(self) -> str:
+        """Return the text of the message."""
+        return f"{self.heading}\n\n{self.asked}"
 
 
 @frozen
@@ -62,16 +68,15 @@ def asked_messages(turns: Turns) -> AskedMessages:
     messages: list[AskedMessage] = []
     for each in asked:
         later = sum(len(said.texts) for said in typed if said.seq > each.seq)
-        messages.append(AskedMessage(each.kind, _worded(each), later))
+        messages.append(AskedMessage(each.kind, _heading(each), each.text, later))
     return AskedMessages(tuple(messages), has_goal)
 
 
-def _worded(asked: Asked) -> str:
+def _heading(asked: Asked) -> str:
     match asked.kind:
         case "goal":
-            head = f"{GOAL_LINE} ({asked.status or 'active'}):"
+            return f"{GOAL_LINE} ({asked.status or 'active'}):"
         case "plan":
-            head = PLAN_LINE
+            return PLAN_LINE
         case _:
-            head = AGENT_LINE
-    return f"{head}\n\n{asked.text}"
+            return AGENT_LINE

@@ -451,6 +451,7 @@ def _build(
         digest = Digest()
         if terms.digest is not None:
             whole = ["\n".join(texts(each.item)) for each in kept if not each.cut_tokens]
+            whole += [each.asked for each in terms.asked.messages]
             digest = terms.digest(whole, before.tokens)
         last = handoff(view, digest.text)
         if terms.target is None:

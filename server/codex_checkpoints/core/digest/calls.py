@@ -29,7 +29,8 @@ from codex_checkpoints.core.rollout.script import BEGIN, split, writes_into
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 OURS = frozenset({"memory_read", "memory_apply", "memory_recall"})
-SILENT = OURS | {"update_plan", "write_stdin", "wait"}
+_GOALS = {"create_goal", "get_goal", "update_goal"}  # their goal stands with the requests
+SILENT = OURS | _GOALS | {"update_plan", "write_stdin", "wait"}
 DIALOG = "request_user_input"
 _ANEW: Final = frozenset({">", ">|", "&>", ">&"})
 _REFUSED: Final = re.compile(

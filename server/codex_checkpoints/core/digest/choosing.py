@@ -355,12 +355,17 @@ def _in_file(row: str) -> str:
     return row.replace('\\"', '"').replace("\\\\", "\\") if "\\" in row else row
 
 
+def shortened(line: str) -> str:
+    """Return a line as it is quoted: a long one cut in its middle."""
+    if len(line) <= _LONGEST_LINE:
+        return line
+    return f"{line[: _LONGEST_LINE // 2]}{GAP}{line[-(_LONGEST_LINE // 2) :]}"
+
+
 def _lines_of(quote: Quote) -> Iterator[tuple[int, str]]:
     """Yield the lines that may be chosen, without indentation, each with its place."""
     for place, row in _rows_of(quote):
-        line = row.strip()
-        if len(line) > _LONGEST_LINE:
-            line = f"{line[: _LONGEST_LINE // 2]}{GAP}{line[-(_LONGEST_LINE // 2) :]}"
+        line = shortened(row.strip())
         if len(line) >= _LEAST_LINE and _WORD.search(line):
             yield place, line
 

@@ -18,8 +18,8 @@ from attrs import Factory, define, evolve, frozen
 from codex_checkpoints.core.checkpoint.policy import standing_policy
 from codex_checkpoints.core.checkpoint.records import IGNORED
 from codex_checkpoints.core.checkpoint.text import redact
-from codex_checkpoints.core.digest.choosing import choose, names_in, rows_with
-from codex_checkpoints.core.digest.cutting import GAP, ends_of
+from codex_checkpoints.core.digest.choosing import choose, names_in, rows_with, shortened
+from codex_checkpoints.core.digest.cutting import GAP, PROPOSED, ends_of, without_plan
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.digest.records import Answer, Check, Gathered, Quote, Trail, Where
@@ -352,7 +352,7 @@ class _Composing:
         trails = self._gathered.changes.values()
         newest = max((each.where for each in trails), key=_seq, default=None)
         changed = (each for each in own if newest and each.said.where.turn_id == newest.turn_id)
-        plans = (each for each in own if "<proposed_plan>" in each.said.text)
+        plans = (each for each in own if PROPOSED in each.said.text)
         for found, part in ((changed, _CHANGED), (iter(own), _LAST), (plans, _PLAN)):
             yield from ((each.said.where.seq, part) for each in islice(found, 1))
 
@@ -363,6 +363,7 @@ class _Composing:
             mark, text = "subagent: ", self._allowed(text, "OUTCOMES")
             if not text:
                 return None
+        text = without_plan(text, self._terms.beside)
         head, clean = f"{anchor(answer.said.where)} {mark}", _quoted(text)
         lengths = [limit for limit in _ANSWER_LIMITS[1:] if limit < len(clean)]
         forms = [head + _cut(clean, limit) for limit in (_ANSWER_LIMITS[0], *lengths)]
@@ -516,8 +517,9 @@ class _Composing:
         known = (name for text in stands for name in names_in(text))
         beside = (name for text in self._terms.beside for name in names_in(text))
         bodies = [text.partition(": ")[2] for text in stands]
-        held = {part.strip() for body in bodies for part in (body, *body.split(BREAK))}
-        held |= {part.strip() for text in self._terms.beside for part in text.split("\n")}
+        parts = [part for body in bodies for part in (body, *body.split(BREAK))]
+        parts += [part for text in self._terms.beside for part in text.split("\n")]
+        held = {shortened(part.strip()) for part in parts}
         chosen = choose(quotes, {*known, *beside}, held, room, head=head, allowed=allowed)
         self._refused["KEY_LINES"] += chosen.refused
         for number in sorted(chosen.lines):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from codex_checkpoints.core.checkpoint.text import redact, secrets
 
 GAP = " … "
@@ -33,3 +35,17 @@ def _secrets_near(text: str, place: int) -> list[tuple[int, int]]:
 def label_of(text: str) -> str:
     """Return what names a call: its beginning, redacted before it is cut."""
     return text if len(text) <= _LABEL else redact(text[:_AROUND])[:_LABEL]
+
+
+PROPOSED = "<proposed_plan>"
+_END = "</proposed_plan>"
+
+
+def without_plan(text: str, beside: Collection[str]) -> str:
+    """Return an answer without the plan that it proposes where that stands whole beside it."""
+    before, begin, rest = text.partition(PROPOSED)
+    plan, end, after = rest.partition(_END)
+    folded = " ".join(plan.split())
+    if not end or all(" ".join(each.split()) != folded for each in beside):
+        return text
+    return f"{before}{begin}…{end}{after}"

@@ -25,7 +25,7 @@ T = TypeVar("T")
 QUOTING = ("digest", "whole digest", "losses")
 """The names of the kinds that quote a session."""
 
-DIGEST_RULES = 19
+DIGEST_RULES = 20
 """The version of the rules by which digests are made."""
 
 _LARGE = 1 << 20
