@@ -1,6 +1,8 @@
 """The command line as its users start it: a process, its output, its exit code, what it leaves."""
 
 import contextlib
+import importlib
+import inspect
 import io
 import json
 import os
@@ -18,6 +20,7 @@ from unittest import mock
 import pytest
 
 from codex_checkpoints import __version__
+from codex_checkpoints.cli import COMMANDS as TABLE
 from codex_checkpoints.cli import main
 from codex_checkpoints.presentation.terminal import Bar, columns
 from codex_checkpoints.service.reading.catalogue import Progress
@@ -231,16 +234,6 @@ try:
 finally:
     print(*sys.modules, file=sys.stderr)
 """
-SLOW_TO_LOAD = {
-    *("asyncio", "concurrent.futures", "logging", "lsprotocol", "pygls"),
-    *("subprocess", "watchdog"),
-}
-OF_THE_SERVICE = {"orjson", "re", "sqlite3", "codex_checkpoints.assembly"}
-FOR_FEW = {
-    *("core.compaction", "core.digest", "core.history", "core.losses", "core.portable"),
-    *("core.restore", "presentation", "service.compaction", "service.connect", "service.kept"),
-    *("service.portable", "service.recovery", "service.restore", "service.summaries"),
-}
 
 
 def loaded_by(home: Home, *arguments: str) -> set[str]:
@@ -251,47 +244,19 @@ def loaded_by(home: Home, *arguments: str) -> set[str]:
     return set(done.stderr.decode().split())
 
 
-def test_the_version_is_printed_without_a_parser_or_the_service(home: Home) -> None:
-    assert loaded_by(home, "--version") & (SLOW_TO_LOAD | OF_THE_SERVICE | {"argparse"}) == set()
+def test_version_loads_no_service(home: Home) -> None:
+    assert "codex_checkpoints.assembly" not in loaded_by(home, "--version")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["sessions", "--help"]])
-def test_help_loads_no_service(home: Home, arguments: list[str]) -> None:
-    loaded = loaded_by(home, *arguments)
-
-    assert loaded & (SLOW_TO_LOAD | {"typing"} | OF_THE_SERVICE - {"re"}) == set()
+def test_only_serve_loads_pygls(home: Home) -> None:
+    assert loaded_by(home, "--help") & {"pygls", "lsprotocol"} == set()
+    assert loaded_by(home, "view", thread(1)) & {"pygls", "lsprotocol", "asyncio"} == set()
 
 
-@pytest.mark.parametrize("command", ["show", "view"])
-def test_a_view_loads_nothing_that_only_other_commands_need(home: Home, command: str) -> None:
-    loaded = loaded_by(home, command, thread(1))
-
-    assert "codex_checkpoints.core.checkpoint.replay" in loaded
-    assert loaded & SLOW_TO_LOAD == set()
-    ours = {name.removeprefix("codex_checkpoints.") for name in loaded}
-    others = {name for name in ours if any(f"{name}.".startswith(f"{each}.") for each in FOR_FEW)}
-    assert others == set()
-
-
-def test_a_list_loads_no_records_of_compactions_where_there_are_none(home: Home) -> None:
-    loaded = loaded_by(home, "sessions")
-
-    assert "codex_checkpoints.service.summaries" in loaded
-    assert loaded & (SLOW_TO_LOAD | {"shutil"}) == set()
-    heavy = ("service.kept", "core.digest", "core.portable", "core.compaction.building")
-    assert not any(
-        name.startswith(tuple(f"codex_checkpoints.{each}" for each in heavy)) for name in loaded
-    )
-
-
-def test_the_language_server_begins_without_its_operations(home: Home) -> None:
-    program = "import sys, codex_checkpoints.server; print(*sys.modules, file=sys.stderr)"
-    loaded = set(home.alone(sys.executable, "-c", program).stderr.decode().split())
-
-    assert "codex_checkpoints.protocol" in loaded
-    assert "watchdog" not in loaded
-    ours = {name for name in loaded if name.startswith("codex_checkpoints.operations.")}
-    assert ours == {"codex_checkpoints.operations.services"}
+def test_command_table_names_every_command_of_its_modules() -> None:
+    for name, module in TABLE.items():
+        source = inspect.getsource(importlib.import_module(f"codex_checkpoints.cli.{module}"))
+        assert f'"{name}"' in source
 
 
 # --- show and view -------------------------------------------------------------------------------

@@ -729,26 +729,3 @@ def test_a_home_that_no_answer_could_name_is_told() -> None:
     answer = mcp.McpServer("\udcff", None).answer(calling("memory.read", {}))
 
     assert b"not the name of a folder" in (answer or b"")
-
-
-@pytest.mark.parametrize(
-    ("line", "unneeded"),
-    [
-        (initialize(), {"codex_checkpoints.core", "codex_checkpoints.mcp_tools"}),
-        (request("tools/list"), {"codex_checkpoints.core.checkpoint.policy"}),
-    ],
-    ids=["initialize", "tools/list"],
-)
-def test_an_answer_at_the_start_waits_for_nothing_that_only_a_call_needs(
-    home: Home, line: bytes, unneeded: set[str]
-) -> None:
-    program = (
-        "import sys\n"
-        "from codex_checkpoints import __main__, mcp\n"
-        f"mcp.McpServer(None, None).answer({line!r})\n"
-        "print(*sys.modules)"
-    )
-    loaded = set(home.alone(sys.executable, "-c", program).stdout.decode().split())
-    assert "codex_checkpoints.mcp" in loaded
-    heavy = {"asyncio", "pygls", "sqlite3", "watchdog", "codex_checkpoints.service"}
-    assert not loaded & (heavy | unneeded | {"codex_checkpoints.cli"})

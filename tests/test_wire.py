@@ -1,13 +1,7 @@
 """Wire records: camelCase, strict, every field sent; what is wrong is told all at once."""
 
-import importlib.util
-import inspect
-import re
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import attrs
 import pytest
 
 from codex_checkpoints import protocol, wire
@@ -15,10 +9,6 @@ from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.operations.services import InitializationOptions
 from codex_checkpoints.operations.sessions import SessionsParams
 from codex_checkpoints.operations.views import ShowParams, ViewParams
-from codex_checkpoints.server.on_demand import (
-    _Unmade,  # pyright: ignore[reportPrivateUsage]
-    made_when_used,
-)
 from codex_checkpoints.service.doctor import Diagnosis, Finding
 from codex_checkpoints.typescript import RECORDS
 from codex_checkpoints.wire import BadParams
@@ -136,50 +126,3 @@ def test_the_table_speaks_of_wire_records_only():
     spoken |= {each.result for each in protocol.METHODS}
 
     assert spoken <= set(RECORDS.values())
-
-
-def protocol_classes() -> dict[str, type[Any]]:
-    """Load the classes of the protocol anew."""
-    spec = importlib.util.find_spec("lsprotocol.types")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return {name: each for name, each in vars(module).items() if isinstance(each, type)}
-
-
-def test_a_class_of_the_protocol_that_is_made_when_it_is_used_is_what_it_is_else() -> None:
-    at_once = protocol_classes()
-    with made_when_used():
-        later = protocol_classes()
-    unmade = [each for each in later.values() if isinstance(vars(each).get("__init__"), _Unmade)]
-    assert len(unmade) > 500
-    assert later.keys() == at_once.keys()
-
-    for name, expected in at_once.items():
-        if not attrs.has(expected):
-            continue
-        kind = later[name]
-        attrs.resolve_types(expected)
-        nothing = dict.fromkeys((each.alias for each in attrs.fields(expected) if each.init), None)
-        with attrs.validators.disabled():  # None is no value of many fields
-            made = kind(**nothing)  # the first use of this class
-            assert repr(made) == repr(expected(**nothing))
-            assert made == kind(**nothing)
-        assert str(inspect.signature(kind)) == str(inspect.signature(expected))
-        fields = (re.sub(r" at 0x\w+", "", repr(attrs.fields(each))) for each in (kind, expected))
-        assert next(fields) == next(fields)
-
-
-def test_a_class_that_threads_use_for_the_first_time_together_is_whole_for_each() -> None:
-    with made_when_used():
-        kinds = [each for each in protocol_classes().values() if "__attrs_attrs__" in vars(each)]
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        with ThreadPoolExecutor(4) as threads:
-            for kind in kinds[:100]:
-                *_, fields = found = [*threads.map(attrs.fields, [kind] * 4)]
-                assert found == [fields] * 4
-    finally:
-        sys.setswitchinterval(before)

@@ -5,13 +5,13 @@ The doors read the environment and the command line, and pass the result in here
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from attrs import frozen
 
-from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.refusal import Refusal
@@ -28,6 +28,8 @@ from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.index import is_storable
 from codex_checkpoints.storage.local import LocalThreadStore
 from codex_checkpoints.storage.records import Records
+
+logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -105,7 +107,7 @@ def put_forks_away(sessions: Sessions) -> None:
             try:
                 sessions.threads.moved(Move(row.session_id, archive=True, codex=None))
             except Refusal as refusal:
-                logs.warn(__name__, "%s: %s", refusal.code, refusal.message)
+                logger.warning("%s: %s", refusal.code, refusal.message)
 
 
 def _rollout_folders(codex_home: str) -> Iterator[str]:

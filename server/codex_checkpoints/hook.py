@@ -9,17 +9,23 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import re
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import NoReturn, cast
 
+import orjson
+
+from codex_checkpoints import assembly
+from codex_checkpoints.assembly import Places
 from codex_checkpoints.codex import IN_SCRATCH
-from codex_checkpoints.patterns import pattern
-
-if TYPE_CHECKING:
-    from codex_checkpoints.assembly import Places
-    from codex_checkpoints.service.connect.hooking import Call, Event
+from codex_checkpoints.folder_options import folders_in
+from codex_checkpoints.service.connect.hooking import Call, Event, Hooking, note_failure
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.storage import records
+from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.storage.records import Records
 
 SECONDS = 15.0
 """After this long the process ends; Codex itself would wait longer."""
@@ -29,7 +35,7 @@ LONGEST = 1 << 23
 
 SECONDS_TO_NOTE = 2.0
 _LONGEST_WORD = 64
-_ID = pattern(r"[0-9A-Za-z][0-9A-Za-z-]{0,63}")
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,63}")
 _SILENT = frozenset({"startup", "clear"})
 """Sources of a session that is still empty (AGN-1)."""
 
@@ -72,9 +78,6 @@ class HookCall:
         call = self._call = call_of(data)
         if call is None:
             return
-        from codex_checkpoints import assembly
-        from codex_checkpoints.service.connect.hooking import Hooking
-
         sessions = assembly.assemble(self._places()).sessions
         sessions.projections.follows = True
         try:
@@ -93,10 +96,6 @@ class HookCall:
         kind = None if error is None or code != "internal" else type(error).__name__
         call = self._call
         try:
-            from codex_checkpoints.service.connect.hooking import note_failure
-            from codex_checkpoints.storage import records
-            from codex_checkpoints.storage.records import Records
-
             failure = {
                 "at": records.now(),
                 "event": None if call is None else call.event,
@@ -112,15 +111,11 @@ class HookCall:
         _log(code if kind is None else f"{code}: {kind}")
 
     def _places(self) -> Places:
-        from codex_checkpoints import assembly
-
         return assembly.places(os.environ, os.path.expanduser("~"), *self._folders)
 
 
 def call_of(data: bytes) -> Call | None:
     """Read a call; None if there is nothing to do.  Raises `Failed`."""
-    import orjson
-
     if len(data) > LONGEST:
         raise Failed("limit_exceeded")
     try:
@@ -142,15 +137,11 @@ def call_of(data: bytes) -> Call | None:
     session, transcript = _text(call, whose), _text(call, "transcript_path")
     if _ID.fullmatch(session) is None or not transcript or "\0" in transcript:
         raise Failed("invalid_payload")
-    from codex_checkpoints.service.connect.hooking import Call
-
     return Call(event, session.lower(), transcript, source[:_LONGEST_WORD])
 
 
 def answer_of(event: Event, text: str) -> bytes:
     """Return the answer for Codex, which refuses one with any other key."""
-    import orjson
-
     output = {"hookEventName": event, "additionalContext": text}
     return orjson.dumps({"hookSpecificOutput": output})
 
@@ -179,8 +170,6 @@ def _as_written(arguments: Sequence[str]) -> tuple[str | None, str | None] | Non
 
 def _parsed(arguments: Sequence[str]) -> tuple[str | None, str | None] | None:
     """Read the options as a person writes them; None if they are wrong, with a line on stderr."""
-    from codex_checkpoints.folder_options import folders_in
-
     about = "Answer one call of a Codex hook, on stdin and stdout."
     try:
         return folders_in("hook", about, arguments)
@@ -216,9 +205,6 @@ def _text(call: Mapping[str, object], *names: str) -> str:
 
 
 def _code_of(error: Exception) -> str:
-    from codex_checkpoints.service.refusal import Refusal
-    from codex_checkpoints.storage.durable import StorageError
-
     match error:
         case Failed():
             return str(error)

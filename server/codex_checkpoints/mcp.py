@@ -12,15 +12,14 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, TypeGuard
+from typing import IO, TypeGuard
 
 import orjson
 from attrs import frozen
 
-from codex_checkpoints import __version__
-
-if TYPE_CHECKING:
-    from codex_checkpoints.mcp_calls import HomeTools
+from codex_checkpoints import __version__, mcp_tools
+from codex_checkpoints.folder_options import folders_in
+from codex_checkpoints.mcp_calls import HomeTools
 
 logger = logging.getLogger(__name__)
 
@@ -201,8 +200,6 @@ class McpServer:
     def _list(self, params: Json) -> Json:
         if params.get("cursor") is not None:
             raise RpcError(INVALID_PARAMS, "there is one page only, so no cursor")
-        from codex_checkpoints import mcp_tools
-
         return {"tools": mcp_tools.described()}
 
     def _call(self, params: Json) -> Json:
@@ -211,8 +208,6 @@ class McpServer:
         if not isinstance(name, str) or not is_object(arguments) or not is_object(meta):
             raise RpcError(INVALID_PARAMS, "a call has a name and arguments, which are an object")
         if self._opened is None:
-            from codex_checkpoints.mcp_calls import HomeTools
-
             self._opened = HomeTools(*self._folders)
         if name not in self._opened:
             raise RpcError(INVALID_PARAMS, "there is no such tool")
@@ -230,8 +225,6 @@ def converse(door: McpServer, stdin: IO[bytes], stdout: IO[bytes]) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command `mcp` on its own; return the exit code."""
-    from codex_checkpoints.folder_options import folders_in
-
     about = "Run the MCP server for Codex, on stdin and stdout."
     return serve(*folders_in("mcp", about, arguments))
 

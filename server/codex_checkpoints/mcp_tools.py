@@ -5,6 +5,7 @@ Codex lists them while a session begins and does not wait long, so little is loa
 
 from __future__ import annotations
 
+from codex_checkpoints.core.checkpoint.payloads import schema
 from codex_checkpoints.core.rollout.fields import Json, is_list, is_object
 
 APPLY, READ, RECALL = "memory.apply", "memory.read", "memory.recall"
@@ -62,8 +63,6 @@ _REFUSAL: Json = {
 
 def described() -> list[Json]:
     """Return the tools for `tools/list`."""
-    from codex_checkpoints.core.checkpoint.payloads import schema
-
     store = _tool(
         (APPLY, "Store a note", _APPLY),
         _portable(schema()),

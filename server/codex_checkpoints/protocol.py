@@ -88,7 +88,7 @@ def _method(
 _READING, _COMPACTING = "Reading the session", "Compacting the session"
 METHODS = (
     _method("sessions", "sessions.listed"),
-    _method("session", "sessions.session"),
+    _method("session", "views.session"),
     _method("show", "views.show"),
     _method("view", "views.view"),
     _method("digest", "histories.digest", _READING, lets_in=True),
@@ -129,7 +129,7 @@ METHODS = (
     _method("rename", "sessions.rename"),
     _method("archive", "sessions.archive", "Archiving the session", alone=True),
     _method("unarchive", "sessions.unarchive", "Putting the session back", alone=True),
-    _method("delete", "sessions.delete"),
+    _method("delete", "deleting.delete"),
     _method("connect", "connecting.connect", apart=True),
     _method("doctor", "connecting.doctor"),
 )

@@ -5,16 +5,15 @@ All doors use these functions, so an answer has the same keys on the command lin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+import json
+from typing import Any, TypeGuard, TypeVar
 
 from attrs import AttrsInstance as Record
 from attrs import has
+from cattrs import Converter
 
 from codex_checkpoints.core.converters import MISFITS, params, problems_of
 from codex_checkpoints.core.rollout.fields import is_object
-
-if TYPE_CHECKING:
-    from cattrs import Converter
 
 T = TypeVar("T")
 
@@ -62,8 +61,6 @@ def as_bytes(value: object) -> bytes:
 
     The result is no JSON where there are no such bytes (NaN, half a surrogate pair).
     """
-    import json  # noqa: PLC0415 - only a call of `memory.apply` needs it
-
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except RecursionError:

@@ -2,8 +2,7 @@
 
 Each command reads its arguments, calls an operation and prints the answer.  `--json` prints one
 JSON document with the keys of `protocol`.  Diagnostics go to stderr.  Exit codes: 0 done, 1 refused
-or failed, 2 wrong usage, 130 interrupted.  Commands that do not serve import neither pygls nor
-asyncio: loading them would take longer than the answer.
+or failed, 2 wrong usage, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -12,32 +11,62 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import NoReturn
 
-from codex_checkpoints import __version__
-from codex_checkpoints.cli import histories, output, running, sessions
+from codex_checkpoints import __version__, assembly
+from codex_checkpoints.assembly import Places
+from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import DONE, INTERRUPTED, REFUSED, Commands, Parser, screen
+from codex_checkpoints.service.refusal import Cancelled, Refusal
 
-TYPE_CHECKING = False  # `typing` takes long to load
-if TYPE_CHECKING:
-    from typing import NoReturn
+COMMANDS = {
+    "sessions": "sessions",
+    "search": "searching",
+    "show": "views",
+    "view": "views",
+    "digest": "digests",
+    "recall": "digests",
+    "apply": "memory",
+    "notes": "memory",
+    "history": "histories",
+    "windows": "histories",
+    "outline": "histories",
+    "timeline": "histories",
+    "changes": "histories",
+    "losses": "histories",
+    "compact": "compactions",
+    "uncompact": "compactions",
+    "resume": "compactions",
+    "diff": "histories",
+    "mark": "marking",
+    "marks": "marking",
+    "unmark": "marking",
+    "relabel": "marking",
+    "pin": "marking",
+    "unpin": "marking",
+    "restore": "restores",
+    "restores": "restores",
+    "restore-details": "restores",
+    "lineage": "restores",
+    "audit": "restores",
+    "export": "portable",
+    "import": "portable",
+    "rename": "sessions",
+    "archive": "sessions",
+    "unarchive": "sessions",
+    "delete": "deleting",
+    "watch": "watching",
+    "connect": "connecting",
+    "doctor": "connecting",
+    "serve": "servers",
+    "mcp": "servers",
+    "hook": "servers",
+}
+"""The commands in the order in which help lists them, each with its module.
 
-    from codex_checkpoints.assembly import Places
-
-COMMANDS: tuple[Callable[[Commands], None], ...] = (
-    sessions.add,
-    sessions.add_memory,
-    histories.add,
-    histories.add_compactions,
-    histories.add_diff,
-    histories.add_marking,
-    histories.add_restoring,
-    histories.add_portable,
-    sessions.add_changing,
-    running.add_watch,
-    running.add_connecting,
-    running.add_doors,
-)
-"""In the order in which help lists the commands."""
+The module is imported when its command runs: each command starts sooner without the others.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,7 +96,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _failed(error: Exception, options: argparse.Namespace) -> int:
-    from codex_checkpoints.service.refusal import Cancelled, Refusal
 
     if isinstance(error, Cancelled):
         return INTERRUPTED
@@ -80,7 +108,6 @@ def _failed(error: Exception, options: argparse.Namespace) -> int:
 
 
 def _places(options: argparse.Namespace) -> Places:
-    from codex_checkpoints import assembly
 
     wrong: Callable[[str], NoReturn] = options.wrong
     try:
@@ -100,7 +127,8 @@ def _parser(first: str | None) -> Parser:
         "Begin with `sessions`, then `view` one of them.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = Commands(parser, first)
-    for add in COMMANDS:
-        add(commands)
-    return parser if first is None or commands.added else _parser(None)
+    commands = Commands(parser)
+    for name in [first] if first in COMMANDS else COMMANDS:
+        commands.wanted = name
+        import_module(f"{__name__}.{COMMANDS[name]}").add(commands)
+    return parser

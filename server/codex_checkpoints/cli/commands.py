@@ -6,35 +6,36 @@ import argparse
 import os
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
-from importlib import import_module
+from typing import Any, NoReturn, cast
 
+from attrs import fields
+
+from codex_checkpoints import wire
+from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
+from codex_checkpoints.cli.opening import Terminal, opened
 from codex_checkpoints.folder_options import folder_options
+from codex_checkpoints.operations.services import Services, records_of
+from codex_checkpoints.presentation.terminal import Screen, plain
+from codex_checkpoints.service.reading.pace import Steps, carried_out
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.storage.contract import is_windows_path
 
-TYPE_CHECKING = False  # `typing` takes long to load
-if TYPE_CHECKING:
-    from typing import Any, NoReturn
+Run = Callable[[argparse.Namespace, "Terminal"], int]
+RunAlone = Callable[[argparse.Namespace, "Places"], int]
+Before = Callable[["Terminal", argparse.Namespace], None]
+"""What is done with the sessions before the command runs."""
 
-    from codex_checkpoints.assembly import Places
-    from codex_checkpoints.cli.opening import Terminal
-    from codex_checkpoints.operations.services import Services
-    from codex_checkpoints.presentation.terminal import Screen
-    from codex_checkpoints.service.reading.pace import Steps
-    from codex_checkpoints.service.refusal import Refusal
+Check = Callable[[argparse.Namespace], str | None]
+"""Return what is wrong with arguments that depend on each other, or None."""
 
-    Run = Callable[[argparse.Namespace, "Terminal"], int]
-    RunAlone = Callable[[argparse.Namespace, "Places"], int]
-    Before = Callable[["Terminal", argparse.Namespace], None]
-    """What is done with the sessions before the command runs."""
+Argument = Callable[[Any], object]
+"""Add an argument to a parser, or to a group of one."""
 
-    Check = Callable[[argparse.Namespace], str | None]
-    """Return what is wrong with arguments that depend on each other, or None."""
+Operation = Callable[..., Any]
 
-    Argument = Callable[[Any], object]
-    """Add an argument to a parser, or to a group of one."""
-
-    Lines = Callable[[Any, "Screen"], Iterable[str]]
-    """Return the lines for people of what an operation returned."""
+Lines = Callable[[Any, "Screen"], Iterable[str]]
+"""Return the lines for people of what an operation returned."""
 
 DONE, REFUSED, INTERRUPTED = 0, 1, 130
 """Exit codes; argparse itself ends with 2 for wrong usage."""
@@ -64,7 +65,6 @@ class Parser(argparse.ArgumentParser):
             message = f"no command {name}; --help lists them, and options come after the command"
         elif message.endswith("required: COMMAND"):
             message = "which command? --help lists them; `sessions` is one to begin with"
-        from codex_checkpoints.presentation.terminal import plain
 
         super().error(plain(message))
 
@@ -74,20 +74,6 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             options.wrong(f"unknown: {' '.join(unknown)}; --help lists the options")
         return options
-
-
-class Later:
-    """The functions of a module, which is loaded when one of them is called."""
-
-    def __init__(self, module: str) -> None:
-        self._module = f"codex_checkpoints.{module}"
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return a function of the module."""
-        return partial(self._run, name)
-
-    def _run(self, name: str, /, *given: object, **named: object) -> object:
-        return getattr(import_module(self._module), name)(*given, **named)
 
 
 def refresh(services: Terminal, _options: argparse.Namespace) -> None:
@@ -110,8 +96,6 @@ def with_sessions(
     run: Run, before: Before | None, options: argparse.Namespace, where: Places
 ) -> int:
     """Run a command with the sessions of a home, and close them in the end."""
-    from codex_checkpoints.cli.opening import opened
-
     with opened(where) as services:
         if before is not None:
             before(services, options)
@@ -121,12 +105,11 @@ def with_sessions(
 class Commands:
     """The commands of a parser, each with the two options about folders.
 
-    With `only` no other command is added: a parser takes a while to make.
+    Of the commands of a module only `wanted` is added.
     """
 
-    def __init__(self, parser: argparse.ArgumentParser, only: str | None = None) -> None:
-        self._only = only
-        self.added = False
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self.wanted = ""
         self._folders = folder_options(Parser(add_help=False))
         self._parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
@@ -154,9 +137,8 @@ class Commands:
         usage: str | None = None,
     ) -> None:
         """Add a command that opens what it needs itself, from the folders it is given."""
-        if self._only not in {None, name}:
+        if name != self.wanted:
             return
-        self.added = True
         said = f"{about[0].upper()}{about[1:]}."
         added = self._parsers.add_parser(
             name, help=about, description=said, usage=usage, parents=[self._folders]
@@ -166,36 +148,32 @@ class Commands:
             argument(added)
 
 
-def ask(options: argparse.Namespace, services: Services, operation: str, *others: object) -> Any:  # noqa: ANN401 - the record of any operation
+def ask(
+    options: argparse.Namespace, services: Services, operation: Operation, *others: object
+) -> Any:  # noqa: ANN401 - the record of any operation
     """Run an operation; its params are the arguments with the names of their fields.
 
-    `operation` is `module.function` in `operations`, loaded here; `others` are given behind the
-    params.
+    `others` are given after the params.
     """
-    from typing import cast
-
-    from attrs import fields
-
-    from codex_checkpoints.operations.services import records_of
-    from codex_checkpoints.service.reading.pace import carried_out
-
-    module, _, name = operation.partition(".")
-    operate = getattr(import_module(f"codex_checkpoints.operations.{module}"), name)
-    kind, _ = records_of(operate)
+    kind, _ = records_of(operation)
     names = [field.name for field in fields(kind) if field.name in options]
-    found = operate(services, kind(**{name: getattr(options, name) for name in names}), *others)
+    found = operation(services, kind(**{name: getattr(options, name) for name in names}), *others)
     return carried_out(cast("Steps[Any]", found)) if isinstance(found, Generator) else found
 
 
 def answer(
-    options: argparse.Namespace, services: Services, operation: str, lines: Lines, *others: object
+    options: argparse.Namespace,
+    services: Services,
+    operation: Operation,
+    lines: Lines,
+    *others: object,
 ) -> int:
     """Run an operation as `ask` does, and print what it returns."""
     record = ask(options, services, operation, *others)
     return report(options, record, lines(record, screen(options)))
 
 
-def asks(operation: str, lines: Lines) -> Run:
+def asks(operation: Operation, lines: Lines) -> Run:
     """Return how to run a command that is one operation."""
     return lambda options, services: answer(options, services, operation, lines)
 
@@ -203,8 +181,6 @@ def asks(operation: str, lines: Lines) -> Run:
 def report(options: argparse.Namespace, record: object, lines: Iterable[str]) -> int:
     """Print a record as JSON (a list as an array), or the lines for people."""
     if options.json:
-        from codex_checkpoints import wire
-
         found = wire.unstructure(record)
         command = found.get("resume")
         if isinstance(command, str):  # as the text has it, with the home
@@ -217,8 +193,6 @@ def report(options: argparse.Namespace, record: object, lines: Iterable[str]) ->
 
 def screen(options: argparse.Namespace) -> Screen:
     """Return where lines are shown, with the folders given as options."""
-    from codex_checkpoints.presentation.terminal import Screen
-
     folders = (options.codex_home, options.state_dir)
     named = (os.path.abspath(folder) if folder else None for folder in folders)
     return Screen(output.width(), output.colour(), *named)
@@ -286,6 +260,17 @@ count = bounded(0, "must not be negative")
 positive = bounded(1, "must be 1 or more")
 
 
+def _folder(path: str) -> str:
+    """Return an absolute path; one of another system stays as written."""
+    return path if not path or is_windows_path(path) else os.path.abspath(path)
+
+
+CHOSEN = (
+    value("--cwd", "DIR", "only sessions of this folder or below it", type=_folder),
+    flag("--archived", "the archived ones instead"),
+)
+"""What restricts a list or a search to some sessions."""
+
 DIGEST_TOKENS = value(
     "--digest-tokens", "N", "the most that the digest takes, 0 for none", type=whole
 )
@@ -293,6 +278,4 @@ DIGEST_TOKENS = value(
 
 def wrong(problem: str) -> Refusal:
     """Return the refusal of an argument that only its command can check."""
-    from codex_checkpoints.service.refusal import Refusal
-
     return Refusal("invalid_payload", problem, {"problems": [problem]})

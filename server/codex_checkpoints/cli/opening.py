@@ -6,16 +6,15 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.operations.services import Services
-
-if TYPE_CHECKING:
-    from codex_checkpoints.service.reading.catalogue import Progress
-    from codex_checkpoints.service.sessions import Report
+from codex_checkpoints.presentation.terminal import Bar
+from codex_checkpoints.service.reading.catalogue import Progress
+from codex_checkpoints.service.sessions import Report
 
 
 class Terminal(Services):
@@ -59,8 +58,6 @@ def _bar() -> Generator[Report | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from codex_checkpoints.presentation.terminal import Bar
-
     bar = Bar(sys.stderr)
 
     def report(progress: Progress) -> bool:

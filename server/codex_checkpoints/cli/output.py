@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import logging
 import os
 import sys
 from collections.abc import Iterable
+from typing import TextIO, cast
 
-from codex_checkpoints import logs
+import orjson
 
-TYPE_CHECKING = False  # `typing` takes long to load
-if TYPE_CHECKING:
-    from typing import TextIO
-
-    from codex_checkpoints.presentation.terminal import Screen
-    from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.presentation.log import LogLine, defect
+from codex_checkpoints.presentation.terminal import Screen, plain
+from codex_checkpoints.service.refusal import Refusal
 
 
 def open_streams() -> None:
@@ -22,15 +22,11 @@ def open_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    logs.set_up_with(log_to_stderr)
+    log_to_stderr()
 
 
 def log_to_stderr() -> None:
     """Send the log of this program, and of libraries, to stderr."""
-    import logging
-
-    from codex_checkpoints.presentation.log import LogLine
-
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogLine("%(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
@@ -56,13 +52,9 @@ def write_lines(lines: Iterable[str]) -> None:
 
 def write_json(value: object, *, indent: bool = True) -> None:
     """Write a JSON document, or one line of it."""
-    import orjson
-
     try:
         data = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None)
     except TypeError:
-        import json
-
         # An argument may hold bytes that are no text.
         text = json.dumps(value, ensure_ascii=False, indent=2 if indent else None)
         data = text.encode(errors="replace")
@@ -86,8 +78,6 @@ def agreed(question: str) -> bool:
 
 def say(sentence: str) -> None:
     """Print a line to stderr."""
-    from codex_checkpoints.presentation.terminal import plain
-
     print(plain(sentence), file=sys.stderr)
 
 
@@ -107,8 +97,6 @@ def refused(refusal: Refusal, screen: Screen, *, as_json: bool) -> None:
 
 def failed(error: Exception, *, as_json: bool) -> None:
     """Report a defect of ours: as JSON on stdout, else in one line on stderr."""
-    from codex_checkpoints.presentation.log import defect
-
     what = defect(error)
     if as_json:
         write_json({"error": {"code": "internal", "message": what, "facts": {}}}, indent=False)
@@ -149,8 +137,6 @@ _WAYS_OUT_BY_REASON = {
 def _way_out(refusal: Refusal) -> str | None:
     """Return which command helps; the service itself names no command."""
     if refusal.code == "ambiguous_session":
-        from typing import cast
-
         candidates = cast("list[str]", refusal.facts["candidates"])
         more = ["…"] if len(candidates) > _NAMED else []
         return f"Give more of one: {', '.join([*candidates[:_NAMED], *more])}"

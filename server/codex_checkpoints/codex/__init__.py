@@ -4,6 +4,8 @@
 `program` calls Codex through `app_server`.
 """
 
+from shlex import quote
+
 SCRATCH = "codex-checkpoints-scratch"
 """The source that we name to Codex for a scratch fork, which it writes into the fork's head."""
 
@@ -16,6 +18,4 @@ def resume(session_id: str) -> str:
 
     The id is quoted, since it may come from a file of somebody else.
     """
-    from shlex import quote  # noqa: PLC0415 - a list of sessions has no commands in it
-
     return f"codex resume {quote(session_id)}"

@@ -7,6 +7,7 @@ killed process leaves a fork that its head identifies.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -14,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
-from codex_checkpoints import logs
 from codex_checkpoints.codex import IN_SCRATCH, SCRATCH
 from codex_checkpoints.codex.app_server import (
     AppServer,
@@ -25,6 +25,8 @@ from codex_checkpoints.codex.app_server import (
     app_server,
 )
 from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of
+
+logger = logging.getLogger(__name__)
 
 SECONDS = 10.0
 """What Codex may take to list its hooks; it takes a fraction of one."""
@@ -232,4 +234,4 @@ def _put_away(server: AppServer, thread_id: str) -> None:
         patience = Patience(SECONDS_TO_ARCHIVE)
         server.call("thread/archive", {"threadId": thread_id}, patience)
     except AskingFailed as error:
-        logs.warn(__name__, "%s: the scratch fork %s is not archived", error.code, thread_id)
+        logger.warning("%s: the scratch fork %s is not archived", error.code, thread_id)

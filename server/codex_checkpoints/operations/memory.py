@@ -9,6 +9,7 @@ from attrs import frozen
 from codex_checkpoints.core.checkpoint.anchors import Anchor, Note
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.notes import Applied, Notes, Revoked
+from codex_checkpoints.wire import as_bytes
 
 
 @frozen
@@ -55,8 +56,6 @@ class AnchorList:
 
 def apply_update(services: Services, params: ApplyParams) -> Applied:
     """Store a payload, or only check it."""
-    from codex_checkpoints.wire import as_bytes
-
     payload = as_bytes(params.payload)
     return apply_bytes(services, params.session_id, payload, dry_run=params.dry_run)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from attrs import frozen
 
-from attrs import evolve, frozen
-
-from codex_checkpoints.operations.services import Services, SessionParams
+from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.reading.pace import Steps, elsewhere
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.summaries import SessionDetail, SessionList, SessionSummary
+from codex_checkpoints.service.summaries import SessionList, SessionSummary
 from codex_checkpoints.storage.contract import ThreadQuery
 
 
@@ -50,22 +48,6 @@ class MoveParams:
     work_done_token: int | str | None = None
 
 
-@frozen
-class DeleteParams:
-    """A session of ours; one with turns of the user's own needs `force`."""
-
-    session_id: str
-    force: bool = False
-
-
-@frozen
-class Deleted:
-    """A session that was deleted."""
-
-    session_id: str
-    deleted: bool
-
-
 def listed(services: Services, params: SessionsParams) -> SessionList:
     """Return a page of the list."""
     if params.cursor is None and not params.early:
@@ -81,16 +63,6 @@ def listed(services: Services, params: SessionsParams) -> SessionList:
         cursor=params.cursor,
     )
     return services.sessions.summaries.page(query)
-
-
-def session(services: Services, params: SessionParams) -> SessionDetail:
-    """Return one session with its turns."""
-    from codex_checkpoints.service.connect.receipts import received
-    from codex_checkpoints.service.copied_turns import with_times
-
-    detail = with_times(services.sessions, services.sessions.detail(params.session_id))
-    receipts = received(services.sessions, params.session_id)
-    return evolve(detail, received=receipts[-1] if receipts else None)
 
 
 def rename(services: Services, params: RenameParams) -> SessionSummary:
@@ -119,23 +91,6 @@ def _moved(services: Services, params: MoveParams, *, archive: bool) -> Steps[Se
     move = sessions.threads.to_move(sessions.own(params.session_id).session_id, archive=archive)
     asked = yield from elsewhere(lambda: move.ask(services.is_cancelled, services.commit))
     return _changed(services, sessions.summaries.of(sessions.threads.moved(asked)))
-
-
-def delete(services: Services, params: DeleteParams) -> Deleted:
-    """Remove a session that we made."""
-    return Deleted(removed(services, params).session_id, deleted=True)
-
-
-def removed(
-    services: Services,
-    params: DeleteParams,
-    agreed: Callable[[SessionSummary], bool] = lambda _: True,
-) -> SessionSummary:
-    """Remove a session that we made, where `agreed` about it; return its summary."""
-    from codex_checkpoints.service.deleting import delete
-
-    gone = delete(services.sessions, params.session_id, force=params.force, agreed=agreed)
-    return _changed(services, gone)
 
 
 def _changed(services: Services, summary: SessionSummary) -> SessionSummary:

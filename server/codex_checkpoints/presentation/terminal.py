@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from datetime import datetime
-from typing import TYPE_CHECKING, TextIO
+from shlex import quote
+from typing import TextIO
 
 from attrs import frozen
 
-if TYPE_CHECKING:
-    from codex_checkpoints.service.reading.catalogue import Progress
+from codex_checkpoints.service.reading.catalogue import Progress
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 DIM, AMBER, RED, GREEN, PLAIN = "\x1b[2m", "\x1b[33m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
@@ -120,8 +120,6 @@ class Screen:
 
 
 def _word(folder: str) -> str:
-    from shlex import quote  # noqa: PLC0415 - few answers have commands in them
-
     return quote(folder)
 
 

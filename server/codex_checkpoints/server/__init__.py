@@ -11,9 +11,6 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-import codex_checkpoints.server.on_demand  # noqa: F401 # pyright: ignore[reportUnusedImport] - before the protocol
-
-# isort: split
 from cattrs import Converter
 from lsprotocol import converters, types
 from pygls.exceptions import (
@@ -29,7 +26,7 @@ from codex_checkpoints import __version__, protocol, wire
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.presentation.log import LogLine
 from codex_checkpoints.server import loopback
-from codex_checkpoints.server.app import App, save_memory
+from codex_checkpoints.server.app import App
 from codex_checkpoints.server.messages import Protocol
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 
@@ -124,7 +121,6 @@ def serve(where: Places, *, tcp: int | None = None) -> None:
         # At INFO pygls logs whole messages, and those may hold prompts.
         logging.getLogger(chatty).setLevel(logging.CRITICAL)
     server, app = make_server(where)
-    save_memory()
     try:
         if tcp is not None:
             with loopback.client(tcp) as (reader, writer):

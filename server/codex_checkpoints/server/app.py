@@ -12,7 +12,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from attrs import evolve
 from lsprotocol import types
@@ -28,9 +28,7 @@ from codex_checkpoints.service.reading.catalogue import Progress
 from codex_checkpoints.service.reading.pace import Pace, Steps
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.sessions import Sessions
-
-if TYPE_CHECKING:
-    from codex_checkpoints.storage.watch import Watcher
+from codex_checkpoints.storage.watch import Watcher
 
 logger = logging.getLogger(__name__)
 
@@ -304,7 +302,6 @@ class App:
         slices = sessions.catalogue.refresh()
         while True:
             done: Progress | None = await self._work(next, slices, None)
-            give_back_memory()
             if done is None:
                 break
             self._begun.set()
@@ -320,8 +317,6 @@ class App:
 
     async def _follow(self, follower: Follower) -> None:
         """Watch the files and notify of changes; look at everything now and then."""
-        from codex_checkpoints.storage.watch import Watcher  # noqa: PLC0415 - not before the client has its first answer
-
         loop = asyncio.get_running_loop()
         wake = self._wake
 
@@ -422,31 +417,3 @@ async def _in_steps(
             step = partial(steps[0].throw, error)
         has_ended, outcome = await do(partial(advance, step))
     return outcome
-
-
-# --- memory, which glibc holds for each thread and past its use ---------------------------------
-
-_ARENA_MAX = -8
-"""`M_ARENA_MAX` of glibc's `malloc.h`."""
-
-
-def save_memory() -> None:
-    """Let threads share one heap, and give back what was needed to load the code.
-
-    Done once, before there are threads.
-    """
-    _call_glibc("mallopt", _ARENA_MAX, 1)
-    give_back_memory()
-
-
-def give_back_memory() -> None:
-    """Return to the system what glibc holds and nobody uses."""
-    _call_glibc("malloc_trim", 0)
-
-
-def _call_glibc(name: str, *arguments: int) -> None:
-    """Call a function of glibc; nothing happens where there is none."""
-    with contextlib.suppress(ImportError, AttributeError, OSError, TypeError):
-        import ctypes  # noqa: PLC0415 - a Python may lack it
-
-        getattr(ctypes.CDLL(None), name)(*arguments)

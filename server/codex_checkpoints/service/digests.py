@@ -33,6 +33,8 @@ from codex_checkpoints.core.digest.recall import (
 )
 from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.digest.searching import Needle, with_lines
+from codex_checkpoints.core.restore.markers import PinnedWords, marker_set_of
+from codex_checkpoints.core.restore.pinned import pinned_texts
 from codex_checkpoints.service.kept import went_on_from
 from codex_checkpoints.service.reading.derived_cache import DIGEST_RULES, CachedKind
 from codex_checkpoints.service.reading.session_file import (
@@ -338,9 +340,6 @@ class Digests:
         session_id, records = row.session_id, self._sessions.records
         if records.look(session_id, MARKERS) is None:
             return ()
-        from codex_checkpoints.core.restore.markers import PinnedWords, marker_set_of  # noqa: PLC0415
-        from codex_checkpoints.core.restore.pinned import pinned_texts  # noqa: PLC0415 - rare
-
         with keeping("markers", session_id):
             pins = marker_set_of(records.lines(session_id, MARKERS)).pins
         words = [pin for pin in pins if isinstance(pin, PinnedWords)]

@@ -7,21 +7,23 @@ events cost one look.
 from __future__ import annotations
 
 import heapq
+import logging
 import os
 import threading
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from typing import TypeVar
 
 from attrs import frozen
 
-from codex_checkpoints import logs
-from codex_checkpoints.hashes import sha256
 from codex_checkpoints.service.reading.projections import Guard, Projection, Strayed
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import Row, Touched
 from codex_checkpoints.storage.workspace import native
+
+logger = logging.getLogger(__name__)
 
 DEBOUNCE_SECONDS = 0.03
 """How long marks are gathered after the first one; later marks do not prolong it."""
@@ -286,10 +288,10 @@ class Follower:
                 opened = self.sessions.catalogue.open(row)
                 projection = self.sessions.projections.keep(row, opened)
             except Refusal as refusal:
-                logs.warn(__name__, "session %s: %s", row.session_id, refusal.code)
+                logger.warning("session %s: %s", row.session_id, refusal.code)
                 continue
             except Exception as error:  # noqa: BLE001 - a defect about one, not the end for all
-                logs.error(__name__, "session %s: %s", row.session_id, type(error).__name__)
+                logger.error("session %s: %s", row.session_id, type(error).__name__)  # noqa: TRY400 - no text of a session
                 continue
             if row.session_id in followed:
                 self._observed[row.session_id] = self._observe(opened, projection)
@@ -301,7 +303,7 @@ class Follower:
 
     def _is_news(self, session_id: str, projection: Projection, *, remember: bool) -> bool:
         """Return whether the bytes changed since our last look, whatever process stored them."""
-        digest = sha256(projection.data)
+        digest = sha256(projection.data).hexdigest()
         before = self._digests.get(session_id)
         if remember:
             self._digests[session_id] = digest

@@ -6,12 +6,12 @@ between, so the second pass stops where the first did.  Nothing is written.
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
-from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.requests import request_in
@@ -45,6 +45,8 @@ from codex_checkpoints.storage.contract import (
     Row,
     UnreadableSource,
 )
+
+logger = logging.getLogger(__name__)
 
 _TRIES = 3
 
@@ -242,7 +244,7 @@ def ours(sessions: Sessions, row: Row) -> dict[str | None, Opened]:
         try:
             made.update(sessions.compactions.by_window(each.session_id))
         except Refusal as refusal:  # the session file still counts
-            logs.warn(__name__, "%s: %s", refusal.code, refusal.message)
+            logger.warning("%s: %s", refusal.code, refusal.message)
     return made
 
 

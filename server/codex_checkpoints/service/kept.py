@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import MappingProxyType
@@ -11,7 +12,6 @@ from typing import Literal
 
 from attrs import define, frozen
 
-from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.records import (
     Installed,
@@ -34,6 +34,8 @@ from codex_checkpoints.storage.contract import UnreadableSource
 from codex_checkpoints.storage.durable import Journal, StorageError
 from codex_checkpoints.storage.records import COMPACTIONS, IMPORTS, MARKERS, RESTORES, Records
 from codex_checkpoints.storage.store import ThreadStore
+
+logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -123,7 +125,7 @@ class CompactionRecords:
             made = self.began(session_id)
             return made is not None and self.is_undone(made)
         except Refusal as refusal:
-            logs.warn(__name__, "%s: %s", refusal.code, refusal.message)
+            logger.warning("%s: %s", refusal.code, refusal.message)
             return False
 
     def continued_by(self, session_id: str) -> str | None:
@@ -131,7 +133,7 @@ class CompactionRecords:
         try:
             newest = standing(self.of(session_id), session_id)
         except Refusal as refusal:
-            logs.warn(__name__, "%s: %s", refusal.code, refusal.message)
+            logger.warning("%s: %s", refusal.code, refusal.message)
             return None
         return newest.session_id if newest is not None and newest.into == "new" else None
 

@@ -15,6 +15,7 @@ from attrs import define, evolve, frozen
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import secret_in, value
+from codex_checkpoints.core.portable.pack import is_portable
 from codex_checkpoints.core.restore import markers
 from codex_checkpoints.core.restore.markers import (
     MAX_PINNED_CHARS,
@@ -27,6 +28,7 @@ from codex_checkpoints.core.restore.markers import (
 )
 from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.core.rollout.turns import Turn
+from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn, has_ended
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit, one_named
 from codex_checkpoints.service.sessions import CUT_OFF, Sessions, was_cut_off
@@ -196,8 +198,6 @@ class Markers:
             case "path":
                 return _pin(name, opened)
             case "message":
-                from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - rare
-
                 return PinnedWords(kind, Digests(self._sessions).message(row.session_id, name))
             case "note":
                 return PinnedWords(kind, name)
@@ -206,8 +206,6 @@ class Markers:
 
     def _refuse_no_file(self, pin: Pin, opened: SessionFile) -> None:
         """Refuse a pin whose file neither exists now nor was seen in the session."""
-        from codex_checkpoints.core.portable.pack import is_portable  # noqa: PLC0415 - rare
-
         workspace, now = self._sessions.workspace, opened.now()
         base = now.state.base
         is_there = pin.uri in workspace.sizes(base, [pin.uri])

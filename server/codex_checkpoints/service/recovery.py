@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from codex_checkpoints import logs
+import logging
+
 from codex_checkpoints.core.rollout.fields import Json, object_of
 from codex_checkpoints.service.compaction.installing import reopened as compaction
 from codex_checkpoints.service.connect.connecting import reopened as connection
@@ -13,6 +14,8 @@ from codex_checkpoints.service.restore.restoring import reopened as restore
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import INTERRUPTED, Work, settled
 from codex_checkpoints.storage.durable import StorageError
+
+logger = logging.getLogger(__name__)
 
 
 def recover(sessions: Sessions) -> int:
@@ -29,7 +32,7 @@ def recover(sessions: Sessions) -> int:
                     journal.clear()
                 count += work is None or settled(name, journal, work, INTERRUPTED)
         except (StorageError, Refusal) as error:
-            logs.warn(__name__, "%s is not settled: %s", name, error)
+            logger.warning("%s is not settled: %s", name, error)
     return count
 
 

@@ -10,24 +10,24 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import one_line
-from codex_checkpoints.core.digest.searching import Needle
+from codex_checkpoints.core.digest import recall, searching
+from codex_checkpoints.core.digest.ignoring import Ignoring
+from codex_checkpoints.core.digest.recall import Entry
+from codex_checkpoints.core.digest.searching import Needle, kind_of
+from codex_checkpoints.core.rollout.reader import Line, is_whole
 from codex_checkpoints.service.reading.catalogue import utc
+from codex_checkpoints.service.reading.chains import copied_lines
 from codex_checkpoints.service.reading.pace import PacedReader
+from codex_checkpoints.service.reading.session_file import open_session
 from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.byte_search import ByteSearch
 from codex_checkpoints.storage.contract import OURS, Row, ThreadQuery, UnreadableSource
-
-if TYPE_CHECKING:
-    from codex_checkpoints.core.checkpoint.replay import Replay
-    from codex_checkpoints.core.digest.ignoring import Ignoring
-    from codex_checkpoints.core.digest.recall import Entry
-    from codex_checkpoints.core.rollout.reader import Line
 
 KINDS = ("user", "assistant", "command", "output", "file")
 
@@ -143,12 +143,6 @@ class Search:
     def reading(self, row: Row) -> Callable[[], _Found]:
         """Return what reads, on any thread, the entries of a session that hold the text."""
         # Most searches read few sessions or none, and what that loads would make all of them slow.
-        from codex_checkpoints.core.checkpoint.replay import Replay  # noqa: PLC0415
-        from codex_checkpoints.core.digest.ignoring import Ignoring  # noqa: PLC0415
-        from codex_checkpoints.core.rollout.reader import is_whole  # noqa: PLC0415
-        from codex_checkpoints.service.reading.chains import copied_lines  # noqa: PLC0415
-        from codex_checkpoints.service.reading.session_file import open_session  # noqa: PLC0415
-
         catalogue = self._sessions.catalogue
         below = tuple(catalogue.chains.below(row))
         places = {each.rollout_id: each.path for each in below}
@@ -191,8 +185,6 @@ class Search:
         self, replay: Replay, ignored: Ignoring, is_own: Callable[[Line], bool]
     ) -> Callable[[], Sequence[Entry]]:
         """Have the entries of a session collected; return what returns them then."""
-        from codex_checkpoints.core.digest import recall, searching  # noqa: PLC0415 - as above
-
         needle = self._needle
         if self._kind == "file":
             uses = searching.FileUses(replay, needle, is_own)
@@ -211,8 +203,6 @@ class Search:
 
     def hits(self, row: Row, found: _Found) -> Iterator[SearchHit]:
         """Yield the hits of a session, newest first."""
-        from codex_checkpoints.core.digest.searching import kind_of  # noqa: PLC0415 - as above
-
         title = self._sessions.title(row)
         for entry in reversed(found.entries):
             for line in entry.text.split("\n"):

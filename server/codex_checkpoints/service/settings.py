@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
@@ -125,8 +126,6 @@ def left_aside(variable: str) -> str:
 
 def read_settings(text: str) -> tuple[Settings, tuple[str, ...]]:
     """Return the settings of a `config.toml`, and a sentence for each wrong one."""
-    import tomllib  # noqa: PLC0415 - most have no such file
-
     try:
         table = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits

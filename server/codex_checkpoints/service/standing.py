@@ -17,6 +17,7 @@ from codex_checkpoints.core.rollout.fields import first_window, load, object_of
 from codex_checkpoints.core.rollout.ours import CHECKPOINT_LINE
 from codex_checkpoints.core.rollout.parsing import BOM, record_of
 from codex_checkpoints.core.rollout.reader import CHUNK, Place
+from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.reading.derived_cache import CachedKind
 from codex_checkpoints.service.reading.session_file import bases_below, bytes_between
 from codex_checkpoints.service.sessions import Sessions
@@ -57,8 +58,6 @@ def window_of(sessions: Sessions, row: Row, view: str) -> CurrentWindow:
     near = None if row.rollout.compressed else _near_the_end(sessions, row, view)
     if near is not None:
         return near
-    from codex_checkpoints.service.history import Histories  # noqa: PLC0415 - rarely needed
-
     history = Histories(sessions).history(row.session_id)
     return CurrentWindow(tuple(history.items), history.chain.current)
 

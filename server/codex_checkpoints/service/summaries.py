@@ -5,20 +5,23 @@ A module of its own, so that a hook, which lists nothing, does not load it.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import orjson
 from attrs import Factory, define, frozen
 
-from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.records import Caps, status_of
 from codex_checkpoints.core.compaction import offering
 from codex_checkpoints.core.compaction.offering import Named, Offer
 from codex_checkpoints.core.history.tokens import WindowBudget
+from codex_checkpoints.core.restore.markers import marker_set_of
 from codex_checkpoints.core.rollout.fields import object_of
+from codex_checkpoints.service.kept import CompactionRecords
 from codex_checkpoints.service.reading.catalogue import Catalogue, title_of
+from codex_checkpoints.service.reading.projections import Projections
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage.contract import OURS, BadQuery, Row, ThreadQuery
@@ -33,9 +36,7 @@ from codex_checkpoints.storage.records import (
     Records,
 )
 
-if TYPE_CHECKING:
-    from codex_checkpoints.service.kept import CompactionRecords
-    from codex_checkpoints.service.reading.projections import Projections
+logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -295,8 +296,6 @@ class Summaries:
             return 0
         known = self._markers.get(session_id)
         if known is None or known[0] != look:
-            from codex_checkpoints.core.restore.markers import marker_set_of  # noqa: PLC0415 - rare
-
             count = len(marker_set_of(self._lines(session_id, MARKERS)).markers)
             known = self._markers[session_id] = look, count
         return known[1]
@@ -321,4 +320,4 @@ class Summaries:
         try:
             yield from self._records.lines(session_id, name)
         except StorageError as error:
-            logs.warn(__name__, "storage_error: %s of %s: %s", name, session_id, error)
+            logger.warning("storage_error: %s of %s: %s", name, session_id, error)

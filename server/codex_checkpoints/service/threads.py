@@ -7,15 +7,18 @@ store.  An error of the store becomes a refusal.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Generator, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from attrs import define, evolve, frozen
 
-from codex_checkpoints import logs
+from codex_checkpoints.codex.app_server import AskingFailed
+from codex_checkpoints.codex.program import CodexArchive
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
+from codex_checkpoints.service import kept
+from codex_checkpoints.service.kept import Held
 from codex_checkpoints.service.reading.catalogue import Catalogue, row_of
 from codex_checkpoints.service.reading.session_file import Locate, SessionFile, open_session
 from codex_checkpoints.service.refusal import Cancelled, Refusal
@@ -36,13 +39,10 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
     Unsupported,
 )
+from codex_checkpoints.storage.records import Records
 from codex_checkpoints.storage.store import ThreadStore
 
-if TYPE_CHECKING:
-    from codex_checkpoints.codex.app_server import AskingFailed
-    from codex_checkpoints.codex.program import CodexArchive
-    from codex_checkpoints.service.kept import Held
-    from codex_checkpoints.storage.records import Records
+logger = logging.getLogger(__name__)
 
 KEPT = frozenset(
     {
@@ -123,7 +123,7 @@ class LiveThread:
         try:
             self.update_metadata(*self._patches(appended))
         except StoreError as error:
-            logs.warn(__name__, "%s: what was appended is not told yet: %s", self.thread_id, error)
+            logger.warning("%s: what was appended is not told yet: %s", self.thread_id, error)
         return appended
 
     def update_metadata(self, *patches: Patch) -> None:
@@ -159,8 +159,6 @@ class Move:
         """Let Codex move the thread; raises `Cancelled` only before it calls `begin`."""
         if self.codex is None:
             return self
-        from codex_checkpoints.codex.app_server import AskingFailed  # noqa: PLC0415 - it is rare
-
         try:
             self.codex.move(self.thread_id, cancelled, begin, archive=self.archive)
         except AskingFailed as failure:
@@ -310,8 +308,6 @@ class ThreadManager:
         row = self._catalogue.current().get(thread_id)
         if row is not None and row.originator != OURS:
             raise _not_ours(row)
-        from codex_checkpoints.service import kept  # noqa: PLC0415 - rarely needed
-
         reason = self._records and kept.held(self._records, self._store, thread_id)
         if reason is not None:
             words, hint = _HELD[reason]
@@ -341,8 +337,7 @@ class ThreadManager:
             put = store.archive_thread if move.archive else store.unarchive_thread
             rollout = put(thread_id)
         if failure is not None:
-            logs.warn(
-                __name__,
+            logger.warning(
                 "%s: %s; the session file is moved, but Codex's own database still has it where it"
                 " was: until `codex %s %s` is possible, Codex may not open it",
                 failure.code,

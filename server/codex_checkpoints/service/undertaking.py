@@ -13,12 +13,12 @@ It is applied at once where an operation fails, and at the next start where a pr
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Protocol
 
 from attrs import define
 
-from codex_checkpoints import logs
 from codex_checkpoints.core.restore.events import Operation
 from codex_checkpoints.core.restore.pack import TurnSource
 from codex_checkpoints.core.rollout.fields import object_of
@@ -26,6 +26,8 @@ from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage.durable import Append, Journal, StorageError
 from codex_checkpoints.storage.records import Records
+
+logger = logging.getLogger(__name__)
 
 INTERRUPTED = "interrupted"
 """The code of an operation whose process was killed."""
@@ -74,7 +76,7 @@ def settled(name: str, journal: Journal, work: Work, code: str) -> bool:
             return False
         journal.clear()
     except (StorageError, Refusal) as error:
-        logs.warn(__name__, "storage_error: %s is settled by the next start: %s", name, error)
+        logger.warning("storage_error: %s is settled by the next start: %s", name, error)
         return False
     return True
 
@@ -103,7 +105,7 @@ def removed(records: Records, session_id: str, names: Iterable[str]) -> bool:
         try:
             records.remove(session_id, name)
         except StorageError as error:
-            logs.warn(__name__, "storage_error: %s of %s stays: %s", name, session_id, error)
+            logger.warning("storage_error: %s of %s stays: %s", name, session_id, error)
             are_gone = False
     return are_gone
 

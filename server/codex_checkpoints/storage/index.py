@@ -10,6 +10,7 @@ may use it at once (WAL); a lost race costs a second look at a file.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sqlite3
 import sys
@@ -22,8 +23,9 @@ from typing import Any
 import orjson
 from attrs import fields
 
-from codex_checkpoints import logs
 from codex_checkpoints.storage.contract import Rollout, Row, moment
+
+logger = logging.getLogger(__name__)
 
 VERSION = 17
 BUSY_SECONDS = 0.5
@@ -185,10 +187,10 @@ class Index:
     def _instead(self, error: Exception) -> sqlite3.Connection:
         """Return a database in place of one that failed: on disk again where it was damaged."""
         if not _is_damage(error):
-            logs.warn(__name__, "the index is kept in memory: %s", error)
+            logger.warning("the index is kept in memory: %s", error)
             return self._in_memory(str(error))
         # It holds nothing that cannot be read again.
-        logs.warn(__name__, "the index is damaged and is made anew: %s", error)
+        logger.warning("the index is damaged and is made anew: %s", error)
         try:
             for suffix in ("", "-wal", "-shm"):
                 with contextlib.suppress(FileNotFoundError):

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -19,9 +21,7 @@ from typing import Generic, TypeVar
 import orjson
 from attrs import frozen
 
-from codex_checkpoints import logs
 from codex_checkpoints.core.rollout.fields import is_object
-from codex_checkpoints.patterns import pattern
 from codex_checkpoints.storage import durable, locks, tree, writer
 from codex_checkpoints.storage.contract import (
     Appended,
@@ -42,10 +42,12 @@ from codex_checkpoints.storage.index import Index, is_storable
 from codex_checkpoints.storage.rollout_file import FileReader, is_thread_id
 from codex_checkpoints.storage.store import RolloutStore, head, refuse_archived
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-_THREAD_ID = pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
+_THREAD_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
 
 
 @frozen
@@ -389,4 +391,4 @@ def _touch(path: str) -> None:
     try:
         os.utime(path)
     except OSError as error:
-        logs.warn(__name__, "%s: %s", path, error.strerror)
+        logger.warning("%s: %s", path, error.strerror)

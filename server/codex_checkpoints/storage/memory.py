@@ -8,10 +8,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from hashlib import sha256
 
 from attrs import evolve
 
-from codex_checkpoints.hashes import sha256
 from codex_checkpoints.storage.contract import (
     Appended,
     Copied,
@@ -59,7 +59,7 @@ class MemoryReader(ChunkReader):
         return Reading(self.mark_at(path, offset, inode), rest)
 
     def mark_at(self, path: str, offset: int, inode: int) -> Mark:
-        return Mark(offset, inode, sha256(self._find(path)[1][:offset]), "")
+        return Mark(offset, inode, sha256(self._find(path)[1][:offset]).hexdigest(), "")
 
     def chunks(self, path: str, offset: int, limit: int | None) -> Iterator[bytes]:
         data = self._find(path)[1][offset:limit]

@@ -7,6 +7,7 @@ index we write no other files there.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import time
@@ -15,11 +16,9 @@ from datetime import UTC, datetime
 
 import orjson
 
-from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
 from codex_checkpoints.core.checkpoint.records import BadCheckpoint, Checkpoint, from_bytes
 from codex_checkpoints.core.rollout.fields import object_of, text_of, whole_of
-from codex_checkpoints.patterns import pattern
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import in_text
 from codex_checkpoints.storage.durable import (
@@ -33,6 +32,8 @@ from codex_checkpoints.storage.durable import (
     storage_errors,
 )
 
+logger = logging.getLogger(__name__)
+
 CHECKPOINT = "checkpoint_v1.json"
 UPDATES = "updates.jsonl"
 OBSERVED = "observed.jsonl"
@@ -45,9 +46,9 @@ RESTORES = "restores.jsonl"
 IMPORTS = "imports.jsonl"
 RESTORING = "restoring"
 """The folder with a file for each session that is being made."""
-_SESSION_ID = pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_TEMPORARY = pattern(r"\.[\w.-]+\.[0-9a-f]{16}\.tmp")
-_TEMPORARY_BESIDE = pattern(rf"\.[\w.-]+\.{re.escape(CHECKPOINT)}\.[0-9a-f]{{16}}\.tmp")
+_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_TEMPORARY = re.compile(r"\.[\w.-]+\.[0-9a-f]{16}\.tmp")
+_TEMPORARY_BESIDE = re.compile(rf"\.[\w.-]+\.{re.escape(CHECKPOINT)}\.[0-9a-f]{{16}}\.tmp")
 
 Look = tuple[int, int]
 """The size of a file and the time of its last change in ns: equal while it is unchanged."""
@@ -99,7 +100,7 @@ class Records:
             if before == data:
                 return False
             if before is not None and not _is_checkpoint(before):
-                logs.warn(__name__, "%s was no checkpoint: it was made again", path)
+                logger.warning("%s was no checkpoint: it was made again", path)
             durable.in_folder(path, lambda: durable.replace(path, data))
         return True
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import sys
 from abc import ABC, abstractmethod
@@ -21,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from hashlib import sha256
 from itertools import chain
 from typing import Protocol, TypeVar
 
@@ -29,8 +31,6 @@ from attrs import frozen
 
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.core.rollout.reader import CHUNK
-from codex_checkpoints.hashes import sha256
-from codex_checkpoints.patterns import pattern
 from codex_checkpoints.storage import tree
 from codex_checkpoints.storage.contract import (
     LONGEST_FIRST_LINE,
@@ -192,7 +192,7 @@ def _mark(file: int, offset: int, inode: int) -> Mark:
 
 
 def _digest(data: bytes) -> str:
-    return sha256(data)[:32]
+    return sha256(data).hexdigest()[:32]
 
 
 class _opened:  # noqa: N801 - as a function; a generator takes longer
@@ -263,7 +263,7 @@ def _portions(read_some: Callable[[int], bytes], offset: int, limit: int | None)
 
 _ENVELOPE = frozenset({"timestamp", "ordinal", "type", "payload"})
 
-_THREAD_ID = pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_THREAD_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 def is_thread_id(text: str) -> bool:

@@ -16,16 +16,15 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from codex_checkpoints.patterns import pattern
 from codex_checkpoints.storage.contract import Identity, Look, Rollout, StoreFault, Touched
 
 _HEX = "[0-9a-fA-F]"
 _UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
-_NAME = pattern(
+_NAME = re.compile(
     rf"rollout-\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d-({_UUID})(?:_({_UUID}))?\.jsonl(\.zst)?",
     re.ASCII,
 )
-_LIKE = pattern(r".*\.jsonl(\.zst)?", re.DOTALL)
+_LIKE = re.compile(r".*\.jsonl(\.zst)?", re.DOTALL)
 _LARGEST = (1 << 63) - 1
 _MOMENT = 2_000_000_000
 """A clock of files is at least so fine, in ns."""

@@ -13,7 +13,8 @@ import os
 import re
 import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 
 from attrs import frozen
 from watchdog.events import (
@@ -30,15 +31,10 @@ from watchdog.events import (
     FileSystemEventHandler,
 )
 from watchdog.observers import Observer
+from watchdog.observers.api import BaseObserver
 from watchdog.observers.polling import PollingObserverVFS
 
-from codex_checkpoints import logs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from collections.abc import Set as AbstractSet
-
-    from watchdog.observers.api import BaseObserver
+logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -402,4 +398,4 @@ class Watcher:
     def _log_once(self, message: str, value: object) -> None:
         if message not in self._logged:
             self._logged.add(message)
-            logs.warn(__name__, message, value)
+            logger.warning(message, value)

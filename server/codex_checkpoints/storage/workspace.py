@@ -17,23 +17,20 @@ tick in which it was hashed is read again.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import stat
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
 from attrs import define, field, frozen
 
 from codex_checkpoints.core.checkpoint.records import FOLDER
 from codex_checkpoints.core.rollout.fields import renew
-from codex_checkpoints.patterns import pattern
 from codex_checkpoints.storage.file_lock import open_flags
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
 DEFAULT_HASH_LIMIT = 64 * 1024 * 1024
 
@@ -44,7 +41,7 @@ _REMEMBERED = 16_384
 _GRANULARITY_NS = 2_000_000_000
 _QUIET_NS = 1_000_000_000
 
-_WINDOWS_PATH = pattern(r"[A-Za-z]:[\\/]|\\\\|//")
+_WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]|\\\\|//")
 # What Windows takes for a device, a pipe or a second stream of a file, wherever it stands.
 # Compiled where it is asked for: other systems never do.
 _WINDOWS_SPECIAL = (
@@ -212,8 +209,6 @@ class Workspace:
 
     def _read(self, root: str, path: str, checked: os.stat_result) -> str | None:
         """Hash the file that was checked; None if it is another by now, or changing."""
-        import hashlib  # noqa: PLC0415 - takes long to load, and a file may not have changed
-
         try:
             with _opened(root, path, checked) as (file, look):
                 if look.st_size > self._hash_limit:

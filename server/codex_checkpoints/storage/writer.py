@@ -24,7 +24,6 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from codex_checkpoints.core.rollout.reader import CHUNK
-from codex_checkpoints.patterns import pattern
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import (
     Conflict,
@@ -42,8 +41,8 @@ from codex_checkpoints.storage.tree import look_of, parse_name, roots, within
 
 PACKED = ".zst"
 _DEPTH = 3  # sessions/YYYY/MM/DD
-_IN_THE_NURSERY = pattern(r"\.(rollout-[\w-]+\.jsonl)\.[0-9a-f]{16}\.tmp", re.ASCII)
-_BESIDE = pattern(r"\.(rollout-[\w-]+\.jsonl)\.tmp", re.ASCII)
+_IN_THE_NURSERY = re.compile(r"\.(rollout-[\w-]+\.jsonl)\.[0-9a-f]{16}\.tmp", re.ASCII)
+_BESIDE = re.compile(r"\.(rollout-[\w-]+\.jsonl)\.tmp", re.ASCII)
 _CAREFULLY = open_flags("BINARY", "CLOEXEC", "NOFOLLOW", "NONBLOCK")
 
 

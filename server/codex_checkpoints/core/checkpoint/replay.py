@@ -46,7 +46,7 @@ from codex_checkpoints.core.checkpoint.state import (
 )
 from codex_checkpoints.core.checkpoint.text import find_secret, value
 from codex_checkpoints.core.converters import states
-from codex_checkpoints.core.rollout import items
+from codex_checkpoints.core.rollout import items, tools
 from codex_checkpoints.core.rollout.fields import (
     load,
     names,
@@ -310,8 +310,6 @@ def _compacted(state: State, line: Line) -> None:
 
 def _call(state: State, item: items.ToolCall, line: Line) -> None:
     """Take a call: a plan counts at once, any other call when its outcome comes."""
-    from codex_checkpoints.core.rollout import tools  # noqa: PLC0415 - it loads many modules
-
     waits = not state.paginated
     if item.name in _GOAL_CALLS:
         state.goal_calls = [*state.goal_calls[1 - _MOST_GOAL_CALLS :], item.call_id]
@@ -343,8 +341,6 @@ def _plan_call(state: State, steps: Steps | None, call: items.ToolCall, line: Li
 
 def _answer(state: State, item: items.ToolOutput, line: Line) -> None:
     """Take the answer to a waiting call."""
-    from codex_checkpoints.core.rollout import tools  # noqa: PLC0415 - it loads many modules
-
     state.worked_at = line.position
     if item.call_id in state.goal_calls:
         state.goal_calls.remove(item.call_id)

@@ -6,6 +6,8 @@ each of them does to the turns is decided by `Turns`.
 
 from __future__ import annotations
 
+import re
+
 from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.records import (
@@ -16,7 +18,7 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.checkpoint.text import cut, redact, value
-from codex_checkpoints.core.rollout import items
+from codex_checkpoints.core.rollout import contextual, items
 from codex_checkpoints.core.rollout.asked import (
     LONGEST_ASKED,
     Asked,
@@ -40,8 +42,6 @@ def take_replaced(state: State, line: Line) -> None:
 
     A replacement of ours and its undo ask for nothing new.
     """
-    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
-
     if line.tag == UNDO or is_ours(text_of(line.payload.get("message")) or ""):
         return
     for each in reversed(list_of(line.payload.get("replacement_history"))):
@@ -63,8 +63,6 @@ def take_replaced(state: State, line: Line) -> None:
 
 def take_message(state: State, item: items.UserMessage, line: Line) -> None:
     """Take a message if a person typed it."""
-    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
-
     state.worked_at = line.position
     if item.in_history:
         if state.base is None and not (state.typed or state.paginated):
@@ -166,8 +164,6 @@ def take_letter(state: State, item: items.AgentWrote, line: Line) -> None:
 
 def folder_in(item: items.UserMessage) -> str | None:
     """Return the folder of a session whose head has none (ROL-16)."""
-    import re  # noqa: PLC0415 - for the oldest files alone
-
     for text in item.texts:
         if "<environment_context>" in text[:256]:
             found = re.compile(r"<cwd>([^<]{1,4096})</cwd>").search(text, 0, 65_536)
@@ -183,22 +179,16 @@ def ref_of(item: items.UserMessage, line: Line) -> str:
 
 def words_of(item: items.UserMessage, limit: int) -> str:
     """Return the text that the person typed, as a value."""
-    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
-
     return value(contextual.without_payloads(_request_of(item), [])[0], limit)
 
 
 def _request_of(item: items.UserMessage) -> str:
-    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
-
     parts = [part for part in item.texts if not contextual.is_image_wrapper(part)]
     return contextual.request_of("\n".join(parts))
 
 
 def title_of(item: items.UserMessage) -> str:
     """Return the title that a first message gives its session; empty if it has none."""
-    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
-
     words = contextual.without_payloads(title_in(_request_of(item)), [])[0]
     return value(words, MAX_VALUE_CHARS) or (PICTURE if item.pictured else "")
 

@@ -8,6 +8,7 @@ ties by uri (DSC-28).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate, islice
 from types import MappingProxyType
@@ -27,6 +28,8 @@ from codex_checkpoints.core.checkpoint.records import (
     evidence_in,
 )
 from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.rollout import tools
+from codex_checkpoints.core.rollout.commands import is_check, plainly_looks
 from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of
 from codex_checkpoints.core.rollout.inherited import is_copied, may_inherit
 from codex_checkpoints.core.rollout.items import (
@@ -47,8 +50,9 @@ from codex_checkpoints.core.rollout.items import (
     outcome_of,
     printed_whole,
 )
+from codex_checkpoints.core.rollout.paths import encoded, uri_of
+from codex_checkpoints.core.rollout.tools import answer_to
 from codex_checkpoints.core.rollout.turns import Ended, Planned, Turn, Turns
-from codex_checkpoints.patterns import pattern
 
 Place = tuple[int, str | None, str | None]
 """`seq`, the folder of the turn, and the base of the session at an observation."""
@@ -70,17 +74,17 @@ _QUEUE_CHARS = 1 << 22
 _LONG = 1 << 16
 """A command of more code points is parsed at once."""
 _LIMITS = Limits()
-_CHANGES: Final = pattern(
+_CHANGES: Final = re.compile(
     r">|\*\*\* Begin Patch|\b(?:tee|touch|truncate|rm|cp|mv|perl|(?i:set-content|out-file))\b"
     r"|\bsed\b[^\n]* -[^\s-]*i|--in-place|\bgit (?:mv|rm|restore|checkout)\b|\b(?:curl|wget)\b"
     r"|\b(?:black|isort|autopep8|yapf|rustfmt|stylua|swiftformat|docformatter|prettier|gofmt"
     r"|goimports|shfmt|clang-format|eslint|ruff|biome|dprint)\b"
 )
 """What a command holds that may change a file; of any other one the outcome does not matter."""
-_ENCODED_CONTROL: Final = pattern(
+_ENCODED_CONTROL: Final = re.compile(
     "%(?:[01][0-9A-F]|7F|C2%[89][0-9A-F]|E2%80%A[89A-E]|E2%81%A[6-9])"
 )
-_OUTSIDE: Final = pattern(r"/|[A-Z]:/|\.\.(?:/|$)")
+_OUTSIDE: Final = re.compile(r"/|[A-Z]:/|\.\.(?:/|$)")
 """How the uri of a file outside the session's folder begins."""
 
 
@@ -91,7 +95,7 @@ _WORDS = (
 _HINTS: Final = tuple(_WORDS.split())
 """One of these stands in each such command."""
 
-_CAT: Final = pattern(r"\bcat\s[^|;&<>\n]*\Z")
+_CAT: Final = re.compile(r"\bcat\s[^|;&<>\n]*\Z")
 """How a script ends that prints one file."""
 
 
@@ -124,23 +128,17 @@ class Observation(NamedTuple):
             return outcome_of(self.item)
         if not isinstance(self.item, ToolCall):
             return UNKNOWN
-        from codex_checkpoints.core.rollout.tools import answer_to  # noqa: PLC0415 - as below
-
         return answer_to(self.item, self.texts)
 
     @property
     def plainly_looks(self) -> bool:
         """Whether it is plain to see that a command only looks, without parsing it."""
-        from codex_checkpoints.core.rollout.commands import plainly_looks  # noqa: PLC0415 - as below
-
         argv = self.item.argv if isinstance(self.item, CommandRun) else ()
         return len(argv) == 3 and plainly_looks(argv[2])  # noqa: PLR2004 - `bash -lc SCRIPT`
 
     def seen(self) -> tuple[Seen, ...]:
         """Return what the call touched."""
         # `tools` loads many modules, and a short look at a session parses no call.
-        from codex_checkpoints.core.rollout import tools  # noqa: PLC0415
-
         if isinstance(self.item, ToolCall):
             seen = tools.called(self.item, self.texts, shortened=self.shortened)
         else:
@@ -355,8 +353,6 @@ def _names_of(place: Place, seen: tuple[Seen, ...]) -> tuple[_Named, ...]:
 
 def name_of(seen: Seen, place: Place) -> tuple[str | None, bool]:
     """Return the uri, None if it cannot be kept, and whether the name had to be changed."""
-    from codex_checkpoints.core.rollout.paths import encoded, uri_of  # noqa: PLC0415 - as above
-
     if seen.kind == "command":
         return value(seen.name, MAX_VALUE_CHARS) or None, False
     if seen.kind == "tool_output":
@@ -459,8 +455,6 @@ def _within(artifacts: dict[str, FileObservation], size: int) -> dict[str, FileO
 
 def _from_seed(artifact: Artifact) -> FileObservation:
     """Return an artifact of a seed as an observation; the hash of a file is taken anew."""
-    from codex_checkpoints.core.rollout.commands import is_check  # noqa: PLC0415 - as above
-
     seq = artifact.last_observed_seq
     if artifact.kind != "file":
         acted = -1 if artifact.kind == "command" and not is_check(artifact.uri) else seq

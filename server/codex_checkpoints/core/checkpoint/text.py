@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from codex_checkpoints.core.checkpoint.secret_commands import COMMAND_RULES, COMMANDS
 from codex_checkpoints.core.checkpoint.secret_rules import GENERAL, KEYS, SecretRule, compiled
 from codex_checkpoints.core.rollout.fields import CONTROLS
-from codex_checkpoints.patterns import pattern
 
 MARK = "[redacted]"
 
@@ -123,7 +122,7 @@ def _found_by(rule: SecretRule, match: re.Match[str]) -> list[tuple[int, int]]:
 _REST_OF_COMMAND = 400
 
 
-_PROGRAM = pattern("[a-z0-9][a-z0-9_-]*")
+_PROGRAM = re.compile("[a-z0-9][a-z0-9_-]*")
 _PROGRAMS = frozenset(COMMANDS)
 
 
@@ -160,9 +159,9 @@ _HINTS = _grouped()
 SCANNED = 65_536
 """Code points of a text that `value` reads after its leading white space."""
 
-_RUN = pattern(f"[{CONTROLS}]+")
-_FRONT = pattern(rf"[\s{CONTROLS}]*+")
-_LONE = pattern(r"[\ud800-\udfff]")
+_RUN = re.compile(f"[{CONTROLS}]+")
+_FRONT = re.compile(rf"[\s{CONTROLS}]*+")
+_LONE = re.compile(r"[\ud800-\udfff]")
 
 
 def one_line(text: str) -> str:

@@ -8,6 +8,7 @@ parts of a replacement, for a person who looks before it is installed (DIG-9).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, Literal
 
 import orjson
@@ -22,7 +23,6 @@ from codex_checkpoints.core.history.kinds import AUTHORS, Author, Kind, Past, ki
 from codex_checkpoints.core.history.tokens import Figure, of_item
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json, is_object
-from codex_checkpoints.hashes import sha256
 
 Strategy = Literal["checkpoint", "codex"]
 Determinism = Literal["deterministic", "model", "provider"]
@@ -227,7 +227,7 @@ def _dated(history: Sequence[Past], known: Sequence[Past | Remaining]) -> tuple[
 def digest_of(items: Sequence[Json]) -> str:
     """Return the digest of items: of their JSON with sorted keys (CKP-27)."""
     data = orjson.dumps(list(items), option=orjson.OPT_SORT_KEYS)
-    return f"sha256:{sha256(data)}"
+    return f"sha256:{sha256(data).hexdigest()}"
 
 
 def remaining(built: Replacement) -> tuple[Remaining, ...]:

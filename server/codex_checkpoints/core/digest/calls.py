@@ -12,7 +12,7 @@ from attrs import evolve
 from codex_checkpoints.core.digest.cutting import GAP
 from codex_checkpoints.core.digest.ignoring import PATCHED
 from codex_checkpoints.core.digest.outcomes import patch_in
-from codex_checkpoints.core.rollout import shell
+from codex_checkpoints.core.rollout import javascript, shell
 from codex_checkpoints.core.rollout.contextual import without_payloads
 from codex_checkpoints.core.rollout.fields import (
     Json,
@@ -118,8 +118,6 @@ def calls_in(call: ToolCall) -> list[str]:
     Of other calls the arguments stand: they may name a file that is never quoted.
     """
     # The module takes time to load, and many sessions have no such script.
-    from codex_checkpoints.core.rollout import javascript  # noqa: PLC0415
-
     calls, unread = javascript.literal_calls(str(call.arguments))
     inner = (evolve(call, name=each.name, arguments=each.argument) for each in calls)
     found = [

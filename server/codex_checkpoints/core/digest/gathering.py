@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Container, Iterator
+from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from attrs import Factory, define, evolve, frozen
@@ -82,7 +83,6 @@ from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of, turn_nam
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
 from codex_checkpoints.core.rollout.script import BEGIN
 from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, asks
-from codex_checkpoints.hashes import sha256
 
 TEXTS = 1 << 21
 """Code points of calls, outputs and answers that are kept to be quoted line by line."""
@@ -632,7 +632,7 @@ def _answer(said: Said, ended: Ended, placed: Callable[[Where], Where]) -> Answe
 
 
 def _hash_of(text: str) -> str:
-    return sha256(text.encode(errors="replace"))
+    return sha256(text.encode(errors="replace")).hexdigest()
 
 
 def _notification(payload: Json) -> Json:

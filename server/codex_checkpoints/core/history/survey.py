@@ -7,6 +7,7 @@ where and how windows were opened (WIN-12).  Of a compaction it notes the place,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Literal
 
 from attrs import Factory, define, frozen
@@ -35,7 +36,6 @@ from codex_checkpoints.core.rollout.items import RolledBack, TaskEnded, TaskStar
 from codex_checkpoints.core.rollout.ours import Opener, is_ours, opener_of
 from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
-from codex_checkpoints.hashes import sha256
 
 Strategy = Literal["checkpoint", "codex", "local", "remote", "fresh"]
 
@@ -113,7 +113,7 @@ _NO_ANSWER = (0, "")
 def _end_of(text: str) -> tuple[int, str]:
     """Return the length of the end of a message, and its digest, which may be stored."""
     end = text[-ANSWER_END:]
-    digest = sha256(end.encode(errors="surrogatepass"))
+    digest = sha256(end.encode(errors="surrogatepass")).hexdigest()
     return (len(end), digest) if end else _NO_ANSWER
 
 
@@ -236,7 +236,7 @@ class FirstSaid:
 
 def keys_of(item: Item, payload: object) -> Sequence[str]:
     """Return the keys that a message of the user may be known by, as an item and as it stands."""
-    text = sha256("\0".join(texts(item)).encode(errors="replace"))
+    text = sha256("\0".join(texts(item)).encode(errors="replace")).hexdigest()
     name = text_of(object_of(payload).get("id"))
     return (text,) if name is None else (name, text)
 

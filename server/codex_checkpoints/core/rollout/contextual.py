@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 
 from attrs import frozen
 
 from codex_checkpoints.core.rollout.items import UserMessage
 from codex_checkpoints.core.rollout.ours import is_ours
-from codex_checkpoints.hashes import sha256
-from codex_checkpoints.patterns import pattern
 
-_OPENER = pattern(
+_OPENER = re.compile(
     r"""
       \s*+ (?: \# [ ] (?: Context[ ]from[ ]my[ ]IDE[ ]setup | In[ ]app[ ]browser(?:[ ]\(IAB\))?
         | (?: Files | Applications )[ ]mentioned[ ]by[ ]the[ ]user | Selected[ ]text
@@ -28,7 +27,7 @@ _OPENER = pattern(
 )
 """How a prompt begins that an editor or the desktop application wrote context into."""
 
-_HEADING = pattern(r"^## My request(?: for Codex)?:[ \t]*+\r?+(?:\n|\Z)", re.MULTILINE)
+_HEADING = re.compile(r"^## My request(?: for Codex)?:[ \t]*+\r?+(?:\n|\Z)", re.MULTILINE)
 """The line before the person's words; without "for Codex" since extension 26.803."""
 
 _CAUTIONS = (
@@ -53,7 +52,7 @@ _WARNING_SEEN = 2048
 
 _SPACE = re.compile(r"\s*+")
 _IGNORE_CASE = re.ASCII | re.IGNORECASE
-_KNOWN = pattern(
+_KNOWN = re.compile(
     r"""
       \# [ ]AGENTS\.md[ ]instructions .* </INSTRUCTIONS>
     | <(?P<tag> environment_context | skill | user_shell_command | turn_aborted
@@ -64,15 +63,15 @@ _KNOWN = pattern(
     """,
     re.VERBOSE | re.DOTALL | _IGNORE_CASE,
 )
-_EXTERNAL = pattern(r"<(?P<tag>external_[^<>\s]+)>.*</(?P=tag)>", re.DOTALL)
-_OPENING = pattern(r"<(?P<tag>[a-z][a-z0-9_.:-]*)(?:\s[^<>]*)?>")
-_IMAGE = pattern(r"\s*<(?:image(?:\s[^<>]*)?|/image)>\s*", _IGNORE_CASE)
-_WARNINGS = pattern(
+_EXTERNAL = re.compile(r"<(?P<tag>external_[^<>\s]+)>.*</(?P=tag)>", re.DOTALL)
+_OPENING = re.compile(r"<(?P<tag>[a-z][a-z0-9_.:-]*)(?:\s[^<>]*)?>")
+_IMAGE = re.compile(r"\s*<(?:image(?:\s[^<>]*)?|/image)>\s*", _IGNORE_CASE)
+_WARNINGS = re.compile(
     r"Warning: (?=[^\n]*\Z)(?:.*unified[ _-]exec process|.*apply_patch.*(?:command|shell|exec)"
     r"|.*account.*flagged|.*flagged.*account)",
     _IGNORE_CASE,
 )
-_WINDOW_LINES = pattern(
+_WINDOW_LINES = re.compile(
     r"Thread id:[^\n]*(?:\n\s*(?:First|Current|Previous) context window id:[^\n]*)+", _IGNORE_CASE
 )
 
@@ -134,14 +133,14 @@ def _begins(text: str, length: int, after: bytes, digest: str) -> bool:
     if not text.startswith(_SUMMARY_WORD):
         return False
     head = text[: length + 1].encode(errors="replace")
-    return head[length:].startswith(after) and sha256(head[:length]) == digest
+    return head[length:].startswith(after) and sha256(head[:length]).hexdigest() == digest
 
 
 def without_summary_start(text: str) -> str:
     """Return the summary of a compaction without the words that Codex puts before it."""
     data = text.encode(errors="replace")
     for length, _, digest in _SUMMARY_STARTS:
-        if sha256(data[:length]) == digest:
+        if sha256(data[:length]).hexdigest() == digest:
             return data[length:].decode(errors="replace")
     return text
 
@@ -220,13 +219,13 @@ def _bounds(text: str) -> tuple[int, int]:
 _IN_BASE64 = "A-Za-z0-9+/_-"
 """Both alphabets, the second one that of URLs; as the end of a class of characters."""
 
-DATA_URL = pattern(
+DATA_URL = re.compile(
     r"data:(?P<media>[\w.+-]{1,40}/[\w.+-]{1,60})?(?:;[\w=.+-]{1,60}){0,4}?"
     rf"(?:;base64,(?P<base64>[%={_IN_BASE64}]{{16,}}+)|,(?P<escaped>[\w%.!~*'()+/=-]{{256,}}+))",
     re.ASCII | re.IGNORECASE,
 )
 _SHORTEST_RUN = 64
-_RUN = pattern(
+_RUN = re.compile(
     rf"(?<![{_IN_BASE64}])[{_IN_BASE64}]{{{_SHORTEST_RUN},}}+(?:\r?\n(?!--|__)[{_IN_BASE64}]{{20,}}+)*+"
     rf"(?:\r?\n[{_IN_BASE64}]{{1,76}}={{1,2}}|={{0,2}})"
 )

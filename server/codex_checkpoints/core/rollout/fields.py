@@ -6,16 +6,15 @@ functions `…_of` take any value and return one of the type they name, empty or
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import TypeGuard, TypeVar
 
 import orjson
 from attrs import frozen
-
-from codex_checkpoints.hashes import sha256
-from codex_checkpoints.patterns import pattern
 
 Json = Mapping[str, object]
 
@@ -24,8 +23,8 @@ NOTHING: Json = {}
 _LARGEST = 1 << 53
 """Clients that read numbers as doubles cannot distinguish whole numbers from here on."""
 
-_SURROGATE_ESCAPE = pattern(rb"\\u[dD][89a-fA-F]")
-_SURROGATE = pattern("[\ud800-\udfff]")
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @frozen
@@ -50,8 +49,6 @@ def load(raw: bytes) -> object:
     if b"\0" in raw:
         return UnreadableLine("zero_bytes")
     if _SURROGATE_ESCAPE.search(raw):
-        import json  # noqa: PLC0415 - rare
-
         try:
             return _mended(json.loads(text))
         except (ValueError, RecursionError):
@@ -99,7 +96,7 @@ def content_hash(text: str | None) -> str | None:
 
 def digest_of(data: bytes) -> str:
     """Return the SHA-256 of some bytes in the form of all stored hashes, `sha256:<64 hex>`."""
-    return f"sha256:{sha256(data)}"
+    return f"sha256:{sha256(data).hexdigest()}"
 
 
 def absent_or(value: object, text: str) -> bool:
@@ -175,7 +172,9 @@ def renew(known: dict[_K, _V], key: _K, value: _V, most: int) -> bool:
     return True
 
 
-_ID = pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE)
+_ID = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE
+)
 
 
 def window_id_of(value: object) -> str | None:

@@ -6,10 +6,11 @@ turn ids.  So the id of a task tells whether it began before the helper did (rul
 
 from __future__ import annotations
 
-from codex_checkpoints.core.rollout import items
-from codex_checkpoints.patterns import pattern
+import re
 
-_BY_TIME = pattern(r"([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f-]{17}")
+from codex_checkpoints.core.rollout import items
+
+_BY_TIME = re.compile(r"([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f-]{17}")
 """A UUID that begins with its time in milliseconds."""
 
 

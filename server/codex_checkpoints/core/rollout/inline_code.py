@@ -43,7 +43,7 @@ _PLAIN: Final = names(
 """Modules for texts and files."""
 
 _RUNS: Final = re.compile(
-    r"\bassert\b|\bsubprocess\b|os\.system|child_process|(?<!\.)\bexec(?:Sync)?\(|\bfetch\(|\beval\("
+    r"\bassert\b|\bsubprocess\b|os\.system|child_process|(?<!\.)\b(?:exec|execSync)\(|\bfetch\(|\beval\("
     r"|(?<!re\.)\bcompile\(|WebSocket\(|import_module|ast\.parse\(|\brunpy\b"
 )
 """Code that runs something, or asserts it."""

@@ -8,7 +8,6 @@ from typing import Literal
 from attrs import field, frozen
 
 from codex_checkpoints.core.rollout.fields import content_hash, is_object, load, object_of, text_of
-from codex_checkpoints.patterns import pattern
 
 Signal = Literal["unknown", "quiet", "told", "thought", "called", "answered", "compacted"]
 """All that is needed of some lines.
@@ -368,10 +367,10 @@ class Seen:
 _HEAD = 1024
 """How many characters of an answer its headings may take."""
 
-_HEADING = pattern(r"(?:Exit code|Chunk ID|Wall time|Process exited|Process running|Command)\b")
-_CODE = pattern(r"^(?:Exit code: |Process exited with code )(-?[0-9]{1,10})$", re.MULTILINE)
+_HEADING = re.compile(r"(?:Exit code|Chunk ID|Wall time|Process exited|Process running|Command)\b")
+_CODE = re.compile(r"^(?:Exit code: |Process exited with code )(-?[0-9]{1,10})$", re.MULTILINE)
 _OUTPUT = "\nOutput:\n"
-_NOT_DONE = pattern(
+_NOT_DONE = re.compile(
     # In a sandbox, until 0.7x: with an exit code and both outputs, or with a reason alone.
     r"(?:failed in sandbox \w+ with )?execution error: "
     r"(?:[^\n]{0,200}?, exit code: (?P<code>-?[0-9]{1,10}), stdout: (?P<printed>.*), stderr: )?"
@@ -402,7 +401,7 @@ _WHOLE_BELOW = 65_530
 """Of more bytes Codex records the first and last 32 KiB, without a word; each end may lose a part
 of a character."""
 
-_UNSURE = pattern(
+_UNSURE = re.compile(
     # Line ends that a terminal may have made; a remark of the shell.
     r"\r\n|\A(?:/\S*/)?(?:ba|z)?sh: |\AWarning: truncated output"
     # What Codex says where it has cut, in each of its versions.
@@ -412,7 +411,7 @@ _UNSURE = pattern(
 _HINTS = ("\r\n", "sh: ", "truncated", "omitted")
 """One of these stands in each such text."""
 
-_COUNTED = pattern(r"^Original token count: ([0-9]{1,15})$", re.MULTILINE)
+_COUNTED = re.compile(r"^Original token count: ([0-9]{1,15})$", re.MULTILINE)
 
 
 def outcome_of(run: CommandRun) -> Outcome:
@@ -466,7 +465,7 @@ def outcome_in(texts: tuple[str, ...]) -> Outcome:
     return Outcome(code != 0, code, printed)
 
 
-_OF_SCRIPT = pattern(
+_OF_SCRIPT = re.compile(
     r"Script (?:completed|(failed))\n(?:[^\n]*\n){0,2}?Output:\n+|Script completed\Z"
 )
 """How the answer to a script of code mode begins."""

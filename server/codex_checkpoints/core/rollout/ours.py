@@ -1,8 +1,7 @@
 """How the texts and records that we write into sessions are recognised."""
 
+import re
 from typing import Literal
-
-from codex_checkpoints.patterns import pattern
 
 HOW_TO_LINE = "[HOW TO USE SESSION_CHECKPOINT v1]"
 CHECKPOINT_LINE = "[SESSION_CHECKPOINT v1]"
@@ -24,7 +23,7 @@ Codex ignores it; it stands in front, where it is seen also of a line that is no
 Opener = Literal["compaction", "undo", "restore"]
 """What a `compacted` record is of, which opens a window in any case."""
 
-_SPACE = pattern(r"\s*+")
+_SPACE = re.compile(r"\s*+")
 
 
 def is_ours(text: str) -> bool:

@@ -30,7 +30,6 @@ from codex_checkpoints.core.rollout.fields import (
     words_of,
 )
 from codex_checkpoints.core.rollout.sources import source_in
-from codex_checkpoints.patterns import pattern
 
 Makers = Mapping[str, items.Signal | Callable[[Json], items.Item]]
 """By type: what makes an item of a payload, or the signal that is all a line gives."""
@@ -139,8 +138,8 @@ def _agent_wrote(payload: Json) -> items.Item:
 APPROVED_PLAN = "proposed_plan"
 """The name under which Codex hands a plan over that a person approved."""
 
-_PAYLOAD = pattern(r"\nPayload:(?:\s|\Z)")
-_FORM = pattern(r"^Message Type: ([A-Z_]{1,40})$", re.MULTILINE)
+_PAYLOAD = re.compile(r"\nPayload:(?:\s|\Z)")
+_FORM = re.compile(r"^Message Type: ([A-Z_]{1,40})$", re.MULTILINE)
 
 RESPONSES: Makers = {
     "message": _message,

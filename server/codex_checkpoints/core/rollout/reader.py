@@ -25,7 +25,6 @@ from codex_checkpoints.core.rollout.fields import (
     whole_of,
 )
 from codex_checkpoints.core.rollout.parsing import BOM, record_of
-from codex_checkpoints.patterns import pattern
 
 CHUNK = 1 << 16
 """Bytes to feed at a time; larger pieces were slower."""
@@ -48,10 +47,10 @@ WORDS: Final = 1
 WHOLE: Final = 2
 
 _NO_LIMIT = 1 << 62
-_BLOB = pattern(rb"([A-Za-z0-9+/=_-]{16})[A-Za-z0-9+/=_-]{4096,}")
+_BLOB = re.compile(rb"([A-Za-z0-9+/=_-]{16})[A-Za-z0-9+/=_-]{4096,}")
 _OPTIONAL = rb'(?:,"id":"[^"\\]{0,256}")?(?:,"status":"[^"\\]{0,64}")?'
 _ITEM = rb',"thread_id":"[^"\\]{0,64}","turn_id":"[^"\\]{0,64}","item":\{"type":"([A-Za-z]+)"'
-_PREFIX = pattern(
+_PREFIX = re.compile(
     rb'\{"timestamp":"([^"\\]{0,64})",(?:"ordinal":(0|[1-9][0-9]{0,14}),)?'
     rb'"type":"([a-z_]+)","payload":\{'
     rb'(?:"type":"([a-z_]+)"' + _OPTIONAL + rb'(?:,"role":"([a-z]+)"|' + _ITEM + rb")?)?"

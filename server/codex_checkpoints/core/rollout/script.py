@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from attrs import evolve
 
+from codex_checkpoints.core.rollout import windows
 from codex_checkpoints.core.rollout.changing import formatted_by, may_change_files
 from codex_checkpoints.core.rollout.fields import content_hash
 from codex_checkpoints.core.rollout.items import PatchedFile
@@ -204,8 +205,6 @@ def _split(script: str, program: str) -> tuple[SimpleCommand, ...] | None:
     if program == "cmd":
         return None  # its rules are its own: such a command is only named
     if is_powershell(script, program):
-        from codex_checkpoints.core.rollout import windows  # noqa: PLC0415 - few scripts are
-
         return windows.parts_of(script)
     return parts_of(script)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from codex_checkpoints.core.rollout.asked import heading_of
-from codex_checkpoints.patterns import pattern
 
 PICTURE = "[Image]"
 """The name of a prompt that is a picture alone, as in Codex's own list."""
@@ -13,16 +12,16 @@ PICTURE = "[Image]"
 _LOOKED_AT = 1 << 14
 """A title comes from so many characters: it is much shorter."""
 
-_USER_INPUT = pattern(r"\s*## User Input[ \t]*\n\s*```[a-z]*\n(.*?\S.*?)\n```", re.DOTALL)
+_USER_INPUT = re.compile(r"\s*## User Input[ \t]*\n\s*```[a-z]*\n(.*?\S.*?)\n```", re.DOTALL)
 """A template for prompts, with the person's words in a block."""
 
-_PLAN_FOLLOWS = pattern(
+_PLAN_FOLLOWS = re.compile(
     r"\s*(?:(?:please )?implement this plan:|a previous agent produced the plan below[^\n]*)"
     r"[ \t]*\n",
     re.IGNORECASE,
 )
 
-_LINK = pattern(r"\[([^\[\]\n]{1,200})\]\((?!https?:)[^()\s]{1,1024}\)")
+_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\((?!https?:)[^()\s]{1,1024}\)")
 """A link to a file, a skill, a plugin or another conversation, which Codex makes of a mention."""
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from typing import Final
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.rollout import shell
+from codex_checkpoints.core.rollout import javascript, shell
 from codex_checkpoints.core.rollout.commands import is_check
 from codex_checkpoints.core.rollout.fields import is_list, object_of, paths_in, text_of, words_of
 from codex_checkpoints.core.rollout.items import (
@@ -41,7 +42,6 @@ from codex_checkpoints.core.rollout.script import (
     read_script,
 )
 from codex_checkpoints.core.rollout.turns import Steps
-from codex_checkpoints.hashes import sha256
 
 
 @frozen
@@ -184,8 +184,6 @@ def are_one_cat(seen: tuple[Seen, ...]) -> bool:
 def read_code(call: ToolCall) -> Script:
     """Parse a code-mode script; each literal call counts as a call of that tool."""
     # Only older versions write such scripts, and the module takes time to load.
-    from codex_checkpoints.core.rollout import javascript  # noqa: PLC0415
-
     calls, unread = javascript.literal_calls(str(call.arguments))
     results: list[ToolResult] = []
     plans: list[Steps] = []
@@ -217,7 +215,7 @@ def hash_of(texts: tuple[str, ...]) -> str | None:
     text = "\n".join(texts)
     if not text:
         return None
-    return "sha256:" + sha256(text.encode(errors="replace"))
+    return "sha256:" + sha256(text.encode(errors="replace")).hexdigest()
 
 
 def _command_seen(

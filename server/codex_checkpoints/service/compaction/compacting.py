@@ -7,6 +7,7 @@ makes the summary; a session that changed meanwhile is read again.  Hooks hear w
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,6 @@ from datetime import datetime
 
 from attrs import evolve, frozen
 
-from codex_checkpoints import logs
 from codex_checkpoints.codex import config, entries, file_edit, hooks, resume
 from codex_checkpoints.codex.app_server import nobody
 from codex_checkpoints.codex.entries import CannotEdit
@@ -96,6 +96,8 @@ from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.service.undertaking import added
 from codex_checkpoints.storage.contract import HistoryItem, NewThread, Row, in_text
 from codex_checkpoints.storage.records import MARKERS
+
+logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -273,7 +275,7 @@ class Compacting:
             _refuse_repeated(self._sessions.compactions.of(source.session_id), source)
         if request.requested_by != "automatic":  # else whoever looked before has told it
             for name in self._sessions.ignored_variables():
-                logs.warn(__name__, "%s", left_aside(name))
+                logger.warning("%s", left_aside(name))
         return source
 
     def _check_form(self, request: Request, source: CompactionSource) -> None:

@@ -7,13 +7,13 @@ or the lines; the record, which moves the pointer (JUN-24); the event (CKP-2, CK
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 
 from attrs import define, evolve, frozen
 
-from codex_checkpoints import logs
 from codex_checkpoints.core.compaction.installed import moment_of
 from codex_checkpoints.core.compaction.records import (
     Installed,
@@ -44,6 +44,8 @@ from codex_checkpoints.service.undertaking import INTERRUPTED, close, operation_
 from codex_checkpoints.storage.contract import Row, UnreadableSource, in_text
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import Records
+
+logger = logging.getLogger(__name__)
 
 _NOT_IN_EVENT = frozenset({"type", "compactionId", "at", "sessionId", "items", "seed"})
 
@@ -216,7 +218,7 @@ class Events:
             self._records.audit.add(self.event(kind, more, step=step))
         except StorageError as error:
             operation_id = self._operation.operation_id
-            logs.warn(__name__, "storage_error: no event of %s: %s", operation_id, error)
+            logger.warning("storage_error: no event of %s: %s", operation_id, error)
 
 
 def fields_of(record: Installed | Undone) -> dict[str, object]:

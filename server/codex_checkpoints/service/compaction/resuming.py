@@ -6,9 +6,10 @@ itself, and no text of a session has an influence (JUN-22).
 
 from __future__ import annotations
 
+import logging
+
 from attrs import frozen
 
-from codex_checkpoints import logs
 from codex_checkpoints.codex import resume
 from codex_checkpoints.core.compaction.offering import Offer
 from codex_checkpoints.service.compaction.compacting import Compacting
@@ -17,6 +18,8 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.service.summaries import SessionSummary
+
+logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -126,7 +129,7 @@ def check(sessions: Sessions, session: str) -> Ready:
     sessions.open(session)
     source = sessions.summaries.of(sessions.own(session))
     for name in sessions.ignored_variables():
-        logs.warn(__name__, "%s", left_aside(name))
+        logger.warning("%s", left_aside(name))
     if sessions.records.session_dir(source.session_id) is None:
         # The command that resumes it names it, and must hold no option and no other command.
         message = "the session file has no valid id: Codex cannot resume it"

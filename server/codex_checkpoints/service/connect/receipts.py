@@ -5,9 +5,9 @@ A call that handed nothing over has a receipt without a digest, which is left ou
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 
-from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.handoff import bundle
 from codex_checkpoints.core.history.rebuild import HistoryWindow
@@ -18,6 +18,8 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.summaries import Receipt
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import RECEIPTS, Records
+
+logger = logging.getLogger(__name__)
 
 
 def received(sessions: Sessions, session: str) -> tuple[Receipt, ...]:
@@ -111,4 +113,4 @@ def _add(records: Records, session: str, receipt: Mapping[str, object]) -> None:
         records.add_receipt(session, receipt)
     except StorageError as error:
         # It is bookkeeping that may be deleted; the answer matters more.
-        logs.warn(__name__, "storage_error: no receipt for %s: %s", session, error)
+        logger.warning("storage_error: no receipt for %s: %s", session, error)

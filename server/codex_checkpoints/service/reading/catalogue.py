@@ -6,25 +6,26 @@ All metadata goes through one call of the store (STO-4).
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import re
 import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from attrs import evolve, frozen
 
-from codex_checkpoints import logs
 from codex_checkpoints.codex import SCRATCH
+from codex_checkpoints.core.checkpoint.glance import Cut, Glance, glance
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, no_seed
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout.items import SessionMeta, Tokens
-from codex_checkpoints.patterns import pattern
 from codex_checkpoints.service.reading.chains import Chains
 from codex_checkpoints.service.reading.derived_cache import DerivedCache
 from codex_checkpoints.service.reading.pace import PacedReader
@@ -51,8 +52,7 @@ from codex_checkpoints.storage.contract import (
 )
 from codex_checkpoints.storage.store import ThreadStore
 
-if TYPE_CHECKING:
-    from codex_checkpoints.core.checkpoint.glance import Cut, Glance
+logger = logging.getLogger(__name__)
 
 
 def row_of(rollout: Rollout, session: SessionFile) -> Row:
@@ -143,7 +143,7 @@ def _short(text: str) -> str:
     return text if _COMMIT.fullmatch(text) else value(text, 200)
 
 
-_COMMIT = pattern("[0-9a-f]{7,64}")
+_COMMIT = re.compile("[0-9a-f]{7,64}")
 """The hash of a commit, of which each session has another one, holds no secret."""
 
 
@@ -182,7 +182,7 @@ def unreadable_row(rollout: Rollout, reason: str) -> Row:
     return Row(rollout, rollout.thread_id, error=reason)
 
 
-_AS_WE_WRITE = pattern("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z")
+_AS_WE_WRITE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z")
 
 
 def utc(stamp: str | None) -> str | None:
@@ -314,8 +314,6 @@ class Catalogue:
 
     @cached_property
     def _look(self) -> Callable[..., Glance | None]:
-        from codex_checkpoints.core.checkpoint.glance import glance  # noqa: PLC0415 - few calls
-
         return glance
 
     def rows(self) -> Mapping[str, Row]:
@@ -596,7 +594,7 @@ class Catalogue:
         except Cancelled:
             raise  # it was not read to its end, which says nothing of the file
         except Exception as error:  # noqa: BLE001 - a defect about one file, not the end for all
-            logs.error(__name__, "%s: %s", file.path, type(error).__name__)
+            logger.error("%s: %s", file.path, type(error).__name__)  # noqa: TRY400 - as in `following`
             return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
         if old is not None:
             self._readers.keep(reader)

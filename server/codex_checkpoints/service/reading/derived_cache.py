@@ -8,13 +8,13 @@ redacted, bounded, and removed with the session file.  Everything here can be lo
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Generic, TypeVar
 
 import orjson
 from attrs import asdict, frozen
 
 from codex_checkpoints.core.converters import read_or_none, stored
-from codex_checkpoints.hashes import sha256
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage.contract import Mark
@@ -112,7 +112,11 @@ class DerivedCache:
             return make()
 
         def all_inputs(value: T | None) -> object:
-            return asdict(opened.mark, recurse=False), sha256(opened.tail), inputs(value)
+            return (
+                asdict(opened.mark, recurse=False),
+                sha256(opened.tail).hexdigest(),
+                inputs(value),
+            )
 
         found = self.get(opened, kind, all_inputs)
         if found is not None:
@@ -145,4 +149,4 @@ class DerivedCache:
 
 
 def _hash(parts: object) -> str:
-    return sha256(orjson.dumps(parts))
+    return sha256(orjson.dumps(parts)).hexdigest()

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.storage.contract import Feed, Mark, Reading, RolloutReader
-
-if TYPE_CHECKING:
-    from codex_checkpoints.storage.workspace import Workspace
+from codex_checkpoints.storage.workspace import Workspace
 
 T = TypeVar("T")
 

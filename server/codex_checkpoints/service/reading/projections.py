@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import posixpath
 import re
 from collections import ChainMap
@@ -10,13 +11,11 @@ from collections.abc import Container, Iterable
 
 from attrs import frozen
 
-from codex_checkpoints import logs
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint, Limits, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.rollout.fields import renew
-from codex_checkpoints.patterns import pattern
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.reading.chains import bases_of, copies_of, inherited, time_of
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn
@@ -25,6 +24,8 @@ from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import OBSERVED, Look, Records, look_at
 from codex_checkpoints.storage.workspace import Workspace
+
+logger = logging.getLogger(__name__)
 
 _REMEMBERED = 32
 _LATER_NS = 2_000_000_000
@@ -110,7 +111,7 @@ class Projections:
             changed = self._records.write_checkpoint(row.session_id, row.path, data)
         except StorageError as error:
             if self.storage_problem != str(error):  # once, not for every session
-                logs.warn(__name__, "storage_error: %s cannot be stored: %s", path, error)
+                logger.warning("storage_error: %s cannot be stored: %s", path, error)
             self.storage_problem = str(error)
             return Projection(row.session_id, checkpoint, data, storage_problem=str(error))
         if changed:
@@ -250,7 +251,7 @@ class Guard:
             del self._before[session]
 
 
-_WORD = pattern(r"[^\W\d_]{4,}")
+_WORD = re.compile(r"[^\W\d_]{4,}")
 _COMMON = frozenset({"test", "tests"})
 
 

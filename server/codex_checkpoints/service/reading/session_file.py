@@ -7,6 +7,8 @@ too short or in a circle is reported.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -20,7 +22,6 @@ from codex_checkpoints.core.rollout.items import HistoryBase, SessionMeta
 from codex_checkpoints.core.rollout.parsing import BOM, head_of
 from codex_checkpoints.core.rollout.reader import is_whole
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.patterns import pattern
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage.contract import (
     LONGEST_FIRST_LINE,
@@ -392,8 +393,6 @@ class Fingerprint:
     """The digest of the bytes that came, or of the first `limit` of them."""
 
     def __init__(self, limit: int | None = None) -> None:
-        import hashlib  # noqa: PLC0415 - takes long to load
-
         self._found = hashlib.sha256()
         self._limit = limit
         self.size = 0
@@ -418,7 +417,7 @@ def fingerprint(reader: RolloutReader, path: str, limit: int | None = None) -> t
     return found.digest, found.size
 
 
-_NUMBER = pattern(r"[0-9]{1,9}")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def find_turn(replay: Replay, turn: str | int, session_id: str) -> Turn:

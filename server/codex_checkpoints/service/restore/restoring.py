@@ -7,12 +7,12 @@ AGN-69).  The source is never written.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from attrs import define, evolve, frozen
 
-from codex_checkpoints import logs
 from codex_checkpoints.codex import resume
 from codex_checkpoints.core.checkpoint.memory import line_of as noted
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
@@ -52,6 +52,8 @@ from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Copied, HistoryItem, NewThread, Row, UnreadableSource
 from codex_checkpoints.storage.durable import Append, StorageError
 from codex_checkpoints.storage.records import MARKERS, OBSERVED, UPDATES
+
+logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -336,7 +338,7 @@ class RestoreWork:
         try:
             sessions.threads.rename(row.session_id, name, listed=True)
         except Refusal as refusal:
-            logs.warn(__name__, "%s: the branch has no name: %s", refusal.code, refusal.message)
+            logger.warning("%s: the branch has no name: %s", refusal.code, refusal.message)
 
     def take_back(self, code: str) -> bool:
         """Remove the files beside a branch that was not published, and write its end.
@@ -364,7 +366,7 @@ class RestoreWork:
         try:
             self.add(requested)
         except Refusal as refusal:
-            logs.warn(__name__, "storage_error: %s", refusal.message)
+            logger.warning("storage_error: %s", refusal.message)
         self._fail(code)
 
     def _fail(self, code: str) -> bool:
@@ -375,7 +377,7 @@ class RestoreWork:
         try:
             self.add(("RestoreFailed", code))
         except Refusal as refusal:
-            logs.warn(__name__, "storage_error: %s", refusal.message)
+            logger.warning("storage_error: %s", refusal.message)
             return False
         return True
 

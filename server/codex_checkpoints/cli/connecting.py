@@ -1,0 +1,69 @@
+"""The commands `connect` and `doctor`."""
+
+from __future__ import annotations
+
+import argparse
+
+from attrs import evolve
+
+from codex_checkpoints.assembly import Places
+from codex_checkpoints.cli import output
+from codex_checkpoints.cli.commands import (
+    JSON,
+    Commands,
+    answer,
+    flag,
+    report,
+    screen,
+)
+from codex_checkpoints.cli.opening import Terminal
+from codex_checkpoints.operations import connecting
+from codex_checkpoints.presentation import sessions as texts
+from codex_checkpoints.service.refusal import Refusal
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    flags = (
+        flag("--dry-run", "show what would be written"),
+        flag("--remove", "remove what was put in"),
+        flag("--status", "only report how they are connected"),
+        flag("--yes", "write without asking"),
+        flag("--json", "print JSON, and never ask"),
+    )
+    about = "connect Codex with this program: hooks, and an MCP server"
+    commands.add_alone("connect", about, _connect, *flags, check=_wrong)
+    commands.add(
+        "doctor",
+        "report what was found, what was skipped and why; exit code 0 also with findings",
+        _doctor,
+        JSON,
+    )
+
+
+def _wrong(options: argparse.Namespace) -> str | None:
+    others = options.remove or options.dry_run
+    return "--status only looks: leave out what would write" if options.status and others else None
+
+
+def _connect(options: argparse.Namespace, where: Places) -> int:
+
+    params = connecting.ConnectParams(options.dry_run, options.remove, options.status)
+    shown = None
+    if not (options.json or options.status):
+        shown = connecting.connect(where, evolve(params, dry_run=True))
+        try:
+            output.write_lines(texts.change_lines(shown, screen(options)))
+        except BrokenPipeError:
+            output.discard()
+            raise Refusal("cancelled", "nothing was written: it could not be shown") from None
+        asks = not (options.yes or options.dry_run) and output.is_answered()
+        if shown.changes and asks and not output.agreed("Write this?"):
+            raise Refusal("cancelled", "nothing was written")
+    done = shown if shown is not None and options.dry_run else connecting.connect(where, params)
+    way_out = texts.next_step(done) if options.status else done.way_out
+    return report(options, done, texts.connect_lines(done, way_out, screen(options)))
+
+
+def _doctor(options: argparse.Namespace, services: Terminal) -> int:
+    return answer(options, services, connecting.doctor, texts.doctor_lines)

@@ -1,0 +1,38 @@
+"""The command `delete`."""
+
+from __future__ import annotations
+
+import argparse
+
+from codex_checkpoints.cli import output
+from codex_checkpoints.cli.commands import (
+    JSON,
+    SESSION,
+    Commands,
+    flag,
+    report,
+)
+from codex_checkpoints.cli.opening import Terminal
+from codex_checkpoints.operations.deleting import Deleted, DeleteParams, removed
+from codex_checkpoints.presentation import sessions as texts
+from codex_checkpoints.service.summaries import SessionSummary
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    about = "remove a session that we made and that nothing refers to"
+    force = flag("--force", "also where it has turns of your own")
+    yes = flag("--yes", "delete without asking")
+    commands.add("delete", about, _delete, SESSION, force, yes, JSON)
+
+
+def _delete(options: argparse.Namespace, services: Terminal) -> int:
+
+    def agreed(session: SessionSummary) -> bool:
+        if options.yes or options.json or not output.is_answered():
+            return True
+        return output.agreed(texts.asks_to_delete(session))
+
+    gone = removed(services, DeleteParams(options.session_id, options.force), agreed)
+    record = Deleted(gone.session_id, deleted=True)
+    return report(options, record, [texts.moved_line(options.command, gone)])

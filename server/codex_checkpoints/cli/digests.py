@@ -1,0 +1,67 @@
+"""The commands `digest` and `recall`."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+from codex_checkpoints import wire
+from codex_checkpoints.cli import output
+from codex_checkpoints.cli.commands import (
+    A_TURN,
+    ANY_SESSION,
+    DONE,
+    JSON,
+    Commands,
+    ask,
+    count,
+    positive,
+    refresh_for_session,
+    report,
+    screen,
+    value,
+    whole,
+)
+from codex_checkpoints.cli.opening import Terminal
+from codex_checkpoints.operations import histories
+from codex_checkpoints.presentation import sessions as texts
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    add = partial(commands.add, before=refresh_for_session)
+    at = value("--at", "TURN", f"at the end of this turn: {A_TURN}", dest="turn_id")
+    tokens = value("--tokens", "N", "the most that it takes; 4 bytes are a token", type=whole)
+    about = "print what was asked, answered, changed and run in a session, in quotes with anchors"
+    add("digest", about, _digest, ANY_SESSION, at, tokens, JSON)
+    about = "print a record of a session, or the lines that contain a text"
+    ref = value("--ref", "REF", "an anchor: #12, t3, or the id of a message or a call")
+    query = value("--query", "TEXT", "lines that contain this text, the newest first")
+    limit = value("--limit", "N", "show at most N lines", type=positive, default=50)
+    offset = value("--offset", "N", "where the text of the record begins", type=count, default=0)
+    more = (ref, query, limit, offset, JSON)
+    add("recall", about, _recall, ANY_SESSION, *more, check=_wrong_recall)
+
+
+def _wrong_recall(options: argparse.Namespace) -> str | None:
+    return "--ref or --query, one of them" if bool(options.ref) == bool(options.query) else None
+
+
+def _digest(options: argparse.Namespace, services: Terminal) -> int:
+    record = ask(options, services, histories.digest)
+    if not (record.text or options.json):
+        output.say(texts.no_digest(record.budget))
+    return report(options, record, record.text.splitlines())
+
+
+def _recall(options: argparse.Namespace, services: Terminal) -> int:
+    found = ask(options, services, histories.recall)
+    if options.ref:
+        return report(options, found.record, texts.recalled_lines(found.record))
+    if options.json:
+        output.write_json([wire.unstructure(each) for each in found.items])
+    else:
+        output.write_lines(texts.hit_lines(found.items, screen(options)))
+        if not found.items:
+            output.say(texts.nothing_found(options.query))
+    return DONE

@@ -1,0 +1,58 @@
+"""The commands `show` and `view`."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import cast
+
+import orjson
+
+from codex_checkpoints.cli import output
+from codex_checkpoints.cli.commands import (
+    A_TURN,
+    ANY_SESSION,
+    DONE,
+    Commands,
+    ask,
+    flag,
+    refresh_for_session,
+    value,
+    wrong,
+)
+from codex_checkpoints.cli.opening import Terminal
+from codex_checkpoints.operations import views
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    add = partial(commands.add, before=refresh_for_session)
+    at = value("--at", "TURN", f"at the end of this turn: {A_TURN}", dest="turn_id")
+    caps = value("--caps", "JSON", 'some caps, as {"maxDecisions": 3}')
+    json = flag("--json", "print errors as JSON")
+    add("show", "print the checkpoint of a session", _show, ANY_SESSION, at, json)
+    about = "print the view of a session, as a model reads it"
+    add("view", about, _view, ANY_SESSION, at, caps, json)
+
+
+def _show(options: argparse.Namespace, services: Terminal) -> int:
+    output.write(ask(options, services, views.show).text.encode())
+    return DONE
+
+
+def _view(options: argparse.Namespace, services: Terminal) -> int:
+    options.caps = None if options.caps is None else _caps(options.caps)
+    output.write(ask(options, services, views.view).text.encode())
+    return DONE
+
+
+def _caps(text: str) -> dict[str, object]:
+
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise wrong(f"--caps is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise wrong("--caps must be a JSON object of caps")
+
+    return cast("dict[str, object]", value)
