@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from checkpoints import CAPS, CHECKPOINTS
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint
 from codex_checkpoints.core.checkpoint.view import view_v1
+from codex_checkpoints.core.compaction.adopting import filtered
 from codex_checkpoints.core.compaction.building import (
     Declined,
     Replacement,
     Terms,
     build,
-    filtered,
     place,
 )
 from codex_checkpoints.core.compaction.handoff import HOW_TO

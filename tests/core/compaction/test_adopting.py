@@ -5,16 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codex_checkpoints.core.compaction.adopting import adopt, filtered, handed_over
 from codex_checkpoints.core.compaction.building import (
     Declined,
     Fitted,
     NewestTooLarge,
     Replacement,
     Terms,
-    adopt,
-    filtered,
     fit,
-    handed_over,
 )
 from codex_checkpoints.core.compaction.records import remaining
 from codex_checkpoints.core.history.kinds import Past

@@ -9,7 +9,8 @@ from attrs import frozen
 from codex_checkpoints.codex.app_server import AskingFailed, RequestDeclined
 from codex_checkpoints.codex.program import Excerpt
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.compaction.building import Declined, NewestTooLarge, handed_over
+from codex_checkpoints.core.compaction.adopting import handed_over
+from codex_checkpoints.core.compaction.building import Declined, NewestTooLarge
 from codex_checkpoints.core.compaction.records import Determinism, digest_of
 from codex_checkpoints.core.history.kinds import Kind, kind_of
 from codex_checkpoints.core.history.tokens import of_item, of_items

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.codex import config, entries, file_edit, hooks, resume
+from codex_checkpoints.codex import resume
 from codex_checkpoints.codex.app_server import nobody
-from codex_checkpoints.codex.entries import CannotEdit
+from codex_checkpoints.core.compaction.adopting import adopt
 from codex_checkpoints.core.compaction.asked_messages import asked_messages
 from codex_checkpoints.core.compaction.building import (
     STANDING_CONTEXT,
@@ -26,7 +24,6 @@ from codex_checkpoints.core.compaction.building import (
     Reason,
     Replacement,
     Terms,
-    adopt,
     build,
     not_now,
 )
@@ -40,7 +37,6 @@ from codex_checkpoints.core.compaction.installed import (
 from codex_checkpoints.core.compaction.offering import budget
 from codex_checkpoints.core.compaction.records import (
     CompactionContents,
-    CompactionWarning,
     CompactionWindows,
     Determinism,
     Installed,
@@ -60,7 +56,6 @@ from codex_checkpoints.core.digest.records import Gathered
 from codex_checkpoints.core.history.tokens import Figure
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.restore.markers import MarkerSet, lines_of, marker_set_of
-from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.service.compaction.by_codex import (
     Job,
     determinism_of,
@@ -68,6 +63,7 @@ from codex_checkpoints.service.compaction.by_codex import (
     material,
     no_preview,
 )
+from codex_checkpoints.service.compaction.cautions import GOAL_STAYS, cautions, leaves_goal
 from codex_checkpoints.service.compaction.installing import Events, changing, fields_of
 from codex_checkpoints.service.compaction.request import (
     Compacted,
@@ -144,7 +140,7 @@ class Compacting:
         if request.into == "in-place":
             after = evolve(opened_after(before, ""), current=None)
             windows, made = CompactionWindows(before, after), source.session_id
-        more = _cautions(self._sessions, source, request.into)
+        more = cautions(self._sessions, source, request.into)
         contents = contents_of(plan.built, live=source.live, more=more)
         return _report(request, plan, windows, None, made, contents=contents)
 
@@ -560,17 +556,8 @@ def _remark_text(plan: CompactionPlan, into: Into | None) -> str | None:
     }
     found = (CUT_OFF if plan.source.cut_off else None, report.remark)
     remarks = [sentences[each] for each in found if each is not None]
-    remarks += [_GOAL_STAYS] if into is not None and _leaves_goal(plan.source, into) else []
+    remarks += [GOAL_STAYS] if into is not None and leaves_goal(plan.source, into) else []
     return " ".join(remarks) or None
-
-
-_GOAL_STAYS = "The goal stays with the old session: set it in the new one with /goal."
-
-
-def _leaves_goal(source: CompactionSource, into: Into) -> bool:
-    """Return whether the session has a goal that the new one will not have."""
-    goal = source.replay.state.turns.goal
-    return into == "new" and goal is not None and goal.is_in_force
 
 
 def _told(record: Installed) -> dict[str, object]:
@@ -600,54 +587,3 @@ def _hook_input(request: Request, source: CompactionSource, event: str) -> dict[
         "model": row.model,
         "trigger": "auto" if request.requested_by == "automatic" else "manual",
     }
-
-
-# --- what stands in Codex's own files -------------------------------------------------------------
-
-SAME_HASH_SINCE = (0, 147)
-"""The first version of Codex whose `comp_hash` for a model is still that of 0.169."""
-
-_VERSION = re.compile(r"(\d+)\.(\d+)\.")
-
-
-def _cautions(
-    sessions: Sessions, source: CompactionSource, into: Into
-) -> Iterator[CompactionWarning]:
-    """Yield what is to be said of this compaction."""
-    if count := _own_hooks(sessions.catalogue.store.place):
-        which = "hook does" if count == 1 else "hooks do"
-        why = "Codex runs such hooks only before its own compactions."
-        yield CompactionWarning("own_hooks", count, f"Your PreCompact {which} not run: {why}")
-    if _leaves_goal(source, into):
-        yield CompactionWarning("goal_stays", 1, _GOAL_STAYS)
-    if into == "in-place" and _is_compacted_again(source):
-        message = "Codex may compact this session again, with a model call, when it is resumed:"
-        end = "its rules have changed since. In a new session it does not."
-        yield CompactionWarning("compacted_again", 1, f"{message} {end}")
-
-
-def _own_hooks(codex_home: str) -> int:
-    """Return how many hooks of a person's own stand in Codex's files for before a compaction.
-
-    A file that cannot be read has none.
-    """
-    count = 0
-    for name in ("config.toml", "hooks.json"):
-        with contextlib.suppress(CannotEdit, OSError, UnicodeDecodeError):
-            text = (file_edit.read(os.path.join(codex_home, name)).data or b"").decode()
-            if not text:
-                continue
-            is_json = name == "hooks.json"
-            groups = hooks.groups_in(text) if is_json else config.found_in(text).groups
-            its = groups.get("PreCompact", ())
-            handlers = (each for group in its for each in entries.handlers_of(group))
-            count += sum(not entries.is_our_handler(each) for each in handlers)
-    return count
-
-
-def _is_compacted_again(source: CompactionSource) -> bool:
-    """Return whether Codex has another `comp_hash` for the model now, by the version it had."""
-    if object_of(source.traced.last_settings).get("comp_hash") is None:
-        return False
-    began = _VERSION.match(source.row.cli_version or "")
-    return began is not None and (int(began[1]), int(began[2])) < SAME_HASH_SINCE
