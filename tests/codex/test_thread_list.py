@@ -1,0 +1,81 @@
+"""Folder, title, source and branch of a row are those of the real Codex's own list (NOW-6).
+
+A row has a word for a structured source.
+"""
+
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+import rollouts as r
+from codex.codex_cli import AppServer, CodexHome
+from codex.conftest import MakeHome
+from homes import Home, thread
+
+pytestmark = pytest.mark.codex
+
+KINDS = [
+    *("cli", "vscode", "exec", "appServer", "unknown"),
+    *("subAgent", "subAgentReview", "subAgentCompact", "subAgentThreadSpawn", "subAgentOther"),
+]
+WORDS = {"appServer": "mcp"}
+GIT = {"commit_hash": "4f1c0de9", "branch": "feature/x", "repository_url": None}
+EDITOR = (
+    "# Context from my IDE setup:\n\n## Active file: till.py\n\n## My request for Codex:\nFix it"
+)
+SESSIONS: dict[str, tuple[Mapping[str, object], tuple[r.Step, ...]]] = {
+    "a plain one": ({"git": GIT}, (r.turn(r.user("Fix the till")),)),
+    "of an editor": ({"source": "vscode"}, (r.turn(r.user(EDITOR)),)),
+    "of a program": ({"source": "exec"}, (r.turn(r.user("Count the words")),)),
+    "over MCP": ({"source": "mcp"}, (r.turn(r.user("Count the lines")),)),
+    "a review": ({"source": {"subagent": "review"}}, (r.turn(r.user("Review it")),)),
+    "two turns": ({}, (r.turn(r.user("First this")), r.turn(r.user("Then that")))),
+}
+FORMS: list[r.Form] = ["legacy", "paginated"]
+
+
+def listed(home: CodexHome, count: int) -> dict[str, dict[str, Any]]:
+    """Return the threads of Codex's list, once it knows as many."""
+    with AppServer(home) as server:
+        asked = {"limit": 100, "sourceKinds": KINDS, "modelProviders": []}
+        for _ in range(100):
+            threads = cast("list[dict[str, Any]]", server.call("thread/list", asked)["data"])
+            if len(threads) >= count:
+                break
+            time.sleep(0.1)
+    return {each["id"]: each for each in threads}
+
+
+def source_word(source: str | Mapping[str, Any]) -> str:
+    """Return our word for a source as Codex lists it."""
+    if isinstance(source, str):
+        return WORDS.get(source, source)
+    helper = source["subAgent"]
+    return helper if isinstance(helper, str) else helper["other"]
+
+
+def test_a_row_has_what_codex_lists(scripted: MakeHome, tmp_path: Path) -> None:
+    theirs, _ = scripted()
+    ours, number = Home(tmp_path / "ours"), 0
+    for form in FORMS:
+        for head, steps in SESSIONS.values():
+            number += 1
+            data = r.rollout(r.session(form, thread=thread(number), **head), *steps)
+            ours.put(data, number)
+
+    rows = {each["sessionId"]: each for each in ours.json("sessions")}
+    shutil.copytree(ours.root / "sessions", theirs.codex_home / "sessions")
+    threads = listed(theirs, number)
+
+    assert threads.keys() == rows.keys()
+    for name, shown in threads.items():
+        row = rows[name]
+        assert row["cwd"] == shown["cwd"]
+        assert row["source"] == source_word(shown["source"])
+        branch = (shown["gitInfo"] or {}).get("branch")
+        assert (row["git"] or {}).get("branch") == branch
+        assert row["title"] == " ".join((shown["name"] or shown["preview"]).split())
