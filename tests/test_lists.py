@@ -403,3 +403,15 @@ def test_a_name_of_several_sessions_is_ambiguous(home: Home):
         "ambiguous_session",
         [thread(1), thread(2)],
     )
+
+
+@pytest.mark.parametrize(("form", "said"), [("paginated", True), ("legacy", False)])
+def test_a_name_that_codex_does_not_see_is_said_to_be_ours_alone(
+    home: Home, form: r.Form, said: bool
+):
+    home.put(long(form=form))
+
+    done = home.here("rename", thread(1), "The till")
+
+    assert done.returncode == 0
+    assert (b"its own database" in done.stderr) is said

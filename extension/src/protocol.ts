@@ -1184,7 +1184,8 @@ export interface LeftOut {
  * One item of the replaced history: its author, time and line, and what became of it.
  *
  * `place` counts the items from 0.  `fate` is `kept`, `truncated`, `replaced`, `over_budget`,
- * `over_target` or `only_payload`; `cutTokens` is how much a truncated one lost.
+ * `over_target`, `only_payload` or `merged`, where a later message is equal; `cutTokens` is how
+ * much a truncated one lost.
  */
 export interface CompactionPiece {
   readonly place: number;

@@ -12,7 +12,6 @@ from codex_checkpoints.cli.commands import (
     SESSION,
     Commands,
     ask,
-    asks,
     flag,
     positive,
     report,
@@ -54,7 +53,11 @@ def _sessions(options: argparse.Namespace, services: Terminal) -> int:
     return report(options, record, lines)
 
 
-_rename = asks(sessions.rename, texts.renamed_lines)
+def _rename(options: argparse.Namespace, services: Terminal) -> int:
+    record = ask(options, services, sessions.rename)
+    if services.sessions.find(record.session_id).history_mode == "paginated":
+        output.say(texts.named_here_alone())
+    return report(options, record, texts.renamed_lines(record, screen(options)))
 
 
 _MOVES = {"archive": sessions.archive, "unarchive": sessions.unarchive}

@@ -148,6 +148,14 @@ def renamed_lines(summary: summaries.SessionSummary, _screen: Screen) -> list[st
     return [plain(f"name removed: {summary.session_id}{instead}")]
 
 
+def named_here_alone() -> str:
+    """Return that Codex does not see a name, and what helps."""
+    return (
+        "Codex keeps the names of sessions in this format in its own database, which is not"
+        " written: rename it in Codex as well to see the name there."
+    )
+
+
 def change_line(session_id: str, words: str, reason: str, screen: Screen) -> str:
     """Return one change of a followed session."""
     head = f"{plain(session_id)[:13]}  {plain(reason):<9}"

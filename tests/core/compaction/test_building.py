@@ -119,6 +119,7 @@ def test_a_compaction_that_saves_not_even_a_tenth_says_so(after: int, remark: st
         (["one", "x" * 400, "y" * 400], 150, "over_budget truncated kept replaced"),
         (["", "one", ""], 20_000, "replaced kept replaced replaced"),
         (["", "one", ""], 1, "over_budget kept replaced replaced"),
+        (["go on", "one", "go on"], 20_000, "merged kept kept replaced"),
     ],
 )
 def test_a_message_beyond_the_budget_is_cut_and_older_ones_are_dropped(

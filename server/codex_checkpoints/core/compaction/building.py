@@ -138,7 +138,9 @@ def place(items: Sequence[Json], context: Sequence[Json], placement: Placement) 
 _LONGEST_HEAD = 64
 """By so many characters of its first line a kind of standing context is known."""
 
-Fate = Literal["kept", "truncated", "replaced", "over_budget", "over_target", "only_payload"]
+Fate = Literal[
+    "kept", "truncated", "replaced", "over_budget", "over_target", "only_payload", "merged"
+]
 Reason = Literal[
     "not_smaller",
     "below_threshold",
@@ -154,7 +156,8 @@ class CompactionPiece:
     """One item of the replaced history: its author, time and line, and what became of it.
 
     `place` counts the items from 0.  `fate` is `kept`, `truncated`, `replaced`, `over_budget`,
-    `over_target` or `only_payload`; `cutTokens` is how much a truncated one lost.
+    `over_target`, `only_payload` or `merged`, where a later message is equal; `cutTokens` is how
+    much a truncated one lost.
     """
 
     place: int
@@ -256,12 +259,14 @@ class Retained:
 class Selection:
     """The chosen messages in the old order, and the places of messages that were only payload.
 
-    There was no room for what stands before `reached`.
+    There was no room for what stands before `reached`.  `merged` are the places of messages to
+    which a later one is equal.
     """
 
     retained: tuple[Retained, ...]
     only_payload: tuple[int, ...]
     reached: int
+    merged: frozenset[int] = frozenset()
 
 
 def select(history: Sequence[Past], budget: int, *, has_goal: bool = False) -> Selection:
@@ -271,7 +276,7 @@ def select(history: Sequence[Past], budget: int, *, has_goal: bool = False) -> S
     When all fit into the budget, none is cut.  Else long ones are cut to `LONGEST_KEPT`, the oldest
     first, until all fit; what then does not fit is left to the walk from the newest (JUN-14).
     """
-    found = _messages(history)
+    found, merged = _messages(history)
     if has_goal:
         found = {place: each for place, each in found.items() if not names_goal(each.text)}
     tokens = {place: _cost(message.text) for place, message in found.items()}
@@ -293,20 +298,26 @@ def select(history: Sequence[Past], budget: int, *, has_goal: bool = False) -> S
         elif history[reached].kind == "user":
             message = plain_message(history[reached].item)
             only_payload += [reached] if message.left_out and not message.says_something else []
-    return Selection(tuple(reversed(retained)), tuple(reversed(only_payload)), reached)
+    return Selection(tuple(reversed(retained)), tuple(reversed(only_payload)), reached, merged)
 
 
-def _messages(history: Sequence[Past]) -> dict[int, PlainMessage]:
-    """Return the user's messages that say something, by place; of identical ones the newest."""
+def _messages(history: Sequence[Past]) -> tuple[dict[int, PlainMessage], frozenset[int]]:
+    """Return the user's messages that say something, by place; of identical ones the newest.
+
+    The places of the others come second.
+    """
     found: dict[int, PlainMessage] = {}
+    merged: set[int] = set()
     seen: set[tuple[str, ...]] = set()
     for place in range(len(history) - 1, -1, -1):
         if history[place].kind == "user":
             message = plain_message(history[place].item)
-            if message.says_something and message.parts not in seen:
+            if message.says_something and message.parts in seen:
+                merged.add(place)
+            elif message.says_something:
                 seen.add(message.parts)
                 found[place] = message
-    return found
+    return found, frozenset(merged)
 
 
 def _within(place: int, message: PlainMessage, tokens: int, limit: int) -> Retained:
@@ -574,6 +585,8 @@ def _pieces(
             found = evolve(found, cut_tokens=each.cut_tokens, left_out=each.left_out)
         elif each is not None:
             found = piece(place, past, "over_target")
+        elif place in selection.merged:
+            found = piece(place, past, "merged")
         elif place in selection.only_payload:
             found = piece(place, past, "only_payload")
         elif found.kind == "user" and place < selection.reached:

@@ -328,6 +328,9 @@ def _warnings(built: Replacement, *, live: bool) -> Iterator[CompactionWarning]:
     left: tuple[Fate, ...] = ("over_budget", "over_target")
     if gone := sum(fate in left for fate in fates):
         yield CompactionWarning("messages_left_out", gone, _said(gone, "left out for lack of room"))
+    if merged := fates.count("merged"):
+        told = _said(merged, "merged with a later one that is equal")
+        yield CompactionWarning("messages_merged", merged, told)
     if cut := fates.count("truncated"):
         yield CompactionWarning("messages_cut", cut, _said(cut, "cut in the middle"))
     if live:
