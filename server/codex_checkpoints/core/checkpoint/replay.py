@@ -346,7 +346,7 @@ def _answer(state: State, item: items.ToolOutput, line: Line) -> None:
         state.goal_calls.remove(item.call_id)
         goal = goal_in(object_of(load("\n".join(item.texts).encode(errors="replace"))))
         if goal is not None:
-            take_goal(state, goal, line)
+            take_goal(state, goal, line, of_call=True)
     waiting = state.calls.waiting.get(item.call_id)
     if waiting is None:
         return
@@ -407,7 +407,7 @@ def _artifact(uri: str, observed: FileObservation, hashes: Hashes, seen: SeenHas
 LONGEST_TAIL = 1 << 23
 """A longer last line is not read before its LF is there, in bytes."""
 
-SAVED = 20
+SAVED = 21
 """The version of what `Replay.save` returns."""
 
 

@@ -107,7 +107,9 @@ def _order(planned: Planned) -> int:
 
 def _title(state: State, text: str, *, in_history: bool) -> None:
     """Take the first request as the title of the session, a message of the history last."""
-    if text and (state.first_text is None or (state.first_in_history and not in_history)):
+    is_bare = state.head is not None and state.head.bare  # there is nothing but the history
+    is_better = state.first_in_history and not in_history and not is_bare
+    if text and (state.first_text is None or is_better):
         state.first_text, state.first_in_history = text, in_history
 
 
@@ -117,7 +119,7 @@ def asked_by(state: State, kind: AskedKind, text: str, line: Line) -> Asked:
     return Asked(kind, whole, short, f"seq:{line.seq}", line.seq, state.turns.next_order())
 
 
-def take_goal(state: State, item: items.GoalSet, line: Line) -> None:
+def take_goal(state: State, item: items.GoalSet, line: Line, *, of_call: bool = False) -> None:
     """Take the goal as it is now; a fork copies records about that of its source."""
     own = None if state.head is None else state.head.session_id
     if item.objective is None:
@@ -127,7 +129,8 @@ def take_goal(state: State, item: items.GoalSet, line: Line) -> None:
     goal = asked_by(state, "goal", item.objective, line)
     goal = evolve(goal, status=item.status, foreign=foreign)
     state.turns.set_goal(goal)
-    _title(state, goal.short, in_history=False)
+    if not of_call:  # a person set it, and it may be all that the session begins with
+        _title(state, goal.short, in_history=False)
 
 
 def take_plan(state: State, plan: Asked, *, approved: bool) -> None:
