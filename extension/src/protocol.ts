@@ -1248,12 +1248,12 @@ export interface CompactionContents {
  * `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
  * of each is beside the history (instructions, tools and standing context), null where the session
  * reported nothing; then these figures are the history alone.  `tokensAfter` is `tokensBeside`
- * plus `tokensScale` thousandths of the estimates of all that is kept and added.  `tokensAdded` is
- * the size of the new items: handoff or summary, goal, plan; `digestTokens` that of the digest in
- * it.  `tokensSentAgain` is the standing context that the next turn sends again.  `remark` is
- * `cut_off` where the last turn was cut off, else `saves_nothing` or `saves_little` where not even
- * a tenth is saved, else null; `remarkText` says it in sentences, and of one that is done whether
- * a goal stays with the old session.
+ * plus `tokensScale` thousandths of the estimates of all that is kept, added and sent again.
+ * `tokensAdded` is the size of the new items: handoff or summary, goal, plan; `digestTokens` that
+ * of the digest in it.  `tokensSentAgain` is the standing context that the next turn sends again.
+ * `remark` is `cut_off` where the last turn was cut off, else `saves_nothing` or `saves_little`
+ * where not even a tenth is saved, else null; `remarkText` says it in sentences, and of one that
+ * is done whether a goal stays with the old session.
  */
 export interface Compacted {
   readonly compactionId: string | null;

@@ -106,13 +106,20 @@ class Answer:
     """One answer of the model; `held` makes it wait until the test lets it go.
 
     `to` reserves it for requests in which the user said exactly that (a sub-agent's, for example).
+    `counted`: it costs what its request and its items take, see `Request.tokens`.
     """
 
     def __init__(
-        self, *items: Item, usage: Usage | None = None, held: bool = False, to: str = ""
+        self,
+        *items: Item,
+        usage: Usage | None = None,
+        held: bool = False,
+        to: str = "",
+        counted: bool = False,
     ) -> None:
         self.items = items
         self.usage = usage or Usage()
+        self.counted = counted
         self.to = to
         self._asked = threading.Event()
         self._go = threading.Event()
@@ -128,6 +135,12 @@ class Answer:
     def release(self) -> None:
         """Let a held answer go."""
         self._go.set()
+
+    def cost(self, request: "Request") -> Usage:
+        """Return the tokens that it claims to have cost."""
+        if not self.counted:
+            return self.usage
+        return Usage(request.tokens, _tokens(list(map(dict, self.items))))
 
     def take(self) -> bool:
         """Note that a request is here and wait for the release; false if that never came."""
@@ -145,6 +158,11 @@ class Request:
     compaction: bool = False
 
     @property
+    def tokens(self) -> int:
+        """How large it is for a model: a quarter of the bytes of instructions, tools and items."""
+        return sum(_tokens(self.body.get(part)) for part in ("instructions", "tools", "input"))
+
+    @property
     def input(self) -> list[dict[str, Json]]:
         """The items of the history that was sent."""
         items = self.body.get("input")
@@ -155,6 +173,10 @@ class Request:
     def texts(self, role: str) -> list[str]:
         """The texts of the messages of one role."""
         return [text_of(item) for item in self.input if item.get("role") == role]
+
+
+def _tokens(value: Json) -> int:
+    return -(-len(json.dumps(value, ensure_ascii=False).encode()) // 4)
 
 
 def text_of(item: Mapping[str, Json]) -> str:
@@ -298,7 +320,7 @@ class _Handler(BaseHTTPRequestHandler):
             case None:
                 self._refuse("the script has no summary left")
             case Answer() as answer:
-                self._give(answer)
+                self._give(answer, request)
             case str() as text if _is_by_a_service(request.body):
                 self._stream(({"type": "compaction", "encrypted_content": text},), Usage())
             case str() as text:
@@ -309,13 +331,13 @@ class _Handler(BaseHTTPRequestHandler):
         if answer is None:
             self._refuse("the script has no answer left")
         else:
-            self._give(answer)
+            self._give(answer, request)
 
-    def _give(self, answer: Answer) -> None:
+    def _give(self, answer: Answer, request: Request) -> None:
         if not answer.take():
             self._send(503, {"error": {"message": "the test never released this answer"}})
         else:
-            self._stream(answer.items, answer.usage)
+            self._stream(answer.items, answer.cost(request))
 
     def _refuse(self, message: str) -> None:
         self._send(400, {"error": {"message": message, "type": "invalid_request_error"}})

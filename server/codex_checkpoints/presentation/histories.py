@@ -312,12 +312,12 @@ def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
         f"kept: {_sized(done.kept)}",
         *([f"cut in the middle: {_sized(done.truncated)}"] if done.truncated else []),
         f"left out: {_sized(done.dropped)}" + (f" ({left_out})" if left_out else ""),
-        f"added: {_added(done)}",
         *(
-            [f"of what is left out, the next turn sends about {again:,} tokens again"]
+            [f"of that, the next turn sends about {again:,} tokens again (counted above)"]
             if again
             else []
         ),
+        f"added: {_added(done)}",
         *_BY_CODEX.get(done.determinism, ()),
         *(f"hook {each.number}: {each.outcome}" for each in done.hooks),
         *(() if done.contents is None else (each.message for each in done.contents.warnings)),

@@ -91,7 +91,7 @@ def adopt(
         piece(place, past, "kept" if place in origins else "replaced")
         for place, past in enumerate(history)
     )
-    return reported(history, terms, items, origins, terms.within(limit), pieces)
+    return reported(history, terms, items, origins, limit, pieces)
 
 
 def _origins(history: Sequence[Past], items: Sequence[Json]) -> tuple[int | None, ...]:

@@ -384,10 +384,13 @@ class Terms:
         """Return the size of the context, else our estimate with these items as its history."""
         return self.before or Figure(self.calibration.in_use(of_items(items)), "estimated")
 
-    def within(self, tokens: int) -> int:
-        """Return the tokens in use with so many tokens of history, at most the target of it."""
+    def within(self, tokens: int, again: int) -> int:
+        """Return the tokens in use with so many tokens of history, at most the target of it.
+
+        `again` are those of the standing context that the next turn sends beside it.
+        """
         history = tokens if self.target is None else min(tokens, self.target)
-        return self.calibration.in_use(history)
+        return self.calibration.in_use(history + again)
 
 
 @frozen
@@ -502,20 +505,24 @@ def reported(  # noqa: PLR0913, PLR0917 - both sides, and what became of each it
     bound: int,
     pieces: tuple[CompactionPiece, ...],
 ) -> Replacement | Declined:
-    """Return a replacement with its report, or that it is not smaller than the history."""
+    """Return a replacement with its report, or that it is not smaller than the history.
+
+    `bound` is the most that the new history takes.
+    """
+    again = _sent_again(history)
     before = terms.size_of(past.item for past in history)
     replaced, size = of_items(past.item for past in history), of_items(items)
-    after = terms.within(size)
+    after = terms.within(size, again)
     if size >= replaced and "not_smaller" not in terms.waived:
         return Declined("not_smaller", {"before": before.tokens, "after": after})
     report = Report(
         before=before,
         after=after,
         calibration=terms.calibration,
-        bound=bound,
+        bound=terms.within(bound, again),
         kinds_before=counted([past.kind for past in history]),
         kinds_after=counted([kind_of(item) for item in items]),
-        sent_again=_sent_again(history),
+        sent_again=again,
         pieces=pieces,
     )
     return Replacement(items, origins, report)
@@ -551,13 +558,13 @@ def _sent_again(history: Sequence[Past]) -> int:
 
 
 def _bound_of(selection: Selection, added: Sequence[Json], terms: Terms, unused: int) -> int:
-    """Return the most tokens in use with a replacement, before it is built (DSC-56).
+    """Return the most tokens that a replacement takes, before it is built (DSC-56).
 
     The sum of the handoff and other requests, the rest of the digest's budget, the budget for the
-    user's messages, their JSON and the size of what is beside, up to the target.
+    user's messages and their JSON.
     """
     around = sum(of_item(each.item) - each.tokens for each in selection.retained)
-    return terms.within(of_items(added) + unused + terms.budget + around)
+    return of_items(added) + unused + terms.budget + around
 
 
 def not_now(terms: Terms, before: Figure) -> Declined | None:
