@@ -1,7 +1,8 @@
 # Each target does its own set-up: `make run` and `make test` are all that a fresh machine needs.
 # Written for any make from 3.81 on, and any POSIX shell.
 
-.PHONY: help run watch package setup fetched test lint types contracts extension unit codex e2e \
+.PHONY: help run watch package setup fetched test lint types contracts extension unit pythons \
+	on-one-python codex e2e \
 	e2e-one e2e-other fuzz soak pages bench bench-editor requirements clean
 .SUFFIXES:
 
@@ -13,6 +14,8 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED
 PYTHON ?=
 PYTHONS = python3.13 python3.12 python3.11 python3
 NEW_ENOUGH = import sys; sys.exit(sys.version_info < (3, 11))
+VERSION = import sys; print("%d.%d" % sys.version_info[:2])
+PYENV = $(or $(PYENV_ROOT),$(HOME)/.pyenv)
 IS_WHOLE = import pip, sys; sys.exit(sys.prefix == sys.base_prefix)
 
 BIN = .venv/bin
@@ -67,6 +70,7 @@ help:
 	@echo 'make package       the extension as one file: $(VSIX)'
 	@echo 'make test          lint, types, contracts, tests, extension: all that needs neither Codex'
 	@echo '                   nor a browser'
+	@echo 'make pythons       the tests on each other Python from 3.11 on that is here'
 	@echo 'make codex         the tests with the real Codex CLI, which npm installs into tests/codex'
 	@echo 'make e2e           the packaged extension in a real workbench; pictures in build/workbench'
 	@echo 'make fuzz          broken input on each core for a minute (FUZZ_SECONDS=7200: for two hours)'
@@ -116,6 +120,25 @@ extension: setup
 
 unit: setup
 	$(PYTEST) -m 'not codex'
+
+# On each Python that is here, on the PATH or from pyenv, but the one of .venv: what takes seconds
+# ran there.  One venv a version, below build/.
+pythons: setup
+	@own=$$($(BIN)/python -c '$(VERSION)'); seen=" $$own "; \
+	for python in python3.11 python3.12 python3.13 python3.14 $(wildcard $(PYENV)/versions/*/bin/python3); do \
+		"$$python" -c '$(NEW_ENOUGH)' >/dev/null 2>&1 || continue; \
+		version=$$("$$python" -c '$(VERSION)'); \
+		case "$$seen" in *" $$version "*) continue;; esac; \
+		seen="$$seen$$version "; \
+		$(MAKE) --no-print-directory on-one-python PYTHON="$$python" BIN="build/python-$$version/bin" || exit 1; \
+	done
+
+on-one-python:
+	@echo "The tests on $$("$(PYTHON)" --version)"
+	@"$(PYTHON)" -m venv $(dir $(BIN))
+	@$(PIP) install -q --require-hashes --only-binary :all: -r requirements-dev.txt
+	@$(PIP) install -q --no-deps --no-build-isolation -e .
+	@$(PYTEST) -q -p no:cacheprovider -m 'not codex and not slow'
 
 codex: setup tests/codex/node_modules/.ok
 	$(PYTEST) -m codex

@@ -340,7 +340,7 @@ def test_no_window_of_a_branch_has_the_id_of_one_of_its_source(
     assert home.path().read_bytes() == before
 
 
-DEEP = '{"window_id":"A","more":' + "[" * 5000 + "]" * 5000 + "}"
+DEEP = '{"window_id":"A","more":' + "[" * 200_000 + "]" * 200_000 + "}"
 
 
 def renamed(*found: str) -> list[str]:

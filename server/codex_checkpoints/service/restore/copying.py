@@ -88,9 +88,12 @@ class WindowNames:
         One that is nested too deeply for Python keeps its own.
         """
         try:
-            record = json.loads(line)
+            return self._renamed(line)
         except RecursionError:
             return line
+
+    def _renamed(self, line: bytes) -> bytes:
+        record = json.loads(line)
         payload = object_of(record.get("payload"))
         told = {name: old for name in _WINDOW_IDS if (old := text_of(payload.get(name)))}
         if not told:
