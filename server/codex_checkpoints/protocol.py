@@ -88,7 +88,7 @@ def _method(
 _READING, _COMPACTING = "Reading the session", "Compacting the session"
 METHODS = (
     _method("sessions", "sessions.listed"),
-    _method("session", "views.session"),
+    _method("session", "details.session"),
     _method("show", "views.show"),
     _method("view", "views.view"),
     _method("digest", "histories.digest", _READING, lets_in=True),

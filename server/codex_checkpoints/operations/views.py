@@ -5,13 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.records import Caps as EffectiveCaps
-from codex_checkpoints.operations.services import Services, SessionParams
-from codex_checkpoints.service.connect.receipts import received
-from codex_checkpoints.service.copied_turns import with_times
-from codex_checkpoints.service.summaries import SessionDetail
+from codex_checkpoints.operations.services import Services
 
 
 @frozen
@@ -77,10 +74,3 @@ def view(services: Services, params: ViewParams) -> ViewText:
         services.changed((view.of.session_id,), "rollout")
     services.shown(view.of.session_id)
     return ViewText(view.text, view.caps)
-
-
-def session(services: Services, params: SessionParams) -> SessionDetail:
-    """Return one session with its turns."""
-    detail = with_times(services.sessions, services.sessions.detail(params.session_id))
-    receipts = received(services.sessions, params.session_id)
-    return evolve(detail, received=receipts[-1] if receipts else None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import orjson
 from attrs import Factory, define, frozen
@@ -19,7 +19,6 @@ from codex_checkpoints.core.compaction.offering import Named, Offer
 from codex_checkpoints.core.history.tokens import WindowBudget
 from codex_checkpoints.core.restore.markers import marker_set_of
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.service.kept import CompactionRecords
 from codex_checkpoints.service.reading.catalogue import Catalogue, title_of
 from codex_checkpoints.service.reading.projections import Projections
 from codex_checkpoints.service.refusal import Refusal
@@ -35,6 +34,9 @@ from codex_checkpoints.storage.records import (
     Look,
     Records,
 )
+
+if TYPE_CHECKING:
+    from codex_checkpoints.service.kept import CompactionRecords
 
 logger = logging.getLogger(__name__)
 
