@@ -66,7 +66,8 @@ def commands(folder: str, size: int, files: int, runs: int) -> None:
         }
         if number:  # the first one is cold
             least = {what: min(spent, least.get(what, spent)) for what, spent in found.items()}
-    _print(least, "python -c pass", {"--version": 3, "--help": 3})
+    aims = {"--version": 5.0, **dict.fromkeys(list(least)[3:], 18.0)}
+    _print(least, "python -c pass", aims)
 
 
 def server(folder: str, many: int, runs: int, idle: float) -> None:
@@ -77,7 +78,7 @@ def server(folder: str, many: int, runs: int, idle: float) -> None:
     for _ in range(runs):
         found = {"pass": _until_answered(bare), "serve, to `initialize`": _until_answered(ours)}
         least = {what: min(spent, least.get(what, spent)) for what, spent in found.items()}
-    _print(least, "a bare pygls server", {})
+    _print(least, "a bare pygls server", {"serve, to `initialize`": 1.6})
     with Server(home, state) as running:
         running.ask("checkpoints/sessions", {"limit": 100})
         time.sleep(_SETTLING)
@@ -85,7 +86,7 @@ def server(folder: str, many: int, runs: int, idle: float) -> None:
         time.sleep(idle)
         share = (running.cpu_seconds() - before) / idle
         print(f"  serve at rest, {many} sessions: {share:.2%} of a core")
-        print(f"  serve, peak memory: {running.peak_mb():.0f} MB")
+        print(f"  serve, peak memory: {running.peak_mb():.0f} MB  (at most 80)")
 
 
 def _home(folder: str, name: str, files: int, total: int) -> tuple[str, str]:
@@ -142,7 +143,7 @@ def _usage(process: subprocess.Popen[bytes]) -> float:
     return process.used if isinstance(process, _Waited) else 0.0
 
 
-def _print(least: Mapping[str, float], against: str, aims: Mapping[str, int]) -> None:
+def _print(least: Mapping[str, float], against: str, aims: Mapping[str, float]) -> None:
     print(f"against {against}, {least['pass'] * 1000:.0f} ms:")
     for what, spent in least.items():
         if what != "pass":
