@@ -26,7 +26,7 @@ from codex_checkpoints.service.compaction.request import HookRunner, Request
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.storage import file_lock, records
 from compactions import SUMMARY, compaction, user
-from homes import Home, eventually, refusal, thread
+from homes import Home, eventually, just_written, refusal, thread
 from rollouts import FOLDER, rollout, session, shell, started, tokens, turn
 from rollouts import user as user_said
 
@@ -405,13 +405,14 @@ def test_a_fork_without_a_summary_installs_nothing(home: Home, fork: int):
     assert list(home.state.glob("sessions/*/compactions.jsonl")) == []
 
 
+OPEN = rollout(session(), started("t"), user_said("Fix it."))
 HUGE = turn(user_said("x" * 9 * WINDOW), tokens(9, window=WINDOW))
 
 
 @pytest.mark.parametrize(
     ("data", "wish", "code"),
     [
-        (rollout(session(), started("t"), user_said("Fix it.")), WISH, "turn_not_complete"),
+        (just_written(OPEN), WISH, "turn_not_complete"),
         (rollout(session()), WISH, "missing_context"),
         (rollout(session(), HUGE), WISH, "item_too_large"),
         (long_session(), evolve(WISH, placement="mid_turn"), "unsupported_placement"),

@@ -30,7 +30,7 @@ from rollouts import (
     user,
 )
 
-FIRST, SECOND = "Fix the login, größer 日本 🙂", "And the logout."
+FIRST, SECOND = "Fix the login, größer 日本 🙂", "And the logout as well, please."
 WORK = "I read it all, and this is what I saw. " * 200
 GENERATIONS = ("0.169", "0.140", "0.98", "0.44")
 """Those that Codex still resumes; the oldest form, `bare`, it does not."""

@@ -60,7 +60,7 @@ def stored_checkpoint(home: CodexHome, session: str) -> bytes:
 def worked(
     home: CodexHome,
     first: str = "Fix the login, größer 日本 🙂",
-    second: str = "And the logout.",
+    second: str = "And the logout as well, please.",
     *,
     legacy: bool = False,
 ) -> tuple[str, Path]:

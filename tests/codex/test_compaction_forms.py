@@ -84,19 +84,19 @@ def test_the_next_requests_hold_the_replacement_and_nothing_of_what_it_replaced(
         assert server.read(made)["preview"] == FIRST
     home.exec("Go on.", resume=made)
     hold_the_rest(split(model.turns[0], items), "Go on.")
-    home.exec("And on.", resume=made)
+    home.exec("And on with the tests.", resume=made)
     since = split(model.turns[1], items)
     answered = next(at for at, item in enumerate(since) if item.get("role") == "assistant")
     hold_the_rest(since[:answered], "Go on.")
     assert text_of(since[answered]) == SAYS
-    hold_the_rest(since[answered + 1 :], "And on.")
+    hold_the_rest(since[answered + 1 :], "And on with the tests.")
     assert (len(model.turns), model.compactions, model.unscripted) == (2, [], [])
     assert not any(WORK[:30] in text for each in model.turns for text in each.texts("assistant"))
     after = path.read_bytes()
     assert after == before if into == "new" else after.startswith(before)
     told = shown(home, made)
     assert told.task is not None
-    assert told.task.text == "And on."
+    assert told.task.text == "And on with the tests."
     assert told.plan == knew.plan
     assert told.artifacts == knew.artifacts
 

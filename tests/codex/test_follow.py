@@ -52,6 +52,7 @@ FIX = """\
 NOTE = "*** Begin Patch\n*** Add File: {name}\n+A note.\n*** End Patch"
 
 COUNT = "wc -l calc/core.py"
+SLOW = "until [ -e go ]; do sleep 0.05; done"
 """It only looks, and so it is no recent artifact."""
 
 CORE = PROJECT["calc/core.py"]
@@ -98,7 +99,7 @@ def checkpoint(said: SessionFile, task: str, steps: Document, *artifacts: Docume
         "decisions": [],
         "artifacts": {uri: artifacts[uris.index(uri)] for uri in sorted(uris)},
         "facts": {},
-        "recentArtifacts": [uri for uri in uris if uri != COUNT],
+        "recentArtifacts": [uri for uri in uris if uri not in (COUNT, SLOW)],
     }
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
@@ -209,8 +210,8 @@ def test_watch_keeps_the_checkpoint_current_while_codex_works(scripted: MakeHome
         edit(home.project / "calc/core.py")
         is_stored(session, lambda said: work.end(home, said), FRESH)
 
-        home.exec("Thank you.", resume=session)
-        is_stored(session, lambda said: work.end(home, said, "Thank you."), FRESH)
+        home.exec("Thank you very much, Codex.", resume=session)
+        is_stored(session, lambda said: work.end(home, said, "Thank you very much, Codex."), FRESH)
 
         assert watch.stop() == 130
     assert "Traceback" not in watch.log()
@@ -268,7 +269,6 @@ def test_serve_tells_its_client_while_codex_works(scripted: MakeHome) -> None:
             "cwd": str(home.project),
             "title": TASK,
             "task": TASK,
-            "cliVersion": "0.169.0",
             "model": "gpt-5.5",
             "contextTokens": 4342,
             "contextTokensSource": "reported",
@@ -360,10 +360,12 @@ def test_a_compaction_loses_neither_task_nor_plan_nor_files(
         expected = checkpoint(compacted, TASK, PLANNED, *artifacts)
         assert run(home, "show", session) == expected
 
-        server.turn(session, "Still there?")
+        server.turn(session, "Are you still there, Codex?")
 
     said = session_file(home, session)
-    expected = checkpoint(said, "Still there?", PLANNED, *looked_and_fixed(home, said))
+    expected = checkpoint(
+        said, "Are you still there, Codex?", PLANNED, *looked_and_fixed(home, said)
+    )
     assert run(home, "show", session) == expected
     assert model.unscripted == []
 
@@ -383,23 +385,23 @@ def test_a_fork_has_what_came_before_it_and_what_it_did_itself(
     with AppServer(home) as server:
         source = server.start(legacy=legacy)
         first = server.turn(source, TASK)
-        server.turn(source, "Write a note.")
+        server.turn(source, "Write a note for later.")
         fork = server.fork(source, first)
-        server.turn(fork, "Write another note.")
+        server.turn(fork, "Write another note, too.")
 
     base = session_file(home, source)
     (path,) = (path for path in home.rollouts() if fork in path.name)
     said = SessionFile(path) if legacy else SessionFile(path, base)
     assert run(home, "show", fork) == checkpoint(
         said,
-        "Write another note.",
+        "Write another note, too.",
         PLANNED,
         file(home, "fork.txt", said.outcome("call_fork")),
         *looked_and_fixed(home, said),
     )
     assert run(home, "show", source) == checkpoint(
         base,
-        "Write a note.",
+        "Write a note for later.",
         PLANNED,
         file(home, "source.txt", base.outcome("call_source")),
         *looked_and_fixed(home, base),
@@ -419,13 +421,13 @@ def test_a_reverted_turn_no_longer_counts(scripted: MakeHome) -> None:
     with AppServer(home) as server:
         session = server.start()
         server.turn(session, TASK)
-        wrong = server.turn(session, "Write a note.")
+        wrong = server.turn(session, "Write a note for later.")
         server.revert(session, wrong)
-        server.turn(session, "Forget the note.")
+        server.turn(session, "Forget about the note.")
 
     first, segment = home.rollouts()
     said = SessionFile(segment, SessionFile(first))
-    expected = checkpoint(said, "Forget the note.", PLANNED, *looked_and_fixed(home, said))
+    expected = checkpoint(said, "Forget about the note.", PLANNED, *looked_and_fixed(home, said))
     assert run(home, "show", session) == expected
     assert model.unscripted == []
 
@@ -448,8 +450,7 @@ def test_an_interrupted_turn_keeps_what_it_did(scripted: MakeHome, legacy: bool)
 
 
 def test_an_interrupted_command_did_run(scripted: MakeHome) -> None:
-    slow = "until [ -e go ]; do sleep 0.05; done"
-    home, model = scripted(Answer(shell(slow, "call_slow", yield_time_ms=20_000)))
+    home, model = scripted(Answer(shell(SLOW, "call_slow", yield_time_ms=20_000)))
 
     with AppServer(home) as server:
         session = server.start()
@@ -464,7 +465,7 @@ def test_an_interrupted_command_did_run(scripted: MakeHome) -> None:
         server.wait_for("item/completed", lambda params: "[ -e go ]" in json.dumps(params))
 
     said = session_file(home, session)
-    expected = checkpoint(said, TASK, NO_PLAN, command(slow, said.outcome("call_slow")))
+    expected = checkpoint(said, TASK, NO_PLAN, command(SLOW, said.outcome("call_slow")))
     assert run(home, "show", session) == expected
     assert model.unscripted == []
 

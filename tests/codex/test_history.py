@@ -39,7 +39,7 @@ pytestmark = pytest.mark.codex
 
 Item = dict[str, Json]
 
-PROMPT = "And now?"
+PROMPT = "And what is next here?"
 PICTURE = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
     "AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

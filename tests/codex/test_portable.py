@@ -58,15 +58,15 @@ def test_codex_lists_and_resumes_what_came_in_a_pack(
         assert server.read(session)["preview"] == "Fix the division, größer 日本 🙂"
     before = len(model.turns)
     model.add(Answer(say("So.")))
-    here.exec("And now?", resume=session)
+    here.exec("And what is next here?", resume=session)
 
     assert len(model.turns) == before + 1
     assert model.compactions == []
     sent = json.dumps(model.turns[-1].input, ensure_ascii=False)
     assert sent.count(json.dumps(made["handoff"], ensure_ascii=False)) == 1
-    assert sent.count('"And now?"') == 1
+    assert sent.count('"And what is next here?"') == 1
     assert SAID not in sent
     state = json.loads(product.run(here, "show", session))
-    assert state["task"]["text"] == "And now?"
+    assert state["task"]["text"] == "And what is next here?"
     assert {"calc/core.py", "new.txt"} <= state["artifacts"].keys()
     assert "hash" not in state["artifacts"]["new.txt"]

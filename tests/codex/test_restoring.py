@@ -17,7 +17,7 @@ pytestmark = pytest.mark.codex
 
 both_modes = pytest.mark.parametrize("legacy", [False, True], ids=["paginated", "legacy"])
 
-PROMPT = "And now?"
+PROMPT = "And what is next here?"
 SAID = "assistant-words"
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+body-of-the-file\n*** End Patch"
 NOT_COMPARED = ("id", "metadata", "internal_chat_message_metadata_passthrough")

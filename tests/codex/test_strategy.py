@@ -271,7 +271,7 @@ def test_with_all_that_codex_adds_the_request_stays_inside_a_small_window(
                 turn(user(f"Fix {each}."), commanded("make test", output=text))
                 for each in range(outputs)
             ),
-            turn(user("And now?"), tokens(window, window=window)),
+            turn(user("And what is next here?"), tokens(window, window=window)),
         ),
     )
 

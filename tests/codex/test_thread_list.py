@@ -27,7 +27,7 @@ GIT = {"commit_hash": "4f1c0de9", "branch": "feature/x", "repository_url": None}
 EDITOR = (
     "# Context from my IDE setup:\n\n## Active file: till.py\n\n## My request for Codex:\nFix it"
 )
-SESSIONS: dict[str, tuple[Mapping[str, object], tuple[r.Step, ...]]] = {
+SESSIONS: dict[str, tuple[dict[str, Any], tuple[r.Step, ...]]] = {
     "a plain one": ({"git": GIT}, (r.turn(r.user("Fix the till")),)),
     "of an editor": ({"source": "vscode"}, (r.turn(r.user(EDITOR)),)),
     "of a program": ({"source": "exec"}, (r.turn(r.user("Count the words")),)),
@@ -40,8 +40,9 @@ FORMS: list[r.Form] = ["legacy", "paginated"]
 
 def listed(home: CodexHome, count: int) -> dict[str, dict[str, Any]]:
     """Return the threads of Codex's list, once it knows as many."""
+    asked: dict[str, Any] = {"limit": 100, "sourceKinds": KINDS, "modelProviders": []}
+    threads: list[dict[str, Any]] = []
     with AppServer(home) as server:
-        asked = {"limit": 100, "sourceKinds": KINDS, "modelProviders": []}
         for _ in range(100):
             threads = cast("list[dict[str, Any]]", server.call("thread/list", asked)["data"])
             if len(threads) >= count:
@@ -56,6 +57,10 @@ def source_word(source: str | Mapping[str, Any]) -> str:
         return WORDS.get(source, source)
     helper = source["subAgent"]
     return helper if isinstance(helper, str) else helper["other"]
+
+
+def branch_of(git: dict[str, Any] | None) -> str | None:
+    return None if git is None else git.get("branch")
 
 
 def test_a_row_has_what_codex_lists(scripted: MakeHome, tmp_path: Path) -> None:
@@ -76,6 +81,5 @@ def test_a_row_has_what_codex_lists(scripted: MakeHome, tmp_path: Path) -> None:
         row = rows[name]
         assert row["cwd"] == shown["cwd"]
         assert row["source"] == source_word(shown["source"])
-        branch = (shown["gitInfo"] or {}).get("branch")
-        assert (row["git"] or {}).get("branch") == branch
+        assert branch_of(row["git"]) == branch_of(shown["gitInfo"])
         assert row["title"] == " ".join((shown["name"] or shown["preview"]).split())

@@ -86,7 +86,9 @@ def excerpt_of(sessions: Sessions, source: CompactionSource, room: int) -> Excer
     Refuses `item_too_large`.
     """
     history, context = source.traced.history.items, source.traced.history.context
-    room -= max(source.traced.outline.instructions or BASE_TOKENS, context.beside or 0)
+    # Reports that count what a session no longer holds must not leave it without room.
+    beside = min(context.beside or 0, room // 2)
+    room -= max(source.traced.outline.instructions or BASE_TOKENS, beside)
     if context.history <= room:
         rows = (source.row, *sessions.catalogue.chains.below(source.row))
         if not any(each.rollout.compressed for each in rows):
