@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import hashlib
 import itertools
 import json
 import queue
@@ -386,11 +385,6 @@ def _audit(lab: Lab, ask: Ask, there: list[str]) -> Iterator[str]:
     for what, count in lab.events.items():
         if told[what] != count:
             yield f"audit: {what} {told[what]} times, done {count} times"
-    before = f"sha256:{hashlib.sha256(b'').hexdigest()}"
-    for number, (line, event) in enumerate(zip(lines, events, strict=True), 1):
-        if event["previous"] != before:
-            yield f"audit: line {number} does not follow the one before"
-        before = f"sha256:{hashlib.sha256(line).hexdigest()}"
     for session in there:
         page, _ = ask("audit", {"sessionId": session})
         own = {each["operationId"] for each in events if session in _named(each)}
