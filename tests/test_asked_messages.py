@@ -168,3 +168,19 @@ def test_a_state_pack_has_goal_and_plan_whole(home: Home, window: str):
     for line in (*OBJECTIVE.splitlines(), *PLAN.splitlines()):
         assert line in pack
     assert "The marked turn was answered" in pack
+
+
+def test_a_pack_holds_a_goal_once_though_its_turns_ask_for_it_too(home: Home):
+    home.put(r.rollout(r.session(), r.turn(r.user("Look."), WORK), r.goal(OBJECTIVE)))
+    go_on(home.path(), thread(1), goal_turn("g1"), goal_turn("g2"))
+    marker = home.json("mark", thread(1), "--label", "here")["checkpointId"]
+
+    options = ("--mode", "hard", "--window", "3", "--dry-run")
+    pack = home.json("restore", thread(1), marker, *options)["pack"]
+
+    _, messages = pack.split("[USER_MESSAGES]\n")
+    lines = [line for line in messages.splitlines() if line.startswith("- ")]
+    goal = " ".join(OBJECTIVE.split())
+    assert len([line for line in lines if goal in " ".join(line.split())]) == 1
+    assert lines[0] == "- Look."
+    assert lines[-1].startswith("- Goal of this session (active): ")

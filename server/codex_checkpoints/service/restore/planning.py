@@ -426,9 +426,10 @@ class Planner:
         is_over = gathered.ended == "open" and not self.source.cut_off
         ended = "answered" if is_over else gathered.ended
         asked = asked_messages(trace.replay.state.turns).messages
+        told = {each.asked for each in asked}  # the request of a goal's turn is the goal
         window = (
             *(Message(each.kind, each.text) for each in asked if each.followed_by),
-            *window_of(gathered, options.window),
+            *(each for each in window_of(gathered, options.window) if each.text not in told),
             *(Message(each.kind, each.text) for each in asked if not each.followed_by),
         )
         last = "".join(message.text for message in window_of(gathered, 1))
