@@ -80,7 +80,7 @@ test("a digest opens from its session, and its anchors lead to records", async (
     await workbench.menu(row, "Compact Session…");
     await inFront(page).getByRole("button", { name: "Show as Diff" }).click();
     const replacement = workbench.editor("codex-checkpoints://then");
-    const line = replacement.locator(".view-line").filter({ hasText: "Make the price list" });
+    const line = replacement.locator(".view-line").filter({ hasText: /t1\s#\d+\sMake/ });
     await workbench.follow(line.first(), record.getByText(/^────\s#\d+\s·\suser\s·\sturn\s1$/));
     await record.getByText("Make the price list faster").waitFor();
   });
