@@ -220,6 +220,7 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
   await step(t, "its table says the same in words", async () => {
     await front.getByRole("heading", { name: "All turns" }).click();
     const rows = front.getByRole("table", { name: "All turns" }).getByRole("row");
+    await rows.nth(40).waitFor();
     assert.equal(await rows.count(), 41);
     const cells = await rows.nth(12).getByRole("cell").allTextContents();
     assert.deepEqual([cells[0], cells.at(-1)], ["12", "Marker “before the cache”."]);
