@@ -8,6 +8,7 @@ import pytest
 
 from bookkeeping import faults
 from codex_checkpoints.service.deleting import delete
+from codex_checkpoints.service.refusal import Refusal
 from homes import Home, go_on, on_a_terminal, refusal, thread
 from peer import Peer
 from restores import put
@@ -141,6 +142,24 @@ def test_of_two_that_delete_at_once_one_tells_of_it(
 
     assert refused.code == "unknown_session"
     assert told(home) == [(made, False, 0)] * has_told
+
+
+def test_a_deletion_refused_beside_another_leaves_the_event_to_the_other(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+):
+    made = branch(home, "soft")
+    with home.house() as house:
+
+        def refused_while_another_deletes(session_id: str) -> None:
+            # The other process has removed the file and has not written its event yet.
+            file_of(home, session_id).unlink()
+            raise Refusal("session_live", "another process writes to it")
+
+        monkeypatch.setattr(house.sessions.threads, "delete", refused_while_another_deletes)
+        refused = refusal(lambda: delete(house.sessions, made))
+
+    assert refused.code == "session_live"
+    assert told(home) == []
 
 
 def test_the_editor_asks_again_with_force(home: Home):

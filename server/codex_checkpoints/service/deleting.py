@@ -57,8 +57,9 @@ def delete(
         try:
             sessions.threads.delete(row.session_id)
         except Refusal as refusal:
-            # Another process, which tells of it, was faster.
-            if refusal.code == "unknown_session":
+            # A process that deletes it meanwhile writes its own event, perhaps after this look.
+            # Only a failing disk may leave the file removed by us.
+            if refusal.code != "storage_error":
                 work.published = False
             raise
         work.published = True
