@@ -58,7 +58,14 @@ export function errorText(error: unknown): string {
 
 let asked = 0;
 
-/** Send a request with progress and a cancel button; undefined if cancelled, with nothing done. */
+/** A request that is answered sooner shows no notification: it would only flash. */
+const QUICK_MS = 400;
+
+/**
+ * Send a request; undefined if cancelled, with nothing done.
+ *
+ * A request that takes longer shows its progress, with a button to cancel it.
+ */
 export async function longRequest<M extends Method>(
   server: Server,
   title: string,
@@ -67,26 +74,55 @@ export async function longRequest<M extends Method>(
 ): Promise<Answer<M> | undefined> {
   asked += 1;
   const workDoneToken = `work-${asked}`;
-  const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
-  return vscode.window.withProgress(options, async (progress, cancelled) => {
-    let reached = 0;
-    const listening = server.client?.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
-      if (value.kind === "report" && value.percentage !== undefined) {
-        progress.report({ increment: value.percentage - reached });
-        reached = value.percentage;
-      }
-    });
-    try {
-      return await server.request(method, { ...params, workDoneToken } as Asked<M>, cancelled);
-    } catch (error) {
-      if (cancelled.isCancellationRequested && isCancellation(error)) {
-        return undefined;
-      }
-      throw error;
-    } finally {
-      listening?.dispose();
+  const cancel = new vscode.CancellationTokenSource();
+  let percent = 0;
+  let report = () => {};
+  const listening = server.client?.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
+    if (value.kind === "report" && value.percentage !== undefined) {
+      percent = value.percentage;
+      report();
     }
   });
+  const answer = server.request(method, { ...params, workDoneToken } as Asked<M>, cancel.token);
+  try {
+    if (!(await settlesWithin(QUICK_MS, answer))) {
+      const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
+      await vscode.window.withProgress(options, async (progress, cancelled) => {
+        cancelled.onCancellationRequested(() => cancel.cancel());
+        let shown = 0;
+        report = () => {
+          progress.report({ increment: percent - shown });
+          shown = percent;
+        };
+        report();
+        await settled(answer);
+      });
+    }
+    return await answer;
+  } catch (error) {
+    if (cancel.token.isCancellationRequested && isCancellation(error)) {
+      return undefined;
+    }
+    throw error;
+  } finally {
+    listening?.dispose();
+    cancel.dispose();
+  }
+}
+
+async function settled(work: Promise<unknown>): Promise<void> {
+  await Promise.allSettled([work]);
+}
+
+/** Whether work succeeds or fails within some milliseconds. */
+async function settlesWithin(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), milliseconds);
+  });
+  const isSettled = await Promise.race([settled(work).then(() => true), late]);
+  clearTimeout(timer);
+  return isSettled;
 }
 
 function isCancellation(error: unknown): boolean {
