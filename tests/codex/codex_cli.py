@@ -257,6 +257,31 @@ class AppServer:
         self.wait_for_turn_end(thread, since)
         return turn
 
+    def count(self) -> int:
+        """How many messages there are by now."""
+        return self._messages.count()
+
+    def steer(self, thread: str, turn: str, prompt: str) -> None:
+        """Add to what a running turn was asked."""
+        said: list[Json] = [{"type": "text", "text": prompt, "text_elements": []}]
+        self.call("turn/steer", {"threadId": thread, "expectedTurnId": turn, "input": said})
+
+    def set_goal(self, thread: str, objective: str) -> None:
+        """Set a goal; Codex begins to work for it by itself."""
+        goal: Message = {"threadId": thread, "objective": objective, "status": "active"}
+        self.call("thread/goal/set", goal)
+
+    def pause_goal(self, thread: str) -> None:
+        """Pause the goal of a thread."""
+        self.call("thread/goal/set", {"threadId": thread, "status": "paused"})
+
+    def review(self, thread: str, instructions: str) -> None:
+        """Take a review to its end."""
+        since = self.count()
+        target: Json = {"type": "custom", "instructions": instructions}
+        self.call("review/start", {"threadId": thread, "target": target})
+        self.wait_for_turn_end(thread, since)
+
     def wait_for_turn_end(self, thread: str, since: int = 0) -> None:
         """Wait until a turn of the thread has ended, well or not."""
         self.wait_for("turn/completed", lambda params: params.get("threadId") == thread, since)
@@ -289,9 +314,16 @@ class AppServer:
         """Read a thread without loading it."""
         return cast("Message", self.call("thread/read", {"threadId": thread})["thread"])
 
-    def resume(self, thread: str) -> str:
-        """Load a thread; its id."""
-        return self._thread(self.call("thread/resume", {"threadId": thread}))
+    def turns(self, thread: str) -> list[Message]:
+        """Read the turns of a thread without loading it, the oldest first."""
+        asked: Message = {"threadId": thread, "includeTurns": True}
+        read = cast("Message", self.call("thread/read", asked)["thread"])
+        return cast("list[Message]", read["turns"])
+
+    def resume(self, thread: str, folder: Path | None = None) -> str:
+        """Load a thread, in another folder if one is given; its id."""
+        where: Message = {} if folder is None else {"cwd": str(folder)}
+        return self._thread(self.call("thread/resume", {"threadId": thread, **where}))
 
     def listed(self, *, archived: bool = False) -> list[str]:
         """The ids of the threads that a list shows, the newest first."""

@@ -44,7 +44,8 @@ def run(home: CodexHome, *arguments: str) -> bytes:
         check=False,
     )
     errors = done.stderr.decode(errors="replace")
-    assert done.returncode == 0, f"{arguments} ended with {done.returncode}:\n{errors}"
+    said = f"{errors}{done.stdout.decode(errors='replace')[-400:]}"
+    assert done.returncode == 0, f"{arguments} ended with {done.returncode}:\n{said}"
     return done.stdout
 
 

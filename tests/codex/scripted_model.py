@@ -107,6 +107,7 @@ class Answer:
 
     `to` reserves it for requests in which the user said exactly that (a sub-agent's, for example).
     `counted`: it costs what its request and its items take, see `Request.tokens`.
+    `error`: the status and the error of a request that fails, in place of items.
     """
 
     def __init__(
@@ -116,8 +117,10 @@ class Answer:
         held: bool = False,
         to: str = "",
         counted: bool = False,
+        error: tuple[int, Mapping[str, Json]] | None = None,
     ) -> None:
         self.items = items
+        self.error = error
         self.usage = usage or Usage()
         self.counted = counted
         self.to = to
@@ -131,6 +134,11 @@ class Answer:
         if not self._asked.wait(within):
             message = f"no request for this answer within {within} s: {self.items}"
             raise TimeoutError(message)
+
+    @property
+    def is_released(self) -> bool:
+        """Whether it is given as soon as it is asked for."""
+        return self._go.is_set()
 
     def release(self) -> None:
         """Let a held answer go."""
@@ -196,9 +204,9 @@ class ScriptedModel:
         self.requests: list[Request] = []
         self.unscripted: list[Request] = []
         self._answers = list(answers)
-        self._all = list(self._answers)
+        self.script = list(self._answers)
         self._summaries = list(summaries)
-        self._all += [each for each in self._summaries if isinstance(each, Answer)]
+        self.script += [each for each in self._summaries if isinstance(each, Answer)]
         self._ids = itertools.count(1)
         self._lock = threading.Lock()
         self._server = _Server(self)
@@ -225,7 +233,7 @@ class ScriptedModel:
         """Go on with the script."""
         with self._lock:
             self._answers.extend(answers)
-            self._all.extend(answers)
+            self.script.extend(answers)
 
     def record(self, request: Request) -> bool:
         """Keep a request; false when there were too many."""
@@ -258,7 +266,7 @@ class ScriptedModel:
 
     def close(self) -> None:
         """Let go of whatever is held and stop listening."""
-        for answer in self._all:
+        for answer in self.script:
             answer.release()
         self._server.shutdown()
         self._server.server_close()
@@ -336,6 +344,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _give(self, answer: Answer, request: Request) -> None:
         if not answer.take():
             self._send(503, {"error": {"message": "the test never released this answer"}})
+        elif answer.error is not None:
+            status, error = answer.error
+            self._send(status, {"error": dict(error)})
         else:
             self._stream(answer.items, answer.cost(request))
 
