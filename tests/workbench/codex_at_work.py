@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # tests/
 
-from codex.codex_cli import CodexHome
+from codex.codex_cli import AppServer, CodexHome
 from codex.scripted_model import ScriptedModel
 from codex.test_follow import TASK, Work
 
@@ -29,14 +29,17 @@ def main() -> None:
         home = CodexHome(Path(sys.argv[1]), model)
         tell(says="ready")
         sys.stdin.readline()
-        with home.run(TASK) as codex:
-            tell(says="started", session=codex.session_id())
+        # As the extension of Codex does it: a session of `codex exec` is one in the background.
+        with AppServer(home) as server:
+            thread, since = server.start(), server.count()
+            server.begin(thread, TASK)
+            tell(says="started", session=thread)
             for step, answer in enumerate(work.answers(), start=1):
                 answer.wait_until_asked()
                 tell(says="waits", step=step)
                 sys.stdin.readline()
                 answer.release()
-            codex.finish()
+            server.wait_for_turn_end(thread, since)
         assert model.unscripted == []
     tell(says="done")
 

@@ -84,6 +84,8 @@ test("what Codex does and what is typed in the editor shows within two seconds",
     t,
     "an edit in the editor marks the file, and changes the hash everywhere",
     async () => {
+      // An edit right after a patch counts as part of it, until the file has rested.
+      await shows(row("file calc/core.py, as the session left it"));
       const before = hashOf(lab, "calc/core.py");
       await workbench.editor("/calc/core.py").click();
       await workbench.page.keyboard.press("Control+End");
