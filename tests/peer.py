@@ -91,6 +91,10 @@ class Peer:
                 return message
             others.append(message)
 
+    def has_answer(self, number: int) -> bool:
+        """Return whether the answer to a request has come."""
+        return any(message["id"] == number for message in [*self._answers.queue])
+
     def forget(self) -> None:
         """Drop the answers and notifications that nobody waited for."""
         for each in (self._answers, self.notifications):

@@ -100,21 +100,41 @@ def test_a_compressed_file_is_glanced_at_as_well(home: Home):
     assert_exact(row(home), read(home))
 
 
-def test_a_fork_has_the_first_words_of_its_base(home: Home):
+def based(home: Home, *steps: r.Step, end: int = 100) -> None:
+    """Put a fork of the long session, with steps of its own."""
     home.put(long(number=1), 1)
-    base = {"thread_id": thread(1), "end_ordinal_exclusive": 100, "end_byte_offset": 1}
-    home.put(long(number=2, history_base=base, forked_from_id=thread(1)), 2)
+    base = r.based_on(thread(1), end, 1)
+    home.put(r.rollout(r.session(thread=thread(2), history_base=base), *steps), 2)
+
+
+def test_a_fork_is_named_by_its_own_first_prompt(home: Home):
+    based(home, r.turn(r.user("Try it the other way"), r.assistant("Yes.")), r.turn(r.user("On")))
+
+    assert row(home, 2).title == "Try it the other way"
+    assert read(home, 2).title == "Try it the other way"
+
+
+def test_a_fork_without_a_prompt_of_its_own_is_named_by_its_source(home: Home):
+    based(home)
 
     assert row(home, 2).title == "take the next step 0"
-    assert_exact(row(home, 2), read(home, 2))
+    assert read(home, 2).title == "take the next step 0"
+
+
+def test_a_reverted_session_keeps_its_first_prompt(home: Home):
+    home.put(long())
+    base = r.based_on(thread(1), 100, 1)
+    home.put(r.rollout(r.session(history_base=base), r.turn(r.user("Other words"))), segment=3)
+
+    assert row(home).title == "take the next step 0"
+    assert read(home).title == "take the next step 0"
+    assert read(home).task == "Other words — of: take the next step 12"
 
 
 def test_a_fork_that_was_cut_before_the_first_words_has_its_own(home: Home):
-    home.put(long(number=1), 1)
-    base = {"thread_id": thread(1), "end_ordinal_exclusive": 1, "end_byte_offset": 1}
-    home.put(r.rollout(r.session(thread=thread(2), history_base=base), r.turn(r.user("mine"))), 2)
+    based(home, r.turn(r.user("mine")), end=1)
 
-    assert row(home, 2).title is None
+    assert row(home, 2).title == "mine"
     assert read(home, 2).title == "mine"
 
 

@@ -98,6 +98,9 @@ _IN_FRONT = 1 << 14
 _MORE = 1 << 17
 """So many bytes in front of a short request are searched for the one that it continues."""
 
+_FORK = 1 << 19
+"""So many bytes of a fork's own lines are searched for its first request."""
+
 _FARTHEST = 3 << 19
 """No more pieces are taken when so many bytes were read at the end, and a line among them."""
 
@@ -159,7 +162,11 @@ def glance(
     if head.inherited_below is not None and not head.paginated and top < 0:
         return None  # ordinals tell where the lines of a subagent begin
     found = Glance(head, head.cwd)
-    beginning = _Beginning(found, top)
+    beginning, own_title = _Beginning(found, top), None
+    if head.forked_at:
+        own_title, is_known = _own_title(head, top, lines)
+        if not is_known:
+            return None
     if head.base is not None:
         data, beginning.below = base(head)
         lines = _forwards((data,))
@@ -168,8 +175,26 @@ def glance(
     beginning.read(lines)
     if beginning.inherits is not False:
         return None  # only the task ids of the whole file tell where the own lines begin
+    found.first_text = own_title or found.first_text
     _End(found, beginning, raw).read(back)
     return found
+
+
+def _own_title(
+    head: items.SessionMeta, top: int, lines: Iterator[_Line]
+) -> tuple[str | None, bool]:
+    """Return the title by the own lines of a fork, and whether it is known."""
+    own, size = _Beginning(Glance(head), top), 0
+
+    def measured() -> Iterator[_Line]:
+        nonlocal size
+        for line in lines:
+            size += line[2] - line[1]
+            yield line
+
+    own.read(measured())
+    title = own.found.first_text
+    return title, title is not None or size < _FORK
 
 
 def _seen(raw: bytes, *, first: bool = False, paginated: bool = False) -> _Seen | None:

@@ -57,7 +57,7 @@ def take_replaced(state: State, line: Line) -> None:
             ref = ref_of(item, line)
             order = state.turns.next_order()
             state.turns.replaced = Request([text], ref, line.seq, order, typed=True)
-            _title(state, title_of(item), in_history=True)
+            _title(state, title_of(item), line.seq, in_history=True)
             return
 
 
@@ -76,7 +76,7 @@ def take_message(state: State, item: items.UserMessage, line: Line) -> None:
     if not contextual.is_by_person(item):
         return
     text = words_of(item, MAX_VALUE_CHARS)
-    _title(state, title_of(item), in_history=item.in_history)
+    _title(state, title_of(item), line.seq, in_history=item.in_history)
     if not state.tells(line.seq):
         return
     turns, ref = state.turns, ref_of(item, line)
@@ -105,12 +105,18 @@ def _order(planned: Planned) -> int:
     return planned.order
 
 
-def _title(state: State, text: str, *, in_history: bool) -> None:
-    """Take the first request as the title of the session, a message of the history last."""
+def _title(state: State, text: str, seq: int, *, in_history: bool) -> None:
+    """Take the first request as the title of the session, a message of the history last.
+
+    A fork that refers to its source takes its own first one, as Codex does.
+    """
     is_bare = state.head is not None and state.head.bare  # there is nothing but the history
     is_better = state.first_in_history and not in_history and not is_bare
+    is_own = state.head is None or seq >= state.head.forked_at
+    is_better = is_better or (is_own and state.first_of_source)
     if text and (state.first_text is None or is_better):
         state.first_text, state.first_in_history = text, in_history
+        state.first_of_source = not is_own
 
 
 def asked_by(state: State, kind: AskedKind, text: str, line: Line) -> Asked:
@@ -130,7 +136,7 @@ def take_goal(state: State, item: items.GoalSet, line: Line, *, of_call: bool = 
     goal = evolve(goal, status=item.status, foreign=foreign)
     state.turns.set_goal(goal)
     if not of_call:  # a person set it, and it may be all that the session begins with
-        _title(state, goal.short, in_history=False)
+        _title(state, goal.short, line.seq, in_history=False)
 
 
 def take_plan(state: State, plan: Asked, *, approved: bool) -> None:
@@ -145,7 +151,7 @@ def take_plan(state: State, plan: Asked, *, approved: bool) -> None:
         return
     state.turns.ask(plan)
     state.planned = _planned_by(plan, plan.text)
-    _title(state, value(heading_of(plan.text), MAX_VALUE_CHARS), in_history=False)
+    _title(state, value(heading_of(plan.text), MAX_VALUE_CHARS), plan.seq, in_history=False)
 
 
 def _planned_by(plan: Asked, text: str) -> Planned:
@@ -162,7 +168,7 @@ def take_letter(state: State, item: items.AgentWrote, line: Line) -> None:
     if item.ref is not None and len(item.ref) <= MAX_URI_CHARS:
         asked = evolve(asked, ref=item.ref)
     state.turns.ask(asked)
-    _title(state, asked.short, in_history=False)
+    _title(state, asked.short, line.seq, in_history=False)
 
 
 def folder_in(item: items.UserMessage) -> str | None:

@@ -543,6 +543,8 @@ class State:
     """The first request, the title of the session."""
     first_in_history: bool = False
     """Whether only the model's history tells of that request."""
+    first_of_source: bool = False
+    """Whether that request is one of the session that this one was forked from."""
     turn_folder: str | None = None
     newest_folder: tuple[int, str] | None = None
     """The newest folder that the session was set to, with the number of the file that says so."""

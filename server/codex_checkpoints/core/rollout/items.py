@@ -50,6 +50,13 @@ class SessionMeta:
     timestamp: str | None = None
     git: tuple[str | None, str | None, str | None] | None = None
 
+    @property
+    def forked_at(self) -> int:
+        """Return the ordinal of the first own line of a fork that refers to its source, else 0."""
+        base = self.base
+        is_fork = base is not None and base.rollout_id != self.session_id
+        return 0 if not is_fork or base is None else base.end_ordinal or 0
+
 
 @frozen
 class TurnContext:
