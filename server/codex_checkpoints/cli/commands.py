@@ -229,6 +229,7 @@ OF_OURS = "an id, its beginning, or a name"
 A_TURN = "an id, or a number from 1"
 """What names a turn; `outline` shows the numbers."""
 
+AT_TURN = value("--at", "TURN", f"at the end of this turn: {A_TURN}", dest="turn_id")
 ANY_SESSION = value("session_id", "SESSION", OF_ANY)
 SESSION = value("session_id", "SESSION", OF_OURS)
 MARKER = value("checkpoint_id", "CHECKPOINT", "the id of a marker; `marks` lists them")

@@ -8,8 +8,8 @@ from functools import partial
 from codex_checkpoints import wire
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
-    A_TURN,
     ANY_SESSION,
+    AT_TURN,
     DONE,
     JSON,
     Commands,
@@ -30,10 +30,9 @@ from codex_checkpoints.presentation import sessions as texts
 def add(commands: Commands) -> None:
     """Add the commands."""
     add = partial(commands.add, before=refresh_for_session)
-    at = value("--at", "TURN", f"at the end of this turn: {A_TURN}", dest="turn_id")
     tokens = value("--tokens", "N", "the most that it takes; 4 bytes are a token", type=whole)
     about = "print what was asked, answered, changed and run in a session, in quotes with anchors"
-    add("digest", about, _digest, ANY_SESSION, at, tokens, JSON)
+    add("digest", about, _digest, ANY_SESSION, AT_TURN, tokens, JSON)
     about = "print a record of a session, or the lines that contain a text"
     ref = value("--ref", "REF", "an anchor: #12, t3, or the id of a message or a call")
     query = value("--query", "TEXT", "lines that contain this text, the newest first")

@@ -10,8 +10,8 @@ import orjson
 
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
-    A_TURN,
     ANY_SESSION,
+    AT_TURN,
     DONE,
     Commands,
     ask,
@@ -27,12 +27,11 @@ from codex_checkpoints.operations import views
 def add(commands: Commands) -> None:
     """Add the commands."""
     add = partial(commands.add, before=refresh_for_session)
-    at = value("--at", "TURN", f"at the end of this turn: {A_TURN}", dest="turn_id")
     caps = value("--caps", "JSON", 'some caps, as {"maxDecisions": 3}')
     json = flag("--json", "print errors as JSON")
-    add("show", "print the checkpoint of a session", _show, ANY_SESSION, at, json)
+    add("show", "print the checkpoint of a session", _show, ANY_SESSION, AT_TURN, json)
     about = "print the view of a session, as a model reads it"
-    add("view", about, _view, ANY_SESSION, at, caps, json)
+    add("view", about, _view, ANY_SESSION, AT_TURN, caps, json)
 
 
 def _show(options: argparse.Namespace, services: Terminal) -> int:
