@@ -7,13 +7,10 @@ import re
 from collections.abc import Iterator
 
 from codex_checkpoints.core.checkpoint.secret_commands import COMMAND_RULES, COMMANDS
-from codex_checkpoints.core.checkpoint.secret_rules import GENERAL, KEYS, SecretRule, compiled
+from codex_checkpoints.core.checkpoint.secret_rules import GENERAL, KEYS, SecretRule
 from codex_checkpoints.core.rollout.fields import CONTROLS
 
 MARK = "[redacted]"
-
-
-_NO_FLAG = re.RegexFlag(0)
 
 
 def redact(text: str) -> str:
@@ -59,7 +56,7 @@ def _hinted(text: str) -> list[SecretRule]:
         and not (rule.signs and here.isdisjoint(rule.signs))
     ]
     needs = {rule.needs for rule in hinted if rule.needs}
-    lacking = {each for each in needs if not compiled(each, _NO_FLAG).search(lower)}
+    lacking = {each for each in needs if re.search(each, lower) is None}
     return [*commands, *(rule for rule in hinted if rule.needs not in lacking)]
 
 
