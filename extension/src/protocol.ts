@@ -951,16 +951,13 @@ export interface PackLine {
  * has those whose `tokens` do not exceed it.  `notes` are the texts of the notes by their `id`.
  */
 export interface Restored {
-  readonly operationId: string | null;
-  readonly sessionId: string | null;
   readonly sourceSessionId: string;
   readonly checkpointId: string;
   readonly sourceTurn: TurnSource;
   readonly label: string;
-  readonly markedAt: string;
   readonly mode: string;
-  readonly restoredAt: string | null;
   readonly contextReset: boolean;
+  readonly markedAt: string;
   readonly included: readonly PackItem[];
   readonly deferred: readonly DeferredItem[];
   readonly warnings: readonly RestoreWarning[];
@@ -970,10 +967,13 @@ export interface Restored {
   readonly pack: string | null;
   readonly packTokens: number | null;
   readonly budget: number | null;
-  readonly lines: readonly PackLine[];
-  readonly notes: Readonly<Record<string, string>>;
   readonly headline: string;
   readonly carried: string;
+  readonly operationId: string | null;
+  readonly sessionId: string | null;
+  readonly restoredAt: string | null;
+  readonly lines: readonly PackLine[];
+  readonly notes: Readonly<Record<string, string>>;
   readonly resume: string | null;
   readonly dryRun: boolean;
 }
@@ -985,15 +985,15 @@ export interface RestoresParams {
 
 /** One restore in a list; the last two fields report whether the session files exist. */
 export interface RestoreEntry {
-  readonly operationId: string;
-  readonly sessionId: string;
   readonly sourceSessionId: string;
   readonly checkpointId: string;
   readonly sourceTurn: TurnSource;
   readonly label: string;
   readonly mode: string;
-  readonly restoredAt: string;
   readonly contextReset: boolean;
+  readonly operationId: string;
+  readonly sessionId: string;
+  readonly restoredAt: string;
   readonly branchAvailable: boolean;
   readonly sourceAvailable: boolean;
 }
@@ -1017,39 +1017,39 @@ export interface RestoreDetailsParams {
  * still begins with the bytes that were restored; null where that cannot be read.
  */
 export interface RestoreDetails {
-  readonly operationId: string;
-  readonly sessionId: string;
   readonly sourceSessionId: string;
   readonly checkpointId: string;
   readonly sourceTurn: TurnSource;
   readonly label: string;
-  readonly markedAt: string;
   readonly mode: string;
-  readonly restoredAt: string;
   readonly contextReset: boolean;
-  readonly reason: string;
-  readonly semantics: number;
-  readonly chain: readonly Readonly<Record<string, unknown>>[];
-  readonly modes: readonly Readonly<Record<string, unknown>>[];
-  readonly references: Readonly<Record<string, unknown>>;
-  readonly pinned: readonly Readonly<Record<string, unknown>>[];
+  readonly markedAt: string;
   readonly included: readonly PackItem[];
   readonly deferred: readonly DeferredItem[];
   readonly warnings: readonly RestoreWarning[];
   readonly tokensBefore: number | null;
   readonly tokensAfter: number | null;
   readonly contextWindow: number | null;
+  readonly pack: string | null;
+  readonly packTokens: number | null;
+  readonly budget: number | null;
+  readonly headline: string;
+  readonly carried: string;
+  readonly operationId: string;
+  readonly sessionId: string;
+  readonly restoredAt: string;
+  readonly reason: string;
+  readonly semantics: number;
+  readonly chain: readonly Readonly<Record<string, unknown>>[];
+  readonly modes: readonly Readonly<Record<string, unknown>>[];
+  readonly references: Readonly<Record<string, unknown>>;
+  readonly pinned: readonly Readonly<Record<string, unknown>>[];
   readonly caps: Readonly<Record<string, number>>;
   readonly windows: Readonly<Record<string, unknown>>;
   readonly drift: readonly Readonly<Record<string, unknown>>[];
   readonly missing: readonly Readonly<Record<string, unknown>>[];
   readonly fallbacks: readonly Readonly<Record<string, unknown>>[];
   readonly state: Readonly<Record<string, unknown>> | null;
-  readonly pack: string | null;
-  readonly packTokens: number | null;
-  readonly budget: number | null;
-  readonly headline: string;
-  readonly carried: string;
   readonly resume: string;
   readonly branchTitle: string | null;
   readonly branchAvailable: boolean;

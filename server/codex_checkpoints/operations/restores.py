@@ -48,24 +48,26 @@ class RestoreWarning:
 
 
 @frozen
-class Restored:
-    """A restore; a preview (`dryRun`) has no ids, no time and no `resume`.
+class RestoreOrigin:
+    """A restore without its branch: how it was made, and from where."""
 
-    `pack` is the text that a hard branch begins with; `headline` and `carried` are for a
-    notification.  `lines` of a hard preview are all possible lines in order: the pack of a budget
-    has those whose `tokens` do not exceed it.  `notes` are the texts of the notes by their `id`.
-    """
-
-    operation_id: str | None
-    session_id: str | None
     source_session_id: str
     checkpoint_id: str
     source_turn: TurnSource
     label: str
-    marked_at: str
     mode: str
-    restored_at: str | None
     context_reset: bool
+
+
+@frozen
+class RestoreContents(RestoreOrigin):
+    """The state that a branch begins with.
+
+    `pack` is the text that a hard branch begins with; `headline` and `carried` are for a
+    notification.
+    """
+
+    marked_at: str
     included: tuple[PackItem, ...]
     deferred: tuple[DeferredItem, ...]
     warnings: tuple[RestoreWarning, ...]
@@ -75,12 +77,69 @@ class Restored:
     pack: str | None
     pack_tokens: int | None
     budget: int | None
-    lines: tuple[PackLine, ...]
-    notes: dict[str, str]
     headline: str
     carried: str
+
+
+@frozen
+class Restored(RestoreContents):
+    """A restore; a preview (`dryRun`) has no ids, no time and no `resume`.
+
+    `pack` is the text that a hard branch begins with; `headline` and `carried` are for a
+    notification.  `lines` of a hard preview are all possible lines in order: the pack of a budget
+    has those whose `tokens` do not exceed it.  `notes` are the texts of the notes by their `id`.
+    """
+
+    operation_id: str | None
+    session_id: str | None
+    restored_at: str | None
+    lines: tuple[PackLine, ...]
+    notes: dict[str, str]
     resume: str | None
     dry_run: bool
+
+
+@frozen
+class RestoreEntry(RestoreOrigin):
+    """One restore in a list; the last two fields report whether the session files exist."""
+
+    operation_id: str
+    session_id: str
+    restored_at: str
+    branch_available: bool
+    source_available: bool
+
+
+@frozen
+class RestoreDetails(RestoreContents):
+    """Everything about a restore, also where its source or its branch is gone.
+
+    `chain` leads to the first session; `state` is the checkpoint that a hard branch began with;
+    `pack` is null where the branch is gone or has none.  `sourceUnchanged` says whether the source
+    still begins with the bytes that were restored; null where that cannot be read.
+    """
+
+    operation_id: str
+    session_id: str
+    restored_at: str
+    reason: str
+    semantics: int
+    chain: tuple[dict[str, Any], ...]
+    modes: tuple[dict[str, Any], ...]
+    references: dict[str, Any]
+    pinned: tuple[dict[str, Any], ...]
+    caps: dict[str, int]
+    windows: dict[str, Any]
+    drift: tuple[dict[str, Any], ...]
+    missing: tuple[dict[str, Any], ...]
+    fallbacks: tuple[dict[str, Any], ...]
+    state: dict[str, Any] | None
+    resume: str
+    branch_title: str | None
+    branch_available: bool
+    source_title: str | None
+    source_available: bool
+    source_unchanged: bool | None
 
 
 @frozen
@@ -88,23 +147,6 @@ class RestoresParams:
     """A session as source or branch; null lists all restores."""
 
     session_id: str | None = None
-
-
-@frozen
-class RestoreEntry:
-    """One restore in a list; the last two fields report whether the session files exist."""
-
-    operation_id: str
-    session_id: str
-    source_session_id: str
-    checkpoint_id: str
-    source_turn: TurnSource
-    label: str
-    mode: str
-    restored_at: str
-    context_reset: bool
-    branch_available: bool
-    source_available: bool
 
 
 @frozen
@@ -120,56 +162,6 @@ class RestoreDetailsParams:
     """A restore by its operation."""
 
     operation_id: str
-
-
-@frozen
-class RestoreDetails:
-    """Everything about a restore, also where its source or its branch is gone.
-
-    `chain` leads to the first session; `state` is the checkpoint that a hard branch began with;
-    `pack` is null where the branch is gone or has none.  `sourceUnchanged` says whether the source
-    still begins with the bytes that were restored; null where that cannot be read.
-    """
-
-    operation_id: str
-    session_id: str
-    source_session_id: str
-    checkpoint_id: str
-    source_turn: TurnSource
-    label: str
-    marked_at: str
-    mode: str
-    restored_at: str
-    context_reset: bool
-    reason: str
-    semantics: int
-    chain: tuple[dict[str, Any], ...]
-    modes: tuple[dict[str, Any], ...]
-    references: dict[str, Any]
-    pinned: tuple[dict[str, Any], ...]
-    included: tuple[PackItem, ...]
-    deferred: tuple[DeferredItem, ...]
-    warnings: tuple[RestoreWarning, ...]
-    tokens_before: int | None
-    tokens_after: int | None
-    context_window: int | None
-    caps: dict[str, int]
-    windows: dict[str, Any]
-    drift: tuple[dict[str, Any], ...]
-    missing: tuple[dict[str, Any], ...]
-    fallbacks: tuple[dict[str, Any], ...]
-    state: dict[str, Any] | None
-    pack: str | None
-    pack_tokens: int | None
-    budget: int | None
-    headline: str
-    carried: str
-    resume: str
-    branch_title: str | None
-    branch_available: bool
-    source_title: str | None
-    source_available: bool
-    source_unchanged: bool | None
 
 
 @frozen
@@ -256,41 +248,47 @@ def _restored(done: restoring.RestoreResult) -> Restored:
     """Return a restore as a record; a preview has no ids."""
     record = done.record
     return Restored(
-        pack=done.pack,
-        resume=done.resume,
-        dry_run=done.dry_run,
-        source_session_id=record.source_session_id,
-        checkpoint_id=record.checkpoint_id,
-        source_turn=record.source_turn,
-        label=record.label,
-        marked_at=record.marked_at,
-        mode=record.mode,
-        context_reset=record.context_reset,
-        included=record.included,
-        deferred=record.deferred,
-        **_derived(record),
+        **_contents(record, done.pack),
         operation_id=record.operation_id or None,
         session_id=record.session_id or None,
         restored_at=record.restored_at or None,
         lines=tuple(map(_pack_line, done.lines)),
         notes=dict(done.notes),
+        resume=done.resume,
+        dry_run=done.dry_run,
     )
 
 
-def _derived(record: records.Restore) -> dict[str, Any]:
-    """Return the fields that follow from a record, for a new restore as for an old one."""
-    pack = record.pack
+def _origin(record: records.Restore) -> dict[str, Any]:
+    """Return the fields of a `RestoreOrigin`."""
+    return {
+        "source_session_id": record.source_session_id,
+        "checkpoint_id": record.checkpoint_id,
+        "source_turn": record.source_turn,
+        "label": record.label,
+        "mode": record.mode,
+        "context_reset": record.context_reset,
+    }
+
+
+def _contents(record: records.Restore, pack: str | None) -> dict[str, Any]:
+    """Return the fields of a `RestoreContents`."""
     warnings = tuple(
         RestoreWarning(each.code, each.count, caution_text(each, record), files_of(each, record))
         for each in record.warnings
     )
     return {
+        **_origin(record),
+        "marked_at": record.marked_at,
+        "included": record.included,
+        "deferred": record.deferred,
         "warnings": warnings,
         "tokens_before": record.tokens.before,
         "tokens_after": record.tokens.after,
         "context_window": record.tokens.window,
-        "pack_tokens": None if pack is None else pack.tokens,
-        "budget": None if pack is None else pack.budget,
+        "pack": pack,
+        "pack_tokens": None if record.pack is None else record.pack.tokens,
+        "budget": None if record.pack is None else record.pack.budget,
         "headline": headline_of(record),
         "carried": carried_in(record),
     }
@@ -311,15 +309,10 @@ def restores(services: Services, params: RestoresParams) -> RestoreList:
 def _entry(listed: listing.Listed) -> RestoreEntry:
     record = listed.record
     return RestoreEntry(
+        **_origin(record),
         operation_id=record.operation_id,
         session_id=record.session_id,
-        source_session_id=record.source_session_id,
-        checkpoint_id=record.checkpoint_id,
-        source_turn=record.source_turn,
-        label=record.label,
-        mode=record.mode,
         restored_at=record.restored_at,
-        context_reset=record.context_reset,
         branch_available=listed.branch_available,
         source_available=listed.source_available,
     )
@@ -331,38 +324,28 @@ def restore_details(services: Services, params: RestoreDetailsParams) -> Restore
     record = listed.record
     written = stored.unstructure(record)
     return RestoreDetails(
-        pack=listed.pack,
+        **_contents(record, listed.pack),
+        operation_id=record.operation_id,
+        session_id=record.session_id,
+        restored_at=record.restored_at,
+        reason=record.reason,
+        semantics=record.semantics,
+        chain=tuple(written["chain"]),
+        modes=tuple(written["modes"]),
+        references=written["references"],
+        pinned=tuple(written["pinned"]),
+        caps=dict(record.caps),
+        windows=written["windows"],
+        drift=tuple(written["drift"]),
+        missing=tuple(written["missing"]),
+        fallbacks=tuple(written["fallbacks"]),
+        state=written["seed"],
+        resume=resume(record.session_id),
         branch_title=listed.branch_title,
         branch_available=listed.branch_available,
         source_title=listed.source_title,
         source_available=listed.source_available,
         source_unchanged=listed.source_unchanged,
-        operation_id=record.operation_id,
-        session_id=record.session_id,
-        source_session_id=record.source_session_id,
-        checkpoint_id=record.checkpoint_id,
-        source_turn=record.source_turn,
-        label=record.label,
-        marked_at=record.marked_at,
-        mode=record.mode,
-        restored_at=record.restored_at,
-        context_reset=record.context_reset,
-        reason=record.reason,
-        semantics=record.semantics,
-        included=record.included,
-        deferred=record.deferred,
-        **_derived(record),
-        chain=tuple(written["chain"]),
-        modes=tuple(written["modes"]),
-        pinned=tuple(written["pinned"]),
-        drift=tuple(written["drift"]),
-        missing=tuple(written["missing"]),
-        fallbacks=tuple(written["fallbacks"]),
-        references=written["references"],
-        caps=dict(record.caps),
-        windows=written["windows"],
-        state=written["seed"],
-        resume=resume(record.session_id),
     )
 
 
