@@ -387,7 +387,7 @@ def text_of(path: Path) -> str:
 
 
 def rows_of(path: Path) -> str:
-    """Return the rows of a database, without what a copy of the file changes."""
+    """Return the rows of a database, without the times, inodes and checksums of a copy."""
     lines: list[str] = []
     with closing(sqlite3.connect(path)) as database:
         database.row_factory = sqlite3.Row
@@ -395,10 +395,11 @@ def rows_of(path: Path) -> str:
         for (table,) in tables.fetchall():
             for row in database.execute(f'SELECT * FROM "{table}" ORDER BY 1'):  # noqa: S608
                 values = {key: row[key] for key in sorted(row.keys())}
-                for name in ("mtime_ns", "inode", "state"):
-                    values.pop(name, None)
                 if table in {"states", "digests"}:
                     values = {"path": values["path"]}
+                if table == "rollouts":
+                    (*where, (size, *_)), own = json.loads(values["row"])
+                    values = {"path": values["path"], "row": [*where, size, own]}
                 lines.append(f"{table} {json.dumps(values, ensure_ascii=False, default=repr)}")
     return "\n".join(lines)
 
