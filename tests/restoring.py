@@ -11,16 +11,15 @@ from codex_checkpoints.core.digest.records import Check, Gathered, Where
 from codex_checkpoints.core.restore.pack import (
     HEADINGS,
     TITLE,
-    Ancestor,
     Message,
     PackContents,
-    Parent,
     Pinned,
     RestoreOrigin,
     StatePack,
-    TurnSource,
 )
-from codex_checkpoints.core.restore.records import Restore, TokenFigures, Windows, restore_of
+from codex_checkpoints.core.restore.pack_items import Ancestor, Parent, TurnSource
+from codex_checkpoints.core.restore.recording import restore_of
+from codex_checkpoints.core.restore.records import Restore, TokenFigures, Windows
 from codex_checkpoints.core.restore.references import (
     Drift,
     FileChunk,

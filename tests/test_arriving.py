@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import rollouts as r
 import updates
 from codex_checkpoints.assembly import Assembly
+from codex_checkpoints.service.details import detail_of
 from codex_checkpoints.service.following import Follower
 from codex_checkpoints.service.refusal import Refusal
 from homes import Home, more, thread
@@ -108,7 +109,9 @@ def test_sessions_that_arrive_in_any_order_are_at_last_as_if_read_at_once(
             house.sessions.refresh()
 
             at_last = shown(house)
-            assert [house.sessions.detail(thread(each)).problems for each in SESSIONS] == [()] * 5
+            assert [detail_of(house.sessions, thread(each)).problems for each in SESSIONS] == [
+                ()
+            ] * 5
         assert [home.checkpoint(each).read_bytes() for each in SESSIONS] == at_last
 
         (home.state / "index.sqlite").unlink()

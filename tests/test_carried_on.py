@@ -9,7 +9,7 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints.core.restore.events import RestoreMode
-from codex_checkpoints.core.restore.pack import Ancestor
+from codex_checkpoints.core.restore.pack_items import Ancestor
 from codex_checkpoints.core.restore.records import Restore
 from codex_checkpoints.operations.compactions import outside
 from codex_checkpoints.service.compaction.compacting import Compacting

@@ -27,6 +27,7 @@ from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import HookRunner, Request
 from codex_checkpoints.service.deleting import delete
+from codex_checkpoints.service.details import detail_of
 from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import losses_of
@@ -565,7 +566,7 @@ def test_a_later_rollback_does_not_count_the_task_of_a_compaction(home: Home) ->
         sessions.refresh()
 
         assert history_of(sessions, thread(1)) == list(done.replacement)
-        told = [each.task for each in sessions.detail(thread(1)).turns]
+        told = [each.task for each in detail_of(sessions, thread(1)).turns]
         assert told == ["Part 0.", "Part 1."]
 
 

@@ -9,13 +9,7 @@ from checkpoints import CAPS, CHECKPOINTS
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.adopting import filtered
-from codex_checkpoints.core.compaction.building import (
-    Declined,
-    Replacement,
-    Terms,
-    build,
-    place,
-)
+from codex_checkpoints.core.compaction.building import Declined, Replacement, Terms, build, place
 from codex_checkpoints.core.compaction.handoff import HOW_TO
 from codex_checkpoints.core.compaction.installed import compacted
 from codex_checkpoints.core.history.kinds import Past, kind_of, plain_message

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import rollouts as r
 from codex_checkpoints.service.compaction.installing import Undoing
+from codex_checkpoints.service.details import detail_of
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from generated import Shown, sessions
@@ -56,7 +57,7 @@ def rolled(draw: st.DrawFn) -> bytes:
 
 def known(sessions: Sessions) -> Any:  # noqa: ANN401 - to be compared
     """Return what a session is taken to be: its checkpoint, and its turns."""
-    return without_seq(shown(sessions, thread(1))), sessions.detail(thread(1)).turns
+    return without_seq(shown(sessions, thread(1))), detail_of(sessions, thread(1)).turns
 
 
 @FEWER

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import updates
+from codex_checkpoints.service.details import detail_of
 from codex_checkpoints.service.following import Changed, Follower
 from codex_checkpoints.service.notes import Notes
 from homes import Home, refusal, thread
@@ -226,7 +227,7 @@ def test_turns_that_have_the_number_of_their_record_are_moved_with_it(home: Home
     home.put(bare("one", "two"))
     copy(home, bare("one", "two"), 2, 3)
     with home.house() as house:
-        named = [each.turn_id for each in house.sessions.detail(thread(1)).turns]
+        named = [each.turn_id for each in detail_of(house.sessions, thread(1)).turns]
     home.remember([updates.fact("k", seq=3, turn=named[0])])
 
     assert keys(home) == keys(home, 1) == ["k"]

@@ -11,6 +11,7 @@ from attrs import asdict
 
 import rollouts as r
 from codex_checkpoints.assembly import Assembly
+from codex_checkpoints.service.details import detail_of
 from codex_checkpoints.service.doctor import diagnose
 from codex_checkpoints.service.following import Follower
 from codex_checkpoints.service.reading.session_file import SessionFile
@@ -211,7 +212,7 @@ def test_a_turn_that_runs_is_open(home: Home):
 
 READERS: dict[str, Callable[[Assembly], object]] = {
     "show": lambda house: house.sessions.show(thread(1)),
-    "detail": lambda house: house.sessions.detail(thread(1)),
+    "detail": lambda house: detail_of(house.sessions, thread(1)),
     "read": lambda house: house.sessions.read_all(),
     "follow": lambda house: Follower(house.sessions).begin(),
     "doctor": lambda house: diagnose(house.sessions),

@@ -12,6 +12,7 @@ from attrs import asdict
 
 from codex_checkpoints.service import kept
 from codex_checkpoints.service.deleting import delete
+from codex_checkpoints.service.details import detail_of
 from codex_checkpoints.service.kept import Held
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
@@ -456,7 +457,7 @@ def test_a_session_of_several_rollouts_is_put_away_with_all_of_them(home: Home):
         for archive in (True, False):
             moved(sessions.threads, thread_of(1), archive=archive)
 
-            told = sessions.detail(thread_of(1)).summary
+            told = detail_of(sessions, thread_of(1)).summary
             assert (told.task, told.turns, told.archived) == ("one", 1, archive)
             assert sessions.catalogue.current()[thread_of(1)].problems == ""
         assert len(sessions.catalogue.rows()) == 2

@@ -606,9 +606,9 @@ Sessions.refresh = refresh
 """
 DEFECT = """
 from codex_checkpoints.service.sessions import Sessions
-def detail(self, session):
+def open(self, session):
     raise ZeroDivisionError("words\\n\\x1b[2J /home/ana")
-Sessions.detail = detail
+Sessions.open = open
 """
 
 

@@ -31,14 +31,14 @@ from codex_checkpoints.core.restore.markers import (
 )
 from codex_checkpoints.core.restore.pack import (
     HEADINGS,
-    Item,
-    LinkKind,
     PackContents,
     items_of,
     pack_lines,
     state_pack,
 )
-from codex_checkpoints.core.restore.records import difference, line_of, restore_in, transferred
+from codex_checkpoints.core.restore.pack_items import Item, LinkKind
+from codex_checkpoints.core.restore.recording import transferred
+from codex_checkpoints.core.restore.records import difference, line_of, restore_in
 from codex_checkpoints.core.restore.references import Trace, references_of
 from generated import damaged, hostile_lines, sessions
 from reading import read, read_with

@@ -10,6 +10,7 @@ import pytest
 
 from bookkeeping import faults
 from codex_checkpoints.core.restore.events import RestoreMode
+from codex_checkpoints.service.details import detail_of
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.restore.copying import WindowNames
 from codex_checkpoints.service.restore.planning import Planner, RestoreParams, find_source
@@ -176,7 +177,7 @@ def test_a_soft_branch_of_an_old_file_holds_nothing_of_the_next_turn(
         histories = Histories(sessions)
         assert histories.history(name).items == histories.history(thread(1)).items
         assert state(sessions, name) == state(sessions, thread(2), "1")
-        assert [turn.number for turn in sessions.detail(name).turns] == [1]
+        assert [turn.number for turn in detail_of(sessions, name).turns] == [1]
 
 
 def test_a_hard_branch_of_an_old_turn_knows_nothing_of_the_task_behind_it(home: Home):

@@ -15,6 +15,7 @@ from attrs import evolve
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Assembly, Places
 from codex_checkpoints.core.checkpoint.records import Caps
+from codex_checkpoints.service.details import detail_of
 from codex_checkpoints.service.doctor import Finding, diagnose
 from codex_checkpoints.service.following import Changed, Follower
 from codex_checkpoints.service.reading.projections import Projection
@@ -270,14 +271,14 @@ def test_a_base_that_is_missing_is_reported_and_read_when_it_comes(reverted: Hom
     base.unlink()
 
     with reverted.house() as house:
-        assert house.sessions.detail(thread(1)).problems == (f"base_missing:{thread(1)}",)
+        assert detail_of(house.sessions, thread(1)).problems == (f"base_missing:{thread(1)}",)
         assert house.sessions.show(thread(1)).checkpoint.artifacts == {}
         assert findings(house)["base_missing"].path == str(reverted.path(segment=50))
 
         base.write_bytes(data)
         house.sessions.refresh()
 
-        assert house.sessions.detail(thread(1)).problems == ()
+        assert detail_of(house.sessions, thread(1)).problems == ()
         assert list(house.sessions.show(thread(1)).checkpoint.artifacts) == ["a.py"]
         assert data_anew(reverted) == house.sessions.show(thread(1)).data
 
@@ -301,7 +302,7 @@ def test_a_segment_that_was_seen_while_its_head_was_written_has_its_base(
         followed.told(path)
 
         assert reverted.checkpoint().read_bytes() == data_anew(reverted)
-        assert house.sessions.detail(thread(1)).problems == ()
+        assert detail_of(house.sessions, thread(1)).problems == ()
     assert list(reverted.stored()["artifacts"]) == ["a.py"]
 
 
@@ -316,16 +317,16 @@ def test_a_base_that_comes_later_than_its_fork_is_read_to_the_cut(
     base.write_bytes(whole[: int(seen * len(rollout(session(thread=thread(1)), FIRST)))])
     with reverted.house() as house:
         followed = Followed(house)
-        assert house.sessions.detail(thread(1)).problems == (f"base_short:{thread(1)}",)
+        assert detail_of(house.sessions, thread(1)).problems == (f"base_short:{thread(1)}",)
         if not restarted:
             base.write_bytes(whole)
             followed.told(base)
-            assert house.sessions.detail(thread(1)).problems == ()
+            assert detail_of(house.sessions, thread(1)).problems == ()
             assert reverted.checkpoint().read_bytes() == data_anew(reverted)
     if restarted:
         base.write_bytes(whole)
     with reverted.house() as house:
-        assert house.sessions.detail(thread(1)).problems == ()
+        assert detail_of(house.sessions, thread(1)).problems == ()
         assert house.sessions.show(thread(1)).data == data_anew(reverted)
 
 
@@ -350,7 +351,7 @@ def test_a_base_counts_while_it_is_followed_until_it_is_gone(reverted: Home, mov
         followed.told(reverted.path(), archived)
 
         assert (house.sessions.show(thread(1)).data == before) is moved
-        assert (house.sessions.detail(thread(1)).problems == ()) is moved
+        assert (detail_of(house.sessions, thread(1)).problems == ()) is moved
         assert data_anew(reverted) == house.sessions.show(thread(1)).data
 
 
@@ -360,7 +361,7 @@ def test_a_base_named_in_a_hostile_way_is_reported_as_it_is(home: Home):
 
     with home.house() as house:
         assert "base_missing" in findings(house)
-        assert len(house.sessions.detail(thread(1)).problems) == 1
+        assert len(detail_of(house.sessions, thread(1)).problems) == 1
 
 
 # --- lists ---------------------------------------------------------------------------------------
@@ -531,8 +532,8 @@ def test_a_session_is_live_as_long_as_somebody_holds_its_lock(home: Home):
 
     with home.house() as house:
         with home.loaded():
-            assert house.sessions.detail(thread(1)).summary.live
-        assert not house.sessions.detail(thread(1)).summary.live
+            assert detail_of(house.sessions, thread(1)).summary.live
+        assert not detail_of(house.sessions, thread(1)).summary.live
 
 
 # --- a session at the end of a turn --------------------------------------------------------------
@@ -560,7 +561,7 @@ def test_a_turn_is_named_by_its_id_or_its_number_among_those_that_are_not_rolled
     assert [step.text for step in first.checkpoint.plan.steps] == ["do it"]
     assert (first.stored, home.stored()) == (None, None)
     with home.house() as house:
-        turns = house.sessions.detail(thread(1)).turns
+        turns = detail_of(house.sessions, thread(1)).turns
         assert refusal(lambda: house.sessions.show(thread(1), 3)).code == "unknown_turn"
     assert [(each.number, each.turn_id, each.task) for each in turns] == [
         (1, "a", "one"),
@@ -583,7 +584,7 @@ def test_an_open_turn_is_shown_up_to_now_and_one_that_was_cut_off_up_to_the_next
 
     assert task(shown(home, at=1)) == "one"
     with home.house() as house:
-        ended = [each.ended for each in house.sessions.detail(thread(1)).turns]
+        ended = [each.ended for each in detail_of(house.sessions, thread(1)).turns]
     assert ended == [False, True][: len(later)]
 
 
@@ -663,7 +664,7 @@ def test_a_view_has_the_caps_of_the_model(home: Home):
                 view = house.sessions.view(thread(number))
                 assert view.caps == Caps(max_open_plan_steps=number)
                 assert view.text.count("- [ ]") == number
-                assert house.sessions.detail(thread(number)).caps == view.caps
+                assert detail_of(house.sessions, thread(number)).caps == view.caps
             chosen = house.sessions.view(thread(1), caps={"maxRecentArtifacts": 3})
             assert chosen.caps == Caps(max_open_plan_steps=1, max_recent_artifacts=3)
 
@@ -1033,7 +1034,7 @@ def test_what_gave_nothing_is_counted_by_reason(home: Home):
 
     with home.house() as house:
         found = diagnose(house.sessions)
-        detail = house.sessions.detail(thread(1))
+        detail = detail_of(house.sessions, thread(1))
 
     reasons = ("not_json", "not_object", "not_utf8", "torn_tail", "unknown_type")
     assert found.skipped == detail.skipped == dict.fromkeys(reasons, 1)

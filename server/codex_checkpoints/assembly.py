@@ -83,14 +83,14 @@ def assemble(
     store.clear_leftovers()
 
     def seed(session_id: str) -> Checkpoint | None:
-        from codex_checkpoints.service.kept import beginning_of  # noqa: PLC0415 - rarely needed
+        from codex_checkpoints.service.kept import beginning_of
 
         return beginning_of(records, session_id)
 
     sessions = Sessions(Catalogue(store, seed), records, settings, environment)
     if records.left_undertakings():
-        # Rare, and what it loads would slow down every command.
-        from codex_checkpoints.service.recovery import recover  # noqa: PLC0415
+        # It knows every operation; a command needs to import its own alone.
+        from codex_checkpoints.service.recovery import recover
 
         recover(sessions)
     return Assembly(sessions, problems)
@@ -101,11 +101,9 @@ def put_forks_away(sessions: Sessions) -> None:
     catalogue = sessions.catalogue
     rows = [row for row in catalogue.current().values() if row.scratch and not row.archived]
     for row in rows:
-        from codex_checkpoints.service.threads import Move  # noqa: PLC0415 - rare, as above
-
         if row.session_id not in catalogue.store.live_threads():
             try:
-                sessions.threads.moved(Move(row.session_id, archive=True, codex=None))
+                sessions.threads.put_away(row.session_id)
             except Refusal as refusal:
                 logger.warning("%s: %s", refusal.code, refusal.message)
 

@@ -15,6 +15,7 @@ from codex_checkpoints.operations.compactions import outside
 from codex_checkpoints.service.compaction import request as asking
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
+from codex_checkpoints.service.details import detail_of
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.refusal import Refusal
 from homes import more, thread
@@ -87,7 +88,7 @@ def test_a_new_session_is_listed_resumed_and_sends_exactly_the_replacement(
     assert len(model.turns) == calls + 2
     assert path.read_bytes() == before
     with service_over(home) as sessions:
-        detail = sessions.detail(made)
+        detail = detail_of(sessions, made)
         assert [turn.task for turn in detail.turns] == ["Go on.", "And on."]
         assert "And on." in sessions.view(made).text
         assert "[ ]" in sessions.view(made).text  # the plan of the source goes on

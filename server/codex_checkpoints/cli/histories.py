@@ -30,6 +30,7 @@ from codex_checkpoints.presentation import histories as texts
 from codex_checkpoints.presentation.restores import diff_lines
 from codex_checkpoints.presentation.terminal import plain
 from codex_checkpoints.presentation.timelines import timeline_lines
+from codex_checkpoints.service.details import detail_of
 from codex_checkpoints.service.history import Histories
 
 
@@ -105,7 +106,7 @@ def _timeline(options: argparse.Namespace, services: Terminal) -> int:
 
     record = ask(options, services, histories.timeline)
     sessions = services.sessions
-    detail = sessions.detail(options.session_id)
+    detail = detail_of(sessions, options.session_id)
     window = detail.summary.context_window
     if options.json:
         return report(options, record, ())

@@ -27,7 +27,7 @@ def add(commands: Commands) -> None:
 
 
 def _serve(options: argparse.Namespace, where: Places) -> int:
-    from codex_checkpoints import server  # noqa: PLC0415 - it alone imports pygls
+    from codex_checkpoints import server
 
     server.serve(where, tcp=options.tcp)
     return DONE

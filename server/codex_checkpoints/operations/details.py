@@ -7,11 +7,12 @@ from attrs import evolve
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.connect.receipts import received
 from codex_checkpoints.service.copied_turns import with_times
+from codex_checkpoints.service.details import detail_of
 from codex_checkpoints.service.summaries import SessionDetail
 
 
 def session(services: Services, params: SessionParams) -> SessionDetail:
     """Return one session with its turns."""
-    detail = with_times(services.sessions, services.sessions.detail(params.session_id))
+    detail = with_times(services.sessions, detail_of(services.sessions, params.session_id))
     receipts = received(services.sessions, params.session_id)
     return evolve(detail, received=receipts[-1] if receipts else None)

@@ -11,9 +11,9 @@ from codex_checkpoints.core.converters import stored
 from codex_checkpoints.core.restore import lineage as trees
 from codex_checkpoints.core.restore import pack, records
 from codex_checkpoints.core.restore.lineage import LineageWindow
-from codex_checkpoints.core.restore.pack import Deferred as DeferredItem
-from codex_checkpoints.core.restore.pack import Item as PackItem
-from codex_checkpoints.core.restore.pack import TurnSource
+from codex_checkpoints.core.restore.pack_items import Deferred as DeferredItem
+from codex_checkpoints.core.restore.pack_items import Item as PackItem
+from codex_checkpoints.core.restore.pack_items import TurnSource
 from codex_checkpoints.core.restore.records import carried_in, caution_text, files_of, headline_of
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service import lineages

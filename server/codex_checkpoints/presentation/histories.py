@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import orjson
@@ -337,8 +338,6 @@ def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
 
 def resume_line(resumed: Resumed, screen: Screen) -> str:
     """Return the command that goes on, in the folder of the session where that is here."""
-    from shlex import quote  # noqa: PLC0415 - as in `codex.resume`
-
     command = screen.codex(resumed.resume)
     if resumed.cwd is None or resumed.cwd_gone:
         return plain(command)

@@ -1,11 +1,11 @@
-"""The records of compactions, restores and imports: what sessions of ours began with."""
+"""The records of compactions and restores, and how sessions of ours began."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 import logging
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import Literal
@@ -15,6 +15,7 @@ from attrs import define, frozen
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.records import (
     Installed,
+    Placement,
     Prepared,
     Record,
     Strategy,
@@ -25,8 +26,7 @@ from codex_checkpoints.core.compaction.records import (
     to_value,
 )
 from codex_checkpoints.core.converters import read_or_none, stored
-from codex_checkpoints.core.history.survey import Trigger
-from codex_checkpoints.core.portable.reading import Import, import_in, seed_in
+from codex_checkpoints.core.portable.seeds import seed_in
 from codex_checkpoints.core.restore.events import TRANSFERRED, Operation
 from codex_checkpoints.core.restore.records import Restore, line_of, restores_in
 from codex_checkpoints.service.refusal import SHORTEST_PREFIX, Refusal, keeping
@@ -43,7 +43,7 @@ class Opened:
     """How we opened a window: `by` a compaction, or with the history before one (WIN-12)."""
 
     strategy: Strategy | None = None
-    trigger: Trigger = "manual"
+    trigger: Placement = "manual"
     tokens_before: int | None = None
     by: Installed | None = None
     undone: Installed | None = None
@@ -310,23 +310,3 @@ def held(records: Records, store: ThreadStore, session_id: str) -> Held | None:
         if each.source_session_id == session_id
     }
     return None if branches.isdisjoint(store.places()) else "referred_to"
-
-
-@define
-class ImportRecords:
-    """The records of all imports."""
-
-    _records: Records
-
-    def made(self, session_id: str) -> Import | None:
-        """Return the import that made a session, or None; refuses `storage_error`."""
-        with storing_restore(session_id):
-            found = [*map(import_in, self._records.lines(session_id, IMPORTS))]
-        return next((each for each in found if each and each.session_id == session_id), None)
-
-    def all(self) -> Iterator[Import]:
-        """Yield every record, by session."""
-        for session_id in sorted(self._records.holding(IMPORTS)):
-            made = self.made(session_id)
-            if made is not None:
-                yield made

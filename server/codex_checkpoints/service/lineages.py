@@ -25,12 +25,13 @@ from codex_checkpoints.core.restore.lineage import (
     parents_of,
     tree_of,
 )
-from codex_checkpoints.core.restore.pack import Ancestor
+from codex_checkpoints.core.restore.pack_items import Ancestor
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.copied_turns import copied_from
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.kept import ImportRecords, RestoreRecords
+from codex_checkpoints.service.import_records import ImportRecords
+from codex_checkpoints.service.kept import RestoreRecords
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.summaries import source_of

@@ -48,7 +48,8 @@ from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.core.restore.references import Trace, in_order
 from codex_checkpoints.core.rollout.fields import Json, digest_of, object_of, text_of
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.service.kept import ImportRecords, storing_restore, went_on_from
+from codex_checkpoints.service.import_records import ImportRecords
+from codex_checkpoints.service.kept import storing_restore, went_on_from
 from codex_checkpoints.service.lineages import way_up
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.catalogue import utc

@@ -17,15 +17,12 @@ from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.service.reading.catalogue import (
     Catalogue,
     Progress,
-    problems_of,
-    skipped_of,
     title_of,
     unreadable,
-    utc,
 )
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.reading.projections import Projection, Projections, View
-from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
+from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import SHORTEST_PREFIX, Cancelled, Refusal, misfit
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, Settings
 from codex_checkpoints.storage.contract import Row
@@ -35,7 +32,7 @@ from codex_checkpoints.storage.workspace import Workspace
 if TYPE_CHECKING:
     from codex_checkpoints.core.compaction.offering import Named
     from codex_checkpoints.service.kept import CompactionRecords
-    from codex_checkpoints.service.summaries import SessionDetail, SessionSummary, Summaries
+    from codex_checkpoints.service.summaries import SessionSummary, Summaries
     from codex_checkpoints.service.threads import ThreadManager
 
 
@@ -153,7 +150,7 @@ class Sessions:
     """The use cases around sessions and their checkpoints.
 
     With an `environment`, the Codex CLI on its PATH archives threads, and its variables set the
-    windows of models.
+    windows of models.  A part that few commands need is imported with its first use.
     """
 
     def __init__(
@@ -178,7 +175,7 @@ class Sessions:
     @cached_property
     def summaries(self) -> Summaries:
         """Return the lists of sessions."""
-        from codex_checkpoints.service.summaries import Summaries  # noqa: PLC0415 - hooks list none
+        from codex_checkpoints.service.summaries import Summaries
 
         return Summaries(
             self.catalogue,
@@ -192,8 +189,8 @@ class Sessions:
     @cached_property
     def threads(self) -> ThreadManager:
         """Return what changes threads."""
-        from codex_checkpoints.codex.program import CodexArchive  # noqa: PLC0415 - rarely needed
-        from codex_checkpoints.service.threads import ThreadManager  # noqa: PLC0415
+        from codex_checkpoints.codex.program import CodexArchive
+        from codex_checkpoints.service.threads import ThreadManager
 
         place, environment = self.catalogue.store.place, self._environment
         archive = None if environment is None else CodexArchive(place, environment)
@@ -202,14 +199,14 @@ class Sessions:
     @cached_property
     def compactions(self) -> CompactionRecords:
         """Return the records of compactions."""
-        from codex_checkpoints.service.kept import CompactionRecords  # noqa: PLC0415
+        from codex_checkpoints.service.kept import CompactionRecords
 
         return CompactionRecords(self.records)
 
     @cached_property
     def named(self) -> Named:
         """Return the windows that settings and environment set for models (JUN-21)."""
-        from codex_checkpoints.core.compaction.offering import Named  # noqa: PLC0415
+        from codex_checkpoints.core.compaction.offering import Named
 
         settings = self.settings
         return Named(
@@ -220,7 +217,7 @@ class Sessions:
 
     def ignored_variables(self) -> tuple[str, ...]:
         """Return the window variables whose value is no positive number."""
-        from codex_checkpoints.core.history.tokens import size_in  # noqa: PLC0415
+        from codex_checkpoints.core.history.tokens import size_in
 
         values = zip(WINDOW_VARIABLES, self.window_variables, strict=True)
         return tuple(name for name, value in values if value is not None and not size_in(value))
@@ -260,35 +257,6 @@ class Sessions:
         for progress in self.catalogue.read_whole():
             if report is not None and not report(progress):
                 raise Cancelled
-
-    def detail(self, session: str) -> SessionDetail:
-        """Return one session with its turns."""
-        from codex_checkpoints.core.checkpoint.requests import request_in  # noqa: PLC0415 - as below
-        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
-        from codex_checkpoints.service.summaries import SessionDetail, TurnEntry  # noqa: PLC0415
-
-        row, opened = self.open(session)
-        state = opened.now().state
-        return SessionDetail(
-            self.summaries.of(row),
-            tuple(
-                TurnEntry(
-                    turn.turn_id,
-                    number,
-                    request_in(turn),
-                    has_ended(turn, state),
-                    turn.aborted,
-                    utc(turn.stamp),
-                )
-                for number, turn in enumerate(state.turns.counting(), 1)
-            ),
-            self.settings.caps_for(state.model),
-            problems_of(row),
-            skipped_of(row),
-            None,
-            offering.budget(row.context_window, self.named),
-            offering.outline_budget(self.named),
-        )
 
     def title(self, row: Row) -> str | None:
         """Return the name of a session, or its first message."""

@@ -303,6 +303,10 @@ class ThreadManager:
         self.unload(move.thread_id)  # it lies elsewhere now
         return row
 
+    def put_away(self, thread_id: str) -> Row:
+        """Archive a thread of ours that Codex has no part in; refuses as the store."""
+        return self.moved(Move(thread_id, archive=True, codex=None))
+
     def check_delete(self, thread_id: str) -> None:
         """Refuse `conflict` for a thread that we did not make or that a record refers to."""
         row = self._catalogue.current().get(thread_id)

@@ -20,7 +20,7 @@ from typing import Protocol
 from attrs import define
 
 from codex_checkpoints.core.restore.events import Operation
-from codex_checkpoints.core.restore.pack import TurnSource
+from codex_checkpoints.core.restore.pack_items import TurnSource
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.settings import Settings

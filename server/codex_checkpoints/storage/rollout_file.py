@@ -13,6 +13,7 @@ file with any other byte, goes on with the next line (STO-15).
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import stat
@@ -28,6 +29,11 @@ from typing import Protocol, TypeVar
 
 import orjson
 from attrs import frozen
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.core.rollout.reader import CHUNK
@@ -236,12 +242,6 @@ class _Stream(Protocol):
 @contextlib.contextmanager
 def decompressed(file: int) -> Generator[_Stream]:
     """Read an open zstd file; raises `UnreadableSource` where it is damaged."""
-    # Imported when needed: most homes hold no compressed session at all.
-    if sys.version_info >= (3, 14):
-        from compression import zstd  # noqa: PLC0415
-    else:
-        from backports import zstd  # noqa: PLC0415
-
     options = {int(zstd.DecompressionParameter.window_log_max): _WINDOW_LOG}
     with os.fdopen(os.dup(file), "rb") as packed:
         try:
@@ -328,8 +328,6 @@ def line_of(item: HistoryItem, ordinal: int | None, at: datetime) -> bytes:
     if ordinal is not None:
         envelope["ordinal"] = ordinal
     envelope |= {"type": item.type, "payload": dict(item.payload), **item.extra}
-    import json  # noqa: PLC0415 - few write lines
-
     compact = (",", ":")
     try:
         text = json.dumps(envelope, ensure_ascii=False, allow_nan=False, separators=compact)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -127,8 +128,6 @@ def page(
     shown = rows if query.limit is None else rows[: query.limit]
     if not shown or len(rows) == len(shown):
         return shown, None
-    from base64 import urlsafe_b64encode  # noqa: PLC0415 - few read by pages
-
     last = orjson.dumps([shown[-1].at, shown[-1].session_id])
     return shown, urlsafe_b64encode(last).decode()
 
@@ -153,8 +152,6 @@ def head(reader: RolloutReader, path: str) -> SessionMeta | None:
 
 
 def _place_in_list(cursor: str) -> tuple[str, str]:
-    from base64 import urlsafe_b64decode  # noqa: PLC0415 - as above
-
     with contextlib.suppress(ValueError):
         match orjson.loads(urlsafe_b64decode(cursor.encode())):
             case [str(stamp), str(thread_id)]:

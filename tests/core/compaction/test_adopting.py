@@ -14,7 +14,7 @@ from codex_checkpoints.core.compaction.building import (
     Terms,
     fit,
 )
-from codex_checkpoints.core.compaction.records import remaining
+from codex_checkpoints.core.compaction.contents import remaining
 from codex_checkpoints.core.history.kinds import Past
 from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.rollout.fields import Json

@@ -6,6 +6,7 @@ import pytest
 
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint
 from codex_checkpoints.core.compaction.building import Replacement, Terms, build
+from codex_checkpoints.core.compaction.contents import counts_of, remaining
 from codex_checkpoints.core.compaction.records import (
     CompactionWindows,
     Counts,
@@ -16,11 +17,9 @@ from codex_checkpoints.core.compaction.records import (
     Sizes,
     Undone,
     began_session,
-    counts_of,
     digest_of,
     recalled,
     record_of,
-    remaining,
     remembered,
     standing,
     to_value,

@@ -9,7 +9,7 @@ from codex_checkpoints.core.restore.events import (
     Operation,
     line_of,
 )
-from codex_checkpoints.core.restore.pack import TurnSource
+from codex_checkpoints.core.restore.pack_items import TurnSource
 from restoring import BRANCH, RESTORED, SOURCE
 
 HARD = Operation("op1", BRANCH, SOURCE, "m1", TurnSource(SOURCE, "t1"), "hard", "ana", None)

@@ -19,7 +19,8 @@ from codex_checkpoints.core.restore.lineage import (
     link_of,
     tree_of,
 )
-from codex_checkpoints.core.restore.pack import Ancestor, LinkKind, Parent, TurnSource, state_pack
+from codex_checkpoints.core.restore.pack import state_pack
+from codex_checkpoints.core.restore.pack_items import Ancestor, LinkKind, Parent, TurnSource
 from codex_checkpoints.core.restore.records import Restore
 from restoring import ORIGIN, RESTORED, carried, recorded
 

@@ -24,20 +24,16 @@ from codex_checkpoints.core.restore.pack import (
     MAX_LATER_FILES,
     MAX_MESSAGE_CHARS,
     MAX_PIN_CHARS,
-    Ancestor,
-    Deferred,
-    Item,
     Message,
     PackContents,
-    Parent,
     Pinned,
     RestoreOrigin,
-    TurnSource,
     items_of,
     pack_lines,
     state_pack,
     window_of,
 )
+from codex_checkpoints.core.restore.pack_items import Ancestor, Deferred, Item, Parent, TurnSource
 from codex_checkpoints.core.restore.references import (
     Drift,
     FileChunk,

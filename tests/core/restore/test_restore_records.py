@@ -19,15 +19,14 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.restore.events import TRANSFERRED
 from codex_checkpoints.core.restore.pack import (
-    Ancestor,
-    Item,
     Message,
     PackContents,
-    Parent,
     Pinned,
     pack_lines,
     state_pack,
 )
+from codex_checkpoints.core.restore.pack_items import Ancestor, Item, Parent
+from codex_checkpoints.core.restore.recording import figures_of, restore_of, transferred
 from codex_checkpoints.core.restore.records import (
     SEMANTICS,
     Caution,
@@ -35,13 +34,10 @@ from codex_checkpoints.core.restore.records import (
     WarningCode,
     carried_in,
     caution_text,
-    figures_of,
     headline_of,
     line_of,
     restore_in,
-    restore_of,
     restores_in,
-    transferred,
 )
 from codex_checkpoints.core.restore.references import (
     Drift,

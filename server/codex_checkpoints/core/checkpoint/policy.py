@@ -31,7 +31,12 @@ class PolicyRule:
 
     name: str
     where: _Where
-    pattern: re.Pattern[str]
+    pattern: str
+
+    def fits(self, text: str) -> bool:
+        """Return whether a text has this form; the pattern is compiled when it is first needed."""
+        find = re.match if self.where == "clause" else re.search
+        return find(self.pattern, text) is not None
 
 
 def standing_policy(text: str) -> str | None:
@@ -56,8 +61,7 @@ def _policy_in(line: str) -> str | None:
     clauses = [_FRONT.sub("", clause, count=1) for clause in _BOUNDARY.split(own)]
     places = {"clause": clauses, "anywhere": [own], "quoted": [line]}
     for rule in RULES:
-        find = rule.pattern.match if rule.where == "clause" else rule.pattern.search
-        if any(map(find, places[rule.where])):
+        if any(map(rule.fits, places[rule.where])):
             return rule.name
     return None
 
@@ -133,7 +137,7 @@ _CONSENT = r"(?:asking|permission|approval|consent|confirm\w*|being (?:asked|tol
 
 
 def _rule(name: str, where: _Where, *patterns: str) -> PolicyRule:
-    return PolicyRule(name, where, re.compile(f"(?:{'|'.join(patterns)})"))
+    return PolicyRule(name, where, f"(?:{'|'.join(patterns)})")
 
 
 RULES = (

@@ -16,6 +16,7 @@ from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS, Caps, Che
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.asked_messages import AskedMessages, names_goal
 from codex_checkpoints.core.compaction.handoff import handoff, is_empty
+from codex_checkpoints.core.compaction.records import Placement
 from codex_checkpoints.core.digest.composing import LEAST_TOKENS, Digest
 from codex_checkpoints.core.history.items import texts, user_message
 from codex_checkpoints.core.history.kinds import (
@@ -106,8 +107,6 @@ def _pair(item: Json) -> tuple[str, str] | None:
         return None
     return (family, call_id or f"none of a {form}")
 
-
-Placement = Literal["manual", "pre_turn", "mid_turn"]
 
 OFFERED: tuple[Placement, ...] = ("manual", "pre_turn")
 

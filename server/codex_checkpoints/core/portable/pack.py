@@ -21,7 +21,7 @@ from codex_checkpoints.core.checkpoint.text import find_secret, redact
 from codex_checkpoints.core.converters import json_converter, renamed
 from codex_checkpoints.core.restore.markers import MAX_PINS, Pin
 from codex_checkpoints.core.restore.markers import Origin as MarkedBy
-from codex_checkpoints.core.restore.pack import LinkKind
+from codex_checkpoints.core.restore.pack_items import LinkKind
 from codex_checkpoints.core.restore.references import ModeChange
 from codex_checkpoints.core.rollout.fields import is_object
 from codex_checkpoints.core.rollout.paths import absolute_of

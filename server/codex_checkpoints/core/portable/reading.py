@@ -49,9 +49,9 @@ from codex_checkpoints.core.portable.pack import (
     json_of,
     packs,
 )
+from codex_checkpoints.core.portable.seeds import ImportHead
 from codex_checkpoints.core.restore.lineage import Cut, Link
 from codex_checkpoints.core.restore.markers import Marker, created, label_of, pinned
-from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.core.restore.references import WEAK
 from codex_checkpoints.core.rollout.fields import CONTROLS, Json, is_list, is_object
 
@@ -391,18 +391,7 @@ def _claims(checkpoint: Checkpoint) -> Iterator[tuple[str, Mapping[str, object]]
 
 
 @frozen
-class _Head:
-    operation_id: str
-    session_id: str
-    source_session_id: str
-    imported_at: str
-    pack_digest: str
-    windows: Windows
-    seed: Checkpoint
-
-
-@frozen
-class Import(_Head):
+class Import(ImportHead):
     """The record of a session that was made from a pack; `pack_digest` is that of the file."""
 
     pack: Pack
@@ -420,15 +409,6 @@ def line_of(made: Import) -> dict[str, Any]:
 def import_in(line: object) -> Import | None:
     """Read a line of `imports.jsonl`; None for what is no record."""
     return read_or_none(stored, line, Import)
-
-
-def seed_in(lines: Iterable[object], session_id: str) -> Checkpoint | None:
-    """Return the initial state of a session, None where it was not made from a pack.
-
-    The pack in the record is not read.
-    """
-    heads = (read_or_none(stored, line, _Head) for line in lines)
-    return next((each.seed for each in heads if each and each.session_id == session_id), None)
 
 
 @frozen

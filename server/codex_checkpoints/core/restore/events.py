@@ -12,7 +12,7 @@ from typing import Any, Literal
 from attrs import frozen
 
 from codex_checkpoints.core.converters import stored
-from codex_checkpoints.core.restore.pack import TurnSource
+from codex_checkpoints.core.restore.pack_items import TurnSource
 
 RestoreMode = Literal["soft", "hard"]
 """Continuity first, or performance first (AGN-31)."""

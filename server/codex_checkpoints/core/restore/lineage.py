@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.restore.pack import Ancestor, LinkKind, Parent
+from codex_checkpoints.core.restore.pack_items import Ancestor, LinkKind, Parent
 from codex_checkpoints.core.restore.records import Restore
 
 MAX_CHAIN = 1024

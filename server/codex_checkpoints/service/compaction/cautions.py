@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from codex_checkpoints.codex import config, entries, file_edit, hooks
 from codex_checkpoints.codex.entries import CannotEdit
-from codex_checkpoints.core.compaction.records import CompactionWarning, Into
+from codex_checkpoints.core.compaction.contents import CompactionWarning
+from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.service.compaction.source import CompactionSource
 from codex_checkpoints.service.sessions import Sessions

@@ -20,12 +20,17 @@ from codex_checkpoints.core.compaction.asked_messages import asked_messages
 from codex_checkpoints.core.compaction.building import (
     STANDING_CONTEXT,
     Declined,
-    Placement,
     Reason,
     Replacement,
     Terms,
     build,
     not_now,
+)
+from codex_checkpoints.core.compaction.contents import (
+    CompactionContents,
+    contents_of,
+    counts_of,
+    remaining,
 )
 from codex_checkpoints.core.compaction.installed import (
     Naming,
@@ -36,19 +41,16 @@ from codex_checkpoints.core.compaction.installed import (
 )
 from codex_checkpoints.core.compaction.offering import budget
 from codex_checkpoints.core.compaction.records import (
-    CompactionContents,
     CompactionWindows,
     Determinism,
     Installed,
     Into,
+    Placement,
     Prepared,
     Record,
     Sizes,
     Strategy,
-    contents_of,
-    counts_of,
     digest_of,
-    remaining,
     standing,
 )
 from codex_checkpoints.core.digest.composing import Digest, digest_v1

@@ -13,12 +13,8 @@ from codex_checkpoints.codex.app_server import Ran, nobody
 from codex_checkpoints.codex.program import Excerpt
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.compaction.building import CompactionPiece, Declined, Reason
-from codex_checkpoints.core.compaction.records import (
-    CompactionContents,
-    CompactionWindows,
-    Into,
-    RequestedBy,
-)
+from codex_checkpoints.core.compaction.contents import CompactionContents
+from codex_checkpoints.core.compaction.records import CompactionWindows, Into, RequestedBy
 from codex_checkpoints.core.history.kinds import Kind
 from codex_checkpoints.core.rollout.fields import is_object, text_of
 from codex_checkpoints.service.compaction.source import CompactionSource

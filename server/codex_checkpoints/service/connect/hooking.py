@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from attrs import frozen
 
 from codex_checkpoints.core.compaction.handoff import bundle, is_due
 from codex_checkpoints.core.digest.status import status_of, with_status
+from codex_checkpoints.core.history.items import texts
 from codex_checkpoints.core.rollout.fields import digest_of
+from codex_checkpoints.service.digests import Digests
+from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.derived_cache import DIGEST_RULES, CachedKind
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.reading.session_file import has_ended
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions, session_of
+from codex_checkpoints.service.standing import CurrentWindow, window_of
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.records import HOOK_FAILED, MARKERS, UPDATES, Records
-
-if TYPE_CHECKING:
-    from codex_checkpoints.service.standing import CurrentWindow
 
 Event = Literal["SessionStart", "PreCompact", "PostCompact"]
 
@@ -111,13 +112,9 @@ class Hooking:
         if not setting or not (whole or (row.windows or 1) > 1):
             self._sessions.catalogue.cache.may_quote(self._sessions.settings)
             return ""
-        from codex_checkpoints.core.history.items import texts  # noqa: PLC0415 - few views need it
-
         said = ["\n".join(texts(item)) for item in window.items if item.get("role") == "user"]
         if not whole:
             return _lost_digest(self._sessions, row, shown, setting, said)
-        from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - few calls need it
-
         return Digests(self._sessions).injected(row, setting, said)
 
     def _before(self, call: Call, row: Row) -> HookAnswer:
@@ -130,8 +127,6 @@ class Hooking:
         if self._sessions.settings.mark_before_compaction:
             state = opened.now().state
             ended = [turn.turn_id for turn in state.turns.counting() if has_ended(turn, state)]
-            from codex_checkpoints.service.marking import Markers  # noqa: PLC0415 - as `hook` has it
-
             if ended:
                 markers = Markers(self._sessions, self._now, self._new_id)
                 markers.mark_once(row.session_id, LABEL, ended[-1], "compaction")
@@ -167,8 +162,6 @@ class Hooking:
         return self._sessions.find(session)
 
     def _window(self, row: Row, view: str) -> CurrentWindow:
-        from codex_checkpoints.service.standing import window_of  # noqa: PLC0415 - as above
-
         try:
             return window_of(self._sessions, row, view)
         except UnreadableSource as error:
@@ -248,8 +241,6 @@ def _lost_digest(
     found = cache.get(opened, RESUME_DIGEST, inputs)
     if found is not None:
         return with_status(found.text, status_of(state))
-    from codex_checkpoints.service.digests import Digests  # noqa: PLC0415 - loads much
-
     lost = Digests(sessions).lost(row, setting, beside)
     reads_others = row.base_rollout is not None or state.seed is not None
     if lost.text and lost.place is not None and not reads_others:

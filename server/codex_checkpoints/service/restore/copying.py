@@ -42,7 +42,8 @@ from codex_checkpoints.core.rollout.fields import (
 from codex_checkpoints.core.rollout.items import HistoryBase
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.service.kept import ImportRecords, RestoreRecords
+from codex_checkpoints.service.import_records import ImportRecords
+from codex_checkpoints.service.kept import RestoreRecords
 from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
     Locate,

@@ -37,17 +37,17 @@ from codex_checkpoints.core.restore.pack import (
     DEFAULT_REASON,
     DEFAULT_WINDOW,
     MAX_WINDOW,
-    Deferred,
     Message,
     PackContents,
     RestoreOrigin,
     StatePack,
-    TurnSource,
     command_id,
     state_pack,
     window_of,
 )
-from codex_checkpoints.core.restore.records import Restore, TokenFigures, restore_of
+from codex_checkpoints.core.restore.pack_items import Deferred, TurnSource
+from codex_checkpoints.core.restore.recording import restore_of
+from codex_checkpoints.core.restore.records import Restore, TokenFigures
 from codex_checkpoints.core.restore.references import (
     Fallback,
     Trace,

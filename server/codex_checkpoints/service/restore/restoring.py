@@ -26,8 +26,10 @@ from codex_checkpoints.core.compaction.installed import (
 from codex_checkpoints.core.converters import stored
 from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.restore import events, markers
-from codex_checkpoints.core.restore.pack import PackLine, TurnSource, note_texts, pack_lines
-from codex_checkpoints.core.restore.records import Restore, Windows, transferred
+from codex_checkpoints.core.restore.pack import PackLine, note_texts, pack_lines
+from codex_checkpoints.core.restore.pack_items import TurnSource
+from codex_checkpoints.core.restore.recording import transferred
+from codex_checkpoints.core.restore.records import Restore, Windows
 from codex_checkpoints.core.rollout.fields import Json, object_of, whole_of
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.history import Histories
