@@ -181,7 +181,8 @@ requirements: setup
 	$(COMPILE) --extra dev -o requirements-dev.txt
 
 clean:
-	rm -rf .venv build bundled dist node_modules tests/codex/node_modules $(WORKBENCH)
+	rm -rf .venv build bundled dist node_modules $(WORKBENCH)
+	rm -rf tests/codex/node_modules tests/codex/older/node_modules
 	rm -rf .coverage htmlcov .hypothesis .import_linter_cache .pytest_cache .ruff_cache
 	find server tests bench tools extension -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -215,9 +216,10 @@ node_modules/.ok: package-lock.json
 	npm ci
 	@touch $@
 
-tests/codex/node_modules/.ok: tests/codex/package-lock.json
+tests/codex/node_modules/.ok: tests/codex/package-lock.json tests/codex/older/package-lock.json
 	@$(NEEDS_NODE)
 	cd tests/codex && npm ci
+	cd tests/codex/older && npm ci
 	@touch $@
 
 $(WORKBENCH)/.ok: tests/workbench/package-lock.json tests/workbench/install.sh

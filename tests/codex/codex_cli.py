@@ -17,7 +17,10 @@ from codex.scripted_model import Json, ScriptedModel
 
 HERE = Path(__file__).parent
 LAUNCHER = HERE / "node_modules" / "@openai" / "codex" / "bin" / "codex.js"
-INSTALL = "npm ci --prefix tests/codex"
+OLDER_LAUNCHER = HERE / "older" / "node_modules" / "@openai" / "codex" / "bin" / "codex.js"
+"""An older Codex, which records a killed turn without its error."""
+
+INSTALL = "make tests/codex/node_modules/.ok"
 
 MODEL = "gpt-5.5"
 CODE_MODE_MODEL = "gpt-5.6-sol"
@@ -62,15 +65,16 @@ enabled = false
 
 
 def installed() -> bool:
-    """Is the Codex CLI there, and something to run it with?"""
-    return LAUNCHER.is_file() and shutil.which("node") is not None
+    """Is the Codex CLI there in both versions, and something to run it with?"""
+    launchers = (LAUNCHER, OLDER_LAUNCHER)
+    return all(each.is_file() for each in launchers) and shutil.which("node") is not None
 
 
-def codex_command(*arguments: str) -> list[str]:
-    """The command line of the installed Codex."""
+def codex_command(*arguments: str, launcher: Path = LAUNCHER) -> list[str]:
+    """The command line of an installed Codex, the newest one unless another is named."""
     node = shutil.which("node")
     assert node is not None, "Node is not on the PATH"
-    return [node, str(LAUNCHER), *arguments]
+    return [node, str(launcher), *arguments]
 
 
 class CodexHome:
@@ -193,10 +197,11 @@ class CodexRun:
 class AppServer:
     """A client of `codex app-server`: one JSON-RPC message a line."""
 
-    def __init__(self, home: CodexHome) -> None:
+    def __init__(self, home: CodexHome, launcher: Path = LAUNCHER) -> None:
         self.home = home
         log = home.root / "codex-app-server.err"
-        self._child = Child(codex_command("app-server"), home.project, home.environment(), log)
+        command = codex_command("app-server", launcher=launcher)
+        self._child = Child(command, home.project, home.environment(), log)
         self._messages = JsonLines(self._child)
         self._ids = iter(range(1, sys.maxsize))
         try:

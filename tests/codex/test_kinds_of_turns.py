@@ -1,4 +1,4 @@
-"""Sessions as people make them today, made by the real Codex (NOW-1 to NOW-5, NOW-10, NOW-12).
+"""Sessions as people make them today, made by the real Codex (NOW-1 to NOW-5, NOW-10 to NOW-12).
 
 Each kind of session is read, compacted both ways and restored both ways; the real Codex resumes
 what comes out, and its next request holds what was asked.
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from attrs import frozen
 
-from codex.codex_cli import CODE_MODE_MODEL, MODEL, AppServer, CodexHome
+from codex.codex_cli import CODE_MODE_MODEL, MODEL, OLDER_LAUNCHER, AppServer, CodexHome
 from codex.conftest import MakeHome
 from codex.product import run
 from codex.scripted_model import Answer, Json, Request, ScriptedModel, call, say, shell, text_of
@@ -286,6 +286,47 @@ def test_a_session_keeps_its_turns_and_its_request(scripted: MakeHome, kind: Kin
     assert softly == sent.pop("source"), "a soft branch sends what Codex would send of the source"
     for way, items in sent.items():
         assert [text for text in kind.asked if text not in "\n".join(items)] == [], way
+
+
+KILLING: tuple[tuple[int, dict[str, Json]], ...] = (
+    (400, {"message": "The tool list is invalid."}),
+    (429, {"message": "Slow down."}),
+    (429, {"message": "The usage limit has been reached.", "type": "usage_limit_reached"}),
+    (503, {"message": "Overloaded."}),
+    (400, FULL),
+)
+
+
+def test_a_turn_that_an_older_codex_records_without_its_error_failed(scripted: MakeHome) -> None:
+    """Codex lists such turns as completed; nothing in the file but the missing answer says more."""
+    killed = [
+        answer
+        for place, error in enumerate(KILLING)
+        for answer in (Answer(shell("cat README.md", f"call_{place}")), Answer(error=error))
+    ]
+    home, model = scripted(Answer(say("Seen.")), *killed)
+    with AppServer(home, OLDER_LAUNCHER) as older:
+        thread = older.start()
+        for prompt in (ASK, *[RENAME] * len(KILLING)):
+            older.turn(thread, prompt)
+        of_older = [(each["id"], each["status"]) for each in older.turns(thread)]
+
+    turns = json.loads(run(home, "timeline", thread, "--json"))["turns"]
+    (row,) = json.loads(run(home, "sessions", "--json"))
+    digest = json.loads(run(home, "digest", thread, "--json"))
+    (status,) = (each["text"] for each in digest["lines"] if each["section"] == "STATUS")
+    with AppServer(home) as newest:
+        of_newest = [(each["id"], each["status"]) for each in newest.turns(thread)]
+
+    assert model.unscripted == []
+    assert row["cliVersion"] == "0.142.5"
+    assert [each["outcome"] for each in turns] == ["answered", *["failed"] * len(KILLING)]
+    assert "failed" in status
+    assert {each["reason"] for each in turns[1:]} == {"no answer, and Codex recorded no reason"}
+    assert of_older == of_newest == [(each["turnId"], "completed") for each in turns]
+
+    for way, request in continued(home, model, thread, can_mark=True):
+        assert RENAME in "\n".join(map(said, request.input)), way
 
 
 def said(item: Mapping[str, Json]) -> str:
