@@ -254,9 +254,22 @@ def test_only_serve_loads_pygls(home: Home) -> None:
 
 
 def test_command_table_names_every_command_of_its_modules() -> None:
-    for name, module in TABLE.items():
+    for name, (module, _) in TABLE.items():
         source = inspect.getsource(importlib.import_module(f"codex_checkpoints.cli.{module}"))
         assert f'"{name}"' in source
+
+
+def test_help_imports_no_module_of_a_command() -> None:
+    program = (
+        "import sys; from codex_checkpoints import cli\n"
+        "try: cli.main(['--help'])\n"
+        "except SystemExit: sys.stderr.write(' '.join(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    loaded = done.stderr.decode().split()
+
+    assert "codex_checkpoints.cli" in loaded
+    assert {f"codex_checkpoints.cli.{each.module}" for each in TABLE.values()}.isdisjoint(loaded)
 
 
 # --- show and view -------------------------------------------------------------------------------

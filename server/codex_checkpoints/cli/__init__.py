@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from codex_checkpoints import __version__, assembly
 from codex_checkpoints.assembly import Places
@@ -20,52 +20,76 @@ from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import DONE, INTERRUPTED, REFUSED, Commands, Parser, screen
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 
-COMMANDS = {
-    "sessions": "sessions",
-    "search": "searching",
-    "show": "views",
-    "view": "views",
-    "digest": "digests",
-    "recall": "digests",
-    "apply": "memory",
-    "notes": "memory",
-    "history": "histories",
-    "windows": "histories",
-    "outline": "histories",
-    "timeline": "histories",
-    "changes": "histories",
-    "losses": "histories",
-    "compact": "compactions",
-    "uncompact": "compactions",
-    "resume": "compactions",
-    "diff": "histories",
-    "mark": "marking",
-    "marks": "marking",
-    "unmark": "marking",
-    "relabel": "marking",
-    "pin": "marking",
-    "unpin": "marking",
-    "restore": "restores",
-    "restores": "restores",
-    "restore-details": "restores",
-    "lineage": "restores",
-    "audit": "restores",
-    "export": "portable",
-    "import": "portable",
-    "rename": "sessions",
-    "archive": "sessions",
-    "unarchive": "sessions",
-    "delete": "deleting",
-    "watch": "watching",
-    "connect": "connecting",
-    "doctor": "connecting",
-    "serve": "servers",
-    "mcp": "servers",
-    "hook": "servers",
-}
-"""The commands in the order in which help lists them, each with its module.
 
-The module is imported when its command runs: each command starts sooner without the others.
+class Command(NamedTuple):
+    """The module that has a command, and the line of the help about it."""
+
+    module: str
+    about: str
+
+
+COMMANDS = {
+    "sessions": Command("sessions", "list the sessions, newest first"),
+    "search": Command(
+        "searching", "print the lines of all sessions that hold a text, newest session first"
+    ),
+    "show": Command("views", "print the checkpoint of a session"),
+    "view": Command("views", "print the view of a session, as a model reads it"),
+    "digest": Command(
+        "digests",
+        "print what was asked, answered, changed and run in a session, in quotes with anchors",
+    ),
+    "recall": Command("digests", "print a record of a session, or the lines that contain a text"),
+    "apply": Command("memory", "add a checked fact, decision or plan to a session"),
+    "notes": Command("memory", "list the facts and decisions of a session, or revoke one"),
+    "history": Command("histories", "print what Codex would send when the session is resumed"),
+    "windows": Command("histories", "list the context windows of a session"),
+    "outline": Command("histories", "print an outline of a session, however long the session is"),
+    "timeline": Command(
+        "histories", "show how a session went, turn by turn: context, calls, files, failed checks"
+    ),
+    "changes": Command(
+        "histories", "list the files that a session changed, and which have changed since"
+    ),
+    "losses": Command("histories", "list what each compaction of a session lost"),
+    "compact": Command("compactions", "continue from a checkpoint instead of the whole history"),
+    "uncompact": Command("compactions", "undo a compaction"),
+    "resume": Command(
+        "compactions", "continue a session in Codex; compact it first if the settings ask for it"
+    ),
+    "diff": Command("histories", "list what changed between the ends of two turns"),
+    "mark": Command("marking", "put a marker on a turn, to come back to"),
+    "marks": Command("marking", "list the markers of a session"),
+    "unmark": Command("marking", "remove a marker"),
+    "relabel": Command("marking", "give a marker another label"),
+    "pin": Command("marking", "pin something for digests and state packs, or list what is pinned"),
+    "unpin": Command("marking", "remove a pin"),
+    "restore": Command("restores", "open a branch at a marker; the session itself does not change"),
+    "restores": Command("restores", "list the restores of a session, or all"),
+    "restore-details": Command("restores", "print everything about a restore"),
+    "lineage": Command("restores", "show the tree of sessions to which a session belongs"),
+    "audit": Command("restores", "list the events of the audit log"),
+    "export": Command("portable", "write what a session knows to a portable file"),
+    "import": Command(
+        "portable", "make a session from a portable file, for a folder of this machine"
+    ),
+    "rename": Command("sessions", "give a session a name"),
+    "archive": Command("sessions", "move a session to the archive"),
+    "unarchive": Command("sessions", "move a session out of the archive"),
+    "delete": Command("deleting", "remove a session that we made and that nothing refers to"),
+    "watch": Command("watching", "follow the sessions and keep their checkpoints current"),
+    "connect": Command("connecting", "connect Codex with this program: hooks, and an MCP server"),
+    "doctor": Command(
+        "connecting",
+        "report what was found, what was skipped and why; exit code 0 also with findings",
+    ),
+    "serve": Command("servers", "run the language server of an editor, on stdin and stdout"),
+    "mcp": Command("servers", "run the MCP server for Codex, on stdin and stdout"),
+    "hook": Command("servers", "answer one call of a Codex hook, on stdin and stdout"),
+}
+"""The commands in the order in which help lists them.
+
+A module is imported when its command runs: each starts sooner without the others, and so does help.
 """
 
 
@@ -73,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
     output.open_streams()
     given = sys.argv[1:] if arguments is None else arguments
-    options = _parser(given[0] if given else None).read(given)
+    options = _parser(given).read(given)
     problem = None if options.check is None else options.check(options)
     if problem is not None:
         options.wrong(problem)
@@ -118,8 +142,12 @@ def _places(options: argparse.Namespace) -> Places:
         wrong(str(error))
 
 
-def _parser(first: str | None) -> Parser:
-    """Return the parser of the command that the first argument names, else that of all."""
+def _parser(given: Sequence[str]) -> Parser:
+    """Return the parser of the command that the first argument names, else that of all.
+
+    Only the command that argparse will find in the arguments has its own.
+    """
+    named = next((each for each in given if not each.startswith("-")), "")
     parser = Parser(
         prog="codex-checkpoints",
         description="Keep what a Codex session knows, as state.",
@@ -127,8 +155,8 @@ def _parser(first: str | None) -> Parser:
         "Begin with `sessions`, then `view` one of them.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = Commands(parser)
-    for name in [first] if first in COMMANDS else COMMANDS:
-        commands.wanted = name
-        import_module(f"{__name__}.{COMMANDS[name]}").add(commands)
+    names = [named] if named in COMMANDS and given[0] == named else COMMANDS
+    commands = Commands(parser, {name: COMMANDS[name].about for name in names})
+    if named in COMMANDS:
+        import_module(f"{__name__}.{COMMANDS[named].module}").add(commands)
     return parser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn, cast
 
@@ -103,20 +103,23 @@ def with_sessions(
 
 
 class Commands:
-    """The commands of a parser, each with the two options about folders.
+    """The commands of a parser by name, each with the two options about folders.
 
-    Of the commands of a module only `wanted` is added.
+    A module adds the arguments of all its commands; those of others than these are left out.
     """
 
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self.wanted = ""
-        self._folders = folder_options(Parser(add_help=False))
-        self._parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    def __init__(self, parser: argparse.ArgumentParser, abouts: Mapping[str, str]) -> None:
+        folders = folder_options(Parser(add_help=False))
+        parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+        self._parsers: dict[str, argparse.ArgumentParser] = {}
+        for name, about in abouts.items():
+            said = f"{about[0].upper()}{about[1:]}."
+            added = parsers.add_parser(name, help=about, description=said, parents=[folders])
+            self._parsers[name] = added
 
-    def add(  # noqa: PLR0913 - what a command has
+    def add(
         self,
         name: str,
-        about: str,
         run: Run,
         *arguments: Argument,
         check: Check | None = None,
@@ -125,24 +128,21 @@ class Commands:
     ) -> None:
         """Add a command that works with sessions."""
         run_alone = partial(with_sessions, run, before)
-        self.add_alone(name, about, run_alone, *arguments, check=check, usage=usage)
+        self.add_alone(name, run_alone, *arguments, check=check, usage=usage)
 
     def add_alone(
         self,
         name: str,
-        about: str,
         run: RunAlone,
         *arguments: Argument,
         check: Check | None = None,
         usage: str | None = None,
     ) -> None:
         """Add a command that opens what it needs itself, from the folders it is given."""
-        if name != self.wanted:
+        added = self._parsers.get(name)
+        if added is None:
             return
-        said = f"{about[0].upper()}{about[1:]}."
-        added = self._parsers.add_parser(
-            name, help=about, description=said, usage=usage, parents=[self._folders]
-        )
+        added.usage = usage
         added.set_defaults(run=run, check=check, wrong=added.error)
         for argument in arguments:
             argument(added)

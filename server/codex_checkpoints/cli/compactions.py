@@ -40,7 +40,6 @@ def add(commands: Commands) -> None:
     who = "who compacts: this program, or Codex itself, which asks its model over the network"
     commands.add(
         "compact",
-        "continue from a checkpoint instead of the whole history",
         _compact,
         SESSION,
         value("--into", None, into, choices=("new", "in-place"), default="new"),
@@ -56,11 +55,10 @@ def add(commands: Commands) -> None:
     )
     about = "its id, that of the session it made, or the beginning of one"
     compaction = value("compaction_id", "COMPACTION", about)
-    commands.add("uncompact", "undo a compaction", _uncompact, compaction, JSON)
+    commands.add("uncompact", _uncompact, compaction, JSON)
     only_print = flag("--print", "only print the command; change nothing")
     json = flag("--json", "only print how to continue, as JSON; change nothing")
-    about = "continue a session in Codex; compact it first if the settings ask for it"
-    commands.add_alone("resume", about, _resume, SESSION, only_print, json)
+    commands.add_alone("resume", _resume, SESSION, only_print, json)
 
 
 _uncompact = asks(compactions.uncompact, texts.uncompacted_lines)

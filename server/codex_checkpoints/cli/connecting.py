@@ -31,11 +31,9 @@ def add(commands: Commands) -> None:
         flag("--yes", "write without asking"),
         flag("--json", "print JSON, and never ask"),
     )
-    about = "connect Codex with this program: hooks, and an MCP server"
-    commands.add_alone("connect", about, _connect, *flags, check=_wrong)
+    commands.add_alone("connect", _connect, *flags, check=_wrong)
     commands.add(
         "doctor",
-        "report what was found, what was skipped and why; exit code 0 also with findings",
         _doctor,
         JSON,
     )

@@ -20,10 +20,9 @@ from codex_checkpoints.service.summaries import SessionSummary
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    about = "remove a session that we made and that nothing refers to"
     force = flag("--force", "also where it has turns of your own")
     yes = flag("--yes", "delete without asking")
-    commands.add("delete", about, _delete, SESSION, force, yes, JSON)
+    commands.add("delete", _delete, SESSION, force, yes, JSON)
 
 
 def _delete(options: argparse.Namespace, services: Terminal) -> int:

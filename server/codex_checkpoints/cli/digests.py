@@ -31,15 +31,13 @@ def add(commands: Commands) -> None:
     """Add the commands."""
     add = partial(commands.add, before=refresh_for_session)
     tokens = value("--tokens", "N", "the most that it takes; 4 bytes are a token", type=whole)
-    about = "print what was asked, answered, changed and run in a session, in quotes with anchors"
-    add("digest", about, _digest, ANY_SESSION, AT_TURN, tokens, JSON)
-    about = "print a record of a session, or the lines that contain a text"
+    add("digest", _digest, ANY_SESSION, AT_TURN, tokens, JSON)
     ref = value("--ref", "REF", "an anchor: #12, t3, or the id of a message or a call")
     query = value("--query", "TEXT", "lines that contain this text, the newest first")
     limit = value("--limit", "N", "show at most N lines", type=positive, default=50)
     offset = value("--offset", "N", "where the text of the record begins", type=count, default=0)
     more = (ref, query, limit, offset, JSON)
-    add("recall", about, _recall, ANY_SESSION, *more, check=_wrong_recall)
+    add("recall", _recall, ANY_SESSION, *more, check=_wrong_recall)
 
 
 def _wrong_recall(options: argparse.Namespace) -> str | None:

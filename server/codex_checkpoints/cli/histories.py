@@ -37,27 +37,21 @@ from codex_checkpoints.service.history import Histories
 def add(commands: Commands) -> None:
     """Add the commands that read a history."""
     add = partial(commands.add, before=refresh_for_session)
-    about = "print what Codex would send when the session is resumed"
-    add("history", about, _history, ANY_SESSION, JSON)
+    add("history", _history, ANY_SESSION, JSON)
     fragment = flag("--fragment", "print the ids as a model gets them")
-    about = "list the context windows of a session"
-    add("windows", about, _windows, fragment, ANY_SESSION, JSON, check=_one_form)
-    about = "print an outline of a session, however long the session is"
-    add("outline", about, _outline, ANY_SESSION, JSON)
-    about = "show how a session went, turn by turn: context, calls, files, failed checks"
-    add("timeline", about, _timeline, ANY_SESSION, JSON)
+    add("windows", _windows, fragment, ANY_SESSION, JSON, check=_one_form)
+    add("outline", _outline, ANY_SESSION, JSON)
+    add("timeline", _timeline, ANY_SESSION, JSON)
     path = value("uri", "PATH", "show the patches of this file", nargs="?")
     only = value("--turn", "TURN", f"only this turn: {A_TURN}", dest="turn_id")
     behind = value("--after", "TURN", "only the turns after this one", dest="after_turn_id")
-    about = "list the files that a session changed, and which have changed since"
-    add("changes", about, _changes, ANY_SESSION, path, only, behind, JSON)
-    add("losses", "list what each compaction of a session lost", _losses, ANY_SESSION, JSON)
+    add("changes", _changes, ANY_SESSION, path, only, behind, JSON)
+    add("losses", _losses, ANY_SESSION, JSON)
     turns = (
         value("--from", "TURN", f"the first: {A_TURN}", dest="from_turn_id", required=True),
         value("--to", "TURN", f"the second: {A_TURN}", dest="to_turn_id", required=True),
     )
-    about = "list what changed between the ends of two turns"
-    commands.add("diff", about, _diff, SESSION, JSON, *turns)
+    commands.add("diff", _diff, SESSION, JSON, *turns)
 
 
 _history = asks(histories.history, texts.history_lines)

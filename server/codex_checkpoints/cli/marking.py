@@ -37,14 +37,13 @@ def add(commands: Commands) -> None:
     add = commands.add
     label = value("--label", "LABEL", "what to call it", required=True)
     turn = value("--turn", "TURN", f"{A_TURN}; by default the last one that ended", dest="turn_id")
-    add("mark", "put a marker on a turn, to come back to", _mark, SESSION, JSON, label, turn)
-    add("marks", "list the markers of a session", _marks, SESSION, JSON)
-    add("unmark", "remove a marker", _unmark, SESSION, JSON, MARKER)
+    add("mark", _mark, SESSION, JSON, label, turn)
+    add("marks", _marks, SESSION, JSON)
+    add("unmark", _unmark, SESSION, JSON, MARKER)
     label = value("label", "LABEL", "what to call it from now on")
-    add("relabel", "give a marker another label", _relabel, SESSION, JSON, MARKER, label)
-    about = "pin something for digests and state packs, or list what is pinned"
-    add("pin", about, _pin, SESSION, JSON, one_of(*_TO_PIN))
-    add("unpin", "remove a pin", _unpin, SESSION, JSON, one_of(*_TO_PIN, required=True))
+    add("relabel", _relabel, SESSION, JSON, MARKER, label)
+    add("pin", _pin, SESSION, JSON, one_of(*_TO_PIN))
+    add("unpin", _unpin, SESSION, JSON, one_of(*_TO_PIN, required=True))
 
 
 _mark = asks(marking.mark, texts.marker_lines)

@@ -34,7 +34,6 @@ def add(commands: Commands) -> None:
     """Add `apply` and `notes`."""
     commands.add_alone(
         "apply",
-        "add a checked fact, decision or plan to a session",
         _apply_or_schema,
         value("session_id", "SESSION", OF_OURS, nargs="?"),
         value("file", "FILE", "the payload as JSON, else from stdin", nargs="?"),
@@ -45,7 +44,6 @@ def add(commands: Commands) -> None:
     )
     commands.add(
         "notes",
-        "list the facts and decisions of a session, or revoke one",
         _notes,
         value("words", "SESSION", OF_ANY, nargs="+"),
         value("--kind", None, "which one, where both have this ID", choices=("fact", "decision")),

@@ -21,13 +21,11 @@ def add(commands: Commands) -> None:
     file = value("file", "FILE", "the file to write", type=os.path.abspath)
     force = flag("--force", "replace a file that is there")
     dry_run = flag("--dry-run", "only show what it would hold")
-    about = "write what a session knows to a portable file"
-    commands.add("export", about, _export, ANY_SESSION, file, force, dry_run, JSON)
+    commands.add("export", _export, ANY_SESSION, file, force, dry_run, JSON)
     file = value("file", "FILE", "the file to read", type=os.path.abspath)
     cwd = value("--cwd", "DIR", "the folder of the session", default=".")
     dry_run = flag("--dry-run", "only show what it would do")
-    about = "make a session from a portable file, for a folder of this machine"
-    commands.add("import", about, _import, file, cwd, dry_run, JSON)
+    commands.add("import", _import, file, cwd, dry_run, JSON)
 
 
 _export = asks(portable.export, texts.exported_lines)

@@ -35,20 +35,18 @@ def add(commands: Commands) -> None:
     digest = value("--digest-tokens", "N", about, type=whole, default=0)
     reason = value("--reason", "TEXT", "why, for the state pack and the record")
     dry_run = flag("--dry-run", "only show what it would do")
-    about = "open a branch at a marker; the session itself does not change"
     choices = (mode, budget, window, digest, reason, dry_run)
-    add("restore", about, _restore, SESSION, MARKER, JSON, *choices)
+    add("restore", _restore, SESSION, MARKER, JSON, *choices)
     session = value("session_id", "SESSION", OF_OURS, nargs="?")
-    add("restores", "list the restores of a session, or all", _restores, session, JSON)
+    add("restores", _restores, session, JSON)
     operation = value("operation_id", "OPERATION", "its id; `restores` lists them")
-    add("restore-details", "print everything about a restore", _details, operation, JSON)
-    about = "show the tree of sessions to which a session belongs"
-    add("lineage", about, _lineage, SESSION, JSON)
+    add("restore-details", _details, operation, JSON)
+    add("lineage", _lineage, SESSION, JSON)
     about = "of this session, as source or branch"
     session = value("--session", "SESSION", about, dest="session_id")
     about = "of this operation, by its whole id"
     operation = value("--operation", "OPERATION", about, dest="operation_id")
-    add("audit", "list the events of the audit log", _audit, session, operation, JSON)
+    add("audit", _audit, session, operation, JSON)
 
 
 _restores = asks(restores.restores, texts.restore_lines)

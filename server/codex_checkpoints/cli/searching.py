@@ -37,7 +37,6 @@ def add(commands: Commands) -> None:
     """Add the command."""
     commands.add(
         "search",
-        "print the lines of all sessions that hold a text, newest session first",
         _search,
         value("text", "TEXT", "a text of one line; case counts if it has a capital", nargs="+"),
         *CHOSEN,

@@ -20,10 +20,9 @@ def add(commands: Commands) -> None:
     tcp = value(
         "--tcp", "PORT", "on a loopback port, to debug; prints the token to send first", type=port
     )
-    about = "run the language server of an editor, on stdin and stdout"
-    commands.add_alone("serve", about, _serve, tcp)
-    commands.add_alone("mcp", "run the MCP server for Codex, on stdin and stdout", _mcp)
-    commands.add_alone("hook", "answer one call of a Codex hook, on stdin and stdout", _hook)
+    commands.add_alone("serve", _serve, tcp)
+    commands.add_alone("mcp", _mcp)
+    commands.add_alone("hook", _hook)
 
 
 def _serve(options: argparse.Namespace, where: Places) -> int:

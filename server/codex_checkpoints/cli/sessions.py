@@ -27,7 +27,6 @@ def add(commands: Commands) -> None:
     """Add the commands."""
     commands.add(
         "sessions",
-        "list the sessions, newest first",
         _sessions,
         *CHOSEN,
         value("--search", "TEXT", "in title, task, folder and id"),
@@ -36,9 +35,9 @@ def add(commands: Commands) -> None:
         JSON,
     )
     name = value("name", "NAME", "what to call it; an empty one clears it")
-    commands.add("rename", "give a session a name", _rename, SESSION, name, JSON)
-    commands.add("archive", "move a session to the archive", _move, SESSION, JSON)
-    commands.add("unarchive", "move a session out of the archive", _move, SESSION, JSON)
+    commands.add("rename", _rename, SESSION, name, JSON)
+    commands.add("archive", _move, SESSION, JSON)
+    commands.add("unarchive", _move, SESSION, JSON)
 
 
 def _sessions(options: argparse.Namespace, services: Terminal) -> int:

@@ -29,9 +29,8 @@ def add(commands: Commands) -> None:
     add = partial(commands.add, before=refresh_for_session)
     caps = value("--caps", "JSON", 'some caps, as {"maxDecisions": 3}')
     json = flag("--json", "print errors as JSON")
-    add("show", "print the checkpoint of a session", _show, ANY_SESSION, AT_TURN, json)
-    about = "print the view of a session, as a model reads it"
-    add("view", about, _view, ANY_SESSION, AT_TURN, caps, json)
+    add("show", _show, ANY_SESSION, AT_TURN, json)
+    add("view", _view, ANY_SESSION, AT_TURN, caps, json)
 
 
 def _show(options: argparse.Namespace, services: Terminal) -> int:

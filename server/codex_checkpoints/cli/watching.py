@@ -27,8 +27,7 @@ def add(commands: Commands) -> None:
     """Add the command."""
     once = flag("--once", "bring everything up to date, then stop")
     json = flag("--json", "one JSON object a change")
-    about = "follow the sessions and keep their checkpoints current"
-    commands.add("watch", about, _watch, once, json, before=None)
+    commands.add("watch", _watch, once, json, before=None)
 
 
 def _watch(options: argparse.Namespace, services: Terminal) -> int:
