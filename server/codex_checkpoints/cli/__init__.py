@@ -83,9 +83,9 @@ COMMANDS = {
         "connecting",
         "report what was found, what was skipped and why; exit code 0 also with findings",
     ),
-    "serve": Command("servers", "run the language server of an editor, on stdin and stdout"),
-    "mcp": Command("servers", "run the MCP server for Codex, on stdin and stdout"),
-    "hook": Command("servers", "answer one call of a Codex hook, on stdin and stdout"),
+    "serve": Command("serving", "run the language server of an editor, on stdin and stdout"),
+    "mcp": Command("for_codex", "run the MCP server for Codex, on stdin and stdout"),
+    "hook": Command("for_codex", "answer one call of a Codex hook, on stdin and stdout"),
 }
 """The commands in the order in which help lists them.
 

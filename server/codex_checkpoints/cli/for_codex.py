@@ -1,0 +1,23 @@
+"""The commands `mcp` and `hook`, which Codex runs."""
+
+from __future__ import annotations
+
+import argparse
+
+from codex_checkpoints import hook, mcp
+from codex_checkpoints.assembly import Places
+from codex_checkpoints.cli.commands import Commands
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    commands.add_alone("mcp", _mcp)
+    commands.add_alone("hook", _hook)
+
+
+def _mcp(options: argparse.Namespace, _where: Places) -> int:
+    return mcp.serve(options.codex_home, options.state_dir)
+
+
+def _hook(options: argparse.Namespace, _where: Places) -> int:
+    return hook.serve(options.codex_home, options.state_dir)

@@ -1,0 +1,23 @@
+"""The command `serve`, which alone imports the language server."""
+
+from __future__ import annotations
+
+import argparse
+
+from codex_checkpoints import server
+from codex_checkpoints.assembly import Places
+from codex_checkpoints.cli.commands import DONE, Commands, bounded, value
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    port = bounded(1, "must be a port: 1 to 65535", (1 << 16) - 1)
+    tcp = value(
+        "--tcp", "PORT", "on a loopback port, to debug; prints the token to send first", type=port
+    )
+    commands.add_alone("serve", _serve, tcp)
+
+
+def _serve(options: argparse.Namespace, where: Places) -> int:
+    server.serve(where, tcp=options.tcp)
+    return DONE
