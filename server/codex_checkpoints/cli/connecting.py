@@ -18,7 +18,7 @@ from codex_checkpoints.cli.commands import (
 )
 from codex_checkpoints.cli.opening import Terminal
 from codex_checkpoints.operations import connecting
-from codex_checkpoints.presentation import sessions as texts
+from codex_checkpoints.presentation import connecting as texts
 from codex_checkpoints.service.refusal import Refusal
 
 

@@ -24,7 +24,7 @@ from codex_checkpoints.cli.commands import (
 )
 from codex_checkpoints.cli.opening import Terminal
 from codex_checkpoints.operations import histories
-from codex_checkpoints.presentation import sessions as texts
+from codex_checkpoints.presentation import searching as texts
 
 
 def add(commands: Commands) -> None:

@@ -27,7 +27,7 @@ from codex_checkpoints.cli.opening import Terminal
 from codex_checkpoints.core.checkpoint.claims import MAX_PAYLOAD_BYTES
 from codex_checkpoints.core.checkpoint.payloads import schema
 from codex_checkpoints.operations import memory
-from codex_checkpoints.presentation import sessions as texts
+from codex_checkpoints.presentation import notes as texts
 
 
 def add(commands: Commands) -> None:

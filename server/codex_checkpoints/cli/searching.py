@@ -21,7 +21,7 @@ from codex_checkpoints.cli.commands import (
 )
 from codex_checkpoints.cli.opening import Terminal
 from codex_checkpoints.operations import searching
-from codex_checkpoints.presentation import sessions as texts
+from codex_checkpoints.presentation import searching as texts
 from codex_checkpoints.service.searching import SearchHit
 
 _KINDS = ("user", "assistant", "command", "output", "file")

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from shlex import quote
-from typing import TYPE_CHECKING
 
 import orjson
 
 from codex_checkpoints.core.checkpoint.text import redact
+from codex_checkpoints.core.compaction.building import CompactionPiece
+from codex_checkpoints.core.compaction.offering import Outline
+from codex_checkpoints.core.losses.watched import Loss, Totals
 from codex_checkpoints.core.restore.records import counted
 from codex_checkpoints.core.rollout.fields import texts_of
+from codex_checkpoints.operations import histories
+from codex_checkpoints.operations.compactions import Uncompacted
 from codex_checkpoints.presentation.terminal import (
     AMBER,
     DIM,
@@ -22,16 +26,9 @@ from codex_checkpoints.presentation.terminal import (
     moment,
     plain,
 )
-
-if TYPE_CHECKING:
-    from codex_checkpoints.core.compaction.building import CompactionPiece
-    from codex_checkpoints.core.compaction.offering import Outline
-    from codex_checkpoints.core.losses.watched import Loss, Totals
-    from codex_checkpoints.operations import histories
-    from codex_checkpoints.operations.compactions import Uncompacted
-    from codex_checkpoints.service.changes import FileChanges
-    from codex_checkpoints.service.compaction.request import Compacted
-    from codex_checkpoints.service.compaction.resuming import Resumed
+from codex_checkpoints.service.changes import FileChanges
+from codex_checkpoints.service.compaction.request import Compacted
+from codex_checkpoints.service.compaction.resuming import Resumed
 
 _WORDS = 100
 """Columns of a text where there is no terminal."""

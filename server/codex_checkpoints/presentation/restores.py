@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from codex_checkpoints.core.restore.records import counted
+from codex_checkpoints.operations import histories, marking, portable, restores
 from codex_checkpoints.presentation.terminal import (
     AMBER,
     GREEN,
@@ -18,9 +19,6 @@ from codex_checkpoints.presentation.terminal import (
     moment_here,
     plain,
 )
-
-if TYPE_CHECKING:
-    from codex_checkpoints.operations import histories, marking, portable, restores
 
 _CHANGES = {"added": ("+", GREEN), "removed": ("-", RED), "changed": ("~", AMBER)}
 _KINDS = {"command": "command", "file": "file", "tool_output": "output"}

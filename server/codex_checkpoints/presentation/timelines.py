@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from codex_checkpoints.core.timeline import TimelineTurn
 from codex_checkpoints.presentation.terminal import AMBER, DIM, MOMENT, RED, Screen, moment, plain
-
-if TYPE_CHECKING:
-    from codex_checkpoints.core.timeline import TimelineTurn
-    from codex_checkpoints.service.timelines import SessionTimeline, TimelineEvent
+from codex_checkpoints.service.timelines import SessionTimeline, TimelineEvent
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _COLUMNS = 100

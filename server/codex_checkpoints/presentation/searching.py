@@ -1,0 +1,58 @@
+"""Records at a terminal: of one session by its digest and recall, of all by a search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codex_checkpoints.presentation.terminal import DIM, Screen, moment, plain
+from codex_checkpoints.service import digests, searching
+from codex_checkpoints.storage.contract import folder_name
+
+
+def no_digest(budget: int) -> str:
+    """Return why there is nothing to print."""
+    return f"A digest needs a budget of 50 tokens or more; this one is {budget}."
+
+
+def recalled_lines(found: digests.Recalled) -> list[str]:
+    """Return where a record stands, and its text."""
+    turn = "" if found.turn is None else f"t{found.turn}"
+    names = dict.fromkeys(each for each in (found.session_id, turn, found.ref) if each)
+    head = f"{' '.join(names)}  {found.heading}"
+    return [plain(head), "", *map(plain, found.text.split("\n"))]
+
+
+def hit_lines(hits: Sequence[digests.Hit], screen: Screen) -> list[str]:
+    """Return one line a hit: its anchor, what it is, and the line."""
+    lines: list[str] = []
+    for hit in hits:
+        turn = "" if hit.turn is None else f"t{hit.turn} "
+        head = plain(f"{turn}{hit.ref}  {hit.kind}  ")
+        lines.append(f"{screen.tinted(DIM, head)}{plain(hit.line)}")
+    return lines
+
+
+def nothing_found(text: str) -> str:
+    """Return that no line holds a text, and why that may be."""
+    exactly = " The text has a capital, so case counts." if text != text.lower() else ""
+    return f"Nothing found.{exactly}"
+
+
+def more_hits(count: int) -> str:
+    """Return that the limit left hits out."""
+    return f"The first {count} hits; raise --limit, or leave it out, for more."
+
+
+def found_lines(hits: Sequence[searching.SearchHit], screen: Screen) -> list[str]:
+    """Return the hits of one session below its name: turn, anchor, what it is, and the line."""
+    lines: list[str] = []
+    for hit in hits[:1]:
+        folder = folder_name(hit.cwd or "-")
+        head = f"{moment(hit.updated_at, screen)}  {folder}  {hit.session_id[:13]}  "
+        title = hit.title or "(no message yet)"
+        lines.append(screen.tinted(DIM, plain(head)) + screen.behind(plain(head), plain(title)))
+    for hit in hits:
+        turn = "" if hit.turn is None else f"t{hit.turn} "
+        head = plain(f"  {turn}#{hit.seq}  {hit.kind}  ")
+        lines.append(f"{screen.tinted(DIM, head)}{plain(hit.line)}")
+    return lines
