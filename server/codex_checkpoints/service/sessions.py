@@ -168,7 +168,6 @@ class Sessions:
         self.window_variables = window, fast_window
         """What the environment says of the windows of the model and of the smaller one."""
         self.projections = Projections(catalogue, records, self.workspace)
-        """What the last preview of a compaction read, for the next one of the same session."""
         self._environment = environment
         self._unreported: set[str] = set()
 
