@@ -8,6 +8,7 @@ import {
   cutAt,
   cutText,
   itemName,
+  leftApart,
   modeAbout,
   modeLabel,
   nameOf,
@@ -84,6 +85,15 @@ test("the outcome of a budget is a sentence, and says how much lets the next ite
     "Items in the pack: 3 of 3, for 20 tokens. All of them fit.",
   );
   assert.equal(sliderText(cutAt(LINES, 12), 12), "12 tokens, 1 of 3 items");
+});
+
+test("an item that the budget left out before there were lines counts as left out", () => {
+  const item = (part: string, id: string, reason: string) => ({ part, id, reason });
+  const digest = item("digest", "digest", "budget");
+  const deferred = [digest, item("notes", "step:s1", "filtered")];
+
+  assert.equal(leftApart({ lines: LINES, deferred }), 1);
+  assert.equal(cutText(cutAt(LINES, 50, 1), 50), "Items in the pack: 3 of 4, for 20 tokens.");
 });
 
 test("a budget of one, and an item alone, are not spoken of as several", () => {
@@ -263,11 +273,11 @@ test("the details say what was made do with, each in its own words", () => {
 
 test("a step in the details goes by its text, one that nobody knows by its id", () => {
   const item = (state: RestoreDetails["state"]) =>
-    words(sections({ state }).get("deferred")).includes("Step s1");
+    words(sections({ state }).get("unquoted")).includes("Step s1");
 
   assert.equal(item({ plan: { steps: [{ id: "s1", text: "Read" }] } }), false);
   assert.equal(item(null), true);
-  assert.ok(words(sections().get("deferred")).includes('"Read"'));
+  assert.ok(words(sections().get("unquoted")).includes('"Read"'));
 });
 
 test("the details have every part, each with its own content", () => {
@@ -276,12 +286,13 @@ test("the details have every part, each with its own content", () => {
     ["origin", "The branch", "branch-1", "requested by the user"],
     ["ids", "c2", "t2", "o1", "w0", "w1", "w2"],
     ["lineage", "branch-2", "branch-1", "restored", "the-first", "the original session"],
-    ["carried", "1 in the pack, 1 left out", "0 in the pack, 1 left out"],
+    ["carried", "1 in the pack, 0 left out", "0 in the pack, 1 left out"],
     ["reset", "The original session keeps its own."],
     ["pack", "SESSION_RESTORE"],
     ["included", "task"],
-    ["deferred", "no tokens left", "shortened: longer than it may be"],
-    ["deferred", "done, superseded by another, or never quoted", "not there"],
+    ["deferred", "no tokens left"],
+    ["shortened", "shortened: longer than it may be"],
+    ["unquoted", "done, superseded by another, or never quoted", "not there"],
     ["state", "Fix it"],
     ["plan", "done", "Read"],
     ["decisions", "d1", "Use it"],

@@ -142,7 +142,7 @@ export function sessionName(session: SessionSummary | null, id: string): string 
   return session === null ? plain(id) : cut(subject(session), 80);
 }
 
-/** The end of a pack by its budget: the pack holds the first `lines` lines. */
+/** The end of a pack by its budget: the pack holds the first `lines` lines of all. */
 export interface Cut {
   readonly lines: number;
   readonly tokens: number;
@@ -151,18 +151,26 @@ export interface Cut {
   readonly next: PackLine | null;
 }
 
-export function cutAt(lines: readonly PackLine[], budget: number): Cut {
+/** Cut a pack; `apart` counts items that the budget left out before there were lines. */
+export function cutAt(lines: readonly PackLine[], budget: number, apart = 0): Cut {
   const outside = lines.findIndex(({ tokens }) => tokens > budget);
   const at = outside === -1 ? lines.length : outside;
   const outer = lines.slice(at).filter(isItem);
-  const deferred = itemsIn(outer);
+  const left = itemsIn(outer);
   return {
     lines: at,
     tokens: lines[at - 1]?.tokens ?? 0,
-    included: itemsIn(lines.filter(isItem)) - deferred,
-    deferred,
+    included: itemsIn(lines.filter(isItem)) - left,
+    deferred: left + apart,
     next: outer[0] ?? null,
   };
+}
+
+/** How many items the budget left out that have no line, such as a digest without room. */
+export function leftApart({ lines, deferred }: Pick<Restored, "lines" | "deferred">): number {
+  const named = new Set(lines.map(({ part, id }) => `${part} ${id}`));
+  const isApart = (item: PackItem) => !named.has(`${item.part} ${item.id}`);
+  return deferred.filter((item) => item.reason === "budget" && isApart(item)).length;
 }
 
 /** How many items some lines are of; a pin and a digest have several lines. */
@@ -181,7 +189,7 @@ export function cutText(cut: Cut, budget: number): string {
   const held = count(cut.tokens);
   const fits = `Items in the pack: ${cut.included} of ${all}, for ${held} tokens.`;
   if (cut.next === null) {
-    return `${fits} All of them fit.`;
+    return cut.deferred === 0 ? `${fits} All of them fit.` : fits;
   }
   const more = cut.next.tokens - budget;
   const [one, many] = ["1 more token adds", `${count(more)} more tokens add`];

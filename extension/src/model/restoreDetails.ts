@@ -107,7 +107,7 @@ function carriedSection(details: RestoreDetails): Section {
   const { chunks, system } = details.references;
   const { included, deferred } = details;
   const told = [...included, ...deferred.filter(({ reason }) => reason === "bound")];
-  const left = deferred.filter(({ reason }) => isLeftOut(reason));
+  const left = deferred.filter(({ reason }) => reason === "budget");
   const of = (part: string) => {
     // A file is counted once, also where the model read some of its lines alone.
     const isIts = (item: PackItem) => item.part === part && !item.id.startsWith("reread:");
@@ -134,11 +134,6 @@ function carriedSection(details: RestoreDetails): Section {
     ["Conversation", details.contextReset ? "none" : "up to the marker"],
   ];
   return facts("carried", "Carried over", rows, true);
-}
-
-/** Whether an item with this reason is missing from the pack; the pack names other items. */
-function isLeftOut(reason: string): boolean {
-  return ["budget", "filtered", "evicted"].includes(reason);
 }
 
 function resetSection({ contextReset }: RestoreDetails): Section {
@@ -176,11 +171,16 @@ function packSections({ details, state }: Details): Section[] {
       return plain((part === "notes" ? notes.get(id) : undefined) ?? itemName({ part, id }));
     },
   ];
+  // Only the first is counted as left out, here and in the preview (NUM-2).
+  const of = (reason: string) => deferred.filter((each) => each.reason === reason);
+  const others = deferred.filter(({ reason }) => reason !== "budget" && reason !== "bound");
   const why: Column = ["Why", (each) => reasons[word(each, "reason")] ?? word(each, "reason")];
   return [
     ...(budget === null ? [] : [{ id: "pack", title, count: null, isOpen: false, body }]),
     ...list("included", budget === null ? "Carried items" : "In the pack", included, part, item),
-    ...list("deferred", "Left out of the pack or shortened", deferred, part, item, why),
+    ...list("deferred", "Left out of the pack", of("budget"), part, item, why),
+    ...list("shortened", "Shortened in the pack", of("bound"), part, item, why),
+    ...list("unquoted", "Never part of the pack", others, part, item, why),
   ];
 }
 

@@ -8,6 +8,7 @@ import {
   cutAt,
   cutText,
   itemName,
+  leftApart,
   type Mode,
   modeAbout,
   modeLabel,
@@ -243,11 +244,14 @@ class Pack {
   readonly #insideTitle = el("h2");
   readonly #outsideTitle = el("h3");
   #lines: readonly PackLine[] = [];
+  /** How many items the budget left out before there were lines. */
+  #apart = 0;
   #rows: HTMLElement[] = [];
   #at = -1;
 
   show(would: Restored): void {
     this.#lines = would.lines;
+    this.#apart = leftApart(would);
     this.#rows = would.lines.map(lineRow);
     this.#at = -1;
     const shortened = would.deferred.filter(({ reason }) => reason === "bound");
@@ -262,7 +266,7 @@ class Pack {
   }
 
   cut(budget: number): Cut {
-    const cut = cutAt(this.#lines, budget);
+    const cut = cutAt(this.#lines, budget, this.#apart);
     if (cut.lines !== this.#at) {
       this.#at = cut.lines;
       const next = cut.next === null ? -1 : this.#lines.indexOf(cut.next);

@@ -172,6 +172,18 @@ def _counts(parts: Iterable[str]) -> str:
     return ", ".join(f"{part} {count}" for part, count in Counter(parts).items()) or "nothing"
 
 
+_APART = {"budget": "left out", "bound": "shortened"}
+"""Only these are counted as left out or shortened; the rest never belongs in a pack."""
+
+
+def _not_quoted(details: restores.RestoreDetails) -> Iterator[str]:
+    """Yield the counts of items left out, shortened, and never in a pack, by part."""
+    parts: dict[str, list[str]] = {"left out": []}
+    for each in details.deferred:
+        parts.setdefault(_APART.get(each.reason, "not quoted"), []).append(each.part)
+    yield from (f"{name:<11} {_counts(found)}" for name, found in parts.items())
+
+
 def _referred(details: restores.RestoreDetails) -> str:
     """Return how much the branch refers to."""
     named = details.references.get
@@ -211,7 +223,7 @@ def detail_lines(details: restores.RestoreDetails, screen: Screen) -> list[str]:
         *(f"missing     {each.get('uri')}" for each in details.missing),
         f"refers to   {_referred(details)}",
         f"{taken} {_counts(each.part for each in details.included)}",
-        f"left out    {_counts(each.part for each in details.deferred)}",
+        *_not_quoted(details),
         *(
             cut(f"  {each.part:<9} {each.id}: {_WHY.get(each.reason, each.reason)}")
             for each in details.deferred

@@ -219,6 +219,13 @@ CHOSEN = Decision("d1", None, "repair it", "", None, Evidence("user", "u1"), 5)
 PLANNED = evolve(FULL, checkpoint=evolve(FULL.checkpoint, plan=PLAN, decisions=(CHOSEN,)))
 OF_FILES = next(line.tokens for line in pack_lines(PLANNED) if line.item == Item("files", "a.py"))
 ALL = "the task, 2 notes, 1 plan step, 1 file reference, 1 pin"
+
+
+def _left_out(record: Restore) -> int:
+    """Return how many items the warning about the budget counts."""
+    return next(each.count for each in record.warnings if each.code == "pack_truncated")
+
+
 NONE = restore(PLANNED, 1)
 SMALL = restore(PLANNED, OF_FILES)
 LONG = evolve(PLANNED, window=(Message("#1", "w" * 9000),), digest="[SESSION_DIGEST v1]\n")
@@ -227,12 +234,12 @@ LONG = evolve(PLANNED, window=(Message("#1", "w" * 9000),), digest="[SESSION_DIG
 @pytest.mark.parametrize(
     ("record", "told"),
     [
-        (restore(PLANNED), f"{ALL}, 1 message; 1 item not in the pack."),
-        (restore(LONG), f"{ALL}, 1 message, a digest; 1 item not in the pack."),
-        (SMALL, "the task, 2 notes, 1 plan step, 1 file reference; 4 items not in the pack."),
+        (restore(PLANNED), f"{ALL}, 1 message."),
+        (restore(LONG), f"{ALL}, 1 message, a digest."),
+        (SMALL, "the task, 2 notes, 1 plan step, 1 file reference; 3 items left out of the pack."),
         (
             restore(PLANNED, 1),
-            f"nothing; {len(restore(PLANNED, 1).deferred)} items not in the pack.",
+            f"nothing; {_left_out(NONE)} items left out of the pack.",
         ),
         (
             soft(PLANNED),

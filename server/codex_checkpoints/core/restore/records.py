@@ -222,11 +222,13 @@ def files_of(caution: Caution, restore: Restore) -> tuple[str, ...]:
 
 
 def carried_in(restore: Restore) -> str:
-    """Return one line about what a model is told, and how many items the pack leaves out.
+    """Return one line about what a model is told, and how many items the budget leaves out.
 
-    Of a soft restore that is the conversation; all notes are in any branch (AGN-46).
+    The count is the same as in the preview and in the warning (NUM-2): items that never belong in
+    a pack, such as finished steps, are not counted.  A soft restore tells the model the
+    conversation; all notes are in any branch (AGN-46).
     """
-    left = [item for item in restore.deferred if item.reason in {"budget", "filtered", "evicted"}]
+    left = [item for item in restore.deferred if item.reason == "budget"]
     shortened = (Item(each.part, each.id) for each in restore.deferred if each.reason == "bound")
     counts = Counter(map(_word_for, (*restore.included, *shortened)))
     words = [] if restore.context_reset else ["the conversation"]
@@ -234,7 +236,7 @@ def carried_in(restore: Restore) -> str:
     words += [counted(counts[word], word) for word in _TOLD if counts[word]]
     words += ["a digest"] if counts["a digest"] else []
     text = ", ".join(words) or "nothing"
-    text += f"; {counted(len(left), 'item')} not in the pack" if left else ""
+    text += f"; {counted(len(left), 'item')} left out of the pack" if left else ""
     return f"Carried over: {text}. Your files are not changed."
 
 
