@@ -41,7 +41,6 @@ export class SessionTree extends Tree<SessionNode> {
   readonly #shown = new Map<string, SessionRow>();
   readonly #above = new WeakMap<SessionNode, SessionNode>();
   #filter: Filter = NO_FILTER;
-  #showOthers = false;
   /** How often the top rows are being loaded. */
   #asking = 0;
 
@@ -61,11 +60,6 @@ export class SessionTree extends Tree<SessionNode> {
     this.#filter = filter;
     this.#wanted.clear();
     this.view.description = filterText(filter);
-    this.refresh();
-  }
-
-  showOthers(): void {
-    this.#showOthers = true;
     this.refresh();
   }
 
@@ -155,10 +149,10 @@ export class SessionTree extends Tree<SessionNode> {
     isNewest: () => boolean,
   ): Promise<SessionNode[]> {
     if (node === undefined) {
-      const { roots, hasFolder } = await this.#roots();
+      const roots = await this.#roots();
       if (isNewest()) {
         const isKnown = roots.length > 0 || this.#isEarly;
-        const reason = isKnown ? "" : await this.#whyEmpty(hasFolder);
+        const reason = isKnown ? "" : await this.#whyEmpty();
         if (!isNewest()) {
           return roots;
         }
@@ -182,15 +176,13 @@ export class SessionTree extends Tree<SessionNode> {
   }
 
   /** The reason, as the conditions of the welcome texts in package.json name it. */
-  async #whyEmpty(hasFolder: boolean): Promise<string> {
+  async #whyEmpty(): Promise<string> {
     if (isFilteredBy(this.#filter)) {
       return "filtered";
     }
-    if (hasFolder) {
-      const any = await this.server.request("sessions", sessionsParams({ limit: 1 }));
-      if (any.items.length > 0) {
-        return "notHere";
-      }
+    const some = sessionsParams({ archived: true, limit: 1 });
+    if ((await this.server.request("sessions", some)).items.length > 0) {
+      return "archived";
     }
     const report = await this.server.request("doctor", {});
     const missing = ["codex_home_missing", "sessions_folder_missing"];
@@ -198,24 +190,27 @@ export class SessionTree extends Tree<SessionNode> {
   }
 
   /** A single folder's days are at the top; several folders have a group each. */
-  async #roots(): Promise<{ readonly roots: SessionNode[]; readonly hasFolder: boolean }> {
+  async #roots(): Promise<SessionNode[]> {
     const paths = await workspacePaths();
     const isFiltered = isFilteredBy(this.#filter);
-    const others = this.#group("others", "Other Folders", null, {
-      without: paths,
-      isOpen: this.#showOthers || isFiltered,
-    });
+    const othersOf = (isOpen: boolean) =>
+      this.#group("others", "Other Folders", null, { without: paths, isOpen });
     const [first, ...rest] = paths;
+    const others = othersOf(isFiltered);
     if (rest.length > 0) {
       const groups = paths.map((path) => this.#group(path, folderName(path), path));
-      return { roots: (await this.#isAny(others)) ? [...groups, others] : groups, hasFolder: true };
+      return (await this.#isAny(others)) ? [...groups, others] : groups;
     }
     const below = await this.#below(this.#group("here", "", first ?? null));
-    const mayHaveOthers = below.length > 0 || this.#showOthers || isFiltered;
-    if (first !== undefined && mayHaveOthers && (await this.#isAny(others))) {
-      below.push(others);
+    if (first === undefined || !(await this.#isAny(others))) {
+      return below;
     }
-    return { roots: below, hasFolder: first !== undefined };
+    if (below.length > 0 || isFiltered) {
+      return [...below, others];
+    }
+    // The others are all that there is to see.
+    const text = "No session in this folder yet";
+    return [{ kind: "note", group: "here", text }, othersOf(true)];
   }
 
   async #isAny(group: Group): Promise<boolean> {

@@ -48,7 +48,6 @@ export function sessionCommands(app: App): Commands {
     showArchived: () => filter({ ...tree.filter, archived: true }),
     clearFilter: () => filter(NO_FILTER),
     loadMore: (group?: Group) => group && tree.showMore(group),
-    showOthers: () => tree.showOthers(),
     follow: () => following.choose(null),
   };
 }

@@ -62,7 +62,7 @@ test("each empty view has a sentence with a way out", () => {
   for (const when of [
     /noFolder/,
     /noSessions/,
-    /notHere/,
+    /== archived/,
     /filtered/,
     /== stopped/,
     /== noPython/,

@@ -24,12 +24,21 @@ test("without a folder, its sessions or a server the view says so, each with a w
     await workbench.screenshot("no folder");
   });
 
-  await step(t, "there is one; those of other folders are one click away", async () => {
+  await step(t, "there is one; without a session here the other folders are open", async () => {
     writeSession(codexHome, { task: "Somewhere else.", cwd: "/elsewhere" });
-    await shows(sessions.getByText("No Codex session was started in this folder yet."));
-    await workbench.screenshot("none here");
-    await sessions.getByText("Show Sessions from Other Folders").click();
+    await shows(sessions.getByText("No session in this folder yet"));
     await shows(sessions.getByRole("treeitem", { name: "Somewhere else." }));
+    await workbench.screenshot("none here");
+  });
+
+  await step(t, "the last session is archived: the view says so and shows it", async () => {
+    const away = sessions.getByRole("treeitem", { name: "Somewhere else." });
+    await workbench.menu(away, "Archive Session");
+    await shows(sessions.getByText("All your Codex sessions are archived."));
+    await sessions.getByText("Show Archived Sessions").click();
+    await workbench.menu(away, "Unarchive Session");
+    await workbench.command("Codex Checkpoints: Clear Search and Filter");
+    await shows(away);
   });
 
   await step(t, "the first session of this folder appears", async () => {
