@@ -99,17 +99,19 @@ test("a window says what opened it and how full it was before and after", () => 
   const row = windowRow(window, NOW);
   assert.deepEqual(
     [row.label, row.description],
-    ["Window 1", "200,716 → ? tokens · asked for · from the checkpoint · 1h"],
+    ["Compacted by Codex", "201k → ? · asked for · from the checkpoint · 1h"],
   );
   const none = { trigger: null, strategy: null, tokensBefore: null };
   const first = windowRow({ ...window, ...none, number: 0, previousWindowId: null }, NOW);
-  assert.equal(first.description, "1h");
+  assert.deepEqual([first.label, first.description], ["Start of the session", "1h"]);
+  assert.equal(windowRow({ ...window, ...none }, NOW).label, "New window");
+  assert.equal(windowRow({ ...window, compactionId: "c1" }, NOW).label, "Compacted");
   assert.match(first.tooltip, /Previous window ID: none/);
   const undone = windowRow({ ...window, compactionId: "c1", undone: true }, NOW);
-  assert.match(undone.description, /tokens · undone since · asked for/);
+  assert.match(undone.description, /\? · undone since · asked for/);
   const hostile = windowRow({ ...window, trigger: "a\u202eb", strategy: "c\nd" }, NOW);
-  assert.equal(hostile.description, "200,716 → ? tokens · a b · c d · 1h");
-  assert.match(hostile.spoken, /a b, c d$/);
+  assert.equal(hostile.description, "201k → ? · a b · c d · 1h");
+  assert.match(hostile.spoken, /a b, c d, Window 1$/);
 });
 
 test("a history reads as what it is, and nothing in it is obeyed", () => {

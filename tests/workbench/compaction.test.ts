@@ -231,12 +231,12 @@ test("a session is compacted after a look at what Codex would be sent", async (t
   await step(t, "the windows of the new session stand below it", async () => {
     const made = row(/^Compacted: Make the shop faster/);
     await made.locator(".monaco-tl-twistie").click();
-    await shows(row(/^Window 1, .* tokens, asked for, from the checkpoint/));
+    await shows(row(/^Compacted, .* → .*, asked for, from the checkpoint/));
     await workbench.screenshot("windows of a session");
   });
 
   await step(t, "a window tells what its compaction lost", async () => {
-    await workbench.button(row(/^Window 1/), "Show What Compactions Lost");
+    await workbench.button(row(/, Window 1$/), "Show What Compactions Lost");
     const losses = workbench.editor("codex-checkpoints://losses");
     await losses.getByText("Last request: 0 of 1 lost").waitFor();
     await losses.getByText("Open steps of the plan: 0 of 2 lost").waitFor();
@@ -244,7 +244,7 @@ test("a session is compacted after a look at what Codex would be sent", async (t
   });
 
   await step(t, "a compaction is undone from its window", async () => {
-    await workbench.menu(row(/^Window 1/), "Undo Compaction");
+    await workbench.menu(row(/, Window 1$/), "Undo Compaction");
     await shows(workbench.part("statusbar").getByText("Compaction undone."));
     await shows(row(/^Uncompacted: Make the shop faster/));
   });

@@ -73,12 +73,11 @@ export function reportText(done: Compacted): string {
 }
 
 export function windowRow(window: Window, now: number): Appearance {
-  const label = `Window ${window.number}`;
-  const known = (count: number | null) => (count === null ? "?" : count.toLocaleString("en-US"));
+  const name = `Window ${window.number}`;
+  const known = (count: number | null) => (count === null ? "?" : thousands(count));
   const isFirst = window.number === 0;
-  const change = isFirst
-    ? ""
-    : `${known(window.tokensBefore)} → ${known(window.tokensAfter)} tokens`;
+  const label = isFirst ? "Start of the session" : madeLabel(window);
+  const change = isFirst ? "" : `${known(window.tokensBefore)} → ${known(window.tokensAfter)}`;
   const [trigger, strategy] = [wordsFor(window.trigger), wordsFor(window.strategy)];
   const undone = window.undone ? "undone since" : "";
   const description = dotted(change, undone, trigger, strategy, age(window.openedAt, now));
@@ -90,14 +89,27 @@ export function windowRow(window: Window, now: number): Appearance {
   const id = window.windowId ?? "not known";
   const before = window.previousWindowId ?? (isFirst ? "none" : "not known");
   const tooltip = [
-    label,
+    name,
     `Window ID: ${plain(id)}`,
     `Previous window ID: ${plain(before)}`,
     `Opened at record ${window.openedAtSeq}`,
     ...receipt,
   ].join("\n");
-  const spoken = listed(label, change, undone, trigger, strategy);
+  const spoken = listed(label, change, undone, trigger, strategy, name);
   return { label, description, tooltip, spoken, icon: "window", colour: null };
+}
+
+function madeLabel({ compactionId, trigger, strategy }: Window): string {
+  if (compactionId !== null) {
+    return "Compacted";
+  }
+  // Undoing a compaction opens a window, too; nothing says how it was made.
+  return trigger === null && strategy === null ? "New window" : "Compacted by Codex";
+}
+
+/** A count of tokens in a row: `850`, `31k`. */
+function thousands(count: number): string {
+  return count < 1000 ? String(count) : `${Math.round(count / 1000).toLocaleString("en-US")}k`;
 }
 
 /** When a compaction came, and how, as people say it. */
