@@ -255,7 +255,7 @@ checklist Plan | 1 of 2 done
   pass-filled Read the code
   circle-large-outline Fix it
 lightbulb Facts | 1 valid, 1 suspect
-  warning suspect – cause = a stale token
+  warning cause = a stale token | suspect
     account from your message > record
   pass runner = node:test
     account from your message > record
@@ -305,8 +305,8 @@ test("an empty checkpoint still has all its sections", () => {
     [
       "No task yet | ",
       "Plan | none",
-      "Facts | none",
-      "Decisions | none",
+      "Facts | none yet: add one, or connect Codex",
+      "Decisions | none yet: add one, or connect Codex",
       "Recent Artifacts | none",
     ],
   );

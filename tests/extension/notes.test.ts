@@ -30,7 +30,7 @@ function depends(uri: string, hash: string | null, current: string | null): Note
   return [{ uri, hash, current, holds: hash !== null && hash === current }];
 }
 
-test("a valid fact is plain; a suspect one comes first, in colour, with what fails", () => {
+test("a valid fact is plain; a suspect one comes first, in colour, its reason after the fact", () => {
   const valid = note({ id: "entry", dependsOn: depends("a.py", SHA, SHA) });
   const suspect = note({
     id: "ttl",
@@ -44,7 +44,7 @@ test("a valid fact is plain; a suspect one comes first, in colour, with what fai
   assert.equal(facts.row.description, "1 valid, 1 suspect");
   assert.deepEqual(
     [first?.row.label, first?.row.description, first?.row.colour],
-    ["conf.py changed – ttl = 900 seconds", "", "list.warningForeground"],
+    ["ttl = 900 seconds", "conf.py changed", "list.warningForeground"],
   );
   assert.deepEqual(
     [second?.row.label, second?.row.description, second?.row.colour],
@@ -58,7 +58,8 @@ test("a fact from a pack says that it was imported, and opens no file of that na
   const fact = note({ id: "ttl", status: "SUSPECT", why: "imported", dependsOn });
   const row = factsNode([fact]).children[0];
 
-  assert.equal(row?.row.label, "imported, not accepted here yet – ttl = 900 seconds");
+  assert.equal(row?.row.label, "ttl = 900 seconds");
+  assert.equal(row?.row.description, "imported, not accepted here yet");
   assert.equal(row?.action, null);
   assert.equal(row?.children[1]?.row.description, "not accepted here yet");
 });

@@ -269,13 +269,16 @@ export function occasion({ door, source }: Receipt): string {
   return occasions[source ?? ""] ?? "";
 }
 
+/** Codex records notes once it is connected; a person adds them by the + of the view. */
+const NONE_YET = "none yet: add one, or connect Codex";
+
 /** The facts of a session, suspect ones first. */
 export function factsNode(notes: readonly Note[]): CheckpointNode {
   const facts = notes.filter(({ kind }) => kind === "fact");
   const suspect = facts.filter(isSuspect);
   const valid = facts.filter((fact) => !isSuspect(fact));
   const children = [...suspect, ...valid].map((fact) => factNode(fact));
-  const count = facts.length === 0 ? "none" : `${valid.length} valid, ${suspect.length} suspect`;
+  const count = facts.length === 0 ? NONE_YET : `${valid.length} valid, ${suspect.length} suspect`;
   return section("facts", "Facts", count, "lightbulb", children);
 }
 
@@ -290,7 +293,7 @@ export function decisionsNode(notes: readonly Note[]): CheckpointNode {
     const folded = section("superseded", "Superseded", `${rows.length}`, "history", rows);
     children.push({ ...folded, unfolded: false });
   }
-  const count = standing.length === 0 ? "none" : `${standing.length}`;
+  const count = standing.length === 0 ? NONE_YET : `${standing.length}`;
   return section("decisions", "Decisions", count, "law", children);
 }
 
@@ -304,8 +307,8 @@ function factNode(fact: Note): CheckpointNode {
   const why = failing === undefined ? "" : whatFails(failing);
   const standing = isSuspect(fact) ? "suspect" : "valid";
   const row = {
-    // The reason comes first: a long value would push it out of sight.
-    label: isSuspect(fact) ? `${why || standing} – ${text}` : text,
+    label: text,
+    description: isSuspect(fact) ? why || standing : "",
     tooltip: [text, why || standing, `Id: ${plain(fact.id)}`].join("\n"),
     spoken: listed(standing, text, why),
     icon: isSuspect(fact) ? "warning" : "pass",
