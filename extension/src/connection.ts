@@ -19,7 +19,7 @@ const CHANGES = {
   connect: {
     title: "Connect Codex",
     button: "Connect",
-    question: "Let Codex call Codex Checkpoints?",
+    question: "Connect Codex?",
     nothing: "Codex is connected already.",
   },
   remove: {

@@ -41,7 +41,7 @@ function onNote(app: App, act: (app: App, session: SessionSummary, note: Note) =
 
 /** Ask for a text, whether it is a fact or a decision, then for its evidence. */
 async function add(app: App, session: SessionSummary): Promise<void> {
-  const prompt = "What is true, or what was decided and why?";
+  const prompt = "Fact or decision to remember";
   const text = await askText("Add a Note", prompt, "");
   if (text === undefined) {
     return;
@@ -213,9 +213,9 @@ async function askEvidence(
   anchors: readonly Anchor[],
 ): Promise<Anchor | undefined> {
   const kinds: Record<string, readonly [words: string, icon: string]> = {
-    user: ["you said it", "comment"],
-    tool_output: ["Codex saw this output", "terminal"],
-    file: ["it stands in the file", "file"],
+    user: ["you", "comment"],
+    tool_output: ["command output", "terminal"],
+    file: ["in file", "file"],
   };
   const all = fitting(text, anchors).map((anchor) => {
     const [description = "", icon = "record"] = kinds[anchor.source] ?? [];

@@ -351,7 +351,7 @@ function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode
     const runs: Fold = {
       kind: "fold",
       id: `alike/${group.id}/${session.sessionId}`,
-      label: counted(older.length, "1 older run", `${older.length} older runs`),
+      label: counted(older.length, "1 older session", `${older.length} older sessions`),
       description: "",
       icon: "files",
       isOpen: false,

@@ -62,7 +62,7 @@ test("a session is compacted after a look at what Codex would be sent", async (t
   const notice = page.locator(".notification-list-item").filter({ hasText: "Compacted into" });
   const front = inFront(page);
   const button = (name: string) => front.getByRole("button", { name, exact: true });
-  const slider = front.getByRole("slider", { name: "Budget of the digest" });
+  const slider = front.getByRole("slider", { name: "Size limit of the digest" });
   const outcome = front.locator("#outcome");
   const tab = page.getByRole("tab", { name: /^Compact “/ });
   await workbench.showCheckpoints();
@@ -113,7 +113,7 @@ test("a session is compacted after a look at what Codex would be sent", async (t
     assert.deepEqual(
       stops.slice(0, 6).map(({ name }) => name),
       [
-        "Budget of the digest",
+        "Size limit of the digest",
         "Budget in tokens",
         "Usual Budget",
         "Compact…",
@@ -236,7 +236,7 @@ test("a session is compacted after a look at what Codex would be sent", async (t
   });
 
   await step(t, "a window tells what its compaction lost", async () => {
-    await workbench.button(row(/, Window 1$/), "Show What Compactions Lost");
+    await workbench.button(row(/, Window 1$/), "Lost in Compaction");
     const losses = workbench.editor("codex-checkpoints://losses");
     await losses.getByText("Last request: 0 of 1 lost").waitFor();
     await losses.getByText("Open steps of the plan: 0 of 2 lost").waitFor();

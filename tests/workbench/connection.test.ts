@@ -45,7 +45,7 @@ test("codex is connected after a look at every line, and disconnected without a 
 
   await step(t, "what would be written is shown first, and declining writes nothing", async () => {
     await workbench.button(row(/^Hooks/), "Connect Codex…");
-    await shown.getByText("Let Codex call Codex Checkpoints?").waitFor();
+    await shown.getByText("Connect Codex?").waitFor();
     await shown.getByText("mcp_servers").first().waitFor();
     await workbench.screenshot("connect asks");
     await lens("Cancel").click();

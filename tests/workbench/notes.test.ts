@@ -48,7 +48,7 @@ test("notes are stated, fail with their files, are verified again and revoked", 
   /** State a note in one text. */
   const state = async (kind: "Fact" | "Decision", text: string) => {
     await workbench.command("Codex Checkpoints: Add Note…");
-    await answer("What is true, or what was decided and why?", text);
+    await answer("Fact or decision to remember", text);
     await choose("What is it?", kind);
   };
   /** Take the evidence that is selected already. */

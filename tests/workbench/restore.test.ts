@@ -56,15 +56,15 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
   });
 
   await step(t, "a budget says what is in and what comes next", async () => {
-    const slider = front.getByRole("slider", { name: "Budget of the pack" });
+    const slider = front.getByRole("slider", { name: "Size limit of the pack" });
     const outcome = front.locator("#outcome");
-    await heading("Left out to stay within the budget").waitFor({ state: "hidden" });
+    await heading("Left out to stay within the size limit").waitFor({ state: "hidden" });
     await slider.focus();
     await page.keyboard.press("End");
     await outcome.getByText("All of them fit.").waitFor();
     await page.keyboard.press("Home");
     await page.keyboard.press("ArrowRight");
-    await heading(/^Left out to stay within the budget \(/).waitFor();
+    await heading(/^Left out to stay within the size limit \(/).waitFor();
     assert.match(
       (await slider.getAttribute("aria-valuetext")) ?? "",
       /^100 tokens, \d+ of \d+ items$/,

@@ -37,7 +37,7 @@ test("nobody is kept out of the pages of a restore", async (t) => {
   const workbench = await Workbench.open(t, lab, { size: WIDE });
   const { page } = workbench;
   const front = inFront(page);
-  const slider = front.getByRole("slider", { name: "Budget of the pack" });
+  const slider = front.getByRole("slider", { name: "Size limit of the pack" });
   await workbench.showCheckpoints();
   await workbench.command("Codex Checkpoints: Restore from Marker");
   await page.locator(".quick-input-widget:visible .monaco-list-row").first().click();
@@ -63,7 +63,9 @@ test("nobody is kept out of the pages of a restore", async (t) => {
     await front.locator("#outcome").getByText("All of them fit.").waitFor();
     await page.keyboard.press("PageDown");
     await page.keyboard.press("PageDown");
-    await front.getByRole("heading", { name: /^Left out to stay within the budget \(/ }).waitFor();
+    await front
+      .getByRole("heading", { name: /^Left out to stay within the size limit \(/ })
+      .waitFor();
     await isForEverybody(workbench, "restore preview hard");
   });
 
@@ -75,7 +77,7 @@ test("nobody is kept out of the pages of a restore", async (t) => {
         stopped.map(({ name }) => name),
         [
           HARD,
-          "Budget of the pack",
+          "Size limit of the pack",
           "Budget in tokens",
           "Your last messages",
           "Digest, in tokens",

@@ -285,7 +285,7 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
     await page.locator(".quick-input-widget:visible input").waitFor();
     await page.keyboard.press("Enter");
     await inFront(page)
-      .getByText("Budget of the pack")
+      .getByText("Size limit of the pack")
       .or(inFront(page).getByText("Restore “"))
       .first()
       .waitFor();

@@ -69,7 +69,7 @@ test("rows show age and meter; sessions are named and put away, and what is done
       await row(/^Review the change/)
         .locator(".monaco-tl-twistie")
         .click();
-      await row("3 older runs").locator(".monaco-tl-twistie").click();
+      await row("3 older sessions").locator(".monaco-tl-twistie").click();
       await row("Other Folders").locator(".monaco-tl-twistie").click();
       await row("shop").locator(".monaco-tl-twistie").click();
       await shows(row("Something else"));

@@ -62,7 +62,7 @@ class CompactionPage implements Shown<CompactionView> {
   constructor(view: CompactionView) {
     this.#view = view;
     keep({ sessionId: view.sessionId });
-    this.#budget = new BudgetField("Budget of the digest", this.#usual, (budget) => {
+    this.#budget = new BudgetField("Size limit of the digest", this.#usual, (budget) => {
       if (readBudget(budget) !== null) {
         this.#choose(budget);
       }

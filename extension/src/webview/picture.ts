@@ -122,9 +122,9 @@ export function legend({ rows, window, trigger, merged }: SessionView): string {
       ? ""
       : `Window: ${tokenCount(window)}${trigger === null ? "" : `, compaction offered from ${trigger.toLocaleString("en-US")}`}.`,
     rows.some(({ mostTokens, contextTokens }) => mostTokens !== contextTokens)
-      ? "Of each turn the picture shows the peak."
+      ? "Bars show each turn’s peak."
       : "",
-    counted(rows.length, "", "The arrow keys go from turn to turn."),
+    counted(rows.length, "", "Use ← → to move between turns."),
   ];
   return parts.filter((part) => part !== "").join(" ");
 }

@@ -54,7 +54,7 @@ class PreviewPage implements Shown<Preview> {
   readonly #warnings = el("div");
   readonly #trouble = new TroublePlace();
   readonly #pack = new Pack();
-  readonly #budget = new BudgetField("Budget of the pack", null, (budget) => {
+  readonly #budget = new BudgetField("Size limit of the pack", null, (budget) => {
     this.#options = { ...this.#options, budget };
     this.#showBudget();
   });
@@ -73,14 +73,14 @@ class PreviewPage implements Shown<Preview> {
     const messages = numberField(
       "messages",
       "Your last messages",
-      "Quoted at the end of the pack, within the budget.",
+      "Quoted at the end of the pack, within the size limit.",
       [window, MAX_MESSAGES],
       (count) => this.#ask({ window: count }),
     );
     const digest = numberField(
       "digest",
       "Digest, in tokens",
-      "Quotes of the conversation up to the marker, within the budget.",
+      "Quotes of the conversation up to the marker, within the size limit.",
       [digestTokens, MAX_DIGEST],
       (tokens) => this.#ask({ digestTokens: tokens }, REST_MS),
     );
@@ -276,7 +276,7 @@ class Pack {
       fill(this.#inside, ...this.#rows.slice(0, cut.lines));
       fill(this.#outside, ...this.#rows.slice(cut.lines));
       fill(this.#insideTitle, `The new session starts with this (${cut.included})`);
-      fill(this.#outsideTitle, `Left out to stay within the budget (${cut.deferred})`);
+      fill(this.#outsideTitle, `Left out to stay within the size limit (${cut.deferred})`);
       this.#outsideTitle.hidden = cut.deferred === 0;
       this.#outside.hidden = cut.deferred === 0;
       this.#inside.classList.toggle("nothing", cut.lines === 0);

@@ -116,7 +116,9 @@ def _warnings(built: Replacement, *, live: bool) -> Iterator[CompactionWarning]:
         told = _said(merged, "merged with a later one that is equal")
         yield CompactionWarning("messages_merged", merged, told)
     if cut := fates.count("truncated"):
-        yield CompactionWarning("messages_cut", cut, _said(cut, "cut in the middle"))
+        many = f"{cut} long messages were shortened."
+        told = "One long message was shortened." if cut == 1 else many
+        yield CompactionWarning("messages_cut", cut, told)
     if live:
         yield CompactionWarning(
             "session_live",

@@ -167,8 +167,8 @@ _CAUTIONS: Mapping[WarningCode, tuple[str, ...]] = {
     "detached_marker": ("The marker's turn has been rolled back since",),
     "pack_empty": ("No line of the pack fits the budget",),
     "pack_truncated": (
-        "1 item was left out to stay within the budget",
-        "{n} items were left out to stay within the budget",
+        "1 item was left out to stay within the size limit",
+        "{n} items were left out to stay within the size limit",
     ),
     "pin_shortened": ("1 pinned item was shortened", "{n} pinned items were shortened"),
     "pin_unread": ("1 pinned item could not be read", "{n} pinned items could not be read"),
