@@ -215,7 +215,7 @@ function ring(eighths: number, colour: string): vscode.Uri {
   const circle = (stroke: string, length: number) =>
     `<circle cx="8" cy="8" r="${radius}" fill="none" stroke="${stroke}" stroke-width="2.5" ` +
     `stroke-dasharray="${length} ${round}" transform="rotate(-90 8 8)"/>`;
-  const parts = circle("#80808059", round) + circle(colour, (round * eighths) / 8);
+  const parts = circle("#808080", round) + circle(colour, (round * eighths) / 8);
   const svg = `<svg xmlns="${SVG}" viewBox="0 0 16 16">${parts}</svg>`;
   return vscode.Uri.parse(`data:image/svg+xml;base64,${Buffer.from(svg).toString("base64")}`);
 }
