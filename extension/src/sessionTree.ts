@@ -8,7 +8,6 @@ import { branchRow, type End } from "./model/branches.ts";
 import { windowRow } from "./model/compaction.ts";
 import { isDetached, markerRow } from "./model/markers.ts";
 import {
-  alike,
   byDay,
   byFolder,
   type Filter,
@@ -344,9 +343,8 @@ function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode
   const { roots, children } = family(sessions);
   const background = roots.filter((each) => each.background);
   const { shown, behind } = folded(roots.filter((each) => !each.background));
-  const same = alike(sessions);
-  const rowOf = (session: SessionSummary): SessionNode => {
-    const below = (children.get(session.sessionId) ?? []).map(rowOf);
+  const rowOf = (session: SessionSummary, isAlike = false): SessionNode => {
+    const below = (children.get(session.sessionId) ?? []).map((each) => rowOf(each));
     const older = behind.get(session.sessionId) ?? [];
     const runs: Fold = {
       kind: "fold",
@@ -355,10 +353,10 @@ function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode
       description: "",
       icon: "files",
       isOpen: false,
-      children: older.map(rowOf),
+      children: older.map((each) => rowOf(each, true)),
     };
     const all = older.length === 0 ? below : [...below, runs];
-    return { kind: "session", group: group.id, session, isAlike: same.has(session), children: all };
+    return { kind: "session", group: group.id, session, isAlike, children: all };
   };
   const isDay = group.cwd !== null;
   const parts = isDay ? byDay(shown, Date.now()) : byFolder(shown);
@@ -371,9 +369,17 @@ function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode
     description: isDay ? "" : name,
     icon: isDay ? "calendar" : "folder",
     isOpen,
-    children: some.map(rowOf),
+    children: some.map((each) => rowOf(each)),
   }));
-  return background.length === 0 ? folds : [...folds, backgroundFold(group, background.map(rowOf))];
+  return background.length === 0
+    ? folds
+    : [
+        ...folds,
+        backgroundFold(
+          group,
+          background.map((each) => rowOf(each)),
+        ),
+      ];
 }
 
 /** The sessions in which no person types: of programs, reviews, memory, and lone subagents. */

@@ -269,8 +269,8 @@ export function occasion({ door, source }: Receipt): string {
   return occasions[source ?? ""] ?? "";
 }
 
-/** Codex records notes once it is connected; a person adds them by the + of the view. */
-const NONE_YET = "none yet: add one, or connect Codex";
+/** Codex records notes once it is connected; a person adds them with the + in the view’s title. */
+const NONE_YET = "none yet: add one with +";
 
 /** The facts of a session, suspect ones first. */
 export function factsNode(notes: readonly Note[]): CheckpointNode {

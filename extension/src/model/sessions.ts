@@ -21,28 +21,22 @@ import {
 
 /** The editor cuts what is too long from the right, so a label leaves room for age and meter. */
 const LABEL = 20;
-/** The same beside a last message, and for that. */
-const [BESIDE, LAST] = [6, 10];
+/** A row below another of the same title is two levels further in. */
+const FURTHER_IN = 16;
 
-/** The row of a session; one that looks like another is told from it by its last message. */
+/** The row of a session; below another with the same title it shows its last message instead. */
 export function sessionRow(session: SessionSummary, now: number, isAlike = false): Appearance {
   const about = subject(session);
   const since = age(session.updatedAt, now);
   const states = statesOf(session);
   const last = isAlike && session.task !== session.title ? plain(session.task ?? "") : "";
   return {
-    label: cutToColumns(about, last === "" ? LABEL : BESIDE),
-    description: dotted(cutToColumns(last, LAST), since, meter(session)),
+    label: cutToColumns(last || about, isAlike ? FURTHER_IN : LABEL),
+    description: dotted(since, meter(session)),
     tooltip: sessionFacts(session, states, now).join("\n"),
     spoken: listed(about, cut(last, 120), ...states, since, spokenMeter(session)),
     ...sessionIcon(session),
   };
-}
-
-/** Those whose rows would show the same name. */
-export function alike(sessions: readonly SessionSummary[]): ReadonlySet<SessionSummary> {
-  const groups = grouped(sessions, (each) => cutToColumns(subject(each), LABEL));
-  return new Set([...groups.values()].filter(({ length }) => length > 1).flat());
 }
 
 /** How a session stands, in words. */
