@@ -3,13 +3,15 @@
     python bench/continuity.py [--tokens 4000 8000] [PATH]
 
 PATH is a rollout or a folder of them; without it sessions are made for it, the same ones each time.
-A session is cut at the end of a turn.  What the agent wrote in the next turn, in arguments of calls
+A session is cut before a turn.  What the agent wrote in the next turn, in arguments of calls
 and in messages, is searched for *names* (paths, identifiers, URLs, numbers) and *lines* (whole ones
 of 20 characters or more).  A name or a line is needed when it stood before the cut and nothing
 brought it back before the agent used it.  A name counts 1 / (1 + log(how often it stood before)).
 
-`held` is the share of the needed that stands in the replacement of `compact`; `tail` is that of the
-last part of the conversation of the same size, which anybody could keep.
+It is also cut in the middle of turns, where Codex compacts by itself.  A hunk of a patch is held
+when all lines that it must match are.  The share of the needed that stands in the replacement of
+`compact` is printed over all cuts and as the mean of the cuts, of hunks over all; beside it stands
+the share in the last part of the conversation of the same size, which anybody could keep.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,18 +42,25 @@ _NAME = re.compile(
 _SESSION = "01a1f865-0000-7000-8000-0000000000aa"
 _CALLS = frozenset({"function_call", "custom_tool_call"})
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
+_HUNK = re.compile(r"(?m)^@@.*$")
 _LEAST_TOKENS = 5_000
 _CUTS = 6
 _SHORTEST = 5
+_LEAST_OUTPUTS = 4
+"""A turn with so many outputs is cut in its middle, too."""
 
 
 @frozen
 class Said:
-    """One text of a session: who wrote it, and the size of the file behind its line."""
+    """One text of a session: who wrote it, and the size of the file behind its line.
+
+    Behind `before` bytes begins the turn that a user message opens.
+    """
 
     author: str
     text: str
     end: int
+    before: int = 0
 
 
 def names(text: str) -> list[str]:
@@ -73,24 +82,28 @@ def lines(text: str) -> set[str]:
 def read(path: Path) -> list[Said]:
     """Return the texts of a rollout in their order; what Codex injects is left out."""
     found: list[Said] = []
-    end = 0
+    end = begun = 0
     for line in path.open("rb"):
-        end += len(line)
+        start, end = end, end + len(line)
         try:
             record: dict[str, Any] = json.loads(line)
         except ValueError:  # a line that was cut off, as the product passes over it
             continue
-        if record.get("type") == "response_item":
-            author, text = _text(record["payload"])
+        payload: dict[str, Any] = record.get("payload") or {}
+        if payload.get("type") == "task_started":
+            begun = start
+        if record.get("type") == "response_item" or "payload" not in record:
+            author, text = _text(payload or record)
             if author and not text.lstrip().startswith("<"):
-                found.append(Said(author, text, end))
+                since = found[-1].end if found else 0
+                found.append(Said(author, text, end, begun if begun >= since else start))
     return found
 
 
 def _text(payload: dict[str, Any]) -> tuple[str | None, str]:
     """Return who wrote an item, None for what is neither said nor done, and its text."""
-    kind: str = payload["type"]
-    if kind == "message" and payload["role"] in {"user", "assistant"}:
+    kind = str(payload.get("type"))
+    if kind == "message" and payload.get("role") in {"user", "assistant"}:
         parts: list[dict[str, str]] = payload.get("content") or []
         return payload["role"], "\n".join(part.get("text") or "" for part in parts)
     if kind in _CALLS:
@@ -117,35 +130,54 @@ class Cut:
 
     path: Path
     before: tuple[Said, ...]
+    end: int
     names: dict[str, float]
     lines: frozenset[str]
+    hunks: tuple[frozenset[str], ...]
 
 
-def cuts(path: Path) -> Iterator[Cut]:
-    """Yield the cuts of a session, spread evenly over its turns."""
+def cuts(path: Path, *, in_turn: bool = False) -> Iterator[Cut]:
+    """Yield the cuts of a session, spread evenly over its turns.
+
+    With `in_turn` a session is cut in the middle of a turn, behind an output.  A cut between turns
+    is before the first line that tells of the next one.
+    """
     told = read(path)
-    starts = [place for place, said in enumerate(told) if said.author == "user"][1:]
-    fitting = [
-        (start, end)
-        for start, end in pairwise([*starts, len(told)])
-        if sum(len(said.text) for said in told[:start]) >= 4 * _LEAST_TOKENS
-    ]
+    starts = [place for place, said in enumerate(told) if said.author == "user"]
+    if in_turn:
+        spans = [
+            (middle, end)
+            for start, end in pairwise([*starts, len(told)])
+            if (middle := _middle(told, start, end))
+        ]
+    else:
+        spans = list(pairwise([*starts[1:], len(told)]))
+    sizes = [0, *accumulate(len(said.text) for said in told)]
+    fitting = [span for span in spans if sizes[span[0]] >= 4 * _LEAST_TOKENS]
     if len(fitting) > _CUTS:
         step = (len(fitting) - 1) / (_CUTS - 1)
         fitting = [fitting[round(place * step)] for place in range(_CUTS)]
     for start, end in fitting:
-        cut = _needs(path, told, start, end)
+        cut = _needs(path, told, start, end, in_turn=in_turn)
         if cut.names:
             yield cut
 
 
-def _needs(path: Path, told: list[Said], start: int, end: int) -> Cut:
+def _middle(told: Sequence[Said], start: int, end: int) -> int | None:
+    """Return the place behind the output in the middle of a turn; None in a short turn."""
+    outputs = [place for place in range(start, end) if told[place].author == "output"]
+    return outputs[len(outputs) // 2] + 1 if len(outputs) >= _LEAST_OUTPUTS else None
+
+
+def _needs(path: Path, told: Sequence[Said], start: int, end: int, *, in_turn: bool) -> Cut:
     times = Counter(name for said in told[:start] for name in names(said.text))
     old = {row for said in told[:start] for row in lines(said.text)}
-    back, back_lines = set(names(told[start].text)), lines(told[start].text)
+    back, back_lines = set[str](), set[str]()
+    if not in_turn:
+        back, back_lines = set(names(told[start].text)), lines(told[start].text)
     wanted: dict[str, float] = {}
     wanted_lines: set[str] = set()
-    for said in told[start + 1 : end]:
+    for said in told[start + (not in_turn) : end]:
         if said.author == "output":
             back |= set(names(said.text))
             back_lines |= lines(said.text)
@@ -154,7 +186,19 @@ def _needs(path: Path, told: list[Said], start: int, end: int) -> Cut:
             wanted[name] = 1 / (1 + math.log(times[name]))
         if said.author == "call":
             wanted_lines |= (lines(said.text) & old) - back_lines
-    return Cut(path, tuple(told[:start]), wanted, frozenset(wanted_lines))
+    behind = told[start - 1].end if in_turn else told[start].before
+    calls = (said.text for said in told[start:end] if said.author == "call")
+    hunks = [hunk for text in calls for hunk in _hunks(text) if hunk and hunk <= wanted_lines]
+    before = tuple(told[:start])
+    return Cut(path, before, behind, wanted, frozenset(wanted_lines), tuple(hunks))
+
+
+def _hunks(text: str) -> Iterator[frozenset[str]]:
+    """Yield the lines that each hunk of a patch must match."""
+    if "*** Begin Patch" in text:
+        for part in _HUNK.split(text)[1:]:
+            rows = part.partition("\n*** ")[0].split("\n")
+            yield frozenset(lines("\n".join(row for row in rows if row[:1] in {"-", " "})))
 
 
 def replacement(cut: Cut, tokens: int) -> str:
@@ -162,8 +206,9 @@ def replacement(cut: Cut, tokens: int) -> str:
     with tempfile.TemporaryDirectory() as folder:
         day = Path(folder, "home/sessions/2026/01/01")
         day.mkdir(parents=True)
-        data = cut.path.read_bytes()[: cut.before[-1].end]
-        head = json.loads(data.split(b"\n", 1)[0])["payload"]
+        data = cut.path.read_bytes()[: cut.end]
+        head: dict[str, Any] = json.loads(data.split(b"\n", 1)[0])
+        head = head.get("payload") or head  # the oldest files have bare lines
         (day / f"rollout-2026-01-01T00-00-00-{head['id']}.jsonl").write_bytes(data)
         home, state = str(day.parents[3]), os.path.join(folder, "state")
         asked = ("--dry-run", "--force", "--json", "--digest-tokens", str(tokens))
@@ -179,22 +224,38 @@ def tail(cut: Cut, size: int) -> str:
 
 @frozen
 class Held:
-    """How much of the needed stands in a text: shares of names and of lines, and its tokens."""
+    """How much of the needed stands in a text: shares of names, lines and hunks, and its tokens.
 
-    names: float
-    lines: float
+    Of names and lines there is the share over all cuts, and the mean of the cuts.
+    """
+
+    names: tuple[float, float]
+    lines: tuple[float, float]
+    hunks: float
     tokens: float
 
 
 def measured(found: Sequence[Cut], texts: Sequence[str]) -> Held:
-    """Return the shares over all cuts."""
-    pairs = list(zip(found, texts, strict=True))
-    weight = sum(sum(cut.names.values()) for cut in found)
-    held = sum(worth for cut, text in pairs for name, worth in cut.names.items() if name in text)
-    rows = sum(len(cut.lines) for cut in found)
-    kept = sum(len(cut.lines & lines(text)) for cut, text in pairs)
-    size = sum(len(text) for text in texts) / 4 / len(texts)
-    return Held(held / weight, kept / rows if rows else 0.0, size)
+    """Return the shares over all cuts, and the mean of each cut's."""
+    names: list[tuple[float, float]] = []
+    rows: list[tuple[float, float]] = []
+    hunks: list[tuple[float, float]] = []
+    for cut, text in zip(found, texts, strict=True):
+        have = lines(text)
+        worth = sum(each for name, each in cut.names.items() if name in text)
+        names.append((worth, sum(cut.names.values())))
+        rows.append((len(cut.lines & have), len(cut.lines)))
+        hunks.append((sum(each <= have for each in cut.hunks), len(cut.hunks)))
+    tokens = sum(map(len, texts)) / 4 / max(len(texts), 1)
+    return Held(_shares(names), _shares(rows), _shares(hunks)[0], tokens)
+
+
+def _shares(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the share of the held in all that is needed, and the mean of the cuts."""
+    needing = [(held, needed) for held, needed in pairs if needed]
+    each = [held / needed for held, needed in needing]
+    every = sum(held for held, _ in needing) / max(sum(needed for _, needed in needing), 1)
+    return every, sum(each) / max(len(each), 1)
 
 
 # --- sessions that are made for it ---------------------------------------------------------------
@@ -303,15 +364,17 @@ def _call(  # noqa: PLR0913 - a call with its answer
     ]
 
 
-def table(paths: Sequence[Path], budgets: Sequence[int]) -> list[tuple[int, Held, Held]]:
-    """Return for each budget what the replacement holds, and what the tail of its size does."""
-    found = [cut for path in paths for cut in cuts(path)]
-    rows: list[tuple[int, Held, Held]] = []
+def table(found: Sequence[Cut], budgets: Sequence[int]) -> Iterator[tuple[int, Held, Held]]:
+    """Yield for each budget what the replacement holds, and what the tail of its size does."""
     for budget in budgets:
         ours = [replacement(cut, budget) for cut in found]
         tails = [tail(cut, len(text)) for cut, text in zip(found, ours, strict=True)]
-        rows.append((budget, measured(found, ours), measured(found, tails)))
-    return rows
+        yield budget, measured(found, ours), measured(found, tails)
+
+
+def _row(held: Held) -> str:
+    shares = (*held.names, *held.lines, held.hunks)
+    return "".join(f"{share:>7.3f}" for share in shares)
 
 
 def main() -> int:
@@ -327,14 +390,15 @@ def main() -> int:
             paths = (
                 [options.path] if options.path.is_file() else sorted(options.path.rglob("*.jsonl"))
             )
-        print(f"{'digest':>8}{'names':>8}{'lines':>8}{'tokens':>8}   tail of its size")
         lost = 0
-        for budget, ours, last in table(paths, options.tokens):
-            print(
-                f"{budget:>8}{ours.names:>8.3f}{ours.lines:>8.3f}{ours.tokens:>8.0f}"
-                f"{last.names:>11.3f}{last.lines:>8.3f}"
-            )
-            lost += ours.names < last.names
+        for in_turn in (False, True):
+            found = [cut for path in paths for cut in cuts(path, in_turn=in_turn)]
+            print(f"{len(found)} cuts {'in the middle of' if in_turn else 'between'} turns")
+            heads = f"{'names':>14}{'lines':>14}{'hunks':>7}"
+            print(f"{'digest':>8}{heads}{'tokens':>8}{heads}   of the tail of its size")
+            for budget, ours, last in table(found, options.tokens):
+                print(f"{budget:>8}{_row(ours)}{ours.tokens:>8.0f}{_row(last)}")
+                lost += ours.names[0] < last.names[0] and not in_turn
     return int(lost > 0)
 
 
