@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Final
 
 from attrs import Factory, define, evolve, frozen
 from cattrs.strategies import configure_tagged_union
@@ -17,9 +16,7 @@ from codex_checkpoints.core.digest.touching import touched_in
 from codex_checkpoints.core.history.rebuild import HistoryWindow, choose, windows_of
 from codex_checkpoints.core.history.survey import Mark, Survey, SurveyState
 from codex_checkpoints.core.rollout.commands import is_check
-from codex_checkpoints.core.rollout.fields import names
 from codex_checkpoints.core.rollout.items import Tokens, ToolCall
-from codex_checkpoints.core.rollout.parsing import turn_id_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import Fold, Line, Place
 from codex_checkpoints.core.rollout.turns import Ended, Turn
 
@@ -28,11 +25,6 @@ MOST_ROWS = 400
 
 SAVED = 11
 """The version of what `Timeline.save` returns."""
-
-_CALLS: Final = names(
-    "function_call custom_tool_call local_shell_call web_search_call"
-    " image_generation_call tool_search_call"
-)
 
 
 @frozen
@@ -130,17 +122,17 @@ class Timeline(Fold):
         state = self.replay.state
         if not state.tells(line.seq):
             return
-        turn = state.turns.at(turn_id_of(line.payload))
+        turn = state.turns.at(line.turn_id)
         if turn is not None:
             tally = self._of(turn)
             if turn.ended in {None, line.position}:
                 tally.newest = line.stamp or tally.newest
-            tally.calls += line.tag in _CALLS
+            tally.calls += line.signal == "called"
             used = self.replay.reducer.item
             if isinstance(used, Tokens) and not used.is_impossible:
                 tally.tokens, tally.most = used.total, max(tally.most or 0, used.total)
         for each in state.observed:
-            self._observe(each, turn_named_by(line.payload))
+            self._observe(each, line.named_turn)
 
     def turns(self) -> tuple[TimelineTurn, ...]:
         """Return a row for each turn that was not rolled back."""

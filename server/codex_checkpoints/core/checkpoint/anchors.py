@@ -31,7 +31,6 @@ from codex_checkpoints.core.checkpoint.requests import ref_of, words_of
 from codex_checkpoints.core.checkpoint.state import name_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import contextual, items, tools
-from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line
 from codex_checkpoints.core.rollout.turns import Turns
 
@@ -67,8 +66,7 @@ class CallSearch(Fold):
 
     def take(self, line: Line) -> None:
         """Check a line; stop when the outcome is found."""
-        item = item_of(line.kind, line.payload, bare=line.bare)
-        if line.seq >= self.replay.state.own_from and _outcome_of(item) == self._call_id:
+        if line.seq >= self.replay.state.own_from and _outcome_of(line.item) == self._call_id:
             self.found = self.replay.stopped = True
 
 

@@ -64,8 +64,6 @@ from codex_checkpoints.core.rollout.parsing import (
     LINES,
     RESPONSES,
     goal_in,
-    item_of,
-    signal_of,
     turn_id_of,
 )
 from codex_checkpoints.core.rollout.reader import (
@@ -169,10 +167,7 @@ class Reducer:
         state = self._state
         state.observed.clear()
         state.paginated = self._scale.paginated
-        if self._parses(line):
-            item = item_of(line.kind, line.payload, bare=line.bare)
-        else:
-            item = signal_of(line.kind, line.tag, line.inner)
+        item = line.item if self._parses(line) else line.signal
         repeats = isinstance(item, items.UserMessage) and item.in_history and state.typed
         self.item = "told" if repeats else item
         state.inherit(item, line.seq, line.stamp)

@@ -47,7 +47,6 @@ from codex_checkpoints.core.rollout.items import (
     outcome_in,
 )
 from codex_checkpoints.core.rollout.ours import UNDO, is_ours
-from codex_checkpoints.core.rollout.parsing import item_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line
 from codex_checkpoints.core.rollout.turns import Turns
 
@@ -175,7 +174,7 @@ class Recall(Fold):
             deque(read, 0)  # what it says of a call counts for other lines
             return
         for kind, text, ids, repeats, outcome in read:
-            turn = self._state.turns.at(turn_named_by(line.payload))
+            turn = self._state.turns.at(line.named_turn)
             if text.strip():
                 entry = Entry(
                     line.seq,
@@ -222,8 +221,7 @@ class Recall(Fold):
             text = text_of(payload.get("arguments")) or text_of(payload.get("input")) or ""
             words = words_of(object_of(payload.get("action")).get("command"))
             text = text or " ".join(words or ())
-            item = item_of(line.kind, payload, bare=line.bare)
-            script = script_of(item) or text
+            script = script_of(line.item) or text
             self._calls[call_id] = ends_of(script)
             if len(self._calls) > MOST:
                 del self._calls[next(iter(self._calls))]
@@ -288,18 +286,17 @@ class Recall(Fold):
         Response items say the same, but for messages of the user.
         """
         value = object_of(payload.get("item")) or payload
-        item = item_of(line.kind, payload, bare=line.bare)
-        match item:
-            case UserMessage():
+        match line.item:
+            case UserMessage() as item:
                 yield _Said("user", "\n".join(item.texts), (item.ref,))
-            case CommandRun():
+            case CommandRun() as item:
                 printed = item.printed or ""
                 self._calls[item.call_id] = ends_of(shell.script_of(item.argv))
                 text = f"$ {shell.script_of(item.argv)}\n{printed}"
                 yield _Said("output", text, (item.call_id,), repeats=True)
-            case FilesChanged():
+            case FilesChanged() as item:
                 yield _Said("patch", "\n".join(_diffs(value)), (item.call_id,), repeats=True)
-            case ToolRan():
+            case ToolRan() as item:
                 yield _Said("output", "\n".join(item.texts), (item.call_id,), repeats=True)
             case _:
                 if value.get("type") == "AgentMessage":

@@ -19,7 +19,6 @@ from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.recall import MOST_HITS, Entry, Kind, shown
 from codex_checkpoints.core.digest.touching import Touched, rewritten_by, touched_in
 from codex_checkpoints.core.rollout.items import Action
-from codex_checkpoints.core.rollout.parsing import turn_named_by
 from codex_checkpoints.core.rollout.reader import Fold, Line
 
 
@@ -112,7 +111,7 @@ class FileUses(Fold):
             self._rewritten = found
         if not observed or not self._wanted(line):
             return
-        turn = self._state.turns.at(turn_named_by(line.payload))
+        turn = self._state.turns.at(line.named_turn)
         turn_id = None if turn is None else turn.turn_id
         for one in observed:
             for each in touched_in(one, self._rewritten):

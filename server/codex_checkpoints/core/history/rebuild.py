@@ -58,7 +58,6 @@ from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import NOTHING, Json, object_of, text_of, whole_of
 from codex_checkpoints.core.rollout.items import RolledBack, TaskEnded, TaskStarted, Tokens
 from codex_checkpoints.core.rollout.ours import Opener
-from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Reader
 
 
@@ -292,14 +291,13 @@ class Rebuild:
                 self._compacted(line)
             case "inter_agent_communication":
                 self._past += [self._from(line, item) for item in _letter(line.payload)]
-            case "event_msg" if line.tag == "thread_rolled_back":
-                turns = whole_of(line.payload.get("num_turns")) or 0
+            case "event_msg" if isinstance(line.item, RolledBack):
                 items = [each.item for each in self._past]
-                del self._past[before_last_turns(items, turns) :]
+                del self._past[before_last_turns(items, line.item.turns) :]
                 left = len(self._past)
                 self._reports = [each for each in self._reports if each[0] <= left]
             case "event_msg" if line.tag == "token_count":
-                usage = item_of(line.kind, line.payload, bare=line.bare)
+                usage = line.item
                 if isinstance(usage, Tokens) and usage.total > 0 and not usage.is_impossible:
                     self._reports.append((len(self._past), usage))
             case _:

@@ -34,7 +34,6 @@ from codex_checkpoints.core.rollout.fields import (
 )
 from codex_checkpoints.core.rollout.items import RolledBack, TaskEnded, TaskStarted, Tokens
 from codex_checkpoints.core.rollout.ours import Opener, is_ours, opener_of
-from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
 
 Strategy = Literal["checkpoint", "codex", "local", "remote", "fresh"]
@@ -457,7 +456,7 @@ class Survey:
             self._report(line)
 
     def _report(self, line: Line) -> None:
-        item = item_of(line.kind, line.payload, bare=line.bare)
+        item = line.item
         match item:
             case TaskStarted():
                 self.state.openings.began()

@@ -44,7 +44,8 @@ from codex_checkpoints.core.losses.watched import (
     Totals,
     Watched,
 )
-from codex_checkpoints.core.rollout.fields import is_list, is_object, text_of, whole_of
+from codex_checkpoints.core.rollout.fields import is_list, is_object, text_of
+from codex_checkpoints.core.rollout.items import RolledBack
 from codex_checkpoints.core.rollout.reader import Fold, Line
 
 SEARCHED = 1 << 22
@@ -199,9 +200,8 @@ class Account(Fold):
                 self._replaced(line)
             case "response_item" if line.tag == "message" and line.inner == "user":
                 self._prompted(line)
-            case "event_msg" if line.tag == "thread_rolled_back":
-                turns = whole_of(line.payload.get("num_turns")) or 0
-                del self._prompts[before_last_turns(self._prompts, turns) :]
+            case "event_msg" if isinstance(line.item, RolledBack):
+                del self._prompts[before_last_turns(self._prompts, line.item.turns) :]
             case _:
                 pass
 

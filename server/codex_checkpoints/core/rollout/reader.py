@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 import orjson
-from attrs import Factory, define
+from attrs import Factory, define, field
 
 from codex_checkpoints.core.rollout.fields import (
     NOTHING,
@@ -24,7 +24,15 @@ from codex_checkpoints.core.rollout.fields import (
     text_of,
     whole_of,
 )
-from codex_checkpoints.core.rollout.parsing import BOM, record_of
+from codex_checkpoints.core.rollout.items import Item, Signal
+from codex_checkpoints.core.rollout.parsing import (
+    BOM,
+    item_of,
+    record_of,
+    signal_of,
+    turn_id_of,
+    turn_named_by,
+)
 
 CHUNK = 1 << 16
 """Bytes to feed at a time; larger pieces were slower."""
@@ -92,6 +100,29 @@ class Line:
     """Whether lone surrogates were replaced, which Codex does not do."""
     shortened: bool = False
     passed_over: bool = False
+    _item: Item | None = field(init=False, default=None)
+
+    @property
+    def item(self) -> Item:
+        """Return the item that the line holds, made once for all folds."""
+        if self._item is None:
+            self._item = item_of(self.kind, self.payload, bare=self.bare)
+        return self._item
+
+    @property
+    def signal(self) -> Signal:
+        """Return what the beginning of the line gives."""
+        return signal_of(self.kind, self.tag, self.inner)
+
+    @property
+    def turn_id(self) -> str | None:
+        """Return the turn that it names as a response item, or None."""
+        return turn_id_of(self.payload)
+
+    @property
+    def named_turn(self) -> str | None:
+        """Return the turn that it names as a response item or an event, or None."""
+        return turn_named_by(self.payload)
 
     @property
     def place(self) -> Place:
