@@ -104,7 +104,7 @@ class Line:
 
     @property
     def item(self) -> Item:
-        """Return the item that the line holds, made once for all folds."""
+        """Return the item that the line holds, made when it is first asked for."""
         if self._item is None:
             self._item = item_of(self.kind, self.payload, bare=self.bare)
         return self._item
