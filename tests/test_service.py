@@ -117,6 +117,17 @@ def test_what_names_no_session_is_unknown(home: Home, name: str):
     assert (refused.code, refused.facts) == ("unknown_session", {"session": name})
 
 
+def test_latest_names_the_newest_session_unless_one_has_that_name(home: Home):
+    home.put(chat("one"))
+    home.put(chat("two", 2), 2)
+    newest = task(shown(home, "latest"))
+    home.put(chat("latest", 3), 3)
+    home.put(chat("four", 4), 4)
+
+    assert newest == "two"
+    assert task(shown(home, "latest")) == "latest"
+
+
 def test_a_beginning_that_several_sessions_share_is_ambiguous(home: Home):
     for number in (1, 2, 30):
         home.put(chat("x", number), number)

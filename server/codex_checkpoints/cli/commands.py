@@ -220,10 +220,10 @@ def one_of(*arguments: Argument, required: bool = False) -> Argument:
     return add
 
 
-OF_ANY = "an id, its beginning, a file, or a name"
+OF_ANY = "an id, its beginning, a file, a name, or latest"
 """What names a session that is read."""
 
-OF_OURS = "an id, its beginning, or a name"
+OF_OURS = "an id, its beginning, a name, or latest"
 """What names a session that is changed: never a file by its path."""
 
 A_TURN = "an id, or a number from 1"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Container, Generator, Mapping
+from collections.abc import Callable, Container, Generator, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from codex_checkpoints.service.threads import ThreadManager
 
 
+LATEST = "latest"
+"""Names the newest session in which a person types, unless a session was given this name."""
+
+
 def find_session(catalogue: Catalogue, session: str) -> Row:
     """Return the row of a session by id, by a unique prefix of it, by path, or by its name."""
     if _is_path(session):
@@ -60,8 +64,16 @@ def find_session(catalogue: Catalogue, session: str) -> Row:
     named = _by_name(catalogue, session)
     if named is not None:
         return named
+    if session == LATEST and (newest := _newest(current.values())) is not None:
+        return newest
     message = f"no session {session[:80]!r} under {catalogue.store.place}"
     raise Refusal("unknown_session", message, {"session": session[:200]})
+
+
+def _newest(rows: Iterable[Row]) -> Row | None:
+    """Return the row that changed last, of those in which a person types."""
+    of_people = (row for row in rows if not row.background and row.parent_session is None)
+    return max(of_people, key=lambda row: (row.updated_at or "", row.session_id), default=None)
 
 
 def _by_name(catalogue: Catalogue, session: str) -> Row | None:
@@ -306,6 +318,8 @@ class Sessions:
 
     def find(self, session: str) -> Row:
         """Return the row of a session without reading the file; refuses as `find_session`."""
+        if session == LATEST:
+            self.refresh()
         try:
             return find_session(self.catalogue, session)
         except Refusal as refusal:
