@@ -75,7 +75,13 @@ def an_order(cwd: str) -> bytes:
             r.tokens(61_300),
         ),
         r.compacted("A summary: totals are rounded now.", summary),
-        r.turn(r.turn_context(), r.user("Now test it"), read, r.tokens(12_040)),
+        r.turn(
+            r.turn_context(),
+            r.user("Now test it"),
+            read,
+            r.patch(delete="old_orders.py"),
+            r.tokens(12_040),
+        ),
     )
 
 
@@ -187,6 +193,10 @@ def _branches(ask: Callable[..., Json], marker: str) -> None:
     restored = ask("restore", **wanted, reason="The rewrite went wrong")
     ask("restores", sessionId=LOGIN)
     ask("restoreDetails", operationId=restored["operationId"])
+    turn = {"sessionId": ORDERS, "turnId": "1"}
+    ask("restoreFilesPreview", **turn, texts=True)
+    files = ask("restoreFiles", **turn)
+    ask("undoRestoreFiles", operationId=files["operationId"])
     ask("branches", sessionId=LOGIN)
     ask("lineage", sessionId=LOGIN)
     ask("delete", sessionId=restored["sessionId"])

@@ -1059,6 +1059,63 @@ export interface RestoreDetails {
 }
 
 /**
+ * A session, and a turn by id or number, or a marker on one.
+ *
+ * `files` are the files to restore; null stands for all that are on.  `merge` are files that are
+ * restored although somebody changed other lines of them.  With `texts` a preview has texts.
+ */
+export interface FilesParams {
+  readonly sessionId: string;
+  readonly turnId: string | null;
+  readonly checkpointId: string | null;
+  readonly files: readonly string[] | null;
+  readonly merge: readonly string[];
+  readonly texts: boolean;
+}
+
+/**
+ * A file that the session changed after the turn.
+ *
+ * `state` says what restoring does to it, or why it is left alone; `proof` how its bytes of then
+ * are known: `diff`, `hash` or `context`.  `added` and `removed` count lines.  `hashNow` is null
+ * where there is no file, `hashThen` too, and where nobody knows.  `on`: it is restored unless the
+ * caller says otherwise.  `written`: it was written.  `before` and `after` are its texts now and
+ * then, with `texts` alone, and null where they hold a secret.
+ */
+export interface RestoredFile {
+  readonly path: string;
+  readonly state: string;
+  readonly why: string | null;
+  readonly proof: string | null;
+  readonly added: number;
+  readonly removed: number;
+  readonly hashNow: string | null;
+  readonly hashThen: string | null;
+  readonly on: boolean;
+  readonly written: boolean;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+/**
+ * The rows of a plan, or of what was done; `operationId` is null where nothing was written.
+ *
+ * `unnamed` counts the commands after the turn that may have changed files which they do not name.
+ */
+export interface RestoredFiles {
+  readonly operationId: string | null;
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly rows: readonly RestoredFile[];
+  readonly unnamed: number;
+}
+
+/** A restore of files, by its operation; it may be an undo itself. */
+export interface UndoFilesParams {
+  readonly operationId: string;
+}
+
+/**
  * The session at one end of a step of the tree, and how the step was made.
  *
  * `kind` is `restore`, `compaction` or `fork`, `mode` that of a restore, `soft` or `hard`; `at`,
@@ -1641,6 +1698,9 @@ export interface Methods {
   readonly "checkpoints/restore": [RestoreParams, Restored];
   readonly "checkpoints/restores": [RestoresParams, RestoreList];
   readonly "checkpoints/restoreDetails": [RestoreDetailsParams, RestoreDetails];
+  readonly "checkpoints/restoreFilesPreview": [FilesParams, RestoredFiles];
+  readonly "checkpoints/restoreFiles": [FilesParams, RestoredFiles];
+  readonly "checkpoints/undoRestoreFiles": [UndoFilesParams, RestoredFiles];
   readonly "checkpoints/branches": [SessionParams, Branches];
   readonly "checkpoints/lineage": [SessionParams, Lineage];
   readonly "checkpoints/audit": [AuditParams, EventList];

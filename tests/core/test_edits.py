@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 import rollouts as r
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest.edits import Edits, Touch, applied, texts_of, trail_of
+from codex_checkpoints.core.digest.edits import Edits, Touch, texts_of, trail_of
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.records import Trail
 from codex_checkpoints.core.rollout.fields import content_hash
 from codex_checkpoints.core.rollout.items import Action
+from codex_checkpoints.core.rollout.patches import applied
 from generated import sessions
 from reading import read_with
 

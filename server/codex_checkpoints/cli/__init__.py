@@ -66,6 +66,8 @@ COMMANDS = {
     "unpin": Command("marking", "remove a pin"),
     "restore": Command("restores", "open a branch at a marker; the session itself does not change"),
     "restores": Command("restores", "list the restores of a session, or all"),
+    "restore-files": Command("files", "bring files back to what they were at the end of a turn"),
+    "undo-restore-files": Command("files", "put back the files that `restore-files` replaced"),
     "restore-details": Command("restores", "print everything about a restore"),
     "lineage": Command("restores", "show the tree of sessions to which a session belongs"),
     "audit": Command("restores", "list the events of the audit log"),

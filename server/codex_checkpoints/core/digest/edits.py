@@ -6,9 +6,7 @@ patches of the session lead, without a gap, from a text that is known to a hash 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from attrs import frozen
 
@@ -17,7 +15,7 @@ from codex_checkpoints.core.checkpoint.runs import runs_in
 from codex_checkpoints.core.checkpoint.state import Observation
 from codex_checkpoints.core.digest.calls import CALLS
 from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
-from codex_checkpoints.core.digest.outcomes import PatchCounts, hunks_of
+from codex_checkpoints.core.digest.outcomes import PatchCounts, contents_of, hunks_of
 from codex_checkpoints.core.digest.records import Trail, Where
 from codex_checkpoints.core.digest.touching import (
     Touched,
@@ -38,11 +36,8 @@ from codex_checkpoints.core.rollout.items import (
     printed_whole,
 )
 from codex_checkpoints.core.rollout.parsing import turn_named_by
+from codex_checkpoints.core.rollout.patches import applied
 from codex_checkpoints.core.rollout.reader import Fold, Line
-
-_PLACE = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
-_TRIES = 1000
-"""At so many places a hunk without line numbers is tried."""
 
 
 @frozen
@@ -50,7 +45,8 @@ class Touch:
     """A session read or changed a file in the record `seq`, at the line `position`.
 
     `hunks` are the rows of a patch, None where the change was made in another way.  `text` is the
-    whole text after it and `hash` its hash, where the record holds it.  `moved_from` is the uri
+    whole text after it and `hash` its hash, where the record holds it.  `content` is the whole text
+    that an item or event has of an added or deleted file.  `moved_from` is the uri
     that the file had before, `moved_to` the one that it has since.  `anew`: it was written anew.
     Where git put the file back, `undone_from` is the position of the first line whose changes it
     took away.
@@ -67,6 +63,7 @@ class Touch:
     moved_to: str | None = None
     anew: bool = False
     undone_from: int | None = None
+    content: str | None = None
 
     @property
     def edits(self) -> bool:
@@ -122,6 +119,7 @@ class Edits(Fold):
         files = [*touched_in(observed, self._rewritten)]
         changes = not observed.shortened and any(each.edits for each in files)
         hunks = hunks_of(item, line) if changes else {}
+        contents = contents_of(item, line) if changes else {}
         if may_have_changed_more(observed):
             self.unnamed.append(line.position)
         for each in files:
@@ -145,6 +143,7 @@ class Edits(Fold):
                     each.moved_from,
                     each.moved_to,
                     each.anew,
+                    content=contents.get(each.name),
                 )
             )
         self._git(observed, line, turn_id)
@@ -248,67 +247,3 @@ def _along(
                 return
             text = found
         yield (at - 1 if back else at), text
-
-
-def applied(text: str, rows: Sequence[str], *, back: bool = False) -> str | None:
-    """Return a text with the hunks of a patch, or without them; None where they do not fit.
-
-    With line numbers each stands where they say, else at the first place behind the last one.
-    """
-    lines = _lines(text)
-    done: list[str] = []
-    at = 0
-    for head, old, new in _hunks(rows):
-        taken, given = (new, old) if back else (old, new)
-        number = _PLACE.match(head)
-        if number is not None:
-            start, count = (number[3], number[4]) if back else (number[1], number[2])
-            place = int(start) - (count != "0")
-        else:
-            place = _find(lines, taken, at, head.removeprefix("@@").strip())
-        if place < at or lines[place : place + len(taken)] != taken:
-            return None
-        done += lines[at:place] + given
-        at = place + len(taken)
-    return "".join(done + lines[at:])
-
-
-def _lines(text: str) -> list[str]:
-    rows = text.split("\n")
-    return [f"{row}\n" for row in rows[:-1]] + ([rows[-1]] if rows[-1] else [])
-
-
-def _find(lines: list[str], wanted: list[str], start: int, heading: str) -> int:
-    """Return where some lines stand behind a place and a heading, -1 where they do not."""
-    if heading:
-        named = (at for at in range(start, len(lines)) if lines[at].strip() == heading)
-        start = next(named, start - 1) + 1
-    if not wanted:
-        return len(lines)
-    size = len(wanted)
-    begins = (at for at in range(start, len(lines) - size + 1) if lines[at] == wanted[0])
-    return next((at for at in islice(begins, _TRIES) if lines[at : at + size] == wanted), -1)
-
-
-def _hunks(rows: Sequence[str]) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield the heading of each hunk, its lines before and its lines after."""
-    head, old, new = "", list[str](), list[str]()
-    last = ""
-    for row in rows:
-        if row.startswith("@@"):
-            if old or new:
-                yield head, old, new
-            head, old, new = row, [], []
-        elif row.startswith("\\"):  # the line above has no end
-            for side, signs in ((old, " -"), (new, " +")):
-                if last in signs and side:
-                    side[-1] = side[-1].removesuffix("\n")
-        else:
-            last = row[:1] or " "
-            line = f"{row[1:]}\n"
-            if last != "+":
-                old.append(line)
-            if last != "-":
-                new.append(line)
-    if old or new:
-        yield head, old, new

@@ -276,6 +276,16 @@ def hunks_of(item: object, line: Line) -> dict[str, list[str]]:
     return found
 
 
+def contents_of(item: object, line: Line) -> dict[str, str]:
+    """Return the whole text of each file that an item or event adds or deletes, by its path."""
+    if not isinstance(item, FilesChanged):
+        return {}
+    payload = object_of(line.payload.get("item")) or line.payload
+    changes = object_of(payload.get("changes")).items()
+    contents = ((path, text_of(object_of(each).get("content"))) for path, each in changes)
+    return {path: content for path, content in contents if content is not None}
+
+
 def _patches_of(item: ToolCall | CommandRun) -> str:
     """Return the patches of a call, of a script in code mode those that are literal."""
     if isinstance(item, CommandRun):

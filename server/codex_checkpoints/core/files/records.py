@@ -1,0 +1,59 @@
+"""`file_restores.jsonl`: one record for each restore of files, with what its undo needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from attrs import frozen
+
+from codex_checkpoints.core.converters import read_or_none, stored
+
+
+@frozen
+class FileWrite:
+    """A file that was written or removed; its hashes before and after, None for no file.
+
+    `mode` is that of the file before, or of the new one; `copy` names the safety copy of the bytes
+    before.
+    """
+
+    path: str
+    before: str | None
+    after: str | None
+    mode: int
+    copy: str | None
+
+
+@frozen
+class FileRestore:
+    """A restore of files to the end of a turn, or the undo of one (`undoes`).
+
+    `folder` is that of the session, to which the paths are relative.
+    """
+
+    operation_id: str
+    at: str
+    session_id: str
+    turn_id: str
+    folder: str
+    writes: tuple[FileWrite, ...]
+    undoes: str | None = None
+
+
+def line_of(restore: FileRestore) -> dict[str, Any]:
+    """Return the line of a record."""
+    return stored.unstructure(restore)
+
+
+def file_restore_in(line: object) -> FileRestore | None:
+    """Read a record; None for what is none."""
+    return read_or_none(stored, line, FileRestore)
+
+
+def file_restores_in(lines: Iterable[object]) -> dict[str, FileRestore]:
+    """Return the records of a file by their operation; the first of one operation counts."""
+    found: dict[str, FileRestore] = {}
+    for each in filter(None, map(file_restore_in, lines)):
+        found.setdefault(each.operation_id, each)
+    return found

@@ -1,0 +1,468 @@
+"""Bring files of a session back to their bytes at the end of a turn, one by one (FIL).
+
+A plan comes first and writes nothing.  Only rows that the plan offers and the caller chose are
+written; each is looked at again right before, and one that changed meanwhile stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import evolve, frozen
+
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.text import redact
+from codex_checkpoints.core.digest.edits import Edits
+from codex_checkpoints.core.files.plan import FileState, OnDisk, PlannedFile, Proof, planned
+from codex_checkpoints.core.files.records import (
+    FileRestore,
+    FileWrite,
+    file_restores_in,
+    line_of,
+)
+from codex_checkpoints.core.restore.events import event_of
+from codex_checkpoints.core.rollout.fields import Json, digest_of
+from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.reading.session_file import end_of, find_turn
+from codex_checkpoints.service.refusal import Refusal, keeping, misfit
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.undertaking import close, operation_of, undertaking
+from codex_checkpoints.storage import project_files, records
+from codex_checkpoints.storage.project_files import NotWritable, ProjectFile
+from codex_checkpoints.storage.records import FILE_RESTORES
+from codex_checkpoints.storage.safety_copies import SafetyCopies
+
+RESTORED = "FilesRestored"
+"""The event of files that were written."""
+
+MOST_TEXT = 1 << 20
+"""Code points of a text in a preview; a longer one is not given."""
+
+_NEW_MODE = 0o644
+
+
+@frozen
+class FilesParams:
+    """A session, and a turn by id or number, or a marker on one.
+
+    `files` are the files to restore; null stands for all that are on.  `merge` are files that are
+    restored although somebody changed other lines of them.  With `texts` a preview has texts.
+    """
+
+    session_id: str
+    turn_id: str | None = None
+    checkpoint_id: str | None = None
+    files: tuple[str, ...] | None = None
+    merge: tuple[str, ...] = ()
+    texts: bool = False
+
+
+@frozen
+class UndoFilesParams:
+    """A restore of files, by its operation; it may be an undo itself."""
+
+    operation_id: str
+
+
+@frozen
+class RestoredFile:
+    """A file that the session changed after the turn.
+
+    `state` says what restoring does to it, or why it is left alone; `proof` how its bytes of then
+    are known: `diff`, `hash` or `context`.  `added` and `removed` count lines.  `hashNow` is null
+    where there is no file, `hashThen` too, and where nobody knows.  `on`: it is restored unless the
+    caller says otherwise.  `written`: it was written.  `before` and `after` are its texts now and
+    then, with `texts` alone, and null where they hold a secret.
+    """
+
+    path: str
+    state: FileState
+    why: str | None
+    proof: Proof | None
+    added: int
+    removed: int
+    hash_now: str | None
+    hash_then: str | None
+    on: bool
+    written: bool
+    before: str | None = None
+    after: str | None = None
+
+
+@frozen
+class RestoredFiles:
+    """The rows of a plan, or of what was done; `operationId` is null where nothing was written.
+
+    `unnamed` counts the commands after the turn that may have changed files which they do not name.
+    """
+
+    operation_id: str | None
+    session_id: str
+    turn_id: str
+    rows: tuple[RestoredFile, ...]
+    unnamed: int
+
+
+@frozen
+class _Plan:
+    """What is planned for a session, with each file as it was looked at."""
+
+    session_id: str
+    turn_id: str
+    folder: str
+    files: tuple[PlannedFile, ...]
+    seen: Mapping[str, ProjectFile]
+    unnamed: int
+
+
+def preview(sessions: Sessions, params: FilesParams) -> RestoredFiles:
+    """Return what a restore would do, and write nothing; refuses as `restore`."""
+    plan = _plan(sessions, params)
+    _chosen(plan, params)
+    rows = tuple(_row(each, plan.seen, texts=params.texts) for each in plan.files)
+    return RestoredFiles(None, plan.session_id, plan.turn_id, rows, plan.unnamed)
+
+
+def restore(sessions: Sessions, params: FilesParams) -> RestoredFiles:
+    """Restore the chosen files.
+
+    Refuses as `Sessions.find`, `unknown_turn`, `unknown_checkpoint`, `invalid_payload`,
+    `missing_context` where the folder of the session is not on this machine, `storage_error`.
+    """
+    plan = _plan(sessions, params)
+    chosen = {each.path for each in _chosen(plan, params)}
+    changes = [change for each in plan.files if each.path in chosen for change in _changes(each)]
+    done = _Restoring(sessions, plan.session_id, plan.turn_id, plan.folder, plan.seen)
+    operation_id, problems = done.write(changes)
+    rows = list[RestoredFile]()
+    for each in plan.files:
+        row, problem = _row(each, plan.seen), problems.get(each.path)
+        if each.path in chosen and problem is not None:
+            row = evolve(row, why=f"left as it is: {problem}")
+        elif each.path in chosen:
+            row = evolve(row, written=True)
+            if (stays := problems.get(each.moved_to or "")) is not None:
+                row = evolve(row, why=f"{each.moved_to} stays: {stays}")
+        rows.append(row)
+    written = any(row.written for row in rows)
+    return RestoredFiles(
+        operation_id if written else None, plan.session_id, plan.turn_id, tuple(rows), plan.unnamed
+    )
+
+
+def undo(sessions: Sessions, params: UndoFilesParams) -> RestoredFiles:
+    """Put back what a restore of files replaced, under the same rules.
+
+    Refuses `unknown_operation`, `missing_context`, `storage_error`.
+    """
+    made = _operation(sessions, params.operation_id)
+    copies = SafetyCopies(sessions.records.state_dir)
+    root = _root(made.folder, made.session_id)
+    seen: dict[str, ProjectFile] = {}
+    changes, rows = list[_Change](), list[RestoredFile]()
+    for write in reversed(made.writes):
+        now = project_files.look(root, write.path)
+        known = now if isinstance(now, ProjectFile) else ProjectFile()
+        seen[write.path] = known
+        data = None if write.copy is None else copies.kept(made.operation_id, write.copy)
+        state, why = _undo_state(write, now, data)
+        rows.append(
+            RestoredFile(
+                write.path,
+                state,
+                why,
+                None,
+                0,
+                0,
+                _hash(known.data),
+                write.before,
+                on=why is None,
+                written=False,
+            )
+        )
+        if why is None:
+            changes.append(_Change(write.path, data, write.mode))
+    done = _Restoring(sessions, made.session_id, made.turn_id, made.folder, seen)
+    operation_id, problems = done.write(changes, undoes=made.operation_id)
+    asked = {each.path for each in changes}
+    rows = [
+        evolve(row, written=True)
+        if row.path in asked and row.path not in problems
+        else evolve(row, why=row.why or f"left as it is: {problems[row.path]}")
+        for row in rows
+    ]
+    written = any(row.written for row in rows)
+    return RestoredFiles(
+        operation_id if written else None, made.session_id, made.turn_id, tuple(rows), 0
+    )
+
+
+def _undo_state(
+    write: FileWrite, now: ProjectFile | FileState, data: bytes | None
+) -> tuple[FileState, str | None]:
+    """Return what an undo does to a file, and why it does not."""
+    if not isinstance(now, ProjectFile):
+        return now, "it cannot be looked at"
+    if _hash(now.data) != write.after:
+        return "conflict", "it was changed since"
+    if write.before is not None and data is None:
+        return "unknown", "its safety copy is gone"
+    if write.before is None:
+        return "delete", None
+    return ("create" if now.data is None else "restore"), None
+
+
+def _operation(sessions: Sessions, name: str) -> FileRestore:
+    for session_id in sorted(sessions.records.holding(FILE_RESTORES)):
+        for each in _made(sessions, session_id):
+            if each.operation_id == name:
+                return each
+    message = f"no restore of files {name[:80]!r}"
+    raise Refusal("unknown_operation", message, {"operationId": name[:200]})
+
+
+# --- the plan ------------------------------------------------------------------------------------
+
+
+def _plan(sessions: Sessions, params: FilesParams) -> _Plan:
+    if (params.turn_id is None) == (params.checkpoint_id is None):
+        raise misfit("name a turn or a marker, and not both")
+    row, opened = sessions.open(params.session_id)
+    wanted = params.turn_id
+    if params.checkpoint_id is not None:
+        wanted = Markers(sessions).find(row.session_id, params.checkpoint_id).turn_id
+    replay = Replay()
+    edits = Edits(replay)
+    sessions.catalogue.read_with(replay, row)
+    turn = find_turn(opened.now(), wanted or "", row.session_id)
+    turns = replay.state.turns.turns
+    own = next((each for each in turns if each.turn_id == turn.turn_id), turn)
+    end = end_of(own, turns) or replay.scale.lines
+    folder = replay.state.base
+    root = _root(folder, row.session_id)
+    seen: dict[str, ProjectFile] = {}
+
+    def look(uri: str) -> OnDisk:
+        found = project_files.look(root, uri)
+        if not isinstance(found, ProjectFile):
+            return OnDisk(problem=found)
+        seen[uri] = found
+        try:
+            return OnDisk(None if found.data is None else found.data.decode())
+        except UnicodeDecodeError:
+            return OnDisk(problem="binary")
+
+    hashes = sessions.projections.seen_of(opened)
+    files = planned(
+        edits.files, end, look, lambda uri, each: [hashes.get((uri, one.seq)) for one in each]
+    )
+    made = _made(sessions, row.session_id)
+    files = tuple(_known_again(each, turn.turn_id, seen, made) for each in files)
+    unnamed = sum(position > end for position in edits.unnamed)
+    return _Plan(row.session_id, turn.turn_id, folder or "", files, seen, unnamed)
+
+
+def _made(sessions: Sessions, session_id: str) -> list[FileRestore]:
+    """Return the restores of files of a session, the newest first."""
+    with keeping("records of restored files", session_id):
+        found = file_restores_in(sessions.records.lines(session_id, FILE_RESTORES))
+    return [*reversed(found.values())]
+
+
+def _known_again(
+    file: PlannedFile, turn_id: str, seen: Mapping[str, ProjectFile], made: Sequence[FileRestore]
+) -> PlannedFile:
+    """Say of a file that was restored before that it is as it was, or how to go on from there."""
+    now = seen.get(file.path)
+    if now is None or file.state not in {"conflict", "gone"}:
+        return file
+    for each in made:
+        write = next((write for write in each.writes if write.path == file.path), None)
+        if write is None or write.after != _hash(now.data):
+            continue
+        if each.turn_id == turn_id and each.undoes is None:
+            return evolve(file, state="same", why=None, then=file.now)
+        return evolve(file, why=f"it was restored to another turn; undo {each.operation_id} first")
+    return file
+
+
+def _root(folder: str | None, session_id: str) -> str:
+    """Return the folder of a session without links; refuses `missing_context`."""
+    real = None if folder is None else os.path.realpath(folder)
+    if real is None or not os.path.isdir(real) or not project_files.is_supported():
+        message = f"the folder of session {session_id} is not on this machine"
+        raise Refusal("missing_context", message, {"sessionId": session_id, "folder": folder})
+    return real
+
+
+def _chosen(plan: _Plan, params: FilesParams) -> list[PlannedFile]:
+    """Return the files to restore; refuses `invalid_payload` for those that the plan has not."""
+    known = {each.path: each for each in plan.files}
+    named = [*(params.files or ()), *params.merge]
+    if missing := [path for path in named if path not in known]:
+        raise misfit(f"the session did not change {missing[0][:200]} after that turn")
+    if params.files is None and not params.merge:
+        return [each for each in plan.files if each.is_on]
+    merged = [known[each] for each in params.merge if known[each].state in {"merge", "restore"}]
+    asked = [known[each] for each in params.files or () if known[each].state in _WRITTEN]
+    on = [each for each in plan.files if each.is_on] if params.files is None else []
+    return list({each.path: each for each in (*on, *asked, *merged)}.values())
+
+
+_WRITTEN: frozenset[FileState] = frozenset(["restore", "create", "move", "delete"])
+
+
+def _row(
+    file: PlannedFile, seen: Mapping[str, ProjectFile], *, texts: bool = False
+) -> RestoredFile:
+    known = file.state in {*_WRITTEN, "same", "merge"}
+    found = seen.get(file.path)
+    return RestoredFile(
+        file.path,
+        file.state,
+        file.why,
+        file.proof,
+        file.added,
+        file.removed,
+        None if found is None else _hash(found.data),
+        _hash(None if file.then is None else file.then.encode()) if known else None,
+        on=file.is_on,
+        written=False,
+        before=_shown(file.now) if texts and known else None,
+        after=_shown(file.then) if texts and known else None,
+    )
+
+
+def _shown(text: str | None) -> str | None:
+    """Return a text that may be shown: none that is too long or holds a secret."""
+    return None if text is None or len(text) > MOST_TEXT or redact(text) != text else text
+
+
+def _hash(data: bytes | None) -> str | None:
+    return None if data is None else digest_of(data)
+
+
+# --- the writing ---------------------------------------------------------------------------------
+
+
+@frozen
+class _Change:
+    """A file, and the bytes that it gets, None where it goes; `mode` of a new one."""
+
+    path: str
+    data: bytes | None
+    mode: int = _NEW_MODE
+
+
+def _changes(file: PlannedFile) -> Iterator[_Change]:
+    """Yield the changes of a planned file, the new bytes before anything is removed."""
+    yield _Change(file.path, None if file.then is None else file.then.encode())
+    if file.moved_to is not None:
+        yield _Change(file.moved_to, None)
+
+
+@frozen
+class _Restoring:
+    """One operation on files of a session, which were looked at before."""
+
+    sessions: Sessions
+    session_id: str
+    turn_id: str
+    folder: str
+    seen: Mapping[str, ProjectFile]
+
+    def write(
+        self, changes: Sequence[_Change], undoes: str | None = None
+    ) -> tuple[str, dict[str, str]]:
+        """Write the changes; return the operation, and why each file that failed was left."""
+        name, problems = records.new_id(), dict[str, str]()
+        if not changes:
+            return name, problems
+        copies = SafetyCopies(self.sessions.records.state_dir)
+        copies.prune()
+        writes = tuple(self._write_of(number, each) for number, each in enumerate(changes))
+        made = FileRestore(
+            name, records.now(), self.session_id, self.turn_id, self.folder, writes, undoes
+        )
+        work = FilesWork(self.sessions, made)
+        root = _root(self.folder, self.session_id)
+        with (
+            keeping("record of restored files", self.session_id),
+            undertaking(self.sessions.records, name, work) as prepare,
+        ):
+            prepare({"files": line_of(made)})
+            for change, write in zip(changes, writes, strict=True):
+                data = self.seen[change.path].data
+                if write.copy is not None and data is not None:
+                    copies.keep(name, write.copy, data)
+            for change, write in zip(changes, writes, strict=True):
+                try:
+                    seen = evolve(self.seen[change.path], mode=write.mode)
+                    project_files.put(root, change.path, change.data, seen, name)
+                except NotWritable as error:
+                    problems[change.path] = str(error)
+        return name, problems
+
+    def _write_of(self, number: int, change: _Change) -> FileWrite:
+        seen = self.seen[change.path]
+        is_new = seen.data is None
+        return FileWrite(
+            change.path,
+            _hash(seen.data),
+            _hash(change.data),
+            change.mode if is_new else seen.mode,
+            None if is_new else str(number),
+        )
+
+
+@frozen
+class FilesWork:
+    """The end of a restore of files: the record and the event of what is written; `Work`."""
+
+    _sessions: Sessions
+    _made: FileRestore
+
+    def is_published(self) -> bool:
+        """Return whether a file was written."""
+        return bool(self._done())
+
+    def record(self) -> None:
+        """Write the record and the event, once."""
+        made, kept = evolve(self._made, writes=self._done()), self._sessions.records
+        with kept.journal(made.session_id, FILE_RESTORES) as journal:
+            if made.operation_id not in file_restores_in(
+                kept.lines(made.session_id, FILE_RESTORES)
+            ):
+                journal.append(line_of(made))
+        operation = operation_of(self._sessions.settings, made.operation_id, made.session_id, None)
+        files = [{"uri": each.path, "then": each.after, "now": each.before} for each in made.writes]
+        event = event_of(RESTORED, made.at, operation, {"files": files, "undoes": made.undoes})
+        close(kept, event, again=True)
+
+    def take_back(self, code: str) -> bool:
+        """Remove the safety copies; nothing was written."""
+        del code
+        return SafetyCopies(self._sessions.records.state_dir).remove(self._made.operation_id)
+
+    def _done(self) -> tuple[FileWrite, ...]:
+        """Return the files that have the bytes that they were to get."""
+        root = os.path.realpath(self._made.folder)
+        found = [(each, project_files.look(root, each.path)) for each in self._made.writes]
+        return tuple(
+            write
+            for write, now in found
+            if isinstance(now, ProjectFile)
+            and _hash(now.data) == write.after
+            and write.before != write.after
+        )
+
+
+def reopened(sessions: Sessions, written: Json) -> FilesWork | None:
+    """Return the restore that a process wrote down; None where its line cannot be read."""
+    made = next(iter(file_restores_in([written.get("files")]).values()), None)
+    if made is None:
+        return None
+    for each in made.writes:
+        project_files.clear(os.path.realpath(made.folder), each.path, made.operation_id)
+    return FilesWork(sessions, made)

@@ -1,0 +1,297 @@
+"""Files come back one by one, are looked at again before they are written, and can be undone."""
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import pytest
+
+import rollouts as r
+from codex_checkpoints.service import file_restores
+from codex_checkpoints.service.file_restores import FilesParams, UndoFilesParams
+from codex_checkpoints.storage import project_files, safety_copies
+from codex_checkpoints.storage.safety_copies import SafetyCopies
+from core.test_files_plan import BEFORE, difference
+from homes import Home, thread
+from peer import Peer
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+AFTER = BEFORE.replace("two", "TWO")
+CRLF = "a\r\nb\r\nc"
+EMOJI = "größe 🙂.txt"
+
+
+@pytest.fixture
+def project(home: Home) -> Path:
+    """Put a session whose second turn changed three files, and the files as it left them."""
+    folder = home.user / "shop"
+    folder.mkdir(parents=True)
+    changes = {
+        "a.py": difference(BEFORE, AFTER),
+        EMOJI: difference(CRLF, CRLF.replace("b", "B")),
+        "src/gone.py": {"type": "delete", "content": "gone\n"},
+    }
+    named = {f"{folder}/{name}": each for name, each in changes.items()}
+
+    def patched(writer: r.Writer) -> None:
+        writer.item("FileChange", None, id="p1", changes=named, status="completed")
+
+    head = r.session(thread=thread(1), cwd=str(folder))
+    home.put(r.rollout(head, r.turn(r.user("Begin")), r.turn(r.user("Change it"), patched)))
+    (folder / "a.py").write_bytes(AFTER.encode())
+    (folder / "a.py").chmod(0o750)
+    (folder / EMOJI).write_bytes(CRLF.replace("b", "B").encode())
+    return folder
+
+
+def rows(answer: dict[str, Any]) -> dict[str, tuple[str, bool]]:
+    return {each["path"]: (each["state"], each["written"]) for each in answer["rows"]}
+
+
+def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Return bytes and mode of each file below a folder."""
+    found = (each for each in sorted(folder.rglob("*")) if each.is_file())
+    return {
+        str(each.relative_to(folder)): (each.read_bytes(), stat.S_IMODE(each.stat().st_mode))
+        for each in found
+    }
+
+
+def test_a_plan_writes_nothing(home: Home, project: Path):
+    before = snapshot(project)
+    plan = home.json("restore-files", thread(1), "--to", "1", "--dry-run")
+
+    assert rows(plan) == {
+        "a.py": ("restore", False),
+        EMOJI: ("restore", False),
+        "src/gone.py": ("create", False),
+    }
+    assert plan["operationId"] is None
+    assert snapshot(project) == before
+    assert b"-TWO" in home.here("restore-files", thread(1), "--to", "1", "--dry-run").stdout
+
+
+def test_files_come_back_with_their_bytes_and_modes_and_an_undo_takes_that_back(
+    home: Home, project: Path
+):
+    before = snapshot(project)
+    done = home.json("restore-files", thread(1), "--to", "1")
+    after = snapshot(project)
+    again = home.json("restore-files", thread(1), "--to", "1")
+    undone = home.json("undo-restore-files", done["operationId"])
+
+    assert after["a.py"] == (BEFORE.encode(), 0o750)
+    assert after[EMOJI][0] == CRLF.encode()
+    assert after["src/gone.py"] == (b"gone\n", 0o644)
+    assert {state for state, _ in rows(again).values()} == {"same"}
+    assert all(written for _, written in rows(undone).values())
+    assert snapshot(project) == before
+
+
+@pytest.mark.usefixtures("project")
+def test_the_audit_has_hashes_and_no_text(home: Home):
+    done = home.json("restore-files", thread(1), "--to", "1")
+    home.json("undo-restore-files", done["operationId"])
+    events = home.json("audit", "--session", thread(1))
+
+    assert [each["type"] for each in events] == ["FilesRestored"] * 2
+    assert "TWO" not in (home.state / "audit.jsonl").read_text()
+
+
+@pytest.mark.parametrize("option", ["--file", "--merge"])
+def test_only_named_files_are_written(home: Home, project: Path, option: str):
+    home.json("restore-files", thread(1), "--to", "1", "--file", "a.py")
+
+    assert (project / "a.py").read_bytes() == BEFORE.encode()
+    assert not (project / "src").exists()
+    missing = home.refused("restore-files", thread(1), "--to", "1", option, "b.py")
+    assert missing["code"] == "invalid_payload"
+
+
+@pytest.mark.parametrize(
+    ("text", "state"), [("zero\n" + AFTER, "merge"), (AFTER.replace("TWO", "mine"), "conflict")]
+)
+def test_work_of_others_stays(home: Home, project: Path, text: str, state: str):
+    (project / "a.py").write_text(text)
+    done = home.here("restore-files", thread(1), "--to", "1", "--file", "a.py", "--json")
+
+    assert done.returncode == 1
+    assert f'"state": "{state}"'.encode() in done.stdout
+    assert (project / "a.py").read_text() == text
+
+
+def test_other_lines_are_merged_on_request(home: Home, project: Path):
+    (project / "a.py").write_text("zero\n" + AFTER)
+    home.json("restore-files", thread(1), "--to", "1", "--merge", "a.py")
+
+    assert (project / "a.py").read_text() == "zero\n" + BEFORE
+
+
+def meanwhile(change: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Change something between the look at the files and the first write."""
+    keep = SafetyCopies.keep
+
+    def kept(self: SafetyCopies, operation_id: str, name: str, data: bytes) -> None:
+        keep(self, operation_id, name, data)
+        monkeypatch.setattr(SafetyCopies, "keep", keep)
+        change()
+
+    monkeypatch.setattr(SafetyCopies, "keep", kept)
+
+
+def test_a_file_that_changes_meanwhile_stays_and_the_others_are_written(
+    home: Home, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    meanwhile(lambda: (project / "a.py").write_text("mine\n"), monkeypatch)
+    with home.house() as house:
+        done = file_restores.restore(house.sessions, FilesParams(thread(1), "1"))
+
+    found = {row.path: row for row in done.rows}
+    assert (found["a.py"].written, found[EMOJI].written) == (False, True)
+    assert found["a.py"].why == "left as it is: it was changed meanwhile"
+    assert (project / "a.py").read_text() == "mine\n"
+
+
+def test_a_link_that_is_swapped_in_is_not_followed(
+    home: Home, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    other = tmp_path / "other"
+    other.mkdir()
+    meanwhile(lambda: (project / "src").symlink_to(other), monkeypatch)
+    with home.house() as house:
+        done = file_restores.restore(house.sessions, FilesParams(thread(1), "1"))
+
+    assert not {row.path: row for row in done.rows}["src/gone.py"].written
+    assert [*other.iterdir()] == []
+
+
+@pytest.mark.parametrize("kind", ["link", "hard link", "repository", "git", "parent"])
+def test_places_that_are_not_the_project_are_left_alone(
+    home: Home, project: Path, tmp_path: Path, kind: str
+):
+    other = tmp_path / "other"
+    other.write_bytes(AFTER.encode())
+    names = {"repository": "sub/a.py", "git": ".git/config", "parent": "../a.py"}
+    name = names.get(kind, "b.py")
+    place = project / name
+    place.parent.mkdir(exist_ok=True)
+    if kind == "link":
+        place.symlink_to(other)
+    elif kind == "hard link":
+        os.link(other, place)
+    else:
+        place.write_bytes(AFTER.encode())
+        (project / "sub/.git").mkdir(parents=True)
+    changes = {f"{project}/{name}": difference(BEFORE, AFTER)}
+
+    def patched(writer: r.Writer) -> None:
+        writer.item("FileChange", None, id="p1", changes=changes, status="completed")
+
+    head = r.session(thread=thread(2), cwd=str(project))
+    home.put(r.rollout(head, r.turn(r.user("a")), r.turn(r.user("b"), patched)), 2)
+    plan = home.json("restore-files", thread(2), "--to", "1")
+
+    assert [each["state"] for each in plan["rows"]] == ["link" if "link" in kind else "outside"]
+    assert place.read_bytes() == AFTER.encode()
+
+
+class Killed(BaseException):
+    """The end of a process."""
+
+
+@pytest.mark.parametrize("step", range(7))
+def test_a_killed_restore_leaves_each_file_old_or_new_and_is_recorded_by_the_next_start(
+    home: Home, project: Path, monkeypatch: pytest.MonkeyPatch, step: int
+):
+    before, new = snapshot(project), {"a.py": BEFORE.encode(), EMOJI: CRLF.encode()}
+    steps = iter(range(100))
+
+    def killed(run: Callable[P, T]) -> Callable[P, T]:
+        def ran(*given: P.args, **named: P.kwargs) -> T:
+            if next(steps) == step:
+                raise Killed
+            return run(*given, **named)
+
+        return ran
+
+    with monkeypatch.context() as patch, home.house() as house:
+        patch.setattr(SafetyCopies, "keep", killed(SafetyCopies.keep))
+        patch.setattr(project_files, "put", killed(project_files.put))
+        patch.setattr(file_restores.FilesWork, "record", killed(file_restores.FilesWork.record))
+        try:
+            file_restores.restore(house.sessions, FilesParams(thread(1), "1"))
+            ended = True
+        except Killed:
+            ended = False
+    for name, (data, _) in snapshot(project).items():
+        assert data in {before.get(name, (b"gone\n", 0))[0], new.get(name)}
+
+    home.json("sessions")
+    events = home.json("audit", "--session", thread(1))
+    is_done = snapshot(project) != before
+    assert [each["type"] for each in events] == ["FilesRestored"] * is_done
+    assert [*(home.state / "restoring").glob("*")] == []
+    if is_done:
+        home.json("undo-restore-files", events[0]["operationId"])
+    assert snapshot(project) == before
+    assert ended == (step == 6)
+
+
+def test_an_undo_leaves_what_was_changed_since(home: Home, project: Path):
+    done = home.json("restore-files", thread(1), "--to", "1")
+    (project / "a.py").write_text("mine\n")
+    undone = home.here("undo-restore-files", done["operationId"], "--json")
+
+    assert undone.returncode == 1
+    assert (project / "a.py").read_text() == "mine\n"
+    assert (project / EMOJI).read_bytes() == CRLF.replace("b", "B").encode()
+    assert home.refused("undo-restore-files", "nobody")["code"] == "unknown_operation"
+
+
+@pytest.mark.parametrize("which", ["turn", "folder"])
+def test_a_turn_or_a_folder_that_is_not_there_is_refused(home: Home, project: Path, which: str):
+    if which == "folder":
+        project.rename(home.user / "elsewhere")
+    refused = home.refused("restore-files", thread(1), "--to", "1" if which == "folder" else "9")
+
+    assert refused["code"] == {"turn": "unknown_turn", "folder": "missing_context"}[which]
+
+
+@pytest.mark.usefixtures("project")
+def test_old_copies_go_first(home: Home, monkeypatch: pytest.MonkeyPatch):
+    first = home.json("restore-files", thread(1), "--to", "1", "--file", "a.py")
+    home.json("undo-restore-files", first["operationId"])
+    monkeypatch.setattr(safety_copies, "MOST_BYTES", 0)
+    with home.house() as house:
+        file_restores.restore(house.sessions, FilesParams(thread(1), "1", files=("a.py",)))
+        undo = UndoFilesParams(first["operationId"])
+        gone = file_restores.undo(house.sessions, undo).rows[0]
+
+    assert (gone.state, gone.why) == ("unknown", "its safety copy is gone")
+
+
+def test_git_is_not_touched(home: Home, project: Path):
+    (project / ".git").mkdir()
+    (project / ".git/index").write_bytes(b"index")
+    before = snapshot(project / ".git")
+    home.json("restore-files", thread(1), "--to", "1")
+
+    assert snapshot(project / ".git") == before
+
+
+def test_the_server_restores_and_undoes(home: Home, project: Path):
+    before = snapshot(project)
+    with Peer(home.root) as peer:
+        peer.start()
+        named = {"sessionId": thread(1), "turnId": "1"}
+        plan = peer.call("checkpoints/restoreFilesPreview", {**named, "texts": True})
+        done = peer.call("checkpoints/restoreFiles", named)
+        undone = peer.call("checkpoints/undoRestoreFiles", {"operationId": done["operationId"]})
+
+    assert (plan["rows"][0]["before"], plan["rows"][0]["after"]) == (AFTER, BEFORE)
+    assert all(written for _, written in (rows(done) | rows(undone)).values())
+    assert snapshot(project) == before
