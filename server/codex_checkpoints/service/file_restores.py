@@ -289,8 +289,10 @@ def _known_again(
 
 def _root(folder: str | None, session_id: str) -> str:
     """Return the folder of a session without links; refuses `missing_context`."""
+    if not project_files.is_supported():
+        raise misfit("files are not restored on this system: it follows links on the way to a file")
     real = None if folder is None else os.path.realpath(folder)
-    if real is None or not os.path.isdir(real) or not project_files.is_supported():
+    if real is None or not os.path.isdir(real):
         message = f"the folder of session {session_id} is not on this machine"
         raise Refusal("missing_context", message, {"sessionId": session_id, "folder": folder})
     return real

@@ -136,9 +136,8 @@ def _read(folder: int, name: str) -> ProjectFile | Problem:
             return "link" if found.st_nlink > 1 and stat.S_ISREG(found.st_mode) else "unreadable"
         if found.st_size > LARGEST:
             return "too_large"
-        data = b""
-        while len(data) <= found.st_size and (piece := os.read(file, 1 << 20)):
-            data += piece
+        with open(file, "rb", closefd=False) as whole:
+            data = whole.read(found.st_size + 1)
         if _stamp(os.fstat(file)) != _stamp(found):
             return "unreadable"  # somebody writes to it
         return ProjectFile(data, stat.S_IMODE(found.st_mode), _stamp(found))

@@ -208,7 +208,7 @@ class _Steps:
 
     def _before_writing(self, uri: str, touch: Touch, past: _Past) -> _Past:
         """Return a file before it was written as new; only a deletion before proves its absence."""
-        record, content = f"#{touch.seq}", _content_of(touch)
+        record, content = f"#{touch.seq}", content_of(touch)
         if past.text is None:
             raise _Stop("gone", f"Codex wrote it in {record}")
         if content is None:
@@ -228,7 +228,7 @@ class _Steps:
         return bool(before) and (before[-1].action == "delete" or before[-1].moved_to is not None)
 
 
-def _content_of(touch: Touch) -> str | None:
+def content_of(touch: Touch) -> str | None:
     """Return the whole text that a patch wrote; the text of a patch ends each line with an LF."""
     if touch.content is not None:
         return touch.content
