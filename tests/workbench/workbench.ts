@@ -349,12 +349,27 @@ export class Workbench {
           () => true,
           () => false,
         );
-        if (gone) {
+        if (gone && !(await this.#changedMeanwhile())) {
           return;
+        }
+        if (gone) {
+          break;
         }
       }
       throw new errors.TimeoutError(`the menu does not take ${entry}`);
     });
+  }
+
+  /** Whether a command from a menu was refused because its row was drawn anew just then. */
+  async #changedMeanwhile(): Promise<boolean> {
+    const toast = this.page.locator(".notification-toast").filter({ hasText: "has just changed" });
+    try {
+      await toast.first().waitFor({ timeout: 150 });
+    } catch {
+      return false;
+    }
+    await this.command("Notifications: Clear All Notifications");
+    return true;
   }
 
   /** Press a button that a row has while the pointer is over it. */
