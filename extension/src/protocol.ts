@@ -1100,12 +1100,13 @@ export interface RestoredFile {
 /**
  * The rows of a plan, or of what was done; `operationId` is null where nothing was written.
  *
- * `unnamed` counts the commands after the turn that may have changed files which they do not name.
+ * `folder` is that of the session, to which the paths are relative.  `unnamed` counts the commands after the turn that may have changed files which they do not name.
  */
 export interface RestoredFiles {
   readonly operationId: string | null;
   readonly sessionId: string;
   readonly turnId: string;
+  readonly folder: string;
   readonly rows: readonly RestoredFile[];
   readonly unnamed: number;
 }

@@ -36,6 +36,8 @@ def plan_lines(plan: RestoredFiles, screen: Screen) -> Iterator[str]:
     """Yield what a restore of files would do, a line each, with its difference."""
     if not plan.rows:
         yield "The session changed no file after that turn."
+    else:
+        yield f"In {plain(plan.folder)}:"
     for row in plan.rows:
         yield _line("*" if row.on else " ", row, screen)
         yield from _difference(row, screen)

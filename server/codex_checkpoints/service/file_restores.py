@@ -94,12 +94,14 @@ class RestoredFile:
 class RestoredFiles:
     """The rows of a plan, or of what was done; `operationId` is null where nothing was written.
 
-    `unnamed` counts the commands after the turn that may have changed files which they do not name.
+    `folder` is that of the session, to which the paths are relative.  `unnamed` counts the commands
+    after the turn that may have changed files which they do not name.
     """
 
     operation_id: str | None
     session_id: str
     turn_id: str
+    folder: str
     rows: tuple[RestoredFile, ...]
     unnamed: int
 
@@ -121,7 +123,7 @@ def preview(sessions: Sessions, params: FilesParams) -> RestoredFiles:
     plan = _plan(sessions, params)
     _chosen(plan, params)
     rows = tuple(_row(each, plan.seen, texts=params.texts) for each in plan.files)
-    return RestoredFiles(None, plan.session_id, plan.turn_id, rows, plan.unnamed)
+    return _answer(plan, None, rows)
 
 
 def restore(sessions: Sessions, params: FilesParams) -> RestoredFiles:
@@ -146,8 +148,12 @@ def restore(sessions: Sessions, params: FilesParams) -> RestoredFiles:
                 row = evolve(row, why=f"{each.moved_to} stays: {stays}")
         rows.append(row)
     written = any(row.written for row in rows)
+    return _answer(plan, operation_id if written else None, tuple(rows))
+
+
+def _answer(plan: _Plan, operation_id: str | None, rows: tuple[RestoredFile, ...]) -> RestoredFiles:
     return RestoredFiles(
-        operation_id if written else None, plan.session_id, plan.turn_id, tuple(rows), plan.unnamed
+        operation_id, plan.session_id, plan.turn_id, plan.folder, rows, plan.unnamed
     )
 
 
@@ -193,9 +199,8 @@ def undo(sessions: Sessions, params: UndoFilesParams) -> RestoredFiles:
         for row in rows
     ]
     written = any(row.written for row in rows)
-    return RestoredFiles(
-        operation_id if written else None, made.session_id, made.turn_id, tuple(rows), 0
-    )
+    done_by = operation_id if written else None
+    return RestoredFiles(done_by, made.session_id, made.turn_id, made.folder, tuple(rows), 0)
 
 
 def _undo_state(
