@@ -9,6 +9,7 @@ import { compactionPreviews } from "./compactionPreview.ts";
 import { ConnectionTree, connectionCommands, warnWhenLost } from "./connection.ts";
 import { Documents } from "./documents.ts";
 import { warnOfDrift } from "./drift.ts";
+import { fileRestoreCommands } from "./fileRestores.ts";
 import { ChangeFeed, Following } from "./following.ts";
 import { markerCommands } from "./markers.ts";
 import { inform } from "./messages.ts";
@@ -67,6 +68,7 @@ export function activate(context: vscode.ExtensionContext): void {
       ...searchCommands(app),
       ...checkpointCommands(app),
       ...changeCommands(app),
+      ...fileRestoreCommands(app),
       ...noteCommands(app),
       ...markerCommands(app),
       ...branchCommands(app),

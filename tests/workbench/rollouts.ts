@@ -29,6 +29,8 @@ export interface Told {
 
 /** A further turn. */
 export interface Exchange extends Pick<Told, "task" | "plan" | "commands" | "answer"> {
+  /** What a patch of it did to files, by their paths, as Codex records it. */
+  readonly changes?: Readonly<Record<string, object>>;
   /** The exit code of its commands. */
   readonly exitCode?: number;
   /** The tokens in use at its end. */
@@ -101,6 +103,7 @@ function exchanged(turn: Exchange, number: number, output: string): [string, obj
     ...commands.flatMap((command, index) =>
       ran(command, `${number}_${index}`, output, turn.exitCode ?? 0),
     ),
+    ...patched(turn.changes, number),
     ...answered(turn.answer),
     ...(turn.used === undefined ? [] : filled(turn.used)),
     ...(turn.compacted === true ? [compacted(turn.task)] : []),
@@ -112,6 +115,12 @@ function planned(steps: readonly string[], number: number): [string, object][] {
   const call_id = `call_plan_${number}`;
   const call = { name: "update_plan", arguments: JSON.stringify({ plan }), call_id };
   return steps.length === 0 ? [] : [["response_item", { type: "function_call", ...call }]];
+}
+
+function patched(changes: Exchange["changes"], number: number): [string, object][] {
+  const call_id = `call_patch_${number}`;
+  const event = { type: "patch_apply_end", call_id, success: true, changes };
+  return changes === undefined ? [] : [["event_msg", event]];
 }
 
 function answered(text: string | undefined): [string, object][] {
