@@ -5,6 +5,7 @@ answer is all that matters (`Home.here`, `json`, `refused`), and a command as a 
 (`Home.run`, `Home.start`).  Commands have an environment where nothing is left to chance.
 """
 
+import base64
 import contextlib
 import hashlib
 import io
@@ -16,6 +17,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -65,6 +67,11 @@ def go_on(path: Path, session_id: str, *steps: Step, form: Any = "paginated") ->
     with path.open("ab") as file:
         file.write(more(*steps, thread=session_id, ordinal=ordinal, form=form))
     return path
+
+
+def cached_value(state: bytes | str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the value of a cached result, as it is stored in the index."""
+    return json.loads(zlib.decompress(base64.b64decode(json.loads(state)["value"])))
 
 
 class Home:

@@ -13,7 +13,7 @@ from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.service.digests import Digests
 from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.reading.pace import Pace
-from homes import Home, more, thread
+from homes import Home, cached_value, more, thread
 from reading import reads
 
 OUTPUT = "o" * 30_000
@@ -79,7 +79,23 @@ def test_of_a_large_session_that_did_not_change_nothing_is_read_again(
     assert sum(counted) == 0
     assert anew(home, answer) == first
     (found,) = kept(home, "whole digest", "losses")
-    assert SECRET.encode() not in found[1]
+    assert SECRET not in json.dumps(cached_value(found[1]))
+
+
+def test_a_cached_digest_takes_less_than_half_of_its_json(home: Home):
+    lines = [f"def step_{number}(): raise Fault{number}" for number in range(1200)]
+    steps = [
+        r.shell(f"cat part{at}.py", "\n".join(lines[at : at + 30]), reads=[f"part{at}.py"])
+        for at in range(0, len(lines), 30)
+    ]
+    large = (r.shell(f"make step-{number}", OUTPUT) for number in range(40))
+    home.put(r.rollout(r.session(), r.turn(r.user("Read it"), *large, *steps, SUMMARY)))
+
+    first = digest(home)
+
+    ((_, state),) = kept(home, "whole digest")
+    assert len(json.dumps(cached_value(state))) > 2 * len(state)
+    assert digest(home) == first
 
 
 def gone_on(home: Home) -> None:

@@ -38,7 +38,7 @@ from codex_checkpoints.service.reading.session_file import bytes_between
 from codex_checkpoints.service.standing import window_of
 from codex_checkpoints.storage import index
 from codex_checkpoints.storage.contract import RolloutReader
-from homes import WAIT, Home, more, refusal, snapshot, thread
+from homes import WAIT, Home, cached_value, more, refusal, snapshot, thread
 
 SESSION = thread(1)
 BEGINNING = ["resume", "fork", "compact"]
@@ -648,7 +648,7 @@ def test_a_session_that_went_on_is_given_the_digest_that_was_kept_with_how_it_en
 
     assert text is not None
     digest = text.partition("[SESSION_DIGEST v1]")[2]
-    rest = json.loads(state)["value"]["text"].partition("[STATUS]")[2]
+    rest = cached_value(state)["text"].partition("[STATUS]")[2]
     assert digest.startswith("\n\n[STATUS]\n- last turn: answered asks\n- plan: last changed 1 ")
     assert digest.endswith(rest)
     assert made_anew(home) == text

@@ -7,6 +7,8 @@ redacted, bounded, and removed with the session file.  Everything here can be lo
 
 from __future__ import annotations
 
+import base64
+import zlib
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Generic, TypeVar
@@ -28,6 +30,9 @@ QUOTING = ("digest", "whole digest", "losses")
 DIGEST_RULES = 20
 """The version of the rules by which digests are made."""
 
+_LARGEST = 1 << 23
+"""Bytes of JSON that an entry may have."""
+
 _LARGE = 1 << 20
 """A smaller file is read again as quickly."""
 
@@ -36,7 +41,7 @@ _LARGE = 1 << 20
 class CachedKind(Generic[T]):
     """A kind of cached result: its name in the index, the version of its rules, its record class.
 
-    A result of more than `most` bytes of JSON is not cached.
+    A result of more than `most` bytes, as it is stored, is not cached.
     """
 
     name: str
@@ -47,12 +52,15 @@ class CachedKind(Generic[T]):
 
 @frozen
 class _Entry:
-    """A result, the version of its rules, its place in the file, and a hash of its other inputs."""
+    """A result, the version of its rules, its place in the file, and a hash of its other inputs.
+
+    `value` is its JSON, compressed: a digest has each line twice, with its reason.
+    """
 
     version: int
     mark: Mark
     inputs: str
-    value: object
+    value: str
 
 
 class DerivedCache:
@@ -74,7 +82,7 @@ class DerivedCache:
         entry = read_or_none(stored, found, _Entry)
         if entry is None or entry.version != kind.version or not opened.has_kept(entry.mark):
             return None
-        value = read_or_none(stored, entry.value, kind.record)
+        value = read_or_none(stored, _unpacked(entry.value), kind.record)
         return None if value is None or entry.inputs != _hash(inputs(value)) else value
 
     def put(
@@ -89,7 +97,9 @@ class DerivedCache:
 
         Nothing is cached of a session file that is gone.
         """
-        entry = _Entry(kind.version, mark or opened.mark, _hash(inputs), stored.unstructure(value))
+        entry = _Entry(
+            kind.version, mark or opened.mark, _hash(inputs), _packed(stored.unstructure(value))
+        )
         data = stored.unstructure(entry)
         if opened.path in self._store.rows() and len(orjson.dumps(data)) <= kind.most:
             self._store.remember(opened.path, kind.name, data)
@@ -146,6 +156,20 @@ class DerivedCache:
     def latest_of(self, record: type[T]) -> T | None:
         """Return the result in memory if it is of this class."""
         return self.latest if isinstance(self.latest, record) else None
+
+
+def _packed(value: object) -> str:
+    return base64.b64encode(zlib.compress(orjson.dumps(value))).decode()
+
+
+def _unpacked(text: str) -> object:
+    """Return the value of an entry; None for one that is damaged or too large."""
+    try:
+        unpacking = zlib.decompressobj()
+        data = unpacking.decompress(base64.b64decode(text), _LARGEST)
+        return orjson.loads(data) if unpacking.eof else None
+    except (ValueError, zlib.error):
+        return None
 
 
 def _hash(parts: object) -> str:
