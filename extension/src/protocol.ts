@@ -1100,7 +1100,8 @@ export interface RestoredFile {
 /**
  * The rows of a plan, or of what was done; `operationId` is null where nothing was written.
  *
- * `folder` is that of the session, to which the paths are relative.  `unnamed` counts the commands after the turn that may have changed files which they do not name.
+ * `folder` is that of the session, to which the paths are relative.  `unnamed` counts the commands
+ * after the turn that may have changed files which they do not name.
  */
 export interface RestoredFiles {
   readonly operationId: string | null;
