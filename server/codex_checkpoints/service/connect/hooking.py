@@ -1,7 +1,8 @@
 """Answer a hook of Codex: the view for a new window, a marker, a receipt.
 
 `core.compaction.handoff` decides whether Codex is given a view. Nothing here starts a compaction
-or a restore (JUN-22, AGN-23).
+or a restore (JUN-22, AGN-23).  Codex waits for a hook, so the modules that make digests and markers
+are imported only by the calls that make one.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from codex_checkpoints.core.compaction.handoff import bundle, is_due
 from codex_checkpoints.core.digest.status import status_of, with_status
 from codex_checkpoints.core.history.items import texts
 from codex_checkpoints.core.rollout.fields import digest_of
-from codex_checkpoints.service.digests import Digests
-from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.derived_cache import DIGEST_RULES, CachedKind
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.reading.session_file import has_ended
@@ -115,6 +114,8 @@ class Hooking:
         said = ["\n".join(texts(item)) for item in window.items if item.get("role") == "user"]
         if not whole:
             return _lost_digest(self._sessions, row, shown, setting, said)
+        from codex_checkpoints.service.digests import Digests
+
         return Digests(self._sessions).injected(row, setting, said)
 
     def _before(self, call: Call, row: Row) -> HookAnswer:
@@ -128,6 +129,8 @@ class Hooking:
             state = opened.now().state
             ended = [turn.turn_id for turn in state.turns.counting() if has_ended(turn, state)]
             if ended:
+                from codex_checkpoints.service.marking import Markers
+
                 markers = Markers(self._sessions, self._now, self._new_id)
                 markers.mark_once(row.session_id, LABEL, ended[-1], "compaction")
         return self._receipt(call, row, None, None, kept.checkpoint.seq)
@@ -241,6 +244,8 @@ def _lost_digest(
     found = cache.get(opened, RESUME_DIGEST, inputs)
     if found is not None:
         return with_status(found.text, status_of(state))
+    from codex_checkpoints.service.digests import Digests
+
     lost = Digests(sessions).lost(row, setting, beside)
     reads_others = row.base_rollout is not None or state.seed is not None
     if lost.text and lost.place is not None and not reads_others:
