@@ -1,5 +1,6 @@
 """Files come back one by one, are looked at again before they are written, and can be undone."""
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -11,10 +12,10 @@ import pytest
 import rollouts as r
 from codex_checkpoints.service import file_restores
 from codex_checkpoints.service.file_restores import FilesParams, UndoFilesParams
-from codex_checkpoints.storage import project_files, safety_copies
+from codex_checkpoints.storage import durable, project_files, safety_copies
 from codex_checkpoints.storage.safety_copies import SafetyCopies
 from core.test_files_plan import BEFORE, difference
-from homes import Home, thread
+from homes import Home, refusal, thread
 from peer import Peer
 
 P = ParamSpec("P")
@@ -239,6 +240,38 @@ def test_a_killed_restore_leaves_each_file_old_or_new_and_is_recorded_by_the_nex
         home.json("undo-restore-files", events[0]["operationId"])
     assert snapshot(project) == before
     assert ended == (step == 6)
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_file_that_the_full_disk_does_not_take_stays_and_no_part_of_it_is_left(
+    home: Home, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    before = snapshot(project)
+    with monkeypatch.context() as patch, home.house() as house:
+        patch.setattr(project_files.os, "fchmod", full)
+        done = file_restores.restore(house.sessions, FilesParams(thread(1), "1"))
+
+    assert done.operation_id is None
+    assert {row.why for row in done.rows} == {"left as it is: No space left on device"}
+    assert snapshot(project) == before
+    assert home.audited() == []
+    assert [*(home.state / "file-restores").glob("*/*")] == []
+
+
+def test_without_a_safety_copy_nothing_is_written(
+    home: Home, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    before = snapshot(project)
+    with monkeypatch.context() as patch, home.house() as house:
+        patch.setattr(durable, "publish", full)
+        params = FilesParams(thread(1), "1")
+        refused = refusal(lambda: file_restores.restore(house.sessions, params))
+
+    assert refused.code == "storage_error"
+    assert snapshot(project) == before
 
 
 def test_an_undo_leaves_what_was_changed_since(home: Home, project: Path):
