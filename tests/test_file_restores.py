@@ -251,7 +251,7 @@ def test_a_file_that_the_full_disk_does_not_take_stays_and_no_part_of_it_is_left
 ):
     before = snapshot(project)
     with monkeypatch.context() as patch, home.house() as house:
-        patch.setattr(project_files.os, "fchmod", full)
+        patch.setattr(os, "fchmod", full)
         done = file_restores.restore(house.sessions, FilesParams(thread(1), "1"))
 
     assert done.operation_id is None
