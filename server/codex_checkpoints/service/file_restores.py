@@ -14,7 +14,14 @@ from attrs import evolve, frozen
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import redact
 from codex_checkpoints.core.digest.edits import Edits
-from codex_checkpoints.core.files.plan import FileState, OnDisk, PlannedFile, Proof, planned
+from codex_checkpoints.core.files.plan import (
+    OFFERED,
+    FileState,
+    OnDisk,
+    PlannedFile,
+    Proof,
+    planned,
+)
 from codex_checkpoints.core.files.records import (
     FileRestore,
     FileWrite,
@@ -224,7 +231,8 @@ def _operation(sessions: Sessions, name: str) -> FileRestore:
             if each.operation_id == name:
                 return each
     message = f"no restore of files {name[:80]!r}"
-    raise Refusal("unknown_operation", message, {"operationId": name[:200]})
+    hint = "`audit` lists the operations, those of files as `FilesRestored`."
+    raise Refusal("unknown_operation", message, {"operationId": name[:200], "hint": hint})
 
 
 # --- the plan ------------------------------------------------------------------------------------
@@ -312,18 +320,15 @@ def _chosen(plan: _Plan, params: FilesParams) -> list[PlannedFile]:
     if params.files is None and not params.merge:
         return [each for each in plan.files if each.is_on]
     merged = [known[each] for each in params.merge if known[each].state in {"merge", "restore"}]
-    asked = [known[each] for each in params.files or () if known[each].state in _WRITTEN]
+    asked = [known[each] for each in params.files or () if known[each].state in OFFERED]
     on = [each for each in plan.files if each.is_on] if params.files is None else []
     return list({each.path: each for each in (*on, *asked, *merged)}.values())
-
-
-_WRITTEN: frozenset[FileState] = frozenset(["restore", "create", "move", "delete"])
 
 
 def _row(
     file: PlannedFile, seen: Mapping[str, ProjectFile], *, texts: bool = False
 ) -> RestoredFile:
-    known = file.state in {*_WRITTEN, "same", "merge"}
+    known = file.state in {*OFFERED, "same", "merge"}
     found = seen.get(file.path)
     return RestoredFile(
         file.path,
