@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.operations.compactions import outside
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Request
+from codex_checkpoints.storage import locks
 from homes import Home, refusal, thread
 from rollouts import assistant, plan, rollout, session, tokens, turn, user
 
@@ -92,6 +94,18 @@ def test_one_that_reads_a_changed_session_anew_is_no_second_one_of_it(
 
     assert (refused.code, refused.facts["reason"]) == ("conflict", "compacted")
     assert (home.path().read_bytes(), made(home)) == before
+
+
+def test_one_in_place_waits_for_another_that_is_writing(home: Home) -> None:
+    with home.house() as house:
+        writing = house.sessions.compactions.held(thread(1))
+        with writing, locks.hold(str(home.root), thread(1)):
+            process = home.start("compact", thread(1), "--into", "in-place", "--json")
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(timeout=3)
+    answer = json.loads(process.communicate(timeout=60)[0])
+
+    assert answer["sessionId"] == thread(1)
 
 
 @pytest.mark.parametrize("into", ["new", "in-place"])

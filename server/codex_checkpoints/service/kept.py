@@ -106,6 +106,11 @@ class CompactionRecords:
         with self._records.journal(session_id, COMPACTIONS) as journal:
             yield CompactionsOf(journal, self.read(session_id))
 
+    def wait(self, session_id: str) -> None:
+        """Wait until nobody adds to the records with a session; refuses `storage_error`."""
+        with storing_compaction(session_id), self.held(session_id):
+            pass
+
     def forget(self, session_id: str) -> None:
         """Remove the records of a session that was not made; raises `StorageError`."""
         for name in (MARKERS, COMPACTIONS):

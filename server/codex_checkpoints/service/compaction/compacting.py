@@ -164,7 +164,7 @@ class Compacting:
         `item_too_large`, `blocked_by_hook`, `timed_out`, `codex_failed`, `conflict`,
         `storage_error`; raises `Cancelled` only before anything is written.
         """
-        source, plan = self._plan(request, seal=True)
+        source, plan = self._first_plan(request)
         at = self._outside.moment()
         ids = self._outside.new_ids(at, 6)
         events = Events.of(
@@ -197,6 +197,16 @@ class Compacting:
         return _report(request, done, record.windows, *made, hooks=(*results, *observed))
 
     # --- the plan --------------------------------------------------------------------------------
+
+    def _first_plan(self, request: Request) -> tuple[CompactionSource, CompactionPlan | Job]:
+        """Build as `_plan`; wait for a compaction of ours that is writing to the session."""
+        try:
+            return self._plan(request, seal=True)
+        except Refusal as refusal:
+            if refusal.code != "session_live":
+                raise
+            self._sessions.compactions.wait(str(refusal.facts["sessionId"]))
+        return self._plan(request, seal=True)
 
     def _plan(
         self, request: Request, *, seal: bool
