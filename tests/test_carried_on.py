@@ -14,13 +14,13 @@ from codex_checkpoints.core.restore.records import Restore
 from codex_checkpoints.operations.compactions import outside
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Request
-from codex_checkpoints.service.history import Histories, outline
 from codex_checkpoints.service.lineages import lineage
 from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.planning import RestoreParams
 from codex_checkpoints.service.restore.restoring import RestoreResult, Restoring
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.windows import outline, windows_in
 from homes import Home, more, thread
 
 MODES: tuple[RestoreMode, ...] = ("soft", "hard")
@@ -95,7 +95,7 @@ def test_a_turn_stands_in_the_window_that_it_was_in_whatever_the_session_began_w
         name = restored(sessions, thread(1)).record.session_id
         go_on(sessions, name, worked(), r.compacted("short", []), worked("n2"))
 
-        first, second, third = Histories(sessions).windows(name)
+        first, second, third = windows_in(sessions, name)
         before = restored(sessions, name, turn="1").record
         after = restored(sessions, name, turn="2").record
         told = [(each.turn_id, each.window) for each in outline(sessions, name).recent]

@@ -34,6 +34,7 @@ from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.timelines import timeline
+from codex_checkpoints.service.windows import windows_in
 from codex_checkpoints.storage import records as stamps
 from homes import Home, go_on, just_written, more, refusal, snapshot, thread
 from peer import Peer
@@ -377,7 +378,7 @@ def test_a_window_of_before_a_report_tells_what_was_estimated_for_it(sessions: S
     done = compacting(sessions).compact(asked("in-place"))
     Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
 
-    windows = Histories(sessions).windows(thread(1))
+    windows = windows_in(sessions, thread(1))
 
     assert [(each.strategy, each.trigger) for each in windows] == [
         (None, None),
@@ -409,7 +410,7 @@ def test_all_places_tell_the_tokens_of_a_compaction_by_one_measure(
         preview = compacting(sessions).preview(asked(into))
         done = compacting(sessions).compact(asked(into))
         made = str(done.session_id)
-        newest = Histories(sessions).windows(made)[-1]
+        newest = windows_in(sessions, made)[-1]
         was, now, beside = done.tokens_before, done.tokens_after, done.tokens_beside
         assert done.tokens_scale == 1000
         assert (was, now) == (preview.tokens_before, preview.tokens_after)
@@ -440,7 +441,7 @@ def test_what_an_undo_took_back_is_not_told_as_if_it_stood(sessions: Sessions) -
         assert told() == before
     row, _ = sessions.open(thread(1))
     assert digests.lost(row, 4000).text == "", "the history holds everything again"
-    assert row.windows == len(Histories(sessions).windows(thread(1))) == 5
+    assert row.windows == len(windows_in(sessions, thread(1))) == 5
     assert len(losses_of(sessions, thread(1))) == 2, "one a compaction in the file, none an undo"
 
 
@@ -541,7 +542,7 @@ def test_behind_a_rollback_the_replacement_counts_and_no_turn_is_added(
         done = compacting(house.sessions).compact(asked("in-place"))
 
         assert history_of(house.sessions, thread(1)) == list(done.replacement)
-        first, opened = Histories(house.sessions).windows(thread(1))
+        first, opened = windows_in(house.sessions, thread(1))
     assert (opened.trigger, opened.strategy) == ("manual", "checkpoint")
     assert (opened.number, opened.previous_id, opened.window_id) == (
         *(1, first.window_id, done.windows.after.current),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.windows import windows_in
 from homes import Home, more, refusal, thread
 from peer import Peer
 from rollouts import (
@@ -137,7 +138,7 @@ def test_a_fork_and_a_revert_begin_with_their_base(home: Home):
             return said([dict(item) for item in histories.history(thread(number)).items])
 
         assert (told(2), told(1), told(4)) == (["kept", "b"], ["kept", "c"], ["alone"])
-        assert [window.number for window in histories.windows(thread(2))] == [0, 1]
+        assert [window.number for window in windows_in(house.sessions, thread(2))] == [0, 1]
         with revert.open("ab") as file:
             file.write(more(turn(user("d")), thread=thread(1), ordinal=11))
         assert told(1) == ["kept", "c", "d"]

@@ -17,9 +17,9 @@ from codex_checkpoints.assembly import Places
 from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.losses import account
 from codex_checkpoints.core.losses.watched import Loss
-from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.reading.pace import Pace
+from codex_checkpoints.service.windows import windows_in
 from homes import Home, more, refusal, thread
 from losing import gone, read_again
 from peer import Peer
@@ -424,7 +424,7 @@ def test_records_that_cannot_be_read_leave_what_the_file_tells(home: Home):
     (home.state / "sessions" / thread(1) / "compactions.jsonl").mkdir(parents=True)
 
     with home.house() as house:
-        _, window = Histories(house.sessions).windows(thread(1))
+        _, window = windows_in(house.sessions, thread(1))
 
     assert window.trigger == "mid_turn"
 
@@ -440,7 +440,7 @@ def test_a_real_session_has_a_loss_for_each_window(folder: Path, tmp_path: Path)
         house.sessions.refresh()
         for row in [*house.sessions.catalogue.current().values()]:
             losses = losses_of(house.sessions, row.session_id)
-            windows = Histories(house.sessions).windows(row.session_id)
+            windows = windows_in(house.sessions, row.session_id)
             assert [each.number for each in losses] == [each.number for each in windows[1:]]
             for each in losses:
                 assert each.task is not None

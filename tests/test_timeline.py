@@ -10,9 +10,9 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.lineages import lineage
 from codex_checkpoints.service.timelines import SessionTimeline, timeline
+from codex_checkpoints.service.windows import windows_in
 from homes import Home, more, thread
 from peer import Peer
 from reading import reads
@@ -186,14 +186,13 @@ def test_windows_and_lineage_are_read_in_the_timeline_where_that_is_kept(
     own = r.turn(r.user("Go on"), r.compacted("n", [user_message(["Go on"])]), name="own")
     home.put(r.rollout(r.session(thread=thread(3), history_base=base), own), 3)
     with home.house() as house:
-        histories = Histories(house.sessions)
-        before = [histories.windows(each) for each in ids]
+        before = [windows_in(house.sessions, each) for each in ids]
         tree = lineage(house.sessions, thread(1))
         for each in ids:
             timeline(house.sessions, each)
         counted = reads(monkeypatch)
 
-        assert [histories.windows(each) for each in ids] == before
+        assert [windows_in(house.sessions, each) for each in ids] == before
         assert lineage(house.sessions, thread(1)) == tree
         assert sum(counted) <= 20_000
     assert [len(each) for each in before] == [2, 2, 3]

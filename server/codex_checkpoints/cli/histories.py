@@ -32,6 +32,7 @@ from codex_checkpoints.presentation.terminal import plain
 from codex_checkpoints.presentation.timelines import timeline_lines
 from codex_checkpoints.service.details import detail_of
 from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.windows import undone_in
 
 
 def add(commands: Commands) -> None:
@@ -68,24 +69,21 @@ def _one_form(options: argparse.Namespace) -> str | None:
 
 
 def _windows(options: argparse.Namespace, services: Terminal) -> int:
-
-    rebuilt = Histories(services.sessions)
     if options.fragment:
-        fragment = render(rebuilt.fragment(options.session_id))
+        fragment = render(Histories(services.sessions).fragment(options.session_id))
         output.write_lines(plain(line) for line in fragment.split("\n"))
         return DONE
     row = services.sessions.find(options.session_id)
     lines = partial(
         texts.window_lines,
-        undone=rebuilt.undone(options.session_id),
+        undone=undone_in(services.sessions, options.session_id),
         elsewhere=services.sessions.compactions.into_new(row.session_id),
     )
     return answer(options, services, histories.windows, lines)
 
 
 def _losses(options: argparse.Namespace, services: Terminal) -> int:
-
-    undone = Histories(services.sessions).undone(options.session_id).values()
+    undone = undone_in(services.sessions, options.session_id).values()
     lines = partial(texts.loss_lines, undone=undone)
     return answer(options, services, histories.losses, lines)
 

@@ -18,7 +18,6 @@ from codex_checkpoints.service.changes import changes as changes_of
 from codex_checkpoints.service.connect.receipts import by_window, received
 from codex_checkpoints.service.digests import Digests, Hit, Recalled
 from codex_checkpoints.service.history import Histories, state_at
-from codex_checkpoints.service.history import outline as outlined
 from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.service.summaries import Receipt
@@ -28,6 +27,8 @@ from codex_checkpoints.service.timelines import (
 )
 from codex_checkpoints.service.timelines import timeline as timeline_of
 from codex_checkpoints.service.timelines import transcript as transcript_of
+from codex_checkpoints.service.windows import outline as outlined
+from codex_checkpoints.service.windows import windows_in
 
 
 @frozen
@@ -141,7 +142,7 @@ def history(services: Services, params: SessionParams) -> History:
 def windows(services: Services, params: SessionParams) -> WindowList:
     """Return the windows of a session, each with what Codex was given in it last."""
     sessions = services.sessions
-    found = Histories(sessions).windows(params.session_id)
+    found = windows_in(sessions, params.session_id)
     opened = sessions.compactions.by_window(sessions.find(params.session_id).session_id)
     given = by_window(received(sessions, params.session_id), found)
     made = [(each := opened.get(window.window_id)) and each.by for window in found]

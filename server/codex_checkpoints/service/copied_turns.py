@@ -8,12 +8,12 @@ from __future__ import annotations
 from attrs import evolve
 
 from codex_checkpoints.core.rollout.parsing import head_of
-from codex_checkpoints.service.history import TIMELINE, timeline_in
 from codex_checkpoints.service.reading.catalogue import utc
 from codex_checkpoints.service.reading.chains import is_copy
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.summaries import SessionDetail
+from codex_checkpoints.service.windows import TIMELINE, timeline_in
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 
 Times = tuple[str | None, str | None]

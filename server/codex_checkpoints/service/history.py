@@ -1,4 +1,4 @@
-"""What Codex would send when a session is resumed, and the windows of a session.
+"""What Codex would send when a session is resumed.
 
 The core reads a session twice (`core.history`); this brings the bytes.  The session may grow in
 between, so the second pass stops where the first did.  Nothing is written.
@@ -6,47 +6,34 @@ between, so the second pass stops where the first did.  Nothing is written.
 
 from __future__ import annotations
 
-import logging
-from bisect import bisect_right
 from collections.abc import Sequence
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.requests import request_in
-from codex_checkpoints.core.compaction import offering
 from codex_checkpoints.core.history.rebuild import (
     Choice,
-    HistoryWindow,
     Rebuild,
     RebuiltHistory,
     choose,
     history_of,
-    windows_of,
 )
 from codex_checkpoints.core.history.survey import FirstPass, Survey
 from codex_checkpoints.core.history.windows import Fragment
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.core.rollout.reader import Place, Reader, Scale
-from codex_checkpoints.core.timeline import Timeline
-from codex_checkpoints.service.kept import Opened
 from codex_checkpoints.service.reading.session_file import (
-    FoldSpec,
     bases_below,
     find_turn,
 )
 from codex_checkpoints.service.refusal import Refusal, reading_file, unreadable
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import (
-    OURS,
     RolloutReader,
     Row,
     UnreadableSource,
 )
-
-logger = logging.getLogger(__name__)
 
 _TRIES = 3
 
@@ -105,39 +92,16 @@ class Histories:
         """Return what Codex would send on resume, without what the next turn adds (JUN-2)."""
         row = self._sessions.find(session)
         for _ in range(_TRIES):
-            surveyed = self._surveyed(row)
+            surveyed = self.first_pass(row)
             rebuild = self._rebuilt(row, surveyed)
             if rebuild.found:
                 return history_of(surveyed.outline, rebuild)
         raise _replaced(row)
 
-    def windows(self, session: str) -> tuple[HistoryWindow, ...]:
-        """Return the windows that still count, the first one first, ours as recorded (WIN-12)."""
-        row = self._sessions.find(session)
-        catalogue, made = self._sessions.catalogue, ours(self._sessions, row)
-        known = catalogue.known(row, TIMELINE) if row.path in catalogue.rows() else None
-        if known is None:
-            surveyed = self._surveyed(row)
-            shift = self._shift(row, surveyed.parts[0])
-            found = windows_of(surveyed.outline, surveyed.choice)
-            windows = tuple(evolve(each, opened_seq=each.opened_seq + shift) for each in found)
-        else:
-            windows = timeline_in(known.now()).windows()
-        return tuple(_with_record(made.get(each.window_id), each) for each in windows)
-
-    def undone(self, session: str) -> dict[str | None, str | None]:
-        """Return by the window that an undo opened the one that it took back (JUN-25)."""
-        made = ours(self._sessions, self._sessions.find(session))
-        return {
-            each: opened.undone and opened.undone.windows.after.current
-            for each, opened in made.items()
-            if opened.by is None
-        }
-
     def fragment(self, session: str) -> Fragment:
         """Return the ids of the current window (WIN-4); refuses `missing_context` without any."""
         row = self._sessions.find(session)
-        chain = self._surveyed(row).choice.chain
+        chain = self.first_pass(row).choice.chain
         if chain.first is None or chain.current is None:
             message = f"the session file of {row.session_id} does not tell the ids of its windows"
             raise Refusal("missing_context", message, {"sessionId": row.session_id})
@@ -176,15 +140,8 @@ class Histories:
             raise _replaced(row)
         return history_of(surveyed.outline, rebuild)
 
-    def _shift(self, row: Row, root: ChainPart) -> int:
-        """Return the lead of a session's `seq` over its lines, which a seed causes."""
-        with reading_file(row):
-            head = head_of(self._reader.first_line(root.path))
-        if head is None or head.originator != OURS:
-            return 0  # only sessions of ours have a seed
-        return self._sessions.open(row.path)[1].replay.scale.shift
-
-    def _surveyed(self, row: Row) -> Surveyed:
+    def first_pass(self, row: Row) -> Surveyed:
+        """Read a session once; return where its history begins; raises `unreadable_source`."""
         survey, parts = self._survey(row)
         return Surveyed.of(survey.outline(), parts)
 
@@ -219,42 +176,6 @@ class Histories:
         return rebuild
 
 
-def timeline_in(replay: Replay) -> Timeline:
-    """Return the timeline that follows a replay."""
-    return next(fold for fold in replay.folds if isinstance(fold, Timeline))
-
-
-def _save_timeline(replay: Replay) -> object | None:
-    return timeline_in(replay).save()
-
-
-def _load_timeline(value: object) -> Replay | None:
-    found = Timeline.load(value)
-    return None if found is None else found.replay
-
-
-TIMELINE = FoldSpec("timeline", lambda: Timeline(Replay()).replay, _save_timeline, _load_timeline)
-"""What a timeline is made of."""
-
-
-def ours(sessions: Sessions, row: Row) -> dict[str | None, Opened]:
-    """Return the records of windows that we opened in a session or below it, by window id."""
-    made: dict[str | None, Opened] = {}
-    for each in (*sessions.catalogue.chains.below(row), row):
-        try:
-            made.update(sessions.compactions.by_window(each.session_id))
-        except Refusal as refusal:  # the session file still counts
-            logger.warning("%s: %s", refusal.code, refusal.message)
-    return made
-
-
-def _with_record(opened: Opened | None, window: HistoryWindow) -> HistoryWindow:
-    if opened is None:
-        return window
-    known = window.tokens_before if opened.tokens_before is None else opened.tokens_before
-    return evolve(window, strategy=opened.strategy, trigger=opened.trigger, tokens_before=known)
-
-
 def _replaced(row: Row) -> Refusal:
     return unreadable(row.path, "it was replaced while it was read")
 
@@ -268,23 +189,6 @@ def state_at(
         return row.session_id, None, sessions.projections.current(opened)
     found = find_turn(opened.now(), turn, row.session_id).turn_id
     return row.session_id, found, sessions.show(session, found).checkpoint
-
-
-def outline(sessions: Sessions, session: str) -> offering.Outline:
-    """Return the outline of a session; refuses as `Sessions.find`, `unreadable_source`."""
-    windows = Histories(sessions).windows(session)
-    _, opened = sessions.open(session)
-    starts = [each.opened_seq for each in windows]
-    turns = (
-        offering.OutlineTurn(
-            number,
-            turn.turn_id,
-            windows[max(0, bisect_right(starts, turn.opened_seq) - 1)].number,
-            request_in(turn) or "",
-        )
-        for number, turn in enumerate(opened.now().state.turns.counting(), 1)
-    )
-    return offering.outline_of(turns, offering.outline_budget(sessions.named))
 
 
 @frozen

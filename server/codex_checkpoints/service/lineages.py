@@ -29,12 +29,12 @@ from codex_checkpoints.core.restore.pack_items import Ancestor
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.copied_turns import copied_from
-from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.import_records import ImportRecords
 from codex_checkpoints.service.kept import RestoreRecords
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.summaries import source_of
+from codex_checkpoints.service.windows import windows_in
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 
 _WITH_WINDOWS = 64
@@ -196,14 +196,13 @@ def _head(sessions: Sessions, row: Row) -> SessionMeta | None:
 def _with_windows(
     sessions: Sessions, tree: Tree, root: str, current: Mapping[str, Row]
 ) -> Iterator[Node]:
-    histories = Histories(sessions)
     for place, node in enumerate(tree.nodes):
         row = current.get(node.id)
         if row is None or (place >= _WITH_WINDOWS and node.id != root):
             yield node
             continue
         try:
-            windows = histories.windows(row.path)
+            windows = windows_in(sessions, row.path)
             link = _with_turn(sessions, node.link, current)
         except Refusal:
             yield node

@@ -15,7 +15,6 @@ from codex_checkpoints.core.converters import stored
 from codex_checkpoints.core.losses.account import Account
 from codex_checkpoints.core.losses.watched import Loss
 from codex_checkpoints.core.rollout.parsing import head_of
-from codex_checkpoints.service.history import ours
 from codex_checkpoints.service.reading.derived_cache import CachedKind
 from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.session_file import (
@@ -24,6 +23,7 @@ from codex_checkpoints.service.reading.session_file import (
     open_session,
 )
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.windows import opened_by_us
 from codex_checkpoints.storage.contract import (
     OURS,
     Feed,
@@ -160,7 +160,7 @@ class _UpTo(PacedReader):
 
 def _as_recorded(sessions: Sessions, row: Row, losses: tuple[Loss, ...]) -> tuple[Loss, ...]:
     """Return the losses, with strategy and trigger from our own records where we have any."""
-    made = ours(sessions, row)
+    made = opened_by_us(sessions, row)
     return tuple(
         each
         if (opened := made.get(each.window_id)) is None

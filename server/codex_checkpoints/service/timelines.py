@@ -23,7 +23,6 @@ from codex_checkpoints.core.rollout.items import outcome_in
 from codex_checkpoints.core.rollout.script import BEGIN
 from codex_checkpoints.core.timeline import Timeline, TimelineTurn, merged
 from codex_checkpoints.service.copied_turns import Times, times_of
-from codex_checkpoints.service.history import TIMELINE, timeline_in
 from codex_checkpoints.service.lineages import leaving
 from codex_checkpoints.service.reading.catalogue import utc
 from codex_checkpoints.service.reading.session_file import (
@@ -34,6 +33,7 @@ from codex_checkpoints.service.reading.session_file import (
 )
 from codex_checkpoints.service.refusal import keeping, misfit
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.windows import TIMELINE, timeline_in
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.records import MARKERS
 

@@ -62,7 +62,6 @@ from codex_checkpoints.core.restore.references import (
 from codex_checkpoints.core.rollout.fields import Json, load, object_of, text_of
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.digests import Digests, checked_budget
-from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.lineages import ancestors
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.session_file import (
@@ -84,6 +83,7 @@ from codex_checkpoints.service.restore.copying import (
     pinned_now,
 )
 from codex_checkpoints.service.sessions import Sessions, not_current, was_cut_off
+from codex_checkpoints.service.windows import windows_in
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 
@@ -491,7 +491,7 @@ class Planner:
         return min(default if budget is None else budget, _MOST_TOKENS)
 
     def _window(self, seq: int) -> str | None:
-        windows = Histories(self.sessions).windows(self.source.row.path)
+        windows = windows_in(self.sessions, self.source.row.path)
         opened = [each for each in windows if each.opened_seq <= seq]
         return opened[-1].window_id if opened else None
 

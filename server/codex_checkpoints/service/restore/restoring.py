@@ -32,7 +32,6 @@ from codex_checkpoints.core.restore.recording import transferred
 from codex_checkpoints.core.restore.records import Restore, Windows
 from codex_checkpoints.core.rollout.fields import Json, object_of, whole_of
 from codex_checkpoints.core.rollout.parsing import head_of
-from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.kept import BegunRestore, RestoreRecords, storing_restore
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.pace import Pace
@@ -50,6 +49,7 @@ from codex_checkpoints.service.restore.planning import (
 )
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import added, operation_of, removed, undertaking
+from codex_checkpoints.service.windows import windows_in
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Copied, HistoryItem, NewThread, Row, UnreadableSource
 from codex_checkpoints.storage.durable import Append, StorageError
@@ -308,7 +308,7 @@ class RestoreWork:
             raise StorageError(str(error)) from error
         record = evolve(self.restore, branch_digest=digest, branch_bytes=size)
         if record.mode == "soft":
-            windows = Histories(self._sessions).windows(self.row.path)
+            windows = windows_in(self._sessions, self.row.path)
             first, current = windows[0].window_id, windows[-1].window_id
             record = evolve(record, windows=Windows(record.windows.source, first, current))
         restores = RestoreRecords(self._sessions.records)
