@@ -58,7 +58,7 @@ while True:
     if child == 0:
         try:
             home = os.path.join(root, "codex")
-            places = assembly.Places(home, os.path.join(home, "codex-checkpoints"))
+            places = Places(home, os.path.join(home, "codex-checkpoints"))
             left = at
             steps = ROOM if how in NO_ROOM else STEPS
             arming = {name: armed(getattr(os, name)) for name in steps}

@@ -32,7 +32,8 @@ import peer
 import rollouts as r
 from bookkeeping import faults
 from codex import codex_cli, product, scripted_model
-from codex_checkpoints.assembly import Places, assemble
+from codex_checkpoints.assembly import assemble
+from codex_checkpoints.places import Places
 from codex_checkpoints.storage import locks
 from codex_checkpoints.storage.contract import StoreError
 from homes import go_on, thread

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import rollouts as r
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.operations.views import ShowParams, show
+from codex_checkpoints.places import Places
 from codex_checkpoints.service.changes import ChangesParams, FileChange, changes
 from homes import Home, refusal, thread
 

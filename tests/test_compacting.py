@@ -987,7 +987,7 @@ def test_hooks_that_cannot_be_read_are_told_and_let_nothing_pass(home: Home, tex
 
 def test_an_editor_cannot_name_programs_to_run(home: Home) -> None:
     from codex_checkpoints import assembly
-    from codex_checkpoints.assembly import Places
+    from codex_checkpoints.places import Places
 
     wish = {"hooks": {"preCompact": [{"command": ["/bin/true"]}]}}
     house = assembly.assemble(Places(str(home.root), str(home.state)), wish)

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from codex_checkpoints import assembly, wire
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.operations.histories import history
 from codex_checkpoints.operations.services import Services, SessionParams
+from codex_checkpoints.places import Places
 
 Item = dict[str, Any]
 

@@ -31,6 +31,7 @@ from codex_checkpoints.core.compaction.handoff import (
     last_bundle,
     shows,
 )
+from codex_checkpoints.places import Places
 from codex_checkpoints.service import digests, standing
 from codex_checkpoints.service.connect.hooking import Call, Hooking
 from codex_checkpoints.service.history import Histories
@@ -861,7 +862,7 @@ def test_where_the_window_begins_is_not_searched_for_twice_in_the_same_bytes(hom
 
 def resumed(home: Home, state: Path) -> str | None:
     """Return what a session is given on a resume, by a process with this state folder."""
-    house = assembly.assemble(assembly.Places(str(home.root), str(state)))
+    house = assembly.assemble(Places(str(home.root), str(state)))
     try:
         hooking = Hooking(house.sessions)
         return hooking.answer(Call("SessionStart", SESSION, str(home.path()), "resume")).text

@@ -13,10 +13,10 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints import assembly
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.losses import account
 from codex_checkpoints.core.losses.watched import Loss
+from codex_checkpoints.places import Places
 from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.windows import windows_in

@@ -13,8 +13,9 @@ import pytest
 from attrs import evolve
 
 from codex_checkpoints import assembly
-from codex_checkpoints.assembly import Assembly, Places
+from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.core.checkpoint.records import Caps
+from codex_checkpoints.places import Places
 from codex_checkpoints.service.details import detail_of
 from codex_checkpoints.service.doctor import Finding, diagnose
 from codex_checkpoints.service.following import Changed, Follower

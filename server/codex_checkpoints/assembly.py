@@ -13,31 +13,17 @@ from typing import Any
 from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.places import Places, settings_of
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.settings import (
-    UNREAD,
-    UNREADABLE,
-    Settings,
-    read_settings,
-    with_editor,
-)
-from codex_checkpoints.storage import durable, tree
+from codex_checkpoints.service.settings import with_editor
 from codex_checkpoints.storage import records as stamps
-from codex_checkpoints.storage.index import is_storable
+from codex_checkpoints.storage import tree
 from codex_checkpoints.storage.local import LocalThreadStore
 from codex_checkpoints.storage.records import Records
 
 logger = logging.getLogger(__name__)
-
-
-@frozen
-class Places:
-    """The two folders, absolute."""
-
-    codex_home: str
-    state_dir: str
 
 
 @frozen
@@ -46,25 +32,6 @@ class Assembly:
 
     sessions: Sessions
     problems: tuple[str, ...]
-
-
-def places(
-    environment: Mapping[str, str],
-    home: str,
-    codex_home: str | None = None,
-    state_dir: str | None = None,
-) -> Places:
-    """Return the folders: as named, else by the environment, else in the user's home (DSC-3).
-
-    Raises `ValueError` for a name that is not UTF-8 or has a NUL.
-    """
-    chosen = codex_home or environment.get("CODEX_HOME") or os.path.join(home, ".codex")
-    own = state_dir or environment.get("CODEX_CHECKPOINTS_STATE")
-    for name in (chosen, own or ""):
-        if "\0" in name or not is_storable(name):
-            raise ValueError(f"not the name of a folder in UTF-8: {name!a}")
-    root = os.path.abspath(chosen)
-    return Places(root, os.path.abspath(own) if own else os.path.join(root, "codex-checkpoints"))
 
 
 def assemble(
@@ -111,22 +78,3 @@ def put_forks_away(sessions: Sessions) -> None:
 def _rollout_folders(codex_home: str) -> Iterator[str]:
     for root in tree.roots(codex_home):
         yield from (folder for folder, _, _ in os.walk(root))
-
-
-_LARGEST_SETTINGS = 1 << 20
-
-
-def settings_of(state_dir: str) -> tuple[Settings, tuple[str, ...]]:
-    """Read the settings that all doors share, and a sentence for each that is wrong."""
-    path = os.path.join(state_dir, "config.toml")
-    try:
-        return read_settings(durable.read(path, _LARGEST_SETTINGS).decode())
-    except FileNotFoundError:
-        return Settings(), ()
-    except durable.TooLarge:
-        reason = f"it has more than {_LARGEST_SETTINGS} bytes"
-    except OSError as error:
-        reason = durable.reason_of(error)
-    except UnicodeDecodeError as error:
-        reason = str(error)
-    return UNREADABLE, (f"{UNREAD}: {reason}",)

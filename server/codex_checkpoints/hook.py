@@ -18,9 +18,9 @@ from typing import NoReturn, cast
 import orjson
 
 from codex_checkpoints import assembly
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.codex import IN_SCRATCH
 from codex_checkpoints.folder_options import folders_in
+from codex_checkpoints.places import Places, places_of
 from codex_checkpoints.service.connect.hooking import Call, Event, Hooking, note_failure
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage import records
@@ -111,7 +111,7 @@ class HookCall:
         _log(code if kind is None else f"{code}: {kind}")
 
     def _places(self) -> Places:
-        return assembly.places(os.environ, os.path.expanduser("~"), *self._folders)
+        return places_of(os.environ, os.path.expanduser("~"), *self._folders)
 
 
 def call_of(data: bytes) -> Call | None:

@@ -15,7 +15,6 @@ import orjson
 from attrs import asdict
 
 from codex_checkpoints import assembly
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.mcp_tools import (
     APPLY,
@@ -27,6 +26,7 @@ from codex_checkpoints.mcp_tools import (
 )
 from codex_checkpoints.operations.memory import AnchorsParams, anchors, apply_bytes
 from codex_checkpoints.operations.services import Services
+from codex_checkpoints.places import Places, places_of
 from codex_checkpoints.presentation.log import LogLine
 from codex_checkpoints.service.connect.receipts import hand_over, note_call
 from codex_checkpoints.service.digests import Digests
@@ -95,7 +95,7 @@ class HomeTools:
 
 def _places(folders: tuple[str | None, str | None]) -> Places:
     try:
-        return assembly.places(os.environ, os.path.expanduser("~"), *folders)
+        return places_of(os.environ, os.path.expanduser("~"), *folders)
     except ValueError as error:
         hint = "Name the folders with --codex-home and --state-dir, in UTF-8."
         raise Refusal("unknown_session", str(error), {"rule": "session", "hint": hint}) from error

@@ -12,7 +12,7 @@ from codex.child import Child, clean_environment
 from codex.codex_cli import AppServer, CodexHome
 from codex.scripted_model import Json
 from codex_checkpoints import assembly
-from codex_checkpoints.assembly import Places
+from codex_checkpoints.places import Places
 from codex_checkpoints.service.sessions import Sessions
 
 SOURCE = Path(__file__).parents[2] / "server"

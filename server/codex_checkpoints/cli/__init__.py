@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import NamedTuple, NoReturn
 
-from codex_checkpoints import __version__, assembly
-from codex_checkpoints.assembly import Places
+from codex_checkpoints import __version__
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import DONE, INTERRUPTED, REFUSED, Commands, Parser, screen
+from codex_checkpoints.places import Places, places_of
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 
 
@@ -137,9 +137,7 @@ def _places(options: argparse.Namespace) -> Places:
 
     wrong: Callable[[str], NoReturn] = options.wrong
     try:
-        return assembly.places(
-            os.environ, os.path.expanduser("~"), options.codex_home, options.state_dir
-        )
+        return places_of(os.environ, os.path.expanduser("~"), options.codex_home, options.state_dir)
     except ValueError as error:
         wrong(str(error))
 

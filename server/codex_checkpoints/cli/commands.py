@@ -11,11 +11,11 @@ from typing import Any, NoReturn, cast
 from attrs import fields
 
 from codex_checkpoints import wire
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.opening import Terminal, opened
 from codex_checkpoints.folder_options import folder_options
 from codex_checkpoints.operations.services import Services, records_of
+from codex_checkpoints.places import Places
 from codex_checkpoints.presentation.terminal import Screen, plain
 from codex_checkpoints.service.reading.pace import Steps, carried_out
 from codex_checkpoints.service.refusal import Refusal

@@ -10,7 +10,6 @@ import argparse
 import os
 import subprocess
 
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
     DIGEST_TOKENS,
@@ -29,6 +28,7 @@ from codex_checkpoints.cli.commands import (
 from codex_checkpoints.cli.opening import Terminal, opened
 from codex_checkpoints.codex import program as codex_program
 from codex_checkpoints.operations import compactions
+from codex_checkpoints.places import Places
 from codex_checkpoints.presentation import histories as texts
 from codex_checkpoints.service.compaction.resuming import Resumed
 from codex_checkpoints.service.refusal import Refusal

@@ -6,7 +6,6 @@ import argparse
 
 from attrs import evolve
 
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
     JSON,
@@ -18,6 +17,7 @@ from codex_checkpoints.cli.commands import (
 )
 from codex_checkpoints.cli.opening import Terminal
 from codex_checkpoints.operations import connecting
+from codex_checkpoints.places import Places
 from codex_checkpoints.presentation import connecting as texts
 from codex_checkpoints.service.refusal import Refusal
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from codex_checkpoints import hook, mcp
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli.commands import Commands
+from codex_checkpoints.places import Places
 
 
 def add(commands: Commands) -> None:

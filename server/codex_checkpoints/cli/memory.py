@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
     DONE,
@@ -27,6 +26,7 @@ from codex_checkpoints.cli.opening import Terminal
 from codex_checkpoints.core.checkpoint.claims import MAX_PAYLOAD_BYTES
 from codex_checkpoints.core.checkpoint.payloads import schema
 from codex_checkpoints.operations import memory
+from codex_checkpoints.places import Places
 from codex_checkpoints.presentation import notes as texts
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from codex_checkpoints import assembly
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.operations.services import Services
+from codex_checkpoints.places import Places
 from codex_checkpoints.presentation.terminal import Bar
 from codex_checkpoints.service.reading.catalogue import Progress
 from codex_checkpoints.service.sessions import Report

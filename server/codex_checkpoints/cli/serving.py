@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from codex_checkpoints import server
-from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli.commands import DONE, Commands, bounded, value
+from codex_checkpoints.places import Places
 
 
 def add(commands: Commands) -> None:

@@ -7,10 +7,10 @@ import sys
 
 from attrs import frozen
 
-from codex_checkpoints.assembly import Places, settings_of
 from codex_checkpoints.codex import program
 from codex_checkpoints.codex.entries import Entries
 from codex_checkpoints.operations.services import Services
+from codex_checkpoints.places import Places, settings_of
 from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.status import Connection as ConnectReport
 from codex_checkpoints.service.doctor import Diagnosis as DoctorReport

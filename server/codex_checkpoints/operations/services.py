@@ -8,7 +8,8 @@ from typing import Any, get_args, get_type_hints
 
 from attrs import Factory, frozen
 
-from codex_checkpoints.assembly import Assembly, Places
+from codex_checkpoints.assembly import Assembly
+from codex_checkpoints.places import Places
 from codex_checkpoints.service.sessions import Sessions
 
 

@@ -23,7 +23,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage
 
 from codex_checkpoints import __version__, protocol, wire
-from codex_checkpoints.assembly import Places
+from codex_checkpoints.places import Places
 from codex_checkpoints.presentation.log import LogLine
 from codex_checkpoints.server import loopback
 from codex_checkpoints.server.app import App

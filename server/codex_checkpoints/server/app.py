@@ -19,8 +19,9 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from codex_checkpoints import assembly, protocol, wire
-from codex_checkpoints.assembly import Assembly, Places
+from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.operations.services import InitializationOptions, Services
+from codex_checkpoints.places import Places, places_of
 from codex_checkpoints.server.long_work import LongWork, Worker, reporting
 from codex_checkpoints.service import following
 from codex_checkpoints.service.following import Follower
@@ -120,7 +121,7 @@ class App:
             return
         self._overrides = chosen.settings
         try:
-            self.where = assembly.places(
+            self.where = places_of(
                 dict(os.environ),
                 os.path.expanduser("~"),
                 chosen.codex_home or self.where.codex_home,

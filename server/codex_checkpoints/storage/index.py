@@ -65,15 +65,6 @@ _TABLES = {
 _PUT = "INSERT OR REPLACE INTO rollouts VALUES (?, ?, ?)"
 
 
-def is_storable(text: str) -> bool:
-    """Return whether a text is UTF-8; the name of a file need not be."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 class Index:
     """The rows of all session files; owned by one thread."""
 

@@ -21,7 +21,7 @@ from typing import Generic, TypeVar
 import orjson
 from attrs import frozen
 
-from codex_checkpoints.core.rollout.fields import is_object
+from codex_checkpoints.core.rollout.fields import is_object, is_storable
 from codex_checkpoints.storage import durable, locks, tree, writer
 from codex_checkpoints.storage.contract import (
     Appended,
@@ -38,7 +38,7 @@ from codex_checkpoints.storage.contract import (
     Unsupported,
     in_text,
 )
-from codex_checkpoints.storage.index import Index, is_storable
+from codex_checkpoints.storage.index import Index
 from codex_checkpoints.storage.rollout_file import FileReader, is_thread_id
 from codex_checkpoints.storage.store import RolloutStore, head, refuse_archived
 

@@ -185,3 +185,12 @@ def window_id_of(value: object) -> str | None:
 def first_window(head: Json) -> str | None:
     """Return the window in which a session began, from its head (WIN-2)."""
     return window_id_of(object_of(head.get("context_window")).get("window_id"))
+
+
+def is_storable(text: str) -> bool:
+    """Return whether a text is UTF-8; the name of a file need not be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
