@@ -164,8 +164,8 @@ def test_a_hard_branch_holds_the_pack_and_nothing_of_the_conversation(home: Home
 
     path = branch(home, done)
     text = path.read_text()
-    head, replaced, started, _, complete = records(path)
-    assert [line["ordinal"] for line in records(path)] == [0, 1, 2, 3, 4]
+    head, replaced, started, _, complete, _ = records(path)
+    assert [line["ordinal"] for line in records(path)] == [0, 1, 2, 3, 4, 5]
     items = replaced["payload"]["replacement_history"]
     assert [item["content"][0]["text"] for item in items] == [done.pack]
     assert done.pack is not None
@@ -181,6 +181,16 @@ def test_a_hard_branch_holds_the_pack_and_nothing_of_the_conversation(home: Home
     assert (done.record.tokens.after or 0) < 1_000
     windows = home.json("windows", str(done.record.session_id))
     assert windows[-1]["tokensAfter"] == done.record.tokens.after
+
+
+@pytest.mark.parametrize(("mode", "source"), [("hard", "estimated"), ("soft", "reported")])
+def test_a_list_shows_how_full_a_branch_is_before_it_goes_on(home: Home, mode: str, source: str):
+    done = restored(home, mode)
+    (row,) = (each for each in home.json("sessions") if each["sessionId"] == done.record.session_id)
+
+    assert row["contextTokens"] == done.record.tokens.after
+    assert row["contextTokensSource"] == source
+    assert row["contextWindow"] == 258_400
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from codex_checkpoints.core.compaction.installed import (
     moment_of,
     new_session,
     session_meta,
+    token_count,
 )
 from codex_checkpoints.core.converters import stored
 from codex_checkpoints.core.history.items import user_message
@@ -198,7 +199,11 @@ class Restoring:
         ids = (branch_id, first, self._new_id())
         begins_with = [user_message([plan.pack.text])] if plan.pack.text else []
         made = new_session(begins_with, source, naming, moment, ids)
-        items = tuple(HistoryItem(line.type, line.payload) for line in made.lines)
+        figures = plan.record.tokens
+        # By this a list shows how full the branch is before Codex has ever sent it, as CKP-28.
+        info = {"info": {"model_context_window": source.window}}
+        size = () if figures.after is None else (token_count(figures.after, info),)
+        items = tuple(HistoryItem(line.type, line.payload) for line in (*made.lines, *size))
         return NewThread(made.meta, items), Windows(before, made.chain.first, made.chain.current)
 
     def _updates(self, plan: RestorePlan, shift: int) -> Iterator[dict[str, object]]:
