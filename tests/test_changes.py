@@ -8,9 +8,6 @@ from typing import Any
 import pytest
 
 import rollouts as r
-from codex_checkpoints.operations.services import Services
-from codex_checkpoints.operations.views import ShowParams, show
-from codex_checkpoints.places import Places
 from codex_checkpoints.service.changes import ChangesParams, FileChange, changes
 from homes import Home, refusal, thread
 
@@ -223,17 +220,6 @@ def test_what_git_put_back_is_not_counted(
     line = home.here("changes", thread(1)).stdout.decode()
     assert put_back.format(found.put_back) in line
     assert ("put back" in line) == (put_back != "")
-
-
-def test_a_checkpoint_says_which_files_the_session_changed_and_when_it_saw_them_last(home: Home):
-    put(home, r.turn(r.user("Go"), X_TO_Y), r.turn(r.user("On"), r.shell("cat b.py", "b\n")))
-
-    with home.house() as house:
-        found = show(
-            Services(Places(str(home.root), str(home.state)), house), ShowParams(thread(1))
-        )
-
-    assert (found.edited, found.seen_in) == (("a.py",), {"a.py": 1, "b.py": 2})
 
 
 @pytest.mark.usefixtures("shop")

@@ -128,8 +128,10 @@ def test_show(client: Peer, home: Home):
     assert answer == {
         "text": home.checkpoint().read_text(encoding="utf-8"),
         "changed": [],
-        "edited": ["auth.py"],
-        "seenIn": {"auth.py": 1},
+        "planOrigin": "from turn 1",
+        "recent": [
+            {"uri": "auth.py", "kind": "file", "state": None, "words": "", "seen": "turn 1"}
+        ],
     }
     assert json.loads(answer["text"])["task"]["text"] == "go on with all of it"
     at = client.call("checkpoints/show", {"sessionId": thread(1), "turnId": "t1"})

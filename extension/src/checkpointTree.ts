@@ -64,15 +64,15 @@ export class CheckpointTree extends Tree<CheckpointNode> {
       return [];
     }
     const { sessionId } = session;
-    const [{ text, ...standing }, { items }, { received }, { items: pins }] = await Promise.all([
+    const [shown, { items }, { received }, { items: pins }] = await Promise.all([
       this.server.request("show", { sessionId, turnId: null }),
       this.server.request("notes", { sessionId }),
       this.server.request("session", { sessionId }),
       this.server.request("pins", { sessionId }),
     ]);
-    const checkpoint: Checkpoint = JSON.parse(text);
-    const nodes = checkpointNodes(checkpoint, items, pins, standing);
-    const artifacts = checkpoint.recentArtifacts.length;
+    const checkpoint: Checkpoint = JSON.parse(shown.text);
+    const nodes = checkpointNodes(checkpoint, shown, items, pins);
+    const artifacts = shown.recent.length;
     this.server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
     const all = received === null ? nodes : [...nodes, receivedNode(received, Date.now())];
     if (isNewest()) {

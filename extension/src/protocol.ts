@@ -182,16 +182,31 @@ export interface ShowParams {
 }
 
 /**
- * A checkpoint, and the uris of files in it that are not what the session saw.
+ * One of the recent artifacts; `words` say how it is, empty where nothing is worth a word.
  *
- * `edited` are those of files that the session itself changed; `seenIn` has, by uri, the number of
- * the turn in which it read or changed a file last.
+ * `state` is null for a file that is as the session saw it, and for a command that did not fail.
+ * `seen` says when the session saw a file last, as `turn 4`.
+ */
+export interface RecentArtifact {
+  readonly uri: string;
+  readonly kind: string;
+  readonly state: string | null;
+  readonly words: string;
+  readonly seen: string;
+}
+
+/**
+ * A checkpoint, and with it what people read of it.
+ *
+ * `changed` are the uris of files that are not what the session saw.  `planOrigin` says which
+ * turn the plan is from, as `from turn 9`, and is empty where it is of the newest.  `recent` are
+ * the recent artifacts: files first, then commands, then tool outputs.
  */
 export interface CheckpointText {
   readonly text: string;
   readonly changed: readonly string[];
-  readonly edited: readonly string[];
-  readonly seenIn: Readonly<Record<string, number>>;
+  readonly planOrigin: string;
+  readonly recent: readonly RecentArtifact[];
 }
 
 /** A session, a turn of it, and caps by name that override the effective ones. */

@@ -230,7 +230,7 @@ class SessionPage extends Page {
       trigger: summary.contextWindow === null ? null : detail.budget.trigger,
       digest,
       lineage,
-      kept: keptLists(checkpointNodes(checkpoint, notes.items)),
+      kept: keptLists(checkpointNodes(checkpoint, shown, notes.items)),
     });
   }
 }

@@ -17,7 +17,7 @@ import {
 import { hasBelow, sessionRow, standsFor } from "../../extension/src/model/sessions.ts";
 import { cut, plain } from "../../extension/src/model/text.ts";
 import type { Branch, Difference, Marker, TurnEntry } from "../../extension/src/protocol.ts";
-import { checkpoint, session } from "./values.ts";
+import { checkpoint, session, told } from "./values.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");
 const HOSTILE = "\u001b]8;;x\u0007 $(zap) [click](command:evil) \u202e";
@@ -201,7 +201,7 @@ test("pins stand in a part of their own, and mark the files they are", () => {
   ];
   assert.deepEqual(pins.map(pathOf), ["src/auth.ts", "a.py#L3-L9", "a.py#L4"]);
   assert.equal(pinsNode([]), null);
-  const nodes = checkpointNodes(checkpoint, [], pins);
+  const nodes = checkpointNodes(checkpoint, told, [], pins);
 
   const part = nodes.find(({ id }) => id === "pins");
   assert.deepEqual(
@@ -212,11 +212,10 @@ test("pins stand in a part of their own, and mark the files they are", () => {
       ["src/auth.ts", "", "pinned file src/auth.ts", pins[0]],
     ],
   );
-  const files = nodes.find(({ id }) => id === "artifacts")?.children ?? [];
+  const files = nodes.find(({ id }) => id === "artifacts/file")?.children ?? [];
   assert.deepEqual(
     files.map(({ row, pin }) => [row.icon, pin]),
     [
-      ["terminal", null],
       ["pinned", { ...NO_PIN, uri: "src/auth.ts" }],
       ["file", null],
     ],

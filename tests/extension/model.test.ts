@@ -22,8 +22,8 @@ import {
   plain,
   subject,
 } from "../../extension/src/model/text.ts";
-import type { SessionSummary } from "../../extension/src/protocol.ts";
-import { checkpoint, note, session } from "./values.ts";
+import type { RecentArtifact, SessionSummary } from "../../extension/src/protocol.ts";
+import { checkpoint, note, recent, session, told } from "./values.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");
 
@@ -242,7 +242,7 @@ const NOTES = [
 ];
 
 test("a checkpoint reads as task, plan, artifacts, facts and decisions", () => {
-  const drawn = draw(checkpointNodes(checkpoint, NOTES));
+  const drawn = draw(checkpointNodes(checkpoint, told, NOTES));
 
   assert.equal(
     drawn,
@@ -260,51 +260,88 @@ law Decisions | 1
   law Keep the interface | api
     comment It is used
     account from your message > record
-files Recent Artifacts | 3 of 4
-  terminal npm test > run
+files Recent Files | 2
   file src/auth.ts > open
   file big.bin > open
+terminal Recent Commands | 1
+  terminal npm test > run
 `,
   );
+});
+
+test("a plan of an earlier turn says which, and ends the line of its count", () => {
+  const drawn = draw(checkpointNodes(checkpoint, { ...told, planOrigin: "from turn 9" }, []));
+  assert.match(drawn, /checklist Plan \| 1 of 2 done · from turn 9\n/);
 });
 
 test("a file that is not what Codex saw says so, and opens beside what was seen", () => {
   const uri = "src/auth.ts";
   const seenHash = `sha256:${"1".repeat(64)}`;
-  const artifacts = { ...checkpoint.artifacts, [uri]: { uri, kind: "file", seenHash } };
-  const shown = { ...checkpoint, artifacts };
-  const standing = { changed: [uri], edited: [uri], seenIn: { [uri]: 4 } };
-  const drawn = draw(checkpointNodes(shown, [], [], standing));
+  const shown = {
+    ...checkpoint,
+    artifacts: { ...checkpoint.artifacts, [uri]: { uri, kind: "file", seenHash } },
+  };
+  const drawn = (some: Partial<RecentArtifact>) =>
+    draw(checkpointNodes(shown, { ...told, recent: [recent({ uri, ...some })] }, []));
+  const [since, gone] = ["changed since turn 4", "no longer there"];
 
-  assert.match(drawn, /file src\/auth\.ts \| changed since turn 4 > compare\n/);
-  const before = checkpointNodes(shown, [], [], { ...standing, seenIn: {} });
-  assert.match(draw(before), /file src\/auth\.ts \| changed since Codex saw it > compare\n/);
-  const same = checkpointNodes(shown, [], [], { ...standing, changed: [] });
-  assert.match(draw(same), /file src\/auth\.ts \| as the session left it > open\n/);
-  const unseen = { ...shown, artifacts: { ...artifacts, [uri]: { uri, kind: "file" } } };
-  const unknown = checkpointNodes(unseen, [], [], { ...standing, changed: [] });
-  assert.match(draw(unknown), /file src\/auth\.ts > open\n/);
-  assert.doesNotMatch(draw(checkpointNodes(shown, [])), /changed/);
+  assert.match(
+    drawn({ state: "changed", words: since }),
+    /file src.* \| changed since .* > compare/,
+  );
+  assert.match(
+    drawn({ state: "gone", words: gone }),
+    /circle-slash src.* \| no longer .* > compare/,
+  );
+  assert.match(drawn({ words: "as the session left it" }), /file src.* left it > open\n/);
+});
+
+test("files, commands and outputs of tools stand apart, and a failed command says how it failed", () => {
+  const artifacts = {
+    "make test": { uri: "make test", kind: "command", lastObservedSeq: 9 },
+    "web/run/c1": { uri: "web/run/c1", kind: "tool_output", lastObservedSeq: 4 },
+  };
+  const some = [
+    recent({ uri: "make test", kind: "command", state: "failed", words: "exit 2" }),
+    recent({ uri: "web/run/c1", kind: "tool_output" }),
+  ];
+  const nodes = checkpointNodes({ ...checkpoint, artifacts }, { ...told, recent: some }, []);
+
+  assert.equal(
+    draw(nodes.slice(4)),
+    `\
+files Recent Files | none
+terminal Recent Commands | 1
+  error make test | exit 2 > run
+output Tool Outputs | 1
+  output web/run > record
+`,
+  );
+  assert.deepEqual(
+    nodes.slice(4).map(({ unfolded }) => unfolded),
+    [true, true, false],
+  );
 });
 
 test("a note that is no longer kept is no row", () => {
   const gone = note({ id: "old", value: "gone", evicted: true });
-  const drawn = draw(checkpointNodes(checkpoint, [gone]));
+  const drawn = draw(checkpointNodes(checkpoint, told, [gone]));
 
   assert.doesNotMatch(drawn, /gone/);
 });
 
 test("an empty checkpoint still has all its sections", () => {
   const empty = { ...checkpoint, task: null, plan: { steps: [], done: {} } };
-  const nodes = checkpointNodes({ ...empty, artifacts: {}, recentArtifacts: [] }, []);
+  const nodes = checkpointNodes({ ...empty, artifacts: {} }, { ...told, recent: [] }, []);
   assert.deepEqual(
-    nodes.slice(0, 5).map(({ row }) => `${row.label} | ${row.description}`),
+    nodes.map(({ row }) => `${row.label} | ${row.description}`),
     [
       "No task yet | ",
       "Plan | none",
       "Facts | none yet: add one with +",
       "Decisions | none yet: add one with +",
-      "Recent Artifacts | none",
+      "Recent Files | none",
+      "Recent Commands | none",
     ],
   );
 });

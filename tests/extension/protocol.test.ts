@@ -131,7 +131,10 @@ test("a checkpoint has the shape that the tree reads, a view is text", async () 
   const shown = await server.request("show", asked);
   const checkpoint: Checkpoint = JSON.parse(shown.text);
   assert.equal(checkpoint.task?.text, "Fix the login");
-  assert.deepEqual(checkpoint.recentArtifacts, ["auth.py"]);
+  assert.deepEqual(
+    shown.recent.map(({ uri, kind }) => [uri, kind]),
+    [["auth.py", "file"]],
+  );
   assert.match(checkpoint.artifacts["auth.py"]?.hash ?? "", /^sha256:[0-9a-f]{64}$/);
 
   const view: ViewText = await server.request("view", {

@@ -1,8 +1,8 @@
 /** Values that several tests begin with. */
 
-import type { Checkpoint } from "../../extension/src/model/checkpoint.ts";
+import type { Checkpoint, Told } from "../../extension/src/model/checkpoint.ts";
 
-import type { Loss, Note, SessionSummary } from "../../extension/src/protocol.ts";
+import type { Loss, Note, RecentArtifact, SessionSummary } from "../../extension/src/protocol.ts";
 
 /** A session like any other, but for what is said. */
 export function session(some: Partial<SessionSummary>): SessionSummary {
@@ -59,8 +59,22 @@ export const checkpoint: Checkpoint = {
     "big.bin": { uri: "big.bin", kind: "file", hash: "stat:99-1" },
     "old.ts": { uri: "old.ts", kind: "file" },
   },
-  recentArtifacts: ["npm test", "src/auth.ts", "big.bin"],
 };
+
+/** What the server says of it. */
+export const told: Told = {
+  planOrigin: "",
+  recent: [
+    recent({ uri: "src/auth.ts" }),
+    recent({ uri: "big.bin" }),
+    recent({ uri: "npm test", kind: "command" }),
+  ],
+};
+
+/** A recent file like any other, but for what is said. */
+export function recent(some: Partial<RecentArtifact>): RecentArtifact {
+  return { uri: "a.py", kind: "file", state: null, words: "", seen: "turn 1", ...some };
+}
 
 /** A fact like any other, but for what is said. */
 export function note(some: Partial<Note>): Note {

@@ -7,9 +7,10 @@ import type {
   NoteEvidence,
   Pin,
   Receipt,
+  RecentArtifact,
 } from "../protocol.ts";
 import { derivedKey } from "./notes.ts";
-import { type Appearance, ago, cut, listed, plain, rowOf } from "./text.ts";
+import { type Appearance, ago, cut, dotted, listed, plain, rowOf } from "./text.ts";
 
 /** The parts of `checkpoint_v1.json` that are shown. */
 export interface Checkpoint {
@@ -19,7 +20,6 @@ export interface Checkpoint {
     readonly done: Readonly<Record<string, boolean>>;
   };
   readonly artifacts: Readonly<Record<string, Artifact>>;
-  readonly recentArtifacts: readonly string[];
 }
 
 interface Artifact {
@@ -30,21 +30,24 @@ interface Artifact {
   readonly lastObservedSeq?: number;
 }
 
+/** What the server says of a checkpoint beside it. */
+export type Told = Pick<CheckpointText, "planOrigin" | "recent">;
+
 export function checkpointNodes(
   checkpoint: Checkpoint,
+  { planOrigin, recent }: Told,
   notes: readonly Note[],
   pins: readonly Pin[] = [],
-  standing: Standing = { changed: [], edited: [], seenIn: {} },
 ): CheckpointNode[] {
   const pinned = pinsNode(pins);
   const kept = notes.filter(({ evicted }) => !evicted);
   return [
     taskNode(checkpoint),
-    planNode(checkpoint),
+    planNode(checkpoint, planOrigin),
     factsNode(kept),
     decisionsNode(kept),
     ...(pinned === null ? [] : [pinned]),
-    artifactsNode(checkpoint, pins, standing),
+    ...artifactNodes(checkpoint, recent, pins),
   ];
 }
 
@@ -53,7 +56,7 @@ function taskNode(checkpoint: Checkpoint): CheckpointNode {
   return node("task", { label: task, spoken: listed("Task", task), icon: "target" });
 }
 
-function planNode(checkpoint: Checkpoint): CheckpointNode {
+function planNode(checkpoint: Checkpoint, origin: string): CheckpointNode {
   const { steps, done } = checkpoint.plan;
   const finished = steps.filter((step) => done[step.id] === true).length;
   const children = steps.map((step) => {
@@ -67,70 +70,84 @@ function planNode(checkpoint: Checkpoint): CheckpointNode {
     });
   });
   const count = steps.length === 0 ? "none" : `${finished} of ${steps.length} done`;
-  return section("plan", "Plan", count, "checklist", children);
+  return section("plan", "Plan", dotted(count, origin), "checklist", children);
 }
 
-function artifactsNode(
-  checkpoint: Checkpoint,
+/** Files, commands and outputs of tools, each in a list of its own. */
+function artifactNodes(
+  { artifacts }: Checkpoint,
+  recent: readonly RecentArtifact[],
   pins: readonly Pin[],
-  standing: Standing,
-): CheckpointNode {
-  const children = checkpoint.recentArtifacts.map((uri) =>
-    artifactNode(checkpoint.artifacts[uri] ?? { uri, kind: "file" }, isPinned(pins, uri), standing),
-  );
-  const total = Object.keys(checkpoint.artifacts).length;
-  const some = total > children.length ? `${children.length} of ${total}` : `${children.length}`;
-  const count = total === 0 ? "none" : some;
-  return section("artifacts", "Recent Artifacts", count, "files", children);
+): CheckpointNode[] {
+  const listOf = (kind: string, label: string, icon: string) => {
+    const children = recent
+      .filter((each) => each.kind === kind)
+      .map((each) => artifactNode(each, artifacts[each.uri], isPinned(pins, each.uri)));
+    const count = children.length === 0 ? "none" : `${children.length}`;
+    return section(`artifacts/${kind}`, label, count, icon, children);
+  };
+  const outputs = { ...listOf("tool_output", "Tool Outputs", "output"), unfolded: false };
+  return [
+    listOf("file", "Recent Files", "files"),
+    listOf("command", "Recent Commands", "terminal"),
+    ...(outputs.children.length === 0 ? [] : [outputs]),
+  ];
 }
 
-function artifactNode(artifact: Artifact, pinned: boolean, standing: Standing): CheckpointNode {
-  const label = cut(plain(artifact.uri), 400);
-  const id = `artifacts/${artifact.kind}/${artifact.uri}`;
-  if (artifact.kind === "file") {
-    const told = standingWords(artifact, standing);
-    const changed = standing.changed.includes(artifact.uri);
+function artifactNode(
+  { uri, kind, state, words, seen }: RecentArtifact,
+  artifact: Artifact | undefined,
+  pinned: boolean,
+): CheckpointNode {
+  const id = `artifacts/${kind}/${uri}`;
+  const text = cut(plain(uri), 400);
+  const seq = artifact?.lastObservedSeq;
+  const { icon, colour } = artifactIcon(kind, state, pinned);
+  if (kind === "file") {
     const row = {
-      label,
-      description: told,
-      tooltip: [label, told, weakness(artifact.hash)].filter((line) => line !== "").join("\n"),
-      spoken: listed(`file ${label}`, pinned ? "pinned" : "", told),
-      icon: pinned ? "pinned" : "file",
-      colour: changed ? "list.warningForeground" : null,
+      label: text,
+      description: words,
+      tooltip: [text, words, weakness(artifact?.hash)].filter((line) => line !== "").join("\n"),
+      spoken: listed(`file ${text}`, pinned ? "pinned" : "", words),
+      ...{ icon, colour },
     };
-    const pin = pinned ? { ...NO_PIN, uri: artifact.uri } : null;
-    const { uri, seenHash } = artifact;
+    const pin = pinned ? { ...NO_PIN, uri } : null;
+    const hash = artifact?.seenHash;
     const action: Action =
-      changed && seenHash !== undefined
-        ? { kind: "compare", uri, hash: seenHash, words: seenWords(uri, standing) }
+      (state === "changed" || state === "gone") && hash !== undefined
+        ? { kind: "compare", uri, hash, words: seen }
         : { kind: "open", uri };
     return node(id, row, { action, pin });
   }
-  const isCommand = artifact.kind === "command";
-  const spoken = isCommand ? `command ${label}` : `output of ${label}`;
-  const row = { label, spoken, icon: isCommand ? "terminal" : "output" };
-  const { uri: text, lastObservedSeq: seq } = artifact;
-  const action: Action =
-    isCommand && seq !== undefined ? { kind: "run", text, seq } : { kind: "copy", text };
-  return node(id, row, { action });
-}
-
-/** What is known of the files of a checkpoint beside their hashes. */
-export type Standing = Pick<CheckpointText, "changed" | "edited" | "seenIn">;
-
-/** How a file is, compared with what the session saw last; empty if nothing is worth a word. */
-function standingWords({ uri, seenHash }: Artifact, { changed, edited, seenIn }: Standing): string {
-  if (changed.includes(uri)) {
-    const turn = seenIn[uri];
-    return turn === undefined ? "changed since Codex saw it" : `changed since turn ${turn}`;
+  if (kind === "command") {
+    const action: Action = seq === undefined ? { kind: "copy", text } : { kind: "run", text, seq };
+    const spoken = listed(`command ${text}`, words);
+    return node(id, { label: text, description: words, spoken, icon, colour }, { action });
   }
-  // Without the hash of what it saw nobody knows.
-  return edited.includes(uri) && seenHash !== undefined ? "as the session left it" : "";
+  // `<tool>/<call id>`: the id says nothing to a person.
+  const label = text.slice(0, Math.max(0, text.lastIndexOf("/"))) || text;
+  const action: Action =
+    seq === undefined ? { kind: "copy", text } : { kind: "record", ref: `#${seq}` };
+  return node(id, { label, tooltip: text, spoken: `output of ${label}`, icon }, { action });
 }
 
-/** When the session saw a file last. */
-function seenWords(uri: string, { seenIn }: Standing): string {
-  return seenIn[uri] === undefined ? "when Codex saw it" : `turn ${seenIn[uri]}`;
+function artifactIcon(
+  kind: string,
+  state: string | null,
+  pinned: boolean,
+): Pick<Appearance, "icon" | "colour"> {
+  switch (state) {
+    case "failed":
+      return { icon: "error", colour: "list.errorForeground" };
+    case "gone":
+      return { icon: pinned ? "pinned" : "circle-slash", colour: "disabledForeground" };
+    case "changed":
+      return { icon: pinned ? "pinned" : "file", colour: "list.warningForeground" };
+    default: {
+      const icons: Readonly<Record<string, string>> = { command: "terminal", file: "file" };
+      return { icon: pinned ? "pinned" : (icons[kind] ?? "output"), colour: null };
+    }
+  }
 }
 
 /** What a person must know of a hash: that there is none, or that it says little. */

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import Any
 
 from attrs import frozen
 
+from codex_checkpoints.core.checkpoint.recent_artifacts import (
+    RecentArtifact,
+    plan_origin,
+    recent_artifacts,
+)
 from codex_checkpoints.core.checkpoint.records import Caps as EffectiveCaps
 from codex_checkpoints.operations.services import Services
 
@@ -30,16 +34,17 @@ class ViewParams:
 
 @frozen
 class CheckpointText:
-    """A checkpoint, and the uris of files in it that are not what the session saw.
+    """A checkpoint, and with it what people read of it.
 
-    `edited` are those of files that the session itself changed; `seenIn` has, by uri, the number of
-    the turn in which it read or changed a file last.
+    `changed` are the uris of files that are not what the session saw.  `planOrigin` says which
+    turn the plan is from, as `from turn 9`, and is empty where it is of the newest.  `recent` are
+    the recent artifacts: files first, then commands, then tool outputs.
     """
 
     text: str
     changed: tuple[str, ...]
-    edited: tuple[str, ...]
-    seen_in: dict[str, int]
+    plan_origin: str
+    recent: tuple[RecentArtifact, ...]
 
 
 @frozen
@@ -56,15 +61,16 @@ def show(services: Services, params: ShowParams) -> CheckpointText:
     if shown.changed:
         services.changed((shown.session_id,), "rollout")
     services.shown(shown.session_id)
-    files = [each for each in shown.checkpoint.artifacts.values() if each.kind == "file"]
-    changed = tuple(sorted(each.uri for each in files if each.is_changed))
-    state = services.sessions.open(params.session_id)[1].now().state
-    known, opened = state.observations.files(), [turn.opened_seq for turn in state.turns.counting()]
-    edits = {uri: each.edited for uri, each in known.items()}
-    edited = (each.uri for each in files if 0 <= edits.get(each.uri, -1) <= shown.checkpoint.seq)
-    turns = {each.uri: bisect_right(opened, each.last_observed_seq) for each in files}
-    seen_in = {uri: turn for uri, turn in turns.items() if turn}
-    return CheckpointText(shown.data.decode(), changed, tuple(sorted(edited)), seen_in)
+    checkpoint, opened = shown.checkpoint, services.sessions.open(params.session_id)[1]
+    state, updates = opened.now().state, services.sessions.projections.updates_of(opened)
+    files = [each for each in checkpoint.artifacts.values() if each.kind == "file"]
+    recent = [each.uri for each in files if each.uri in checkpoint.recent_artifacts]
+    return CheckpointText(
+        shown.data.decode(),
+        tuple(sorted(each.uri for each in files if each.is_changed)),
+        plan_origin(checkpoint, state, updates),
+        recent_artifacts(checkpoint, state, services.sessions.workspace.looks(state.base, recent)),
+    )
 
 
 def view(services: Services, params: ViewParams) -> ViewText:

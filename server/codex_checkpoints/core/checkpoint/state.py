@@ -84,7 +84,7 @@ _CHANGES: Final = re.compile(
 _ENCODED_CONTROL: Final = re.compile(
     "%(?:[01][0-9A-F]|7F|C2%[89][0-9A-F]|E2%80%A[89A-E]|E2%81%A[6-9])"
 )
-_OUTSIDE: Final = re.compile(r"/|[A-Z]:/|\.\.(?:/|$)")
+OUTSIDE: Final = re.compile(r"/|[A-Z]:/|\.\.(?:/|$)")
 """How the uri of a file outside the session's folder begins."""
 
 
@@ -103,7 +103,7 @@ class Observation(NamedTuple):
     """An item with an outcome, or a call with the texts of its answer.
 
     `at` is the time stamp of the record.  `printed` is the hash of what a `cat` printed, if all of
-    it is recorded.
+    it is recorded.  `failed` says how its command failed, as `exit 2`.
     """
 
     place: Place
@@ -112,6 +112,7 @@ class Observation(NamedTuple):
     shortened: bool = False
     at: str | None = None
     printed: str | None = None
+    failed: str | None = None
 
     @property
     def key(self) -> object:
@@ -156,7 +157,7 @@ class FileObservation:
     hash a file with an `opaque` name, since the name was changed.  `edited` is the `seq` of the
     newest edit, `acted` that of the newest observation that was no look or chore; -1 if
     there is none.  `at` is the time stamp of the record.  `only_if` is what must lie at which uri
-    now.
+    now.  `failed` says how a command failed, as `exit 2`.
     """
 
     kind: ArtifactKind
@@ -167,6 +168,7 @@ class FileObservation:
     acted: int = -1
     at: str | None = None
     only_if: tuple[Condition, str] | None = None
+    failed: str | None = None
 
     @property
     def minor(self) -> bool:
@@ -223,6 +225,8 @@ class Observations:
         waiting, size = _slim(observation)
         if size is None or size > _LONG:
             seen = observation.seen()
+            if size is None and any(each.kind == "command" for each in seen):
+                waiting = waiting._replace(failed=_failure(observation.outcome))
             if seen:
                 self._queue.append((waiting, seen))
         else:
@@ -248,7 +252,7 @@ class Observations:
                 kept = newest if named.only_if is None else conditional
                 known = kept.get(uri)
                 if known is None:
-                    kept[uri] = named.observed(seq, at)
+                    kept[uri] = named.observed(seq, at, waiting.failed)
                     lasting += kept is newest and not named.minor
                     continue
                 if known.acted < 0 and not named.minor:
@@ -329,11 +333,14 @@ class _Named(NamedTuple):
     minor: bool
     only_if: tuple[Condition, str] | None
 
-    def observed(self, seq: int, at: str | None) -> FileObservation:
+    def observed(self, seq: int, at: str | None, failed: str | None) -> FileObservation:
         """Return it as the newest observation of an artifact."""
         edited, acted = seq if self.edits else -1, -1 if self.minor else seq
         known = None if self.opaque else self.hash
-        return FileObservation(self.kind, seq, known, self.opaque, edited, acted, at, self.only_if)
+        how = failed if self.kind == "command" else None
+        return FileObservation(
+            self.kind, seq, known, self.opaque, edited, acted, at, self.only_if, how
+        )
 
 
 def _names_of(place: Place, seen: tuple[Seen, ...]) -> tuple[_Named, ...]:
@@ -343,7 +350,7 @@ def _names_of(place: Place, seen: tuple[Seen, ...]) -> tuple[_Named, ...]:
         only_if: tuple[Condition, str] | None = None
         if each.only_if is not None:
             what, where = each.only_if[0], name_of(each.condition, place)[0]
-            if where is None or (what == "file" and _OUTSIDE.match(where)):
+            if where is None or (what == "file" and OUTSIDE.match(where)):
                 continue
             only_if = what, where
         edits = each.action in EDITS
@@ -380,9 +387,10 @@ def _slim(observation: Observation) -> tuple[Observation, int | None]:
         code = item.exit_code if changes else None
         told = item.printed if changes else None
         told = None if told is None else _applied((told,))
-        item = CommandRun("", argv, item.folder, item.parsed, ran, code, told)
-        slim = Observation(observation.place, item, at=observation.at, printed=hashed)
-        return slim, len(script)
+        slim = CommandRun("", argv, item.folder, item.parsed, ran, code, told)
+        failed = _failure(observation.outcome)
+        place, at = observation.place, observation.at
+        return Observation(place, slim, at=at, printed=hashed, failed=failed), len(script)
     if not isinstance(item, ToolCall) or not item.is_command:
         return observation, None
     arguments = object_of(item.arguments)
@@ -390,12 +398,16 @@ def _slim(observation: Observation) -> tuple[Observation, int | None]:
     words = [text_of(word) or "" for word in (command if is_list(command) else [command])]
     script = " ".join(words)
     texts: tuple[str, ...] = ()
+    outcome = outcome_in(observation.texts)
     if _changes(script):
-        failed = outcome_in(observation.texts).failed
-        ended = "" if failed is None else f"Exit code: {int(failed)}"
+        ended = "" if outcome.failed is None else f"Exit code: {int(outcome.failed)}"
         texts = (f"{ended}\nOutput:\n{_applied(observation.texts)}",)
-    slim = observation._replace(texts=texts, printed=_printed(observation, script))
-    return slim, len(script)
+    printed, failed = _printed(observation, script), _failure(outcome)
+    return observation._replace(texts=texts, printed=printed, failed=failed), len(script)
+
+
+def _failure(outcome: Outcome) -> str | None:
+    return outcome.ended if outcome.failed else None
 
 
 def _printed(observation: Observation, script: str) -> str | None:

@@ -1,0 +1,106 @@
+"""The recent artifacts of a checkpoint as a person reads them, and where its plan is from."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, Literal
+
+from attrs import frozen
+
+from codex_checkpoints.core.checkpoint.memory import Update
+from codex_checkpoints.core.checkpoint.records import Artifact, ArtifactKind, Checkpoint
+from codex_checkpoints.core.checkpoint.state import OUTSIDE, Hashes, State
+
+
+@frozen
+class RecentArtifact:
+    """One of the recent artifacts; `words` say how it is, empty where nothing is worth a word.
+
+    `state` is null for a file that is as the session saw it, and for a command that did not fail.
+    `seen` says when the session saw a file last, as `turn 4`.
+    """
+
+    uri: str
+    kind: ArtifactKind
+    state: Literal["changed", "gone", "failed"] | None
+    words: str
+    seen: str
+
+
+_ORDER: Final[Mapping[ArtifactKind, int]] = {"file": 0, "command": 1, "tool_output": 2}
+
+
+def recent_artifacts(
+    checkpoint: Checkpoint, state: State, now: Hashes
+) -> tuple[RecentArtifact, ...]:
+    """Return files, then commands, then tool outputs, each from the newest on.
+
+    Files outside the session's folder come after those in it.  `now` has the hashes of files as
+    they are, None for one that is gone.
+    """
+    known = (checkpoint.artifacts.get(uri) for uri in checkpoint.recent_artifacts)
+    recent = [artifact for artifact in known if artifact is not None]
+    recent.sort(key=lambda each: (_ORDER[each.kind], _is_outside(each)))
+    files = state.observations.files()
+    edited = {uri for uri, each in files.items() if 0 <= each.edited <= checkpoint.seq}
+    opened = _opened(state)
+    return tuple(
+        _file(each, bisect_right(opened, each.last_observed_seq), now, is_edited=each.uri in edited)
+        if each.kind == "file"
+        else _call(each, state)
+        for each in recent
+    )
+
+
+def _is_outside(artifact: Artifact) -> bool:
+    return artifact.kind == "file" and OUTSIDE.match(artifact.uri) is not None
+
+
+def _file(artifact: Artifact, turn: int, now: Hashes, *, is_edited: bool) -> RecentArtifact:
+    uri = artifact.uri
+    seen = f"turn {turn}" if turn else "when Codex saw it"
+    if now.get(uri, "") is None:
+        return RecentArtifact(uri, "file", "gone", "no longer there", seen)
+    if artifact.is_changed:
+        since = seen if turn else "Codex saw it"
+        return RecentArtifact(uri, "file", "changed", f"changed since {since}", seen)
+    # Without the hash of what it saw nobody knows.
+    is_same = is_edited and artifact.seen_hash is not None
+    return RecentArtifact(uri, "file", None, "as the session left it" if is_same else "", seen)
+
+
+def _call(artifact: Artifact, state: State) -> RecentArtifact:
+    """Return a command or a tool output; a later run of a command says nothing of an earlier."""
+    observed = state.observations.artifacts.get(artifact.uri)
+    is_it = observed is not None and observed.seq == artifact.last_observed_seq
+    failed = observed.failed if observed is not None and is_it else None
+    how = None if failed is None else "failed"
+    return RecentArtifact(artifact.uri, artifact.kind, how, failed or "", "")
+
+
+def plan_origin(checkpoint: Checkpoint, state: State, updates: Iterable[Update]) -> str:
+    """Return the turn of a plan that is not of the newest turn, as `from turn 9`; else nothing."""
+    if not checkpoint.plan.steps:
+        return ""
+    planned = [seq for seq in _planned(state, updates) if seq <= checkpoint.seq]
+    if not planned:
+        return "" if state.seed is None else "from before this session"
+    opened = [seq for seq in _opened(state) if seq <= checkpoint.seq]
+    turn = bisect_right(opened, max(planned))
+    return f"from turn {turn}" if 0 < turn < len(opened) else ""
+
+
+def _planned(state: State, updates: Iterable[Update]) -> Iterator[int]:
+    """Yield the `seq` of each plan that counts."""
+    turns = [turn.planned for turn in state.turns.counting()]
+    yield from (planned.seq for planned in (*turns, state.planned) if planned is not None)
+    for update in updates:
+        is_plan = update.payload is not None and update.payload.get("kind") == "plan"
+        if is_plan and state.turns.counts(update.turn_id):
+            yield update.seq
+
+
+def _opened(state: State) -> list[int]:
+    """Return the `seq` of the record that opened each turn."""
+    return [turn.opened_seq for turn in state.turns.counting()]
