@@ -327,6 +327,20 @@ def test_a_list_for_people_shows_nothing_where_a_value_is_not_known(home: Home):
     assert "take the next step 0" in printed
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_list_for_people_says_how_many_sessions_have_no_message(home: Home, count: int):
+    for number in range(2, 2 + count):
+        home.put(r.rollout(r.session(thread=thread(number))), number)
+    home.put(long())
+
+    lines = home.here("sessions").stdout.decode().splitlines()
+
+    assert len(home.json("sessions")) == 1 + count
+    assert len(lines) == 2
+    last = "(no message yet)" if count == 1 else "and 3 without a message (--json lists them)"
+    assert any(line.endswith(last) for line in lines)
+
+
 def test_who_asks_early_has_the_newest_before_all_are_known(home: Home):
     for number in range(1, 801):  # a server looks at 250 files at once
         path, at = home.put(chat(f"Errand {number}", number), number), 1_700_000_000 + number

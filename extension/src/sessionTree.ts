@@ -18,6 +18,7 @@ import {
   isBranch,
   isFiltered as isFilteredBy,
   NO_FILTER,
+  partsOf,
   sessionRow,
   sessionsParams,
   standsFor,
@@ -341,8 +342,8 @@ export type SessionNode =
 /** Rows for the sessions of a group: by day in a folder that is open, else by folder. */
 function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode[] {
   const { roots, children } = family(sessions);
-  const background = roots.filter((each) => each.background);
-  const { shown, behind } = folded(roots.filter((each) => !each.background));
+  const { people, wordless, background } = partsOf(roots);
+  const { shown, behind } = folded(people);
   const rowOf = (session: SessionSummary, isAlike = false): SessionNode => {
     const below = (children.get(session.sessionId) ?? []).map((each) => rowOf(each));
     const older = behind.get(session.sessionId) ?? [];
@@ -358,6 +359,17 @@ function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode
     const all = older.length === 0 ? below : [...below, runs];
     return { kind: "session", group: group.id, session, isAlike, children: all };
   };
+  const apart = (
+    name: string,
+    icon: string,
+    some: readonly SessionSummary[],
+    words: readonly [one: string, many: string],
+  ): Fold[] => {
+    const fold = { kind: "fold", id: `${name}/${group.id}`, description: "", icon } as const;
+    const children = some.map((each) => rowOf(each));
+    const label = counted(some.length, ...words);
+    return some.length === 0 ? [] : [{ ...fold, label, isOpen: false, children }];
+  };
   const isDay = group.cwd !== null;
   const parts = isDay ? byDay(shown, Date.now()) : byFolder(shown);
   // The editor keeps the folding of an id, as above.
@@ -371,26 +383,17 @@ function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode
     isOpen,
     children: some.map((each) => rowOf(each)),
   }));
-  return background.length === 0
-    ? folds
-    : [
-        ...folds,
-        backgroundFold(
-          group,
-          background.map((each) => rowOf(each)),
-        ),
-      ];
-}
-
-/** The sessions in which no person types: of programs, reviews, memory, and lone subagents. */
-function backgroundFold(group: Group, children: readonly SessionNode[]): Fold {
-  const some = { kind: "fold", id: `background/${group.id}`, icon: "server-process" } as const;
-  const label = counted(
-    children.length,
-    "1 background session",
-    `${children.length} background sessions`,
-  );
-  return { ...some, label, description: "", isOpen: false, children };
+  return [
+    ...folds,
+    ...apart("wordless", "comment", wordless, [
+      "1 session without a message",
+      `${wordless.length} sessions without a message`,
+    ]),
+    ...apart("background", "server-process", background, [
+      "1 background session",
+      `${background.length} background sessions`,
+    ]),
+  ];
 }
 
 export function sessionItem(node: SessionNode): vscode.TreeItem {

@@ -9,6 +9,7 @@ import {
   folded,
   followedOf,
   isPlainId,
+  partsOf,
   runningOf,
   sessionRow,
 } from "../../extension/src/model/sessions.ts";
@@ -174,6 +175,26 @@ test("from three on, sessions with the same first request stand behind the newes
     behind.get("a")?.map(({ sessionId }) => sessionId),
     ["b", "c"],
   );
+});
+
+test("sessions without a message stand apart, unless there is only one or it runs", () => {
+  const of = (sessionId: string, some: Partial<SessionSummary> = {}) =>
+    session({ sessionId, title: null, task: null, ...some });
+  const ids = (some: readonly SessionSummary[]) => some.map(({ sessionId }) => sessionId);
+  const program = of("program", { background: true });
+  const asked = of("asked", { title: "Fix it" });
+
+  const { people, wordless, background } = partsOf([
+    of("a"),
+    asked,
+    program,
+    of("b", { task: " \n" }),
+    of("runs", { live: true }),
+  ]);
+  assert.deepEqual(ids(people), ["asked", "runs"]);
+  assert.deepEqual(ids(wordless), ["a", "b"]);
+  assert.deepEqual(ids(background), ["program"]);
+  assert.deepEqual(ids(partsOf([of("a"), asked]).people), ["a", "asked"]);
 });
 
 test("a session that was compacted stands behind the one that it goes on in", () => {

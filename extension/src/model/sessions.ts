@@ -178,6 +178,21 @@ function grouped(sessions: readonly SessionSummary[], nameOf: (each: SessionSumm
   return groups;
 }
 
+/** Sessions that a list shows, and those that it folds away: without a message, of no person. */
+export function partsOf(sessions: readonly SessionSummary[]) {
+  const background = sessions.filter((each) => each.background);
+  const ofPeople = sessions.filter((each) => !each.background);
+  const wordless = ofPeople.filter(isWordless);
+  return wordless.length > 1
+    ? { people: ofPeople.filter((each) => !isWordless(each)), wordless, background }
+    : { people: ofPeople, wordless: [], background };
+}
+
+/** Whether Codex was started and nobody said anything. */
+function isWordless({ title, task, live }: SessionSummary): boolean {
+  return !live && plain(title ?? "") === "" && plain(task ?? "") === "";
+}
+
 /** From this number on sessions with the same first request are folded: a program made them. */
 const ALIKE = 3;
 

@@ -10,9 +10,14 @@ from codex_checkpoints.storage.contract import folder_name
 
 
 def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> list[str]:
-    """Return one line a session: when, how full, in which folder, what about; people's first."""
+    """Return one line a session: when, how full, in which folder, what about; people's first.
+
+    Of several sessions without a message one line says how many there are.
+    """
     lines: list[str] = []
-    for item in sorted(page.items, key=lambda item: item.background):
+    silent = sum(map(_is_wordless, page.items))
+    items = [item for item in page.items if silent == 1 or not _is_wordless(item)]
+    for item in sorted(items, key=lambda item: item.background):
         folder = fit(plain(folder_name(item.cwd or "-")), 18) + "  "
         age = _age(item.updated_at, now)
         head = f"{age:>5}  {_meter(item):>5}  {folder}{plain(item.session_id)[:13]}  "
@@ -23,7 +28,14 @@ def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> li
         label = plain(item.title or item.task or "(no message yet)")
         label = screen.behind(head + marks, label)
         lines.append(f"{screen.tinted(DIM, head)}{label}{marks}")
+    if silent > 1:
+        lines.append(screen.tinted(DIM, f"and {silent} without a message (--json lists them)"))
     return lines
+
+
+def _is_wordless(item: summaries.SessionSummary) -> bool:
+    """Return whether a person started Codex and said nothing."""
+    return not (item.title or item.task or item.live or item.background)
 
 
 _OF_PEOPLE = frozenset({None, "cli", "vscode"})
