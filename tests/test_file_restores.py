@@ -1,6 +1,7 @@
 """Files come back one by one, are looked at again before they are written, and can be undone."""
 
 import errno
+import json
 import os
 import stat
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from codex_checkpoints.service.file_restores import FilesParams, UndoFilesParams
 from codex_checkpoints.storage import durable, project_files, safety_copies
 from codex_checkpoints.storage.safety_copies import SafetyCopies
 from core.test_files_plan import BEFORE, difference
-from homes import Home, refusal, thread
+from homes import Home, go_on, refusal, thread
 from peer import Peer
 
 P = ParamSpec("P")
@@ -91,6 +92,47 @@ def test_files_come_back_with_their_bytes_and_modes_and_an_undo_takes_that_back(
     assert {state for state, _ in rows(again).values()} == {"same"}
     assert all(written for _, written in rows(undone).values())
     assert snapshot(project) == before
+
+
+def test_a_plan_says_in_words_which_files_can_come_back_and_which_commands_may_have_done_more(
+    home: Home, project: Path
+):
+    (project / "a.py").write_text(AFTER.replace("TWO", "mine"))
+    go_on(home.path(), thread(1), r.turn(r.user("Install it"), r.shell("tar xf z.tar")))
+    plan = home.json("restore-files", thread(1), "--to", "1", "--dry-run")
+
+    assert plan["headline"] == "2 files can be restored. 1 stays as it is: a.py."
+    assert {each["path"]: (each["label"], each["offered"]) for each in plan["rows"]} == {
+        "a.py": ("conflict", False),
+        EMOJI: ("restore", True),
+        "src/gone.py": ("create", True),
+    }
+    assert (plan["unnamed"], plan["commands"]) == (1, ["tar xf z.tar"])
+    shown = home.here("restore-files", thread(1), "--to", "1", "--dry-run").stdout
+    assert b"1 command after that turn may have changed more files.\n    tar xf z.tar\n" in shown
+
+
+def test_the_answer_says_which_files_were_written_and_why_others_were_left(
+    home: Home, project: Path
+):
+    (project / "a.py").write_text(AFTER.replace("TWO", "mine"))
+    asked = [each for name in ("a.py", EMOJI) for each in ("--file", name)]
+    done = home.here("restore-files", thread(1), "--to", "1", "--json", *asked)
+    answer = json.loads(done.stdout)
+    undone = home.json("undo-restore-files", answer["operationId"])
+
+    assert answer["headline"].startswith("1 file restored. Not written: a.py (the patch in #")
+    assert undone["headline"] == "1 file put back."
+
+
+@pytest.mark.usefixtures("project")
+def test_a_preview_has_the_texts_of_named_files_alone(home: Home):
+    with home.house() as house:
+        asked = FilesParams(thread(1), "1", files=("a.py",), texts=True)
+        plan = file_restores.preview(house.sessions, asked)
+
+    found = {row.path: (row.before, row.after) for row in plan.rows}
+    assert found == {"a.py": (AFTER, BEFORE), EMOJI: (None, None), "src/gone.py": (None, None)}
 
 
 @pytest.mark.usefixtures("project")

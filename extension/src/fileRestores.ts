@@ -4,11 +4,11 @@ import { join } from "node:path";
 import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
 import { inform, warn } from "./messages.ts";
-import { leftWords, rowWords, writtenWords } from "./model/fileRestores.ts";
-import { counted, plain } from "./model/text.ts";
+import { rowWords } from "./model/fileRestores.ts";
+import { counted, harmless, plain } from "./model/text.ts";
 import { askTurn, titleFor } from "./picking.ts";
 import type { FilesParams, Marker, RestoredFile, SessionSummary } from "./protocol.ts";
-import { attempt, showUndoable } from "./requests.ts";
+import { showUndoable } from "./requests.ts";
 
 export function fileRestoreCommands(app: App): Commands {
   return {
@@ -34,13 +34,14 @@ async function restoreFiles(
   };
   const asked: FilesParams = { ...place, files: null, merge: [], texts: true };
   const plan = await server.request("restoreFilesPreview", asked);
-  const { offered, left } = leftWords(plan);
+  const words = harmless(`${plan.headline} ${plan.remark ?? ""}`);
+  const offered = plan.rows.filter((row) => row.offered);
   if (offered.length === 0) {
-    await inform(left === "" ? "The session changed no file after that turn." : left);
+    await inform(words);
     return;
   }
   const title = titleFor("Restore Files", session);
-  const chosen = await choose(app, title, left, offered);
+  const chosen = await choose(app, title, words, offered);
   const ready = chosen && (await withoutUnsaved(plan.folder, chosen));
   if (!ready || ready.length === 0) {
     return;
@@ -48,17 +49,15 @@ async function restoreFiles(
   const merge = ready.filter(({ state }) => state === "merge").map(({ path }) => path);
   const files = ready.map(({ path }) => path).filter((path) => !merge.includes(path));
   const wish: FilesParams = { ...place, files, merge, texts: false };
-  const { operationId, rows } = await server.request("restoreFiles", wish);
-  const paths = new Set([...files, ...merge]);
-  const words = writtenWords(rows.filter(({ path }) => paths.has(path)));
+  const { operationId, headline } = await server.request("restoreFiles", wish);
   operationId === null
-    ? void warn(words)
-    : showUndoable(words, () => attempt(() => undo(app, operationId)));
+    ? void warn(harmless(headline))
+    : showUndoable(headline, () => undo(app, operationId));
 }
 
 async function undo({ server }: App, operationId: string): Promise<void> {
-  const done = await server.request("undoRestoreFiles", { operationId });
-  await inform(writtenWords(done.rows));
+  const { headline } = await server.request("undoRestoreFiles", { operationId });
+  await inform(harmless(headline));
 }
 
 interface Row extends vscode.QuickPickItem {
@@ -69,13 +68,13 @@ interface Row extends vscode.QuickPickItem {
 async function choose(
   { documents }: App,
   title: string,
-  left: string,
+  words: string,
   offered: readonly RestoredFile[],
 ): Promise<readonly RestoredFile[] | undefined> {
   const button = { iconPath: new vscode.ThemeIcon("diff"), tooltip: "Show the Difference" };
   const picker = vscode.window.createQuickPick<Row>();
   picker.title = title;
-  picker.placeholder = left === "" ? "Which files?" : `Which files? ${left}`;
+  picker.placeholder = `Which files? ${words}`;
   picker.canSelectMany = true;
   picker.ignoreFocusOut = true;
   picker.items = offered.map((file) => ({ ...rowWords(file), file, buttons: [button] }));

@@ -1077,7 +1077,8 @@ export interface RestoreDetails {
  * A session, and a turn by id or number, or a marker on one.
  *
  * `files` are the files to restore; null stands for all that are on.  `merge` are files that are
- * restored although somebody changed other lines of them.  With `texts` a preview has texts.
+ * restored although somebody changed other lines of them.  With `texts` a preview has texts, of
+ * the named files where some are named.
  */
 export interface FilesParams {
   readonly sessionId: string;
@@ -1091,21 +1092,25 @@ export interface FilesParams {
 /**
  * A file that the session changed after the turn.
  *
- * `state` says what restoring does to it, or why it is left alone; `proof` how its bytes of then
- * are known: `diff`, `hash` or `context`.  `added` and `removed` count lines.  `hashNow` is null
- * where there is no file, `hashThen` too, and where nobody knows.  `on`: it is restored unless the
- * caller says otherwise.  `written`: it was written.  `before` and `after` are its texts now and
- * then, with `texts` alone, and null where they hold a secret.
+ * `state` says what restoring does to it, or why it is left alone, and `label` says so in words;
+ * `proof` how its bytes of then are known: `diff`, `hash` or `context`.  `added` and `removed`
+ * count lines.  `hashNow` is null where there is no file, `hashThen` too, and where nobody knows.
+ * `movedTo` is the place from which it comes back.  `offered`: the caller may choose it.  `on`: it
+ * is restored unless the caller says otherwise.  `written`: it was written.  `before` and `after`
+ * are its texts now and then, with `texts` alone, and null where they hold a secret.
  */
 export interface RestoredFile {
   readonly path: string;
   readonly state: string;
+  readonly label: string;
   readonly why: string | null;
   readonly proof: string | null;
   readonly added: number;
   readonly removed: number;
   readonly hashNow: string | null;
   readonly hashThen: string | null;
+  readonly movedTo: string | null;
+  readonly offered: boolean;
   readonly on: boolean;
   readonly written: boolean;
   readonly before: string | null;
@@ -1115,16 +1120,20 @@ export interface RestoredFile {
 /**
  * The rows of a plan, or of what was done; `operationId` is null where nothing was written.
  *
- * `folder` is that of the session, to which the paths are relative.  `unnamed` counts the commands
- * after the turn that may have changed files which they do not name.
+ * `headline` says it in sentences.  `folder` is that of the session, to which the paths are
+ * relative.  `unnamed` counts the commands after the turn that may have changed files which they
+ * do not name, `remark` says so, and `commands` are the newest of them.
  */
 export interface RestoredFiles {
   readonly operationId: string | null;
   readonly sessionId: string;
   readonly turnId: string;
   readonly folder: string;
+  readonly headline: string;
   readonly rows: readonly RestoredFile[];
   readonly unnamed: number;
+  readonly remark: string | null;
+  readonly commands: readonly string[];
 }
 
 /** A restore of files, by its operation; it may be an undo itself. */

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rollouts as r
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest.edits import Edits, Touch, texts_of, trail_of
+from codex_checkpoints.core.digest.edits import MOST_COMMAND, Edits, Touch, texts_of, trail_of
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.records import Trail
 from codex_checkpoints.core.rollout.fields import content_hash
@@ -205,10 +205,22 @@ def test_changes_and_digest_give_one_account_of_any_session(data: bytes):
         *(("mv a b", 0), ("npm test", 0), ("git stash list", 0), ("git restore .", 0)),
     ],
 )
-def test_commands_that_may_have_changed_more_are_counted(script: str, count: int):
+def test_commands_that_may_have_changed_more_are_kept(script: str, count: int):
     data = r.rollout(r.session(), r.turn(r.user("Go"), r.shell(script)))
+    found = read_with(Edits(Replay()), data).unnamed
 
-    assert len(read_with(Edits(Replay()), data).unnamed) == count
+    assert [each.command for each in found] == [" ".join(script.split())] * count
+
+
+def test_a_kept_command_is_one_short_line_without_secrets():
+    secret = f"ghp_{'a1B2' * 9}"
+    script = f"TOKEN={secret} make install\ntar xf z.tar {'x' * 300}"
+    data = r.rollout(r.session(), r.turn(r.user("Go"), r.shell(script)))
+    (found,) = read_with(Edits(Replay()), data).unnamed
+
+    assert secret not in found.command
+    assert "make install tar xf z.tar x" in found.command
+    assert len(found.command) == MOST_COMMAND
 
 
 # --- what is proved ------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ test("files come back to the end of a turn, those that were ticked alone", async
     const input = picker.locator("input[placeholder]").first();
     assert.match(
       (await input.getAttribute("placeholder")) ?? "",
-      /1 file stays as it is: new\.txt/,
+      /3 files can be restored\. 1 stays as it is: new\.txt\./,
     );
     await workbench.screenshot("files to restore");
     assert.equal(text("a.txt"), NOW);
@@ -66,7 +66,7 @@ test("files come back to the end of a turn, those that were ticked alone", async
     await workbench.screenshot("files restored");
     assert.deepEqual([text("a.txt"), text("b.txt"), text("gone.txt")], [THEN, NOW, "gone\n"]);
     await toast.getByRole("button", { name: "Undo" }).click();
-    await toast.filter({ hasText: "2 files restored." }).waitFor();
+    await toast.filter({ hasText: "2 files put back." }).waitFor();
     for (let tries = 0; existsSync(path("gone.txt")) && tries < 50; tries += 1) {
       await page.waitForTimeout(100);
     }

@@ -6,30 +6,14 @@ import difflib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from codex_checkpoints.core.files.words import LABELS
 from codex_checkpoints.core.restore.records import counted
 from codex_checkpoints.presentation.terminal import AMBER, DIM, GREEN, RED, Screen, plain
 
 if TYPE_CHECKING:
     from codex_checkpoints.service.file_restores import RestoredFile, RestoredFiles
 
-_STATES = {
-    "same": "as it was",
-    "restore": "restore",
-    "create": "create",
-    "move": "move back",
-    "delete": "delete",
-    "new_or_replaced": "new or replaced",
-    "merge": "merge",
-    "conflict": "conflict",
-    "unknown": "not known",
-    "outside": "outside",
-    "link": "link",
-    "binary": "binary",
-    "too_large": "too large",
-    "gone": "gone",
-    "unreadable": "unreadable",
-}
-_WIDTH = max(map(len, _STATES.values()))
+_WIDTH = max(map(len, LABELS.values()))
 
 
 def plan_lines(plan: RestoredFiles, screen: Screen) -> Iterator[str]:
@@ -41,9 +25,10 @@ def plan_lines(plan: RestoredFiles, screen: Screen) -> Iterator[str]:
     for row in plan.rows:
         yield _line("*" if row.on else " ", row, screen)
         yield from _difference(row, screen)
-    if plan.unnamed:
-        commands = counted(plan.unnamed, "command")
-        yield f"{commands} after that turn may have changed more files."
+    if plan.remark is not None:
+        yield plan.remark
+        for command in plan.commands:
+            yield screen.tinted(DIM, f"    {plain(command)}")
     if any(row.on for row in plan.rows):
         yield screen.tinted(DIM, "* is restored; name others with --file or --merge.")
 
@@ -69,7 +54,7 @@ def _line(sign: str, row: RestoredFile, screen: Screen) -> str:
     tint = GREEN if row.on or row.written else AMBER
     counts = f" +{row.added} -{row.removed}" if row.added or row.removed else ""
     why = "" if row.why is None else f" ({plain(row.why)})"
-    state = screen.tinted(tint, _STATES[row.state].ljust(_WIDTH))
+    state = screen.tinted(tint, row.label.ljust(_WIDTH))
     return f"{sign} {state}  {plain(row.path)}{counts}{why}"
 
 

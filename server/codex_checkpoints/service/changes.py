@@ -145,7 +145,7 @@ def changes(sessions: Sessions, params: ChangesParams) -> FileChanges:
             found = one.change(uri, touches, (begin, end), {}, looks, quotes=False)
             room += size
         files.append(found)
-    unnamed = 0 if named else sum(begin < position <= end for position in edits.unnamed)
+    unnamed = 0 if named else sum(begin < each.position <= end for each in edits.unnamed)
     return FileChanges(tuple(files), len(touched) - len(shown), unnamed)
 
 

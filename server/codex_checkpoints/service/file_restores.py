@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import redact
-from codex_checkpoints.core.digest.edits import Edits
+from codex_checkpoints.core.digest.edits import Edits, UnnamedChange
 from codex_checkpoints.core.files.plan import (
     OFFERED,
     FileState,
@@ -27,6 +27,13 @@ from codex_checkpoints.core.files.records import (
     FileWrite,
     file_restores_in,
     line_of,
+)
+from codex_checkpoints.core.files.words import (
+    LABELS,
+    commands_remark,
+    done_headline,
+    plan_headline,
+    undone_headline,
 )
 from codex_checkpoints.core.restore.events import event_of
 from codex_checkpoints.core.rollout.fields import Json, digest_of
@@ -46,6 +53,9 @@ RESTORED = "FilesRestored"
 MOST_TEXT = 1 << 20
 """Code points of a text in a preview; a longer one is not given."""
 
+MOST_COMMANDS = 20
+"""Commands that are shown, the newest."""
+
 _NEW_MODE = 0o644
 
 
@@ -54,7 +64,8 @@ class FilesParams:
     """A session, and a turn by id or number, or a marker on one.
 
     `files` are the files to restore; null stands for all that are on.  `merge` are files that are
-    restored although somebody changed other lines of them.  With `texts` a preview has texts.
+    restored although somebody changed other lines of them.  With `texts` a preview has texts, of
+    the named files where some are named.
     """
 
     session_id: str
@@ -63,6 +74,11 @@ class FilesParams:
     files: tuple[str, ...] | None = None
     merge: tuple[str, ...] = ()
     texts: bool = False
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Return the files that the caller names."""
+        return frozenset((*(self.files or ()), *self.merge))
 
 
 @frozen
@@ -76,21 +92,25 @@ class UndoFilesParams:
 class RestoredFile:
     """A file that the session changed after the turn.
 
-    `state` says what restoring does to it, or why it is left alone; `proof` how its bytes of then
-    are known: `diff`, `hash` or `context`.  `added` and `removed` count lines.  `hashNow` is null
-    where there is no file, `hashThen` too, and where nobody knows.  `on`: it is restored unless the
-    caller says otherwise.  `written`: it was written.  `before` and `after` are its texts now and
-    then, with `texts` alone, and null where they hold a secret.
+    `state` says what restoring does to it, or why it is left alone, and `label` says so in words;
+    `proof` how its bytes of then are known: `diff`, `hash` or `context`.  `added` and `removed`
+    count lines.  `hashNow` is null where there is no file, `hashThen` too, and where nobody knows.
+    `movedTo` is the place from which it comes back.  `offered`: the caller may choose it.  `on`: it
+    is restored unless the caller says otherwise.  `written`: it was written.  `before` and `after`
+    are its texts now and then, with `texts` alone, and null where they hold a secret.
     """
 
     path: str
     state: FileState
+    label: str
     why: str | None
     proof: Proof | None
     added: int
     removed: int
     hash_now: str | None
     hash_then: str | None
+    moved_to: str | None
+    offered: bool
     on: bool
     written: bool
     before: str | None = None
@@ -101,16 +121,20 @@ class RestoredFile:
 class RestoredFiles:
     """The rows of a plan, or of what was done; `operationId` is null where nothing was written.
 
-    `folder` is that of the session, to which the paths are relative.  `unnamed` counts the commands
-    after the turn that may have changed files which they do not name.
+    `headline` says it in sentences.  `folder` is that of the session, to which the paths are
+    relative.  `unnamed` counts the commands after the turn that may have changed files which they
+    do not name, `remark` says so, and `commands` are the newest of them.
     """
 
     operation_id: str | None
     session_id: str
     turn_id: str
     folder: str
+    headline: str
     rows: tuple[RestoredFile, ...]
     unnamed: int
+    remark: str | None
+    commands: tuple[str, ...]
 
 
 @frozen
@@ -122,15 +146,20 @@ class _Plan:
     folder: str
     files: tuple[PlannedFile, ...]
     seen: Mapping[str, ProjectFile]
-    unnamed: int
+    unnamed: tuple[UnnamedChange, ...]
 
 
 def preview(sessions: Sessions, params: FilesParams) -> RestoredFiles:
     """Return what a restore would do, and write nothing; refuses as `restore`."""
     plan = _plan(sessions, params)
     _chosen(plan, params)
-    rows = tuple(_row(each, plan.seen, texts=params.texts) for each in plan.files)
-    return _answer(plan, None, rows)
+    rows = tuple(
+        _row(each, plan.seen, texts=params.texts and each.path in (params.named or {each.path}))
+        for each in plan.files
+    )
+    offered, same = (sum(row.offered for row in rows), sum(row.state == "same" for row in rows))
+    left = [row.path for row in rows if not row.offered and row.state != "same"]
+    return _answer(plan, None, plan_headline(offered, left, same), rows)
 
 
 def restore(sessions: Sessions, params: FilesParams) -> RestoredFiles:
@@ -144,7 +173,7 @@ def restore(sessions: Sessions, params: FilesParams) -> RestoredFiles:
     changes = [change for each in plan.files if each.path in chosen for change in _changes(each)]
     done = _Restoring(sessions, plan.session_id, plan.turn_id, plan.folder, plan.seen)
     operation_id, problems = done.write(changes)
-    rows = list[RestoredFile]()
+    rows, left = list[RestoredFile](), dict[str, str]()
     for each in plan.files:
         row, problem = _row(each, plan.seen), problems.get(each.path)
         if each.path in chosen and problem is not None:
@@ -154,13 +183,27 @@ def restore(sessions: Sessions, params: FilesParams) -> RestoredFiles:
             if (stays := problems.get(each.moved_to or "")) is not None:
                 row = evolve(row, why=f"{each.moved_to} stays: {stays}")
         rows.append(row)
-    written = any(row.written for row in rows)
-    return _answer(plan, operation_id if written else None, tuple(rows))
+        if _is_asked(each, params) and not row.written and row.state != "same":
+            left[each.path] = problem or row.why or row.label
+    written = sum(row.written for row in rows)
+    headline = done_headline(written, left)
+    return _answer(plan, operation_id if written else None, headline, tuple(rows))
 
 
-def _answer(plan: _Plan, operation_id: str | None, rows: tuple[RestoredFile, ...]) -> RestoredFiles:
+def _answer(
+    plan: _Plan, operation_id: str | None, headline: str, rows: tuple[RestoredFile, ...]
+) -> RestoredFiles:
+    commands = tuple(each.command for each in plan.unnamed if each.command)[-MOST_COMMANDS:]
     return RestoredFiles(
-        operation_id, plan.session_id, plan.turn_id, plan.folder, rows, plan.unnamed
+        operation_id,
+        plan.session_id,
+        plan.turn_id,
+        plan.folder,
+        headline,
+        rows,
+        len(plan.unnamed),
+        commands_remark(len(plan.unnamed)),
+        commands,
     )
 
 
@@ -184,12 +227,15 @@ def undo(sessions: Sessions, params: UndoFilesParams) -> RestoredFiles:
             RestoredFile(
                 write.path,
                 state,
+                LABELS[state],
                 why,
                 None,
                 0,
                 0,
                 _hash(known.data),
                 write.before,
+                None,
+                offered=why is None,
                 on=why is None,
                 written=False,
             )
@@ -205,9 +251,19 @@ def undo(sessions: Sessions, params: UndoFilesParams) -> RestoredFiles:
         else evolve(row, why=row.why or f"left as it is: {problems[row.path]}")
         for row in rows
     ]
-    written = any(row.written for row in rows)
-    done_by = operation_id if written else None
-    return RestoredFiles(done_by, made.session_id, made.turn_id, made.folder, tuple(rows), 0)
+    written = sum(row.written for row in rows)
+    left = {row.path: problems.get(row.path, row.why or "") for row in rows if not row.written}
+    return RestoredFiles(
+        operation_id if written else None,
+        made.session_id,
+        made.turn_id,
+        made.folder,
+        undone_headline(written, left),
+        tuple(rows),
+        0,
+        None,
+        (),
+    )
 
 
 def _undo_state(
@@ -272,7 +328,7 @@ def _plan(sessions: Sessions, params: FilesParams) -> _Plan:
     )
     made = _made(sessions, row.session_id)
     files = tuple(_known_again(each, turn.turn_id, seen, made) for each in files)
-    unnamed = sum(position > end for position in edits.unnamed)
+    unnamed = tuple(each for each in edits.unnamed if each.position > end)
     return _Plan(row.session_id, turn.turn_id, folder or "", files, seen, unnamed)
 
 
@@ -314,15 +370,19 @@ def _root(folder: str | None, session_id: str) -> str:
 def _chosen(plan: _Plan, params: FilesParams) -> list[PlannedFile]:
     """Return the files to restore; refuses `invalid_payload` for those that the plan has not."""
     known = {each.path: each for each in plan.files}
-    named = [*(params.files or ()), *params.merge]
-    if missing := [path for path in named if path not in known]:
-        raise misfit(f"the session did not change {missing[0][:200]} after that turn")
+    if missing := params.named - known.keys():
+        raise misfit(f"the session did not change {min(missing)[:200]} after that turn")
     if params.files is None and not params.merge:
         return [each for each in plan.files if each.is_on]
     merged = [known[each] for each in params.merge if known[each].state in {"merge", "restore"}]
     asked = [known[each] for each in params.files or () if known[each].state in OFFERED]
     on = [each for each in plan.files if each.is_on] if params.files is None else []
     return list({each.path: each for each in (*on, *asked, *merged)}.values())
+
+
+def _is_asked(file: PlannedFile, params: FilesParams) -> bool:
+    """Return whether a file is to be restored, by its name or as one of all that are on."""
+    return file.path in params.named or (file.is_on and params.files is None)
 
 
 def _row(
@@ -333,12 +393,15 @@ def _row(
     return RestoredFile(
         file.path,
         file.state,
+        LABELS[file.state],
         file.why,
         file.proof,
         file.added,
         file.removed,
         None if found is None else _hash(found.data),
         _hash(None if file.then is None else file.then.encode()) if known else None,
+        file.moved_to,
+        offered=file.is_offered,
         on=file.is_on,
         written=False,
         before=_shown(file.now) if texts and known else None,

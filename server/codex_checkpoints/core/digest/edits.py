@@ -13,6 +13,7 @@ from attrs import frozen
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.runs import runs_in
 from codex_checkpoints.core.checkpoint.state import Observation
+from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.digest.calls import CALLS
 from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
 from codex_checkpoints.core.digest.outcomes import PatchCounts, contents_of, hunks_of
@@ -88,6 +89,21 @@ class Touch:
         return since is not None and since <= self.position < later.position
 
 
+MOST_COMMAND = 200
+"""Code points of a command that is shown."""
+
+
+@frozen
+class UnnamedChange:
+    """A command, at the line `position`, that may have changed files which it does not name.
+
+    `command` is one line without secrets, empty where no command is recorded.
+    """
+
+    position: int
+    command: str
+
+
 class Edits(Fold):
     """Collects the touches of each file by its uri, in order."""
 
@@ -95,8 +111,7 @@ class Edits(Fold):
         """Follow a replay that has read nothing yet."""
         self.replay = replay
         self.files: dict[str, list[Touch]] = {}
-        self.unnamed: list[int] = []
-        """The positions of commands that may have changed files which they do not name."""
+        self.unnamed: list[UnnamedChange] = []
         self._committed = -1
         self._rewritten = frozenset[str]()
         replay.folds.append(self)
@@ -121,7 +136,8 @@ class Edits(Fold):
         hunks = hunks_of(item, line) if changes else {}
         contents = contents_of(item, line) if changes else {}
         if may_have_changed_more(observed):
-            self.unnamed.append(line.position)
+            script = next((run.script for run in runs_in(observed)), "")
+            self.unnamed.append(UnnamedChange(line.position, value(script, MOST_COMMAND)))
         for each in files:
             # Of a move the new name has the rows, and the old one has none.
             rows = [] if each.moved_to else hunks.get(each.name)

@@ -67,10 +67,26 @@ class PlannedFile:
     removed: int = 0
 
     @property
+    def is_offered(self) -> bool:
+        """Return whether the caller may choose it."""
+        return self.state in OFFERED or self.state == "merge"
+
+    @property
     def is_on(self) -> bool:
         """Return whether it is restored unless the caller says otherwise."""
         return self.state in OFFERED and self.proof != "context"
 
+
+_PROBLEMS: Mapping[FileState, str] = {
+    "outside": "it is not in the folder of the session, or belongs to another repository",
+    "link": "it is a link, or has several names",
+    "binary": "it is not text",
+    "too_large": "it is too large",
+    "unreadable": "it cannot be read",
+}
+"""Why a file is not looked at."""
+
+_BY_CONTEXT = "only the text of the patch is recorded: blanks at line ends may differ"
 
 _MOST_MOVES = 16
 """A file that was moved more often is left alone."""
@@ -153,7 +169,7 @@ class _Steps:
             return evolve(row, state="create", why="this session deleted it")
         if "shifted" in past.fits and not is_seen:
             return evolve(row, state="merge", why="somebody changed other lines of it")
-        return evolve(row, state="restore")
+        return evolve(row, state="restore", why=_BY_CONTEXT if proof == "context" else None)
 
     def _past(self, uri: str, end: int, moves: int = 0) -> _Past:
         """Return a file right after a line, after so many moves; raises `_Stop`."""
@@ -161,7 +177,7 @@ class _Steps:
             raise _Stop("unknown", f"it was moved more than {_MOST_MOVES} times")
         disk = self._look(uri)
         if disk.problem is not None:
-            raise _Stop(disk.problem)
+            raise _Stop(disk.problem, _PROBLEMS.get(disk.problem))
         past = _Past(disk.text)
         for touch in _later(self._files[uri], end):
             past = self._before(uri, touch, past, moves)
