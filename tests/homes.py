@@ -351,6 +351,7 @@ def summary(home: Home, **known: Any) -> dict[str, Any]:  # noqa: ANN401 - any J
         "undone": False,
         "nearlyFull": False,
         "overWindow": False,
+        "refused": None,
         "git": None,
         "offer": None,
     } | known

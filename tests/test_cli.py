@@ -62,7 +62,7 @@ LISTED = [
     *("suspectFacts", "live", "archived", "forkedFrom", "parentSession"),
     *("source", "background"),
     *("continuedBy", "turns", "seq", "named", "markers", "branches", "madeBy", "undone"),
-    *("nearlyFull", "overWindow", "git", "offer"),
+    *("nearlyFull", "overWindow", "refused", "git", "offer"),
 ]
 
 COMMANDS = [
@@ -135,7 +135,16 @@ def test_what_is_unknown_is_null_and_not_left_out(home: Home) -> None:
     assert list(only) == LISTED
     assert [key for key in LISTED if only[key] is None] == [
         *("cwd", "title", "task", "cliVersion", "model", "contextTokens", "contextWindow"),
-        *("forkedFrom", "parentSession", "source", "continuedBy", "madeBy", "git", "offer"),
+        *(
+            "forkedFrom",
+            "parentSession",
+            "source",
+            "continuedBy",
+            "madeBy",
+            "refused",
+            "git",
+            "offer",
+        ),
     ]
 
 

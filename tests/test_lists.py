@@ -122,6 +122,24 @@ def test_a_fork_without_a_prompt_of_its_own_is_named_by_its_source(home: Home):
     assert read(home, 2).title == "take the next step 0"
 
 
+def test_a_session_without_its_earlier_part_says_that_codex_refuses_it(home: Home):
+    based(home, r.turn(r.user("Try it the other way")))
+    assert (row(home, 1).refused, row(home, 2).refused) == (None, None)
+
+    home.path(1).unlink()
+
+    assert "earlier part is missing" in str(row(home, 2).refused)
+    assert "earlier part is missing" in str(read(home, 2).refused)
+    assert "(Codex cannot resume it)" in home.here("sessions").stdout.decode()
+
+
+def test_a_line_that_is_not_utf_8_is_told_once_the_session_was_read(home: Home):
+    turns = r.turn(r.user("Fix it"), r.shell("make", "PLAIN"))
+    home.put(r.rollout(r.session("legacy"), turns).replace(b"PLAIN", b"\xff\xfe"))
+
+    assert "not UTF-8" in str(read(home).refused)
+
+
 def test_a_reverted_session_keeps_its_first_prompt(home: Home):
     home.put(long())
     base = r.based_on(thread(1), 100, 1)

@@ -399,6 +399,19 @@ def test_an_archived_session_is_not_resumed(home: Home):
     assert (error["code"], error["facts"]["reason"]) == ("conflict", "archived")
 
 
+def test_a_session_that_codex_refuses_is_compacted_instead_of_resumed(home: Home):
+    turns = turn(user("Fix the login"), shell("make", "PLAIN")), turn(user("And the logout"))
+    home.put(rollout(session("legacy"), *turns).replace(b"PLAIN", b"\xff\xfe"))
+
+    refused = home.run("resume", thread(1), "--json")
+
+    error = json.loads(refused.stdout)["error"]
+    assert (error["code"], error["facts"]["reason"]) == ("conflict", "refused")
+    assert f"`codex-checkpoints compact {thread(1)}`" in error["facts"]["hint"]
+    made = home.json("compact", thread(1), "--force")["sessionId"]
+    assert home.json("resume", made)["sessionId"] == made
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -51,11 +51,12 @@ export interface Offer {
  * `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
  * compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
  * by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
- * service reported more than the window holds, so nothing goes by it; `branches` counts sessions
- * made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex;
- * `undone`: the compaction that made it was undone; `source` is its origin, `cli`, `vscode`,
- * `exec`, `mcp`, `subagent`, `review`, `compact`, `memory`, `guardian` or another name;
- * `background`: no person types in it, so lists fold it away.
+ * service reported more than the window holds, so nothing goes by it; `refused` says why Codex
+ * does not resume it, as far as it was read; `branches` counts sessions made from it; `madeBy` is
+ * `restore`, `compaction`, `import`, or null for Codex; `undone`: the compaction that made it was
+ * undone; `source` is its origin, `cli`, `vscode`, `exec`, `mcp`, `subagent`, `review`, `compact`,
+ * `memory`, `guardian` or another name; `background`: no person types in it, so lists fold it
+ * away.
  */
 export interface SessionSummary {
   readonly sessionId: string;
@@ -88,6 +89,7 @@ export interface SessionSummary {
   readonly undone: boolean;
   readonly nearlyFull: boolean | null;
   readonly overWindow: boolean | null;
+  readonly refused: string | null;
   readonly git: Git | null;
   readonly offer: Offer | null;
 }

@@ -59,6 +59,31 @@ def source_word(source: str | Mapping[str, Any]) -> str:
     return helper if isinstance(helper, str) else helper["other"]
 
 
+def test_codex_refuses_what_a_row_says_and_resumes_what_it_does_not(
+    scripted: MakeHome, tmp_path: Path
+) -> None:
+    theirs, _ = scripted()
+    ours = Home(tmp_path / "ours")
+    turns = r.turn(r.user("Fix the till"), r.shell("make", "PLAIN"))
+    for number, form in enumerate(FORMS, 1):
+        ours.put(r.rollout(r.session(form, thread=thread(number)), turns), number)
+    spoilt = r.rollout(r.session("legacy", thread=thread(3)), turns).replace(b"PLAIN", b"\xff")
+    ours.put(spoilt, 3)
+    gone = r.session(thread=thread(4), history_base=r.based_on(thread(9), 3, 9))
+    ours.put(r.rollout(gone, turns), 4)
+
+    rows = ours.json("sessions", "--read")
+    shutil.copytree(ours.root / "sessions", theirs.codex_home / "sessions")
+    refused = {each["sessionId"] for each in rows if each["refused"] is not None}
+
+    assert refused == {thread(3), thread(4)}
+    with AppServer(theirs) as server:
+        for each in (thread(1), thread(2)):
+            assert server.resume(each) == each
+        for each in refused:
+            assert server.refusal("thread/resume", {"threadId": each})
+
+
 def branch_of(git: dict[str, Any] | None) -> str | None:
     return None if git is None else git.get("branch")
 

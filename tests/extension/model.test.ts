@@ -12,6 +12,7 @@ import {
   partsOf,
   runningOf,
   sessionRow,
+  standsFor,
 } from "../../extension/src/model/sessions.ts";
 import { statusOf, whyDown } from "../../extension/src/model/status.ts";
 import {
@@ -133,6 +134,15 @@ test("what is not known yet is not shown", () => {
 test("a row says that the work goes on in another session", () => {
   const row = sessionRow(session({ continuedBy: "another" }), NOW);
   assert.match(row.spoken, /, continued in a compacted session, /);
+});
+
+test("a session that Codex refuses has a warning, the reason, and no offer to resume it", () => {
+  const refused = "Codex cannot resume it: a line of its file is not UTF-8";
+  const row = sessionRow(session({ refused }), NOW);
+  assert.equal(row.icon, "warning");
+  assert.match(row.tooltip, /^State: Codex cannot resume it: a line .* UTF-8$/m);
+  assert.equal(standsFor(session({ refused })), "session refused");
+  assert.equal(standsFor(session({})), "session");
 });
 
 test("a row without a title shows the task, and without both says so", () => {

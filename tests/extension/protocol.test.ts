@@ -101,6 +101,7 @@ test("sessions come newest first, by pages, with every key", async () => {
       undone: false,
       nearlyFull: false,
       overWindow: false,
+      refused: null,
       git: null,
       offer: null,
     },

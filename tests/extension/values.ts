@@ -37,6 +37,7 @@ export function session(some: Partial<SessionSummary>): SessionSummary {
     undone: false,
     nearlyFull: false,
     overWindow: false,
+    refused: null,
     git: null,
     offer: null,
     ...some,

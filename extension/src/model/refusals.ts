@@ -80,6 +80,10 @@ const NOT_UNDONE = by(
 /** The reasons of a `conflict`, and of `blocked_by_hook`. */
 export const REASONS: Readonly<Record<string, RefusalWords>> = {
   archived: by("This session is archived.", "unarchive"),
+  refused: by(
+    "Codex cannot resume this session: its file is damaged. Compact it into a new one instead.",
+    "compactNew",
+  ),
   compacted: by("This session was compacted in the meantime.", "goThere"),
   imported: by("This pack was imported already.", "goThere"),
   exists: by("This session already exists.", "goThere"),
@@ -146,6 +150,7 @@ function adviceIn({ hint }: Readonly<Record<string, unknown>>): string {
 /** The titles of our commands, by the verb of the command line. */
 const TITLES: Readonly<Record<string, string>> = {
   archive: "Archive Session",
+  compact: "Compact Session…",
   connect: "Connect Codex…",
   doctor: "Open Doctor Report",
   lineage: "Open Session Page",

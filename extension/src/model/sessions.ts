@@ -49,6 +49,7 @@ function statesOf(session: SessionSummary): string[] {
     isBranch(session) || session.madeBy !== null ? madeWords(session.madeBy ?? "fork", null) : "",
     session.undone ? "compaction undone" : "",
     session.continuedBy === null ? "" : "continued in a compacted session",
+    plain(session.refused ?? ""),
     suspect > 0 ? counted(suspect, "1 suspect fact", `${suspect} suspect facts`) : "",
   ].filter((word) => word !== "");
 }
@@ -72,7 +73,7 @@ function sessionIcon(session: SessionSummary): Pick<Appearance, "icon" | "colour
   if (session.live) {
     return { icon: "circle-filled", colour: "charts.green" };
   }
-  if ((session.suspectFacts ?? 0) > 0) {
+  if (session.refused !== null || (session.suspectFacts ?? 0) > 0) {
     return { icon: "warning", colour: "list.warningForeground" };
   }
   if (session.archived) {
@@ -112,6 +113,7 @@ export function standsFor(session: SessionSummary): string {
   const words = [
     session.archived ? "archivedSession" : "session",
     session.madeBy === null ? "" : "made",
+    session.refused === null ? "" : "refused",
     isBranch(session) ? "branch" : "",
     session.branches > 0 ? "source" : "",
   ];

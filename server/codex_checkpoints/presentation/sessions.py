@@ -25,6 +25,7 @@ def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> li
         marks += f" !{item.suspect_facts}" if item.suspect_facts else ""
         marks += _source(item)
         marks += _origin(item)
+        marks += " (Codex cannot resume it)" if item.refused else ""
         label = plain(item.title or item.task or "(no message yet)")
         label = screen.behind(head + marks, label)
         lines.append(f"{screen.tinted(DIM, head)}{label}{marks}")

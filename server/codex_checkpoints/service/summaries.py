@@ -19,7 +19,7 @@ from codex_checkpoints.core.compaction.offering import Named, Offer
 from codex_checkpoints.core.history.tokens import WindowBudget
 from codex_checkpoints.core.restore.markers import marker_set_of
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.service.reading.catalogue import Catalogue, title_of
+from codex_checkpoints.service.reading.catalogue import Catalogue, skipped_of, title_of
 from codex_checkpoints.service.reading.projections import Projections
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.settings import Settings
@@ -57,11 +57,12 @@ class SessionSummary:
     `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
     compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
     by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
-    service reported more than the window holds, so nothing goes by it; `branches` counts sessions
-    made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex;
-    `undone`: the compaction that made it was undone; `source` is its origin, `cli`, `vscode`,
-    `exec`, `mcp`, `subagent`, `review`, `compact`, `memory`, `guardian` or another name;
-    `background`: no person types in it, so lists fold it away.
+    service reported more than the window holds, so nothing goes by it; `refused` says why Codex
+    does not resume it, as far as it was read; `branches` counts sessions made from it; `madeBy` is
+    `restore`, `compaction`, `import`, or null for Codex; `undone`: the compaction that made it was
+    undone; `source` is its origin, `cli`, `vscode`, `exec`, `mcp`, `subagent`, `review`, `compact`,
+    `memory`, `guardian` or another name; `background`: no person types in it, so lists fold it
+    away.
     """
 
     session_id: str
@@ -94,6 +95,7 @@ class SessionSummary:
     undone: bool
     nearly_full: bool | None
     over_window: bool | None
+    refused: str | None
     git: Git | None
     offer: Offer | None
 
@@ -267,6 +269,7 @@ class Summaries:
             undone=made_by == "compaction" and self._compactions().taken_back(session_id),
             nearly_full=offering.is_nearly_full(state, named) if told else None,
             over_window=state.is_impossible if told else None,
+            refused=self._refused(row),
             git=Git(*orjson.loads(row.git)) if row.git else None,
             offer=offer,
         )
@@ -290,6 +293,17 @@ class Summaries:
             return 0
         statuses = (status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values())
         return sum(status == "SUSPECT" for status in statuses)
+
+    def _refused(self, row: Row) -> str | None:
+        """Return why Codex does not resume a session, for people; the rest of a glance is trusted.
+
+        Of a paginated file it reads on after a line that is not UTF-8.
+        """
+        if self._catalogue.chains.is_broken(row):
+            return "Codex cannot resume it: the file with its earlier part is missing"
+        if row.history_mode == "legacy" and "not_utf8" in skipped_of(row):
+            return "Codex cannot resume it: a line of its file is not UTF-8"
+        return None
 
     def _marker_count(self, session_id: str) -> int:
         """Return how many markers a session has; an unchanged file is read once."""

@@ -139,6 +139,11 @@ def check(sessions: Sessions, session: str) -> Ready:
         hint = f"Put it back with `codex-checkpoints unarchive {source.session_id}`."
         facts = {"sessionId": source.session_id, "reason": "archived", "hint": hint}
         raise Refusal("conflict", message, facts)
+    if source.refused is not None:
+        message = f"session {source.session_id} is not resumed: {source.refused}"
+        hint = f"`codex-checkpoints compact {source.session_id}` makes a session that it resumes."
+        facts = {"sessionId": source.session_id, "reason": "refused", "hint": hint}
+        raise Refusal("conflict", message, facts)
     gone = source.cwd is not None and not sessions.workspace.is_here(source.cwd)
     offer = source.offer
     automatic = sessions.settings.compaction_offer == "automatic"

@@ -98,6 +98,13 @@ class Chains:
             if step is not None:
                 yield step
 
+    def is_broken(self, row: Row) -> bool:
+        """Return whether a rollout that this one builds on is missing, or builds on this one."""
+        chain = [row, *self.below(row)]
+        base = chain[-1].base_rollout
+        path = None if base is None else self.locate(base)
+        return base is not None and (path is None or any(each.path == path for each in chain))
+
     def weight(self, row: Row) -> int:
         """Return the size of a session with all that it builds on, in bytes."""
         return sum(each.rollout.size for each in (row, *self.below(row)))
