@@ -263,8 +263,9 @@ def test_only_serve_loads_pygls(home: Home) -> None:
 
 
 def test_command_table_names_every_command_of_its_modules() -> None:
-    for name, (module, _) in TABLE.items():
-        source = inspect.getsource(importlib.import_module(f"codex_checkpoints.cli.{module}"))
+    for name, command in TABLE.items():
+        module = importlib.import_module(f"codex_checkpoints.cli.{command.module}")
+        source = inspect.getsource(module)
         assert f'"{name}"' in source
 
 

@@ -12,7 +12,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
+
+from attrs import frozen
 
 from codex_checkpoints import __version__
 from codex_checkpoints.cli import output
@@ -21,7 +23,8 @@ from codex_checkpoints.places import Places, places_of
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 
 
-class Command(NamedTuple):
+@frozen
+class Command:
     """The module that has a command, and the line of the help about it."""
 
     module: str

@@ -10,7 +10,6 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from attrs import frozen
 
@@ -43,7 +42,8 @@ class UnreadableConfig(CannotEdit):
     code = "unreadable_source"
 
 
-class CodexHook(NamedTuple):
+@frozen
+class CodexHook:
     """An event on which Codex calls us; `matcher` None matches every occasion."""
 
     event: str
@@ -59,7 +59,8 @@ After `startup` and `clear` there is nothing to give, so we are not even started
 HOOKS = (ON_START, CodexHook("PreCompact"), CodexHook("PostCompact"))
 
 
-class OurHook(NamedTuple):
+@frozen
+class OurHook:
     """A hook that `connect` wrote, as it stands in a file, and the words of its command."""
 
     hook: CodexHook

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+
+from attrs import frozen
 
 from codex_checkpoints.codex import entries
 from codex_checkpoints.codex.entries import CannotEdit, Entries, UnreadableConfig
@@ -129,7 +130,8 @@ def _parsed(text: str) -> Mapping[str, object]:
 # --- where the values of a text stand ------------------------------------------------------------
 
 
-class _Part(NamedTuple):
+@frozen
+class _Part:
     """A value of an array or an object; `start` is that of its name, if it has one."""
 
     start: int

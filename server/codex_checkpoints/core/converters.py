@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import NoneType
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import attrs
+from attrs import frozen
 from cattrs import BaseValidationError, ClassValidationError, Converter, IterableValidationError
 from cattrs.cols import homogenous_tuple_structure_factory, list_structure_factory
 from cattrs.errors import ForbiddenExtraKeysError
@@ -112,7 +113,8 @@ def read_or_none(converter: OrjsonConverter, value: object, kind: type[T]) -> T 
 # --- what does not fit ---------------------------------------------------------------------------
 
 
-class Problem(NamedTuple):
+@frozen
+class Problem:
     """One thing that does not fit, and where: `at` is `.items[0].uri`, or empty for the whole.
 
     `kind` is the type that was expected there.

@@ -17,13 +17,13 @@ from codex_checkpoints.core.history.rebuild import HistoryWindow, choose, window
 from codex_checkpoints.core.history.survey import Mark, Survey, SurveyState
 from codex_checkpoints.core.rollout.commands import is_check
 from codex_checkpoints.core.rollout.items import Tokens, ToolCall
-from codex_checkpoints.core.rollout.reader import Fold, Line, Place
+from codex_checkpoints.core.rollout.reader import Fold, Line
 from codex_checkpoints.core.rollout.turns import Ended, Turn
 
 MOST_ROWS = 400
 """With more turns a row stands for several."""
 
-SAVED = 11
+SAVED = 12
 """The version of what `Timeline.save` returns."""
 
 
@@ -73,15 +73,7 @@ class _Saved:
 
 
 _states = json_converter(str, complete=True)
-"""As `states`, with what a survey has besides."""
-
-
-@_states.register_structure_hook
-def _read_place(value: object, _kind: object) -> Place:
-    return Place(*_states.structure(value, tuple[int, int]))
-
-
-_states.register_unstructure_hook(Place, list)
+"""As `states`, and with the tagged union of a survey."""
 configure_tagged_union(Mark, _states)
 
 

@@ -402,7 +402,7 @@ def _artifact(uri: str, observed: FileObservation, hashes: Hashes, seen: SeenHas
 LONGEST_TAIL = 1 << 23
 """A longer last line is not read before its LF is there, in bytes."""
 
-SAVED = 23
+SAVED = 24
 """The version of what `Replay.save` returns."""
 
 

@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate, islice
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
-from attrs import Factory, define, evolve, field
+from attrs import Factory, define, evolve, field, frozen
 
 from codex_checkpoints.core.checkpoint.records import (
     FOLDER,
@@ -99,7 +99,8 @@ _CAT: Final = re.compile(r"\bcat\s[^|;&<>\n]*\Z")
 """How a script ends that prints one file."""
 
 
-class Observation(NamedTuple):
+@frozen
+class Observation:
     """An item with an outcome, or a call with the texts of its answer.
 
     `at` is the time stamp of the record.  `printed` is the hash of what a `cat` printed, if all of
@@ -226,7 +227,7 @@ class Observations:
         if size is None or size > _LONG:
             seen = observation.seen()
             if size is None and any(each.kind == "command" for each in seen):
-                waiting = waiting._replace(failed=_failure(observation.outcome))
+                waiting = evolve(waiting, failed=_failure(observation.outcome))
             if seen:
                 self._queue.append((waiting, seen))
         else:
@@ -322,7 +323,8 @@ class Observations:
                 yield each.uri, each
 
 
-class _Named(NamedTuple):
+@frozen
+class _Named:
     """One thing that an observation names; the uri is None where it cannot be kept."""
 
     uri: str | None
@@ -403,7 +405,7 @@ def _slim(observation: Observation) -> tuple[Observation, int | None]:
         ended = "" if outcome.failed is None else f"Exit code: {int(outcome.failed)}"
         texts = (f"{ended}\nOutput:\n{_applied(observation.texts)}",)
     printed, failed = _printed(observation, script), _failure(outcome)
-    return observation._replace(texts=texts, printed=printed, failed=failed), len(script)
+    return evolve(observation, texts=texts, printed=printed, failed=failed), len(script)
 
 
 def _failure(outcome: Outcome) -> str | None:

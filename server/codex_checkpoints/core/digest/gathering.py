@@ -11,7 +11,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Container, Iterator
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from attrs import Factory, define, evolve, frozen
 
@@ -134,7 +134,8 @@ class _Turn:
         return self.answer or item or commentary or self.reported
 
 
-class _Call(NamedTuple):
+@frozen
+class _Call:
     """A call that waits for its output: what names it, and what it is about.
 
     `ran` is the same for two calls that do the same, and `seq` that of this one.  `folder` is the

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from attrs import evolve, frozen
 
@@ -105,7 +105,8 @@ class Ref:
         return cls(id=text)
 
 
-class _Said(NamedTuple):
+@frozen
+class _Said:
     kind: Kind
     text: str
     ids: tuple[str | None, ...]
@@ -173,7 +174,8 @@ class Recall(Fold):
         if not self._is_wanted(line):
             deque(read, 0)  # what it says of a call counts for other lines
             return
-        for kind, text, ids, repeats, outcome in read:
+        for said in read:
+            kind, text, ids = said.kind, said.text, said.ids
             turn = self._state.turns.at(line.named_turn)
             if text.strip():
                 entry = Entry(
@@ -183,10 +185,10 @@ class Recall(Fold):
                     tuple(each for each in ids if each),
                     text,
                     self._calls.get(ids[0] if ids else None, "") if kind != "user" else "",
-                    repeats,
+                    said.repeats,
                     in_history=kind == "user" and line.tag == "message",
                     stamp=line.stamp,
-                    outcome=outcome,
+                    outcome=said.outcome,
                 )
                 copy, self._copy = self._copy, None
                 if copy and kind == "user" and not entry.in_history and self.entries[-1] is copy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from attrs import frozen
 
@@ -17,7 +17,8 @@ Fit = Literal["numbered", "shifted", "context"]
 """Where undone hunks stood: at their line numbers, at other lines, or where their text stands."""
 
 
-class Hunk(NamedTuple):
+@frozen
+class Hunk:
     """The heading of a hunk, and its lines before and after, each with its end."""
 
     head: str
@@ -48,14 +49,14 @@ def applied(text: str, rows: Sequence[str], *, back: bool = False) -> str | None
     lines = lines_of(text)
     done: list[str] = []
     at = 0
-    for head, old, new in hunks_in(rows):
-        taken, given = (new, old) if back else (old, new)
-        number = _PLACE.match(head)
+    for hunk in hunks_in(rows):
+        taken, given = (hunk.new, hunk.old) if back else (hunk.old, hunk.new)
+        number = _PLACE.match(hunk.head)
         if number is not None:
             start, count = (number[3], number[4]) if back else (number[1], number[2])
             place = int(start) - (count != "0")
         else:
-            place = _find(lines, taken, at, head.removeprefix("@@").strip())
+            place = _find(lines, taken, at, hunk.head.removeprefix("@@").strip())
         if place < at or lines[place : place + len(taken)] != taken:
             return None
         done += lines[at:place] + given
@@ -74,14 +75,14 @@ def undone(text: str, rows: Sequence[str]) -> Undone | Misfit:
     if numbered and (exact := applied(text, rows, back=True)) is not None:
         return Undone(exact, "numbered")
     lines, done, at = lines_of(text), list[str](), 0
-    for number, (_, old, new) in enumerate(hunks, 1):
-        if not new:
+    for number, hunk in enumerate(hunks, 1):
+        if not hunk.new:
             return Misfit(f"hunk {number} leaves no line by which its place is known")
-        places = [*islice(_places(lines, new, at), 2)]
+        places = [*islice(_places(lines, hunk.new, at), 2)]
         if len(places) != 1:
             return Misfit(f"hunk {number} fits {'twice' if places else 'nowhere'}")
-        done += lines[at : places[0]] + old
-        at = places[0] + len(new)
+        done += lines[at : places[0]] + hunk.old
+        at = places[0] + len(hunk.new)
     return Undone("".join(done + lines[at:]), "shifted" if numbered else "context")
 
 

@@ -7,7 +7,7 @@ read on Linux and the other way round: the session's base decides the kind of it
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from attrs import frozen
 
@@ -80,7 +80,8 @@ def encoded(name: str) -> str:
     return _UNSAFE.sub(_percent, name)
 
 
-class _Place(NamedTuple):
+@frozen
+class _Place:
     """A normalised path: `/`, `C:/`, `//host/share/` or nothing, and the names below it."""
 
     root: str

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 import orjson
-from attrs import Factory, define, field
+from attrs import Factory, define, field, frozen
 
 from codex_checkpoints.core.rollout.fields import (
     NOTHING,
@@ -66,7 +66,8 @@ _PREFIX = re.compile(
 """The beginning of a line as Codex writes it; a bare quote cannot stand inside a JSON string."""
 
 
-class Place(NamedTuple):
+@frozen(order=True)
+class Place:
     """Where a line begins: the number of the file in its chain, and the offset in bytes."""
 
     file: int
@@ -209,7 +210,7 @@ class Reader:
         self.folds = list(folds)
         self.scale = Scale() if scale is None else scale
         if start is not None:
-            self.scale.file, self.scale.offset = start
+            self.scale.file, self.scale.offset = start.file, start.offset
         self.stopped = False
         """Whether a limit was reached: this file needs no more bytes."""
         self.until = _NO_LIMIT

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from codex_checkpoints.core.rollout import windows
 from codex_checkpoints.core.rollout.changing import formatted_by, may_change_files
@@ -86,7 +86,8 @@ def _header(marker: str) -> Iterator[PatchedFile]:
             yield PatchedFile(path, kind)
 
 
-class ShellReading(NamedTuple):
+@frozen
+class ShellReading:
     """The files that a script names plainly, and the folder that it changes to first.
 
     `patches` are the texts of the patches that it applies.  `plain`: the script does nothing but
@@ -230,8 +231,8 @@ def _with_nested(
         if not inner or not (is_last or not any(map(_leads_away, inner))):
             found.append(part)
             continue
-        ends = inner[-1]._replace(then=part.then)
-        found += (each._replace(group=part.group) for each in (*inner[:-1], ends))
+        ends = evolve(inner[-1], then=part.then)
+        found += (evolve(each, group=part.group) for each in (*inner[:-1], ends))
     return tuple(found)
 
 

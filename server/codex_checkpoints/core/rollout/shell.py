@@ -7,28 +7,33 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
+
+from attrs import evolve, frozen
 
 SEPARATORS: Final = frozenset({"&&", "||", ";", "\n", "|", "&"})
 _REDIRECTS: Final = frozenset({">", ">>", ">|", "&>", "&>>", "<", "<>", "<<<", "<&", ">&"})
 _HEREDOCS: Final = frozenset({"<<", "<<-"})
 
 
-class Word(NamedTuple):
+@frozen
+class Word:
     """A word without its quotes; `literal` if the shell expands nothing in it."""
 
     text: str
     literal: bool
 
 
-class Redirect(NamedTuple):
+@frozen
+class Redirect:
     """A redirection and its target; which descriptor it redirects is not kept."""
 
     operator: str
     target: Word
 
 
-class SimpleCommand(NamedTuple):
+@frozen
+class SimpleCommand:
     """One simple command, up to the separator that ends it.
 
     `operators` has what is neither word nor redirection nor separator: the `&` of a background
@@ -50,7 +55,8 @@ class SimpleCommand(NamedTuple):
         return self.words[0].text if self.words else ""
 
 
-class Read(NamedTuple):
+@frozen
+class Read:
     """A file that a command reads, by the name in the command.
 
     `start` and `end` are the first and last line, from 1.  Both are None for a whole file, and for
@@ -62,7 +68,8 @@ class Read(NamedTuple):
     end: int | None = None
 
 
-class Write(NamedTuple):
+@frozen
+class Write:
     """A file that a command changes, by the name in the command.
 
     `target` is that of a copy or a move: where it is a folder, the files have other names.
@@ -122,7 +129,7 @@ def parts_of(script: str) -> tuple[SimpleCommand, ...] | None:
         return None
     parts = splitter.parts
     for number, bodies in splitter.bodies.items():
-        parts[number] = parts[number]._replace(heredocs=tuple(bodies))
+        parts[number] = evolve(parts[number], heredocs=tuple(bodies))
     return tuple(parts)
 
 
@@ -297,7 +304,7 @@ class _Splitter(Collected):
         known = len(self.parts)
         self.add_part(separator, empty=known in self.bodies)
         if self.closed and self.parts and known == len(self.parts):
-            self.parts[-1] = self.parts[-1]._replace(then=separator)
+            self.parts[-1] = evolve(self.parts[-1], then=separator)
         self.closed = False
 
     def _read_heredocs(self) -> None:

@@ -8,9 +8,9 @@ a rollback only leaves turns out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
-from attrs import Factory, define, evolve, field
+from attrs import Factory, define, evolve, field, frozen
 
 from codex_checkpoints.core.rollout.asked import (
     SHORT,
@@ -97,7 +97,8 @@ class Turn:
     """What it was asked before messages of the history steered it."""
 
 
-class TaskText(NamedTuple):
+@frozen
+class TaskText:
     """The request that is the task, and its text, uncut.
 
     `may_name_more`: it is short, and no earlier request is known that it continues.

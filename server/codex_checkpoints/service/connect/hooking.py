@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from attrs import frozen
 
@@ -61,7 +61,8 @@ class Call:
     source: str
 
 
-class HookAnswer(NamedTuple):
+@frozen
+class HookAnswer:
     """The text for Codex, if any, and the receipt of it."""
 
     session_id: str

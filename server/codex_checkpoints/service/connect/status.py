@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from attrs import evolve, frozen
 
@@ -176,7 +176,8 @@ def ask_codex(codex_home: str, environment: Mapping[str, str]) -> FoundCodex:
     return FoundCodex(found.path, answer, "hooks_unknown" if answer.hooks is None else None)
 
 
-class _Found(NamedTuple):
+@frozen
+class _Found:
     """Our entries in the files of a home, and by path why one cannot be read."""
 
     hooks: Sequence[OurHook]
@@ -247,7 +248,16 @@ def _hook_states(
         if hook in there and listed is not None:
             its = seen.get(hook.event)  # one that is not listed is switched off
             trust, enabled = (None, False) if its is None else (its.trust, its.enabled)
-        yield HookState(hook.event, hook in there, trust, enabled, *calls.of([hook.event]))
+        called = calls.of([hook.event])
+        yield HookState(
+            hook.event,
+            hook in there,
+            trust,
+            enabled,
+            called.last_ran_at,
+            called.last_session,
+            called.failure,
+        )
 
 
 def _hook_door(
@@ -271,7 +281,7 @@ def _hook_door(
         problem = "untrusted"
     called = calls.of(hook.event for hook in hooks)
     is_whole = len(there) == len(hooks)
-    return Door("hook", is_whole, trusted, *called, problem, None, None)
+    return _door("hook", problem, called, configured=is_whole, trusted=trusted)
 
 
 def _mcp_door(wanted: Entries, server: Mapping[str, object] | None, calls: LastCalls) -> Door:
@@ -281,7 +291,14 @@ def _mcp_door(wanted: Entries, server: Mapping[str, object] | None, calls: LastC
         problem = "outdated" if server != wanted.server(server) else None
         problem = problem or ("disabled" if server.get("enabled") is False else None)
     trusted = None if server is None else True
-    return Door("mcp", server is not None, trusted, *calls.of([TOOLS]), problem, None, None)
+    return _door("mcp", problem, calls.of([TOOLS]), configured=server is not None, trusted=trusted)
+
+
+def _door(
+    name: str, problem: Problem | None, called: Called, *, configured: bool, trusted: bool | None
+) -> Door:
+    ran_at, session, failure = called.last_ran_at, called.last_session, called.failure
+    return Door(name, configured, trusted, ran_at, session, failure, problem, None, None)
 
 
 def _advised(door: Door, codex_home: str, *, is_unreadable: bool) -> Door:
@@ -315,7 +332,8 @@ def _problem_of(calls: Sequence[Sequence[str]]) -> Problem | None:
     return None
 
 
-class Called(NamedTuple):
+@frozen
+class Called:
     """The last successful call, and a failure after it."""
 
     last_ran_at: str | None = None

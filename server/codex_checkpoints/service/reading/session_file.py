@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from attrs import Factory, asdict, define, frozen
 
@@ -38,7 +37,8 @@ ByteSink = Callable[[bytes], object]
 """Take the bytes of a session's own file as they are read, each once and in order."""
 
 
-class FoldSpec(NamedTuple):
+@frozen
+class FoldSpec:
     """A fold over a session file, and how its state is saved between lines and loaded again.
 
     `fold` names it in the store.  `save` returns JSON values, None while they must not be kept;
