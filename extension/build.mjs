@@ -1,6 +1,6 @@
 // Bundles: `node extension/build.mjs` the extension, `… --tests` its tests, `… --watch` while working.
 
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { context } from "esbuild";
 
 const watch = process.argv.includes("--watch");
@@ -35,9 +35,10 @@ const pages = {
   logLevel: "warning",
   platform: "browser",
   target: "chrome122",
-  entryPoints: ["preview.ts", "details.ts", "compaction.ts", "session.ts", "pages.css"].map(
-    (name) => `extension/src/webview/${name}`,
-  ),
+  entryPoints: [
+    ...["preview.ts", "details.ts", "compaction.ts", "session.ts"],
+    ...["pages.css", "session.css"],
+  ].map((name) => `extension/src/webview/${name}`),
   outdir: "dist/webview",
   format: "iife",
   minify: !watch,
@@ -58,15 +59,39 @@ const nodeTests = {
   sourcemap: "inline",
 };
 
+/**
+ * The licences of the packages whose code is in the bundles, each below the package's name.
+ * @param {readonly string[]} inputs
+ */
+function licences(inputs) {
+  const folders = new Set(
+    inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []),
+  );
+  return [...folders].sort().map((folder) => {
+    const { name, version } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"));
+    const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
+    if (file === undefined) {
+      throw new Error(`${name} has no licence`);
+    }
+    return `${name} ${version}\n\n${readFileSync(`${folder}/${file}`, "utf8").trim()}\n`;
+  });
+}
+
 if (tests) {
   rmSync("dist/tests", { recursive: true, force: true });
 }
+/** @type {string[]} */
+const inputs = [];
 for (const options of tests ? [nodeTests] : [extension, pages]) {
-  const build = await context(options);
+  const build = await context({ ...options, metafile: true });
   if (watch) {
     await build.watch();
   } else {
-    await build.rebuild();
+    const { metafile } = await build.rebuild();
+    inputs.push(...Object.keys(metafile.inputs));
     await build.dispose();
   }
+}
+if (!watch && !tests) {
+  writeFileSync("dist/THIRD-PARTY.txt", licences(inputs).join(`\n${"-".repeat(80)}\n\n`));
 }

@@ -19,10 +19,10 @@ const vsix = `dist/${name}-${version}.vsix`;
 /** Every file of the package fits one of these, and each of these has a file. */
 const EXPECTED = [
   /^package\.json$/,
-  /^(LICENSE|dist\/README\.md)$/,
+  /^(LICENSE|dist\/README\.md|dist\/THIRD-PARTY\.txt)$/,
   /^dist\/extension\.js$/,
   /^dist\/webview\/(compaction|details|preview|session)\.js$/,
-  /^dist\/webview\/pages\.css$/,
+  /^dist\/webview\/(pages|session)\.css$/,
   /^extension\/media\/([\w-]+\/)*[\w-]+\.(png|svg)$/,
   /^bundled\/launch\.py$/,
   /^bundled\/server\/codex_checkpoints\/([\w-]+\/)*\w+\.py$/,
@@ -60,7 +60,7 @@ const staged = "dist/package";
 rmSync(staged, { recursive: true, force: true });
 for (const part of [
   ...["package.json", "LICENSE", ".vscodeignore", "dist/README.md", "dist/extension.js"],
-  ...["dist/webview", "extension/media", "bundled"],
+  ...["dist/THIRD-PARTY.txt", "dist/webview", "extension/media", "bundled"],
 ]) {
   cpSync(part, join(staged, part), { recursive: true, preserveTimestamps: true });
 }

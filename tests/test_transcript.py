@@ -3,7 +3,13 @@
 import pytest
 
 import rollouts as r
-from codex_checkpoints.service.timelines import MOST_ITEMS, TurnTranscript, transcript
+from codex_checkpoints.service.timelines import (
+    MOST_ITEMS,
+    MOST_TEXT,
+    OUTPUT_ENDS,
+    TurnTranscript,
+    transcript,
+)
 from homes import Home, refusal, thread
 from reading import reads
 
@@ -118,6 +124,19 @@ def test_a_long_turn_comes_in_parts(home: Home):
     assert first.total == rest.total == MOST_ITEMS + 6
     assert (len(first.items), len(rest.items), rest.next_offset) == (MOST_ITEMS, 6, None)
     assert rest.items[-1].text == f"Step {MOST_ITEMS + 4}"
+
+
+def test_a_long_output_keeps_both_its_ends_and_any_other_text_its_beginning(home: Home):
+    lines = "".join(f"line {number}\n" for number in range(1, 2_001))
+    work = r.turn(r.user(lines), r.shell("make", lines), r.shell("ls", "short"))
+    home.put(r.rollout(r.session(), work))
+
+    request, *_, long, _call, short = read(home, "1").items
+
+    assert (request.text, request.tail) == (lines[:MOST_TEXT], "")
+    assert (long.text, long.tail) == (lines[: OUTPUT_ENDS[0]], lines[-OUTPUT_ENDS[1] :])
+    assert request.total == long.total == len(lines)
+    assert (short.text, short.tail, short.total) == ("short", "", 5)
 
 
 def test_a_turn_that_is_not_there_is_refused(home: Home):

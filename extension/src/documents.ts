@@ -11,6 +11,7 @@ import { doctorText, historyText, KeptTexts } from "./model/documents.ts";
 import { comparisonTitle, inOrder, type Place } from "./model/markers.ts";
 import { fileName, plain, subject } from "./model/text.ts";
 import type { FileChange, SessionSummary } from "./protocol.ts";
+import { readRecord } from "./records.ts";
 import { errorText } from "./requests.ts";
 import { setContext } from "./settings.ts";
 
@@ -32,9 +33,6 @@ const FIXED = new Set(["recalled", "text", "part", "now", "then", "digest"]);
 
 /** The documents whose anchors are links. */
 const QUOTING = new Set(["digest", "then"]);
-
-/** As many requests are made for a record: the server answers with 8,000 characters at a time. */
-const MOST_PIECES = 4;
 
 export class Documents
   implements
@@ -251,8 +249,10 @@ export class Documents
         return lossesText((await server.request("losses", { sessionId }, token)).items);
       case "digest":
         return digestText(await server.request("digest", { ...state, tokens: null }, token));
-      case "recalled":
-        return await this.#recalled(sessionId, fragment, token);
+      case "recalled": {
+        const found = await readRecord(server, sessionId, fragment, token);
+        return found === null ? "" : recalledText(found.record, found.text);
+      }
       case "part":
       case "text": {
         const gone = "This text was shown once and was not kept. Ask for it again.\n";
@@ -270,28 +270,6 @@ export class Documents
       default:
         return (await server.request("view", { ...state, caps: null }, token)).text;
     }
-  }
-
-  /** Read a record piece by piece. */
-  async #recalled(
-    sessionId: string,
-    ref: string,
-    token: vscode.CancellationToken,
-  ): Promise<string> {
-    const recall = async (offset: number) => {
-      const asked = { sessionId, ref, query: null, offset, limit: 1 };
-      const { record } = await this.#server.request("recall", asked, token);
-      return record;
-    };
-    const first = await recall(0);
-    if (first === null) {
-      return "";
-    }
-    const points = [...first.text];
-    for (let piece = 1; piece < MOST_PIECES && points.length < first.total; piece++) {
-      points.push(...((await recall(points.length))?.text ?? ""));
-    }
-    return recalledText(first, points.join(""));
   }
 
   /** Update open documents; without a server they stay as they are. */

@@ -13,6 +13,14 @@ import { whyDown } from "./model/status.ts";
 import { harmless, plain } from "./model/text.ts";
 import { errorWords, remedied } from "./requests.ts";
 
+/** The styles of the pages, one after the other. */
+const STYLES = {
+  preview: ["pages.css"],
+  details: ["pages.css"],
+  compaction: ["pages.css"],
+  session: ["pages.css", "session.css"],
+} as const;
+
 /** The scripts of the pages, and what the editor calls their tabs. */
 const TYPES = {
   preview: "codexCheckpoints.restorePreview",
@@ -285,7 +293,7 @@ function keyOf(ids: Ids<string>): string {
 }
 
 /** A page with its style and script in it: what it had to fetch would come later than its content. */
-function html(folder: string, name: string): string {
+function html(folder: string, name: keyof typeof TYPES): string {
   const part = (file: string) => readFileSync(join(folder, file), "utf8");
   const nonce = randomBytes(24).toString("base64url");
   const policy = [
@@ -302,7 +310,7 @@ function html(folder: string, name: string): string {
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<style nonce="${nonce}">${part("pages.css")}</style>
+<style nonce="${nonce}">${STYLES[name].map(part).join("")}</style>
 <title>${name}</title>
 </head>
 <body>

@@ -691,10 +691,11 @@ export interface TranscriptParams {
 }
 
 /**
- * A record of a turn: the beginning of its text, redacted, and how long all of it is.
+ * A record of a turn: its text, redacted, and how long all of it is.
  *
  * `kind` is `user`, `assistant`, `plan`, `call`, `output`, `patch` or `summary`.  A plan has a
  * line a step, with `[x]` in front where it is done, `[>]` where it is in progress, else `[ ]`.
+ * A long text is cut: `text` is its beginning and `tail`, of an output alone, its end.
  * `about` is the command that an output is of; `exitCode` is how it ended, null where the output
  * does not tell.  `failed`: a command failed, or a patch was not applied.  `answered`: the output
  * of a call stands further on in the turn.
@@ -703,6 +704,7 @@ export interface TranscriptItem {
   readonly ref: string;
   readonly kind: string;
   readonly text: string;
+  readonly tail: string;
   readonly total: number;
   readonly about: string;
   readonly exitCode: number | null;

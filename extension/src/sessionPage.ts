@@ -4,10 +4,12 @@ import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
 import { answering } from "./client.ts";
 import { resume } from "./compaction.ts";
+import { openLink } from "./links.ts";
 import { onTurn } from "./markers.ts";
 import { runCommand } from "./messages.ts";
 import { titleOf } from "./model/branches.ts";
 import { type Checkpoint, checkpointNodes } from "./model/checkpoint.ts";
+import { unpacked } from "./model/documents.ts";
 import { lineagePicture } from "./model/lineage.ts";
 import { labelOf } from "./model/markers.ts";
 import type { FromPage } from "./model/pages.ts";
@@ -16,6 +18,7 @@ import { OneAtATime } from "./model/status.ts";
 import { cut, dotted, folderName, plain, subject } from "./model/text.ts";
 import { Page, type Tab, Tabs } from "./panel.ts";
 import type { Loss, SessionSummary } from "./protocol.ts";
+import { readRecord } from "./records.ts";
 
 /** A session that Codex writes is asked for at most so often. */
 const PAUSE_MS = 150;
@@ -125,6 +128,10 @@ class SessionPage extends Page {
         return this.#converse(message);
       case "turn":
         return onTurn(this.app, session, message.turnId, message.action);
+      case "link":
+        return openLink(session, message.address);
+      case "whole":
+        return this.#readWhole(message.ref);
       case "losses":
         return documents.open("losses", session);
       case "resume":
@@ -182,6 +189,15 @@ class SessionPage extends Page {
     const asked = { sessionId: this.#sessionId, turnId, offset };
     const part = await this.app.server.request("transcript", asked);
     this.send({ kind: "conversation", offset, part });
+  }
+
+  async #readWhole(ref: string): Promise<void> {
+    const found = await readRecord(this.app.server, this.#sessionId, ref);
+    if (found !== null) {
+      const { record, text } = found;
+      const shown = record.kind === "output" ? unpacked(text) : text;
+      this.send({ kind: "whole", ref, text: shown, left: record.total - [...text].length });
+    }
   }
 
   #showAll(): void {

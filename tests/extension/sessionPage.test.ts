@@ -164,7 +164,8 @@ test("the conversation goes on from part to part and from turn to turn, both way
 });
 
 test("a record is found in its step, a call in the step of its output", () => {
-  const step = { kind: "command", text: "", printed: "", about: "", hasFailed: false } as const;
+  const texts = { text: "", printed: "", about: "" };
+  const step = { kind: "command", ...texts, left: 0, hasFailed: false } as const;
   const steps = ["#1", "#3", "#7"].map((ref) => ({ ...step, ref }));
 
   assert.deepEqual(
@@ -182,8 +183,10 @@ test("a turn without a report stays as full as the one before", () => {
 });
 
 test("a command stands with its output and exit code, and a patch says if it was not applied", () => {
-  const item = { at: null, exitCode: null, failed: false, answered: false, about: "", total: 4 };
-  const ended = { ...item, kind: "output", about: "make check", text: "1 of" };
+  const item = {
+    ...{ at: null, exitCode: null, failed: false, answered: false, about: "", total: 4, tail: "" },
+  };
+  const ended = { ...item, kind: "output", about: "make check", text: "1 of", tail: "done" };
   const asked = [
     { ...item, ref: "#1", kind: "user", text: "Fix it" },
     { ...item, ref: "#2", kind: "call", text: "make check", answered: true },
@@ -195,22 +198,19 @@ test("a command stands with its output and exit code, and a patch says if it was
   ];
 
   assert.deepEqual(
-    spoken(asked).map(({ ref, kind, text, about, hasFailed }) => [
-      ref,
-      kind,
-      text,
-      about,
-      hasFailed,
-    ]),
+    spoken(asked).map((step) => [step.ref, step.kind, step.text, step.about, step.hasFailed]),
     [
       ["#1", "user", "Fix it", "", false],
-      ["#3", "command", "make check", "exit code 2 · the first part of 9,000 characters", true],
+      ["#3", "command", "make check", "exit code 2", true],
       ["#4", "patch", "*** Begin Patch", "", false],
       ["#5", "patch", "*** Begin Patch", "not applied", true],
       ["#6", "command", "apply_patch", "failed", true],
       ["#7", "command", "sleep 9", "", false],
     ],
   );
+  const [, long] = spoken(asked);
+  assert.equal(long?.printed, "1 of\n⋯ 8,992 more characters ⋯\ndone");
+  assert.equal(long?.left, 8_992);
   assert.deepEqual(
     patchLines("@@\n-a\n+b\n c").map(({ kind }) => kind),
     ["head", "goes", "comes", ""],

@@ -1,7 +1,7 @@
 /** The two sides of a diff of a file that a session changed. */
 
 import type { FileChange, FilePatch } from "../protocol.ts";
-import { shownText } from "./documents.ts";
+import { shownText } from "./text.ts";
 
 /** The two sides of a diff of a file; `folder` stands before its name where they are only parts. */
 export interface Sides {

@@ -1,9 +1,9 @@
 /** Texts about digests and the records that they quote. */
 
 import type { Recalled, SessionDigest } from "../protocol.ts";
-import { shownText, unpacked } from "./documents.ts";
+import { unpacked } from "./documents.ts";
 import { linesOf, SECTION_NAMES } from "./sections.ts";
-import { counted, dotted, plain } from "./text.ts";
+import { counted, dotted, plain, shownText } from "./text.ts";
 
 const FIRST_LINE = "[SESSION_DIGEST v1]";
 

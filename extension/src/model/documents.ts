@@ -3,17 +3,12 @@
 import { randomUUID } from "node:crypto";
 import type { DoctorReport } from "../protocol.ts";
 import { inEditor } from "./refusals.ts";
-import { counted, plain } from "./text.ts";
+import { counted, plain, shownText } from "./text.ts";
 
 type Field = "type" | "role" | "name" | "content" | "summary" | "arguments" | "input" | "output";
 type HistoryItem = Readonly<Partial<Record<Field, unknown>>>;
 
 const MOST = 20_000;
-
-// Control characters, but for line ends and tabs.
-const CONTROLS =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
 
 /** The items of a history, each below a line with its type. */
 export function historyText(items: readonly HistoryItem[]): string {
@@ -76,11 +71,6 @@ function shown(text: string): string {
   const more = counted(left, "(1 more character)", `(${left} more characters)`);
   const some = left > 0 ? `${text.slice(0, MOST)}… ${more}` : text;
   return shownText(some);
-}
-
-/** A text of several lines without control characters. */
-export function shownText(text: string): string {
-  return text.replace(/\r\n?/g, "\n").replace(CONTROLS, " ").toWellFormed();
 }
 
 function shownLine(text: string): string {

@@ -9,6 +9,7 @@ import {
   readAction,
   type SessionView,
   type TurnAction,
+  type Whole,
 } from "./sessionPage.ts";
 
 /** An error with the buttons that mend it; `again` means that the page shows nothing current. */
@@ -25,6 +26,7 @@ export type ToPage =
   | CompactionView
   | SessionView
   | Conversation
+  | Whole
   | PagePlace
   | Trouble;
 
@@ -49,7 +51,8 @@ export type FromPage =
   | { readonly kind: "conversation"; readonly turnId: string; readonly offset: number }
   | { readonly kind: "preview" | "restore"; readonly options: RestoreOptions }
   | { readonly kind: "budget"; readonly budget: number | null }
-  | { readonly kind: "record"; readonly ref: string }
+  | { readonly kind: "record" | "whole"; readonly ref: string }
+  | { readonly kind: "link"; readonly address: string }
   | { readonly kind: "file"; readonly uri: string }
   | { readonly kind: "goTo"; readonly sessionId: string }
   | { readonly kind: "remedy"; readonly remedy: Remedy };
@@ -69,7 +72,7 @@ export function readState<K extends string>(
 export function fromPage(value: unknown): FromPage | null {
   const given = Object(value) as Record<string, unknown>;
   const { kind, options, budget, ref, uri, sessionId, turnId, offset, remedy } = given;
-  const { action: asked } = given;
+  const { action: asked, address } = given;
   switch (kind) {
     case "preview":
     case "restore":
@@ -77,7 +80,10 @@ export function fromPage(value: unknown): FromPage | null {
     case "budget":
       return { kind, budget: readBudget(budget) };
     case "record":
+    case "whole":
       return typeof ref === "string" ? { kind, ref } : null;
+    case "link":
+      return typeof address === "string" ? { kind, address } : null;
     case "file":
       return typeof uri === "string" ? { kind, uri } : null;
     case "turn": {

@@ -78,6 +78,14 @@ export interface Conversation {
   readonly part: TurnTranscript;
 }
 
+/** All of a text that was cut; `left` is how many characters at its end are not read. */
+export interface Whole {
+  readonly kind: "whole";
+  readonly ref: string;
+  readonly text: string;
+  readonly left: number;
+}
+
 /** Where a part of a turn begins, and the next one; null at the end, and where that is not known. */
 export interface PartPlace {
   readonly turnId: string;
@@ -121,8 +129,10 @@ export interface Spoken {
   readonly text: string;
   /** What a command printed; empty for anything else. */
   readonly printed: string;
-  /** How it ended, and what is left out, in words. */
+  /** How it ended, in words. */
   readonly about: string;
+  /** How many characters of the text, or of what was printed, are left out. */
+  readonly left: number;
   readonly hasFailed: boolean;
 }
 
@@ -130,10 +140,9 @@ export interface Spoken {
 export function spoken(items: readonly TranscriptItem[]): readonly Spoken[] {
   return items
     .filter(({ answered }) => !answered)
-    .map(({ ref, kind, text, total, about, exitCode, failed: hasFailed }): Spoken => {
-      const isCut = [...text].length < total;
-      const left = isCut ? `the first part of ${total.toLocaleString("en-US")} characters` : "";
-      const step = { ref, text, printed: "", about: left, hasFailed };
+    .map(({ ref, kind, text, tail, total, about, exitCode, failed: hasFailed }): Spoken => {
+      const left = Math.max(0, total - [...text].length - [...tail].length);
+      const step = { ref, text, printed: "", about: "", left, hasFailed };
       switch (kind) {
         case "user":
         case "assistant":
@@ -141,16 +150,21 @@ export function spoken(items: readonly TranscriptItem[]): readonly Spoken[] {
         case "plan":
           return { ...step, kind };
         case "patch":
-          return { ...step, kind, about: dotted(hasFailed ? "not applied" : "", left) };
+          return { ...step, kind, about: hasFailed ? "not applied" : "" };
         case "call":
           return { ...step, kind: "command" };
         default: {
           const code = exitCode === null ? (hasFailed ? "failed" : "") : `exit code ${exitCode}`;
-          const ended = dotted(code, left);
-          return { ...step, kind: "command", text: about || "Output", printed: text, about: ended };
+          const cut = left === 0 ? "" : `\n⋯ ${charactersLeft(left)} ⋯\n${tail}`;
+          const printed = `${text}${cut}`;
+          return { ...step, kind: "command", text: about || "Output", printed, about: code };
         }
       }
     });
+}
+
+export function charactersLeft(left: number): string {
+  return counted(left, "1 more character", `${left.toLocaleString("en-US")} more characters`);
 }
 
 /** The place of a step that a record of this number belongs to: its own, or its output's. */

@@ -32,6 +32,16 @@ export function plain(text: string): string {
   return text.replace(CONTROLS, " ").toWellFormed().trim();
 }
 
+// The same, but for line ends and tabs.
+const BUT_LINES =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
+
+/** A text of several lines without control characters. */
+export function shownText(text: string): string {
+  return text.replace(/\r\n?/g, "\n").replace(BUT_LINES, " ").toWellFormed();
+}
+
 /** At most `most` code points, with `…` at the end if something was cut. */
 export function cut(text: string, most: number): string {
   const points = [...text];

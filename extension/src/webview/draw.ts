@@ -6,13 +6,13 @@
 import type { FromPage, ToPage, Trouble } from "../model/pages.ts";
 import { REMEDIES } from "../model/refusals.ts";
 import { shareOf, sizeText } from "../model/restore.ts";
-import { localTime, plain, SVG, utcTime } from "../model/text.ts";
+import { localTime, plain, SVG, shownText, utcTime } from "../model/text.ts";
 
 export type Child = Node | string | null;
 
 /** Attributes of an element; those of `aria` go without their prefix. */
 type Name =
-  | ("id" | "class" | "title" | "role" | "for" | "scope" | "datetime")
+  | ("id" | "class" | "title" | "role" | "for" | "scope" | "datetime" | "start")
   | ("type" | "name" | "min" | "max" | "step" | "maxlength");
 export type Looks = Readonly<Partial<Record<Name, string>>> & {
   readonly aria?: Readonly<Record<string, string>>;
@@ -68,6 +68,11 @@ export function fill(place: Element, ...children: readonly Child[]): void {
 /** A text without control characters; it keeps blanks at its ends. */
 function inert(text: string): string {
   return plain(`|${text}|`).slice(1, -1);
+}
+
+/** A text of several lines without control characters, as one node. */
+export function textOf(text: string): Text {
+  return document.createTextNode(shownText(text));
 }
 
 export function button(

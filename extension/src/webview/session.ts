@@ -29,6 +29,7 @@ import {
 } from "./draw.ts";
 import { drawLineage, eventRows, listSection, showDigest, showLineage, tableOf } from "./lists.ts";
 import { drawPicture, keyOf, legend, rowAt } from "./picture.ts";
+import { takeWhole } from "./steps.ts";
 import { Transcript } from "./transcript.ts";
 
 /** The pause in moving after which the conversation of a turn is asked for. */
@@ -172,7 +173,9 @@ class SessionPage implements Shown<SessionView> {
 
   take(message: ToPage): void {
     if (message.kind === "conversation") {
-      this.#transcript.take(message);
+      void this.#transcript.take(message);
+    } else if (message.kind === "whole") {
+      takeWhole(message);
     } else if (message.kind === "place") {
       this.#chooseOnly(message.turn);
       this.#open(message.seq);

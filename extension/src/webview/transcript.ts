@@ -7,13 +7,12 @@ import {
   partAtEnd,
   partBefore,
   partBehind,
-  patchLines,
   type Spoken,
   spoken,
   stepOf,
 } from "../model/sessionPage.ts";
-import { el, fill, keepingFocus, linesOf, send, time } from "./draw.ts";
-import { link } from "./quotes.ts";
+import { el, keepingFocus, send, time } from "./draw.ts";
+import { type Rows, rowsOf, showSteps } from "./steps.ts";
 
 /** What is nearer is read before it is scrolled to, and what is farther is taken out: windows. */
 const [NEAR, FAR] = [1.5, 4];
@@ -22,8 +21,7 @@ const [NEAR, FAR] = [1.5, 4];
 interface Part extends PartPlace {
   readonly element: HTMLElement;
   readonly steps: HTMLElement;
-  /** Each step by what it was drawn from. */
-  drawn: ReadonlyMap<string, HTMLElement>;
+  drawn: Rows;
   said: readonly Spoken[];
   /** How the turn stood when this was asked for. */
   standing: string;
@@ -140,10 +138,16 @@ export class Transcript {
     this.#takesFocus = false;
   }
 
-  take({ offset, part: { turnId, items, nextOffset, total } }: Conversation): void {
+  async take({ offset, part: { turnId, items, nextOffset, total } }: Conversation): Promise<void> {
     const asked = this.#asked;
     if (asked === null || asked.turnId !== turnId || asked.offset !== offset) {
       return;
+    }
+    const said = spoken(items);
+    const standing = this.#parts.find((part) => part.turnId === turnId && part.offset === offset);
+    const rows = await rowsOf(said, standing?.drawn ?? new Map());
+    if (this.#asked !== asked) {
+      return; // meanwhile something else was asked for
     }
     this.#asked = null;
     this.#waiting.remove();
@@ -155,8 +159,8 @@ export class Transcript {
     const there = this.#parts.find((part) => part.turnId === turnId && part.offset === offset);
     const part = there ?? this.#partOf(turnId, offset, items[0]?.at ?? null);
     this.#keepingPlace(() => {
-      keepingFocus(() => showSteps(part, spoken(items)));
-      Object.assign(part, { next: nextOffset, standing: asked.standing });
+      keepingFocus(() => showSteps(part.steps, rows));
+      Object.assign(part, { said, drawn: rows, next: nextOffset, standing: asked.standing });
       if (asked.place === "alone") {
         this.#takeOut(this.#parts);
       }
@@ -323,66 +327,3 @@ export class Transcript {
     }
   }
 }
-
-/** A step that stood there stays as it is: unfolded, focused, and in its place. */
-function showSteps(part: Part, said: readonly Spoken[]): void {
-  const { steps, drawn } = part;
-  part.said = said;
-  part.drawn = new Map(
-    said.map((step) => {
-      const from = JSON.stringify(step);
-      return [from, drawn.get(from) ?? stepRow(step)];
-    }),
-  );
-  const now = new Set(part.drawn.values());
-  for (const each of [...steps.children]) {
-    if (!now.has(each as HTMLElement)) {
-      each.remove();
-    }
-  }
-  // What stands already is not touched: to put it in again would take the focus away.
-  for (const [at, each] of [...now].entries()) {
-    if (steps.children[at] !== each) {
-      steps.insertBefore(each, steps.children[at] ?? null);
-    }
-  }
-}
-
-/** A step of a conversation: what was said, or a command with its output folded. */
-function stepRow({ ref, kind, text, printed, about, hasFailed }: Spoken): HTMLElement {
-  const head = el(
-    "div.who",
-    el("span", WHO[kind]),
-    link(ref, ref),
-    el("span", { class: hasFailed ? "failed" : "about" }, about),
-  );
-  const body = kind === "patch" || kind === "command" ? null : el("div.words", ...linesOf(text));
-  return el("li", { class: `step ${kind}` }, head, body ?? workRow(kind, text, printed));
-}
-
-function workRow(kind: Spoken["kind"], text: string, printed: string): HTMLElement {
-  if (kind === "patch") {
-    const lines = patchLines(text).map((line) =>
-      el("div", { class: `piece ${line.kind}` }, line.text === "" ? " " : line.text),
-    );
-    return el("div.text", ...lines);
-  }
-  const command = el("code", text);
-  if (printed.trim() === "") {
-    return command;
-  }
-  const output = el("div.text");
-  const made = el("details", el("summary", command), output);
-  // Most outputs are never looked at.
-  made.addEventListener("toggle", () => fill(output, ...linesOf(printed)), { once: true });
-  return made;
-}
-
-const WHO: Readonly<Record<Spoken["kind"], string>> = {
-  user: "You",
-  assistant: "Codex",
-  summary: "Summary of a compaction",
-  plan: "Plan",
-  command: "Ran",
-  patch: "Patch",
-};

@@ -141,16 +141,20 @@ _MOST_NEAR = 8
 MOST_ITEMS = 200
 """Items of one answer."""
 
-MOST_TEXT = 4_000
+MOST_TEXT = 8_000
 """Code points of one item; the rest is recalled."""
+
+OUTPUT_ENDS = (3_000, 1_000)
+"""Code points from the beginning and from the end of an output that is longer than both."""
 
 
 @frozen
 class TranscriptItem:
-    """A record of a turn: the beginning of its text, redacted, and how long all of it is.
+    """A record of a turn: its text, redacted, and how long all of it is.
 
     `kind` is `user`, `assistant`, `plan`, `call`, `output`, `patch` or `summary`.  A plan has a
     line a step, with `[x]` in front where it is done, `[>]` where it is in progress, else `[ ]`.
+    A long text is cut: `text` is its beginning and `tail`, of an output alone, its end.
     `about` is the command that an output is of; `exitCode` is how it ended, null where the output
     does not tell.  `failed`: a command failed, or a patch was not applied.  `answered`: the output
     of a call stands further on in the turn.
@@ -159,6 +163,7 @@ class TranscriptItem:
     ref: str
     kind: str
     text: str
+    tail: str
     total: int
     about: str
     exit_code: int | None
@@ -295,10 +300,13 @@ def _item(entry: Entry, answer: Entry | None) -> TranscriptItem:
         and answer is not None
         and is_refusal(evolve(answer.outcome, printed=_printed(answer)))
     )
+    first, last = OUTPUT_ENDS if is_output else (MOST_TEXT, 0)
+    is_cut = len(text) > first + last
     return TranscriptItem(
         f"#{entry.seq}",
         entry.kind if plan is None else "plan",
-        text[:MOST_TEXT],
+        text[:first] if is_cut else text,
+        text[len(text) - last :] if is_cut else "",
         len(text),
         (about.partition(BEGIN)[0].strip() or "apply_patch") if BEGIN in about else about,
         entry.outcome.exit_code,

@@ -1,0 +1,74 @@
+/** Draws Markdown: elements and text, from the tree of `model/markdown.ts`. */
+
+import { type Mark, readMarkdown, readTyped } from "../model/markdown.ts";
+import { codeBlock } from "./code.ts";
+import { type Child, el, send, textOf } from "./draw.ts";
+
+/** The heading above a conversation is an `h3`. */
+const ABOVE = 3;
+
+/** What a model wrote, rendered; as it is where it cannot be. */
+export function markdownBlock(text: string): HTMLElement {
+  return blockOf(readMarkdown(text), text);
+}
+
+/** What a person typed. */
+export function typedBlock(text: string): HTMLElement {
+  return blockOf(readTyped(text), text);
+}
+
+function blockOf(marks: readonly Mark[] | null, text: string): HTMLElement {
+  return marks === null
+    ? el("div.words.as-it-is", textOf(text))
+    : el("div.words", ...new Drawing().all(marks));
+}
+
+class Drawing {
+  /** The level of the last heading: the next one is at most one below it. */
+  #level = ABOVE;
+
+  all(marks: readonly Mark[]): readonly Child[] {
+    return marks.map((mark) => this.#draw(mark));
+  }
+
+  #draw(mark: Mark): Child {
+    if (typeof mark === "string") {
+      return textOf(mark);
+    }
+    switch (mark.kind) {
+      case "block":
+        return codeBlock(mark.language, mark.text);
+      case "link":
+        return link(mark.address, this.all(mark.children));
+      case "list":
+        return el("ol", { start: String(mark.start) }, ...this.all(mark.children));
+      case "table": {
+        const made = el("div.wide", el("table", ...this.all(mark.children)));
+        made.tabIndex = 0; // it scrolls where there is little room
+        return made;
+      }
+      case "h1":
+      case "h2":
+      case "h3":
+      case "h4":
+      case "h5":
+      case "h6": {
+        const level = Math.min(ABOVE + Number(mark.kind.slice(1)), this.#level + 1, 6);
+        this.#level = level;
+        return el(`h${level as 4 | 5 | 6}`, ...this.all(mark.children));
+      }
+      default:
+        return el(mark.kind, ...this.all(mark.children));
+    }
+  }
+}
+
+/** A link asks the editor, which decides what may be opened. */
+function link(address: string, children: readonly Child[]): HTMLElement {
+  const made = el("span.link", { role: "link", title: address }, ...children);
+  made.tabIndex = 0;
+  const follow = () => send({ kind: "link", address });
+  made.addEventListener("click", follow);
+  made.addEventListener("keydown", ({ key }) => key === "Enter" && follow());
+  return made;
+}

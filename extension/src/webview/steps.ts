@@ -1,0 +1,132 @@
+/** The steps of a conversation: what was said, commands with their output, patches. */
+
+import { charactersLeft, patchLines, type Spoken, type Whole } from "../model/sessionPage.ts";
+import { button, el, fill, send, textOf } from "./draw.ts";
+import { markdownBlock, typedBlock } from "./markdown.ts";
+import { link } from "./quotes.ts";
+
+/** Steps in order, each by the values that it was drawn from. */
+export type Rows = ReadonlyMap<string, HTMLElement>;
+
+/** Milliseconds of work between two pauses: whoever scrolls meanwhile is not held up. */
+const SLICE = 12;
+
+/** Draw steps; one that was drawn already stays as it is: unfolded, focused, and in its place. */
+export async function rowsOf(steps: readonly Spoken[], drawn: Rows): Promise<Rows> {
+  const rows = new Map<string, HTMLElement>();
+  let start = performance.now();
+  for (const step of steps) {
+    const from = JSON.stringify(step);
+    rows.set(from, drawn.get(from) ?? stepRow(step));
+    if (performance.now() - start > SLICE) {
+      await new Promise((resolve) => window.setTimeout(resolve));
+      start = performance.now();
+    }
+  }
+  return rows;
+}
+
+/** Show steps in their place. */
+export function showSteps(place: HTMLElement, rows: Rows): void {
+  const now = new Set(rows.values());
+  for (const each of [...place.children]) {
+    if (!now.has(each as HTMLElement)) {
+      each.remove();
+    }
+  }
+  // What stands already is not touched: to put it in again would take the focus away.
+  for (const [at, each] of [...now].entries()) {
+    if (place.children[at] !== each) {
+      place.insertBefore(each, place.children[at] ?? null);
+    }
+  }
+}
+
+/** The texts that were asked for, by their records; each shows its own. */
+const asked = new Map<string, (whole: Whole) => void>();
+
+/** Show a text in full where it was asked for. */
+export function takeWhole(whole: Whole): void {
+  asked.get(whole.ref)?.(whole);
+  asked.delete(whole.ref);
+}
+
+/** A step of a conversation: what was said, or a command with its output folded. */
+function stepRow(step: Spoken): HTMLElement {
+  const { ref, kind, about, hasFailed } = step;
+  const record = link(ref, ref);
+  const head = el(
+    "div.who",
+    el("span", WHO[kind]),
+    record,
+    el("span", { class: hasFailed ? "failed" : "about" }, about),
+  );
+  const body = el("div", bodyOf(step));
+  const rest = el("p.rest.quiet");
+  const more = (left: number) => {
+    const all = button("Show all", "link", () => {
+      asked.set(ref, (whole) => {
+        fill(body, bodyOf({ ...step, ...textIn(step, whole.text) }, true));
+        fill(rest, whole.left > 0 ? `${charactersLeft(whole.left)} are not shown.` : null);
+        record.focus({ preventScroll: true });
+      });
+      send({ kind: "whole", ref });
+    });
+    fill(rest, `${charactersLeft(left)}. `, all);
+  };
+  if (step.left > 0) {
+    more(step.left);
+  }
+  return el("li", { class: `step ${kind}` }, head, body, step.left > 0 ? rest : null);
+}
+
+/** The step with all of its text: of a command what it printed. */
+function textIn({ kind }: Spoken, text: string): Partial<Spoken> {
+  return kind === "command" ? { printed: text } : { text };
+}
+
+function bodyOf({ kind, text, printed }: Spoken, isOpen = false): HTMLElement {
+  switch (kind) {
+    case "user":
+      return typedBlock(text);
+    case "assistant":
+    case "summary":
+      return markdownBlock(text);
+    case "plan":
+      return el("div.words.as-it-is", textOf(text));
+    case "patch":
+      return patchRows(text);
+    default:
+      return commandRow(text, printed, isOpen);
+  }
+}
+
+function patchRows(text: string): HTMLElement {
+  const lines = patchLines(text).map((line) =>
+    el("div", { class: `piece ${line.kind}` }, line.text === "" ? " " : line.text),
+  );
+  return el("div.text", ...lines);
+}
+
+function commandRow(text: string, printed: string, isOpen: boolean): HTMLElement {
+  const command = el("code", text);
+  if (printed.trim() === "") {
+    return command;
+  }
+  const output = el("div.text");
+  const made = el("details", el("summary", command), output);
+  const show = () => fill(output, textOf(printed.replace(/\n$/, "")));
+  // Most outputs are never looked at.
+  made.addEventListener("toggle", show, { once: true });
+  made.open = isOpen;
+  return made;
+}
+
+const WHO: Readonly<Record<Spoken["kind"], string>> = {
+  user: "You",
+  assistant: "Codex",
+  summary: "Summary of a compaction",
+  plan: "Plan",
+  command: "Ran",
+  patch: "Patch",
+};
