@@ -54,12 +54,7 @@ def states(path: str) -> Iterator[str]:
         if text is None:
             yield "does not follow from its patches"
             continue
-        (row,) = planned(
-            {uri: made},
-            made[0].position,
-            lambda _, text=text: OnDisk(text),
-            lambda _, every: [None] * len(every),
-        )
+        (row,) = planned({uri: made}, made[0].position, lambda _, text=text: OnDisk(text))
         is_right = row.then is None or row.then == content_of(made[0])
         yield f"{row.state} ({row.proof})" if is_right else "WRONG"
 

@@ -33,7 +33,8 @@ from codex_checkpoints.core.compaction.handoff import (
 )
 from codex_checkpoints.places import Places
 from codex_checkpoints.service import digests, standing
-from codex_checkpoints.service.connect.hooking import Call, Hooking
+from codex_checkpoints.service.connect.hook_calls import Call
+from codex_checkpoints.service.connect.hooking import Hooking
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.reading.session_file import bytes_between
 from codex_checkpoints.service.standing import window_of

@@ -1097,11 +1097,12 @@ export interface FilesParams {
  * A file that the session changed after the turn.
  *
  * `state` says what restoring does to it, or why it is left alone, and `label` says so in words;
- * `proof` how its bytes of then are known: `diff`, `hash` or `context`.  `added` and `removed`
- * count lines.  `hashNow` is null where there is no file, `hashThen` too, and where nobody knows.
- * `movedTo` is the place from which it comes back.  `offered`: the caller may choose it.  `on`: it
- * is restored unless the caller says otherwise.  `written`: it was written.  `before` and `after`
- * are its texts now and then, with `texts` alone, and null where they hold a secret.
+ * `proof` how its bytes of then are known: `diff`, `hash`, `copy` (made by a hook before Codex
+ * wrote it) or `context`.  `added` and `removed` count lines.  `hashNow` is null where there is no
+ * file, `hashThen` too, and where nobody knows.  `movedTo` is the place from which it comes back.
+ * `offered`: the caller may choose it.  `on`: it is restored unless the caller says otherwise.
+ * `written`: it was written.  `before` and `after` are its texts now and then, with `texts` alone,
+ * and null where they hold a secret.
  */
 export interface RestoredFile {
   readonly path: string;

@@ -2,6 +2,9 @@
 
 A person waits for their turn while this runs, so no failure may break it: the exit code is always 0
 and nothing is printed.  A failure is recorded, and `connect --status` reports it.
+
+Where files are copied (`fileCopies`), Codex calls it before each tool.  Such a call opens no
+session, so the modules that do are imported by the other calls alone.
 """
 
 from __future__ import annotations
@@ -17,11 +20,14 @@ from typing import NoReturn, cast
 
 import orjson
 
-from codex_checkpoints import assembly
 from codex_checkpoints.codex import IN_SCRATCH
+from codex_checkpoints.core.files.copies import NOTE_EVENTS, NoteEvent
+from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.folder_options import folders_in
-from codex_checkpoints.places import Places, places_of
-from codex_checkpoints.service.connect.hooking import Call, Event, Hooking, note_failure
+from codex_checkpoints.places import Places, places_of, settings_of
+from codex_checkpoints.service import file_copies
+from codex_checkpoints.service.connect.hook_calls import Call, Event, note_failure
+from codex_checkpoints.service.file_copies import ToolUse
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage import records
 from codex_checkpoints.storage.durable import StorageError
@@ -29,6 +35,9 @@ from codex_checkpoints.storage.records import Records
 
 SECONDS = 15.0
 """After this long the process ends; Codex itself would wait longer."""
+
+SECONDS_TO_COPY = 3.0
+"""The same where files are copied: each tool waits for it."""
 
 LONGEST = 1 << 23
 """Bytes of a call, which may hold a whole prompt."""
@@ -52,7 +61,7 @@ class HookCall:
     def __init__(self, codex_home: str | None, state_dir: str | None, stdout: int) -> None:
         self._folders = (codex_home, state_dir)
         self._stdout = stdout
-        self._call: Call | None = None
+        self._call: Call | ToolUse | None = None
         self._decided = threading.Lock()
         """Held by what comes first: the answer, or the time limit."""
         self._gave_up = False
@@ -76,8 +85,30 @@ class HookCall:
 
     def _serve(self, data: bytes) -> None:
         call = self._call = call_of(data)
-        if call is None:
-            return
+        match call:
+            case None:
+                pass
+            case ToolUse():
+                self._copy(call)
+            case Call():
+                self._answer(call)
+
+    def _copy(self, use: ToolUse) -> None:
+        """Copy the files that a tool is about to write."""
+        watch = threading.Timer(SECONDS_TO_COPY, self.give_up)
+        watch.daemon = True
+        watch.start()
+        state_dir = self._places().state_dir
+        settings, _ = settings_of(state_dir)
+        if settings.file_copies != "off":
+            file_copies.note(Records(state_dir), use, settings.file_copies)
+        watch.cancel()
+
+    def _answer(self, call: Call) -> None:
+        """Answer a call about a window."""
+        from codex_checkpoints import assembly
+        from codex_checkpoints.service.connect.hooking import Hooking
+
         sessions = assembly.assemble(self._places()).sessions
         sessions.projections.follows = True
         try:
@@ -114,7 +145,7 @@ class HookCall:
         return places_of(os.environ, os.path.expanduser("~"), *self._folders)
 
 
-def call_of(data: bytes) -> Call | None:
+def call_of(data: bytes) -> Call | ToolUse | None:
     """Read a call; None if there is nothing to do.  Raises `Failed`."""
     if len(data) > LONGEST:
         raise Failed("limit_exceeded")
@@ -126,9 +157,10 @@ def call_of(data: bytes) -> Call | None:
         raise Failed("invalid_payload")
     call = cast("Mapping[str, object]", value)
     name = _text(call, "hook_event_name")
+    noted: NoteEvent | None = next((each for each in NOTE_EVENTS if each == name), None)
     event: Event | None = next((each for each in _EVENTS if each == name), None)
     source = _text(call, "source", "trigger")
-    if event is None or (event == "SessionStart" and source in _SILENT):
+    if (event or noted) is None or (event == "SessionStart" and source in _SILENT):
         return None
     if "transcript_path" in call and call["transcript_path"] is None:
         return None  # Codex keeps no file of this session
@@ -137,7 +169,20 @@ def call_of(data: bytes) -> Call | None:
     session, transcript = _text(call, whose), _text(call, "transcript_path")
     if _ID.fullmatch(session) is None or not transcript or "\0" in transcript:
         raise Failed("invalid_payload")
-    return Call(event, session.lower(), transcript, source[:_LONGEST_WORD])
+    if event is not None:
+        return Call(event, session.lower(), transcript, source[:_LONGEST_WORD])
+    return None if noted is None else _tool_use(call, noted, session.lower(), transcript)
+
+
+def _tool_use(
+    call: Mapping[str, object], event: NoteEvent, session: str, transcript: str
+) -> ToolUse | None:
+    """Read the call of a tool; None for a tool that gets neither a patch nor a script."""
+    command = _text(object_of(call.get("tool_input")), "command")
+    call_id, tool, folder = (_text(call, name) for name in ("tool_use_id", "tool_name", "cwd"))
+    if not (command and call_id and folder):
+        return None
+    return ToolUse(event, session, transcript, call_id, tool, command, folder)
 
 
 def answer_of(event: Event, text: str) -> bytes:

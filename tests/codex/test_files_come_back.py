@@ -10,6 +10,7 @@ from codex.codex_cli import AppServer, CodexHome
 from codex.conftest import MakeHome
 from codex.product import run
 from codex.scripted_model import Answer, Item, apply_patch, say, shell
+from codex.test_hook import trust
 
 pytestmark = pytest.mark.codex
 
@@ -105,3 +106,43 @@ def test_no_file_is_deleted_and_no_command_is_undone(scripted: MakeHome) -> None
     why = next(row["why"] for row in plan["rows"] if row["path"] == "calc/core.py")
     assert why == "it comes back from old.py, and whether a file was there before is not recorded"
     assert files_in(home.project) == before
+
+
+def copying(home: CodexHome, mode: str) -> None:
+    """Let Codex call our hook, which copies these files."""
+    state = home.codex_home / "codex-checkpoints"
+    state.mkdir()
+    (state / "config.toml").write_text(f'fileCopies = "{mode}"\n')
+    run(home, "connect", "--json")
+    trust(home)
+
+
+def test_with_the_hook_the_replaced_texts_come_back(scripted: MakeHome) -> None:
+    moved = "*** Update File: calc/core.py\n*** Move to: old.py\n"
+    items = [
+        patch("*** Add File: README.md\n+Mine.\n", "c1"),
+        patch(f"{moved}@@\n-def add(a, b):\n+def add(b, a):\n", "c2"),
+        patch("*** Add File: new/a.py\n+x = 1\n", "c3"),
+        shell("sed -i s/echo/printf/ run.sh", "c4"),
+        shell("rm no_end.txt && mv dos.txt unix.txt", "c5"),
+    ]
+    answers = [each for item in items for each in (Answer(item), Answer(say("Done.")))]
+    home, model = scripted(Answer(say("Ready.")), *answers)
+    prepared(home)
+    copying(home, "named")
+    copies = list[Files]()
+    with AppServer(home) as server:
+        thread = server.start()
+        for number in range(len(items) + 1):
+            server.turn(thread, f"Take step {number}.")
+            copies.append(files_in(home.project))
+    assert model.unscripted == []
+    assert b"Mine." in copies[-1]["README.md"][0]
+
+    for number, copy in enumerate(copies[:-1], 1):
+        done = json.loads(run(home, "restore-files", thread, "--to", str(number), "--json"))
+        proofs = {row["proof"] for row in done["rows"] if row["written"]}
+        assert proofs <= {"copy", "diff", "hash"}
+        assert files_in(home.project) == copy, f"turn {number}"
+        run(home, "undo-restore-files", done["operationId"], "--json")
+        assert files_in(home.project) == copies[-1], f"undo of turn {number}"

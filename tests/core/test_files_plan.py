@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import rollouts as r
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.digest.edits import Edits
+from codex_checkpoints.core.files.copies import Copies
 from codex_checkpoints.core.files.plan import OnDisk, PlannedFile, planned
 
 Disk = dict[str, str]
@@ -20,25 +21,30 @@ Disk = dict[str, str]
 BEFORE = "one\ntwo\nthree\nfour\nfive\nsix\n"
 
 
-def plan(data: bytes, disk: Mapping[str, str], turn: int = 1) -> dict[str, PlannedFile]:
+def plan(
+    data: bytes,
+    disk: Mapping[str, str],
+    turn: int = 1,
+    copies: Copies = lambda _call_id, _uri: None,
+) -> dict[str, PlannedFile]:
     """Plan the files of a session back to the end of a turn."""
     replay = Replay()
     edits = Edits(replay)
     replay.feed(data)
     end = [*replay.state.turns.counting()][turn - 1].ended
     assert end is not None
-    found = planned(
-        edits.files, end, lambda uri: OnDisk(disk.get(uri)), lambda _, every: [None] * len(every)
-    )
+    found = planned(edits.files, end, lambda uri: OnDisk(disk.get(uri)), copies=copies)
     return {each.path: each for each in found}
 
 
-def patched(changes: Mapping[str, Any], form: r.Form = "paginated") -> r.Step:
+def patched(
+    changes: Mapping[str, Any], form: r.Form = "paginated", call_id: str | None = None
+) -> r.Step:
     """Record a patch as Codex does: the change of each file."""
     named = {f"{r.FOLDER}/{name}": each for name, each in changes.items()}
 
     def write(writer: r.Writer) -> None:
-        call = writer.name("p")
+        call = writer.name("p", call_id)
         if form == "paginated":
             writer.item("FileChange", None, id=call, changes=named, status="completed")
         else:

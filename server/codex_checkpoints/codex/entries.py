@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
+from codex_checkpoints.core.files.copies import CopyMode
 from codex_checkpoints.core.rollout.fields import is_list, list_of, object_of
 
 SERVER_NAME = "codex-checkpoints"
@@ -57,6 +58,17 @@ ON_START = CodexHook("SessionStart", "resume|compact|fork", context_limit=0)
 After `startup` and `clear` there is nothing to give, so we are not even started (AGN-1).
 """
 HOOKS = (ON_START, CodexHook("PreCompact"), CodexHook("PostCompact"))
+
+BEFORE_TOOL = CodexHook("PreToolUse", "apply_patch|Bash")
+AFTER_TOOL = CodexHook("PostToolUse", "Bash")
+"""On these we copy the files that a tool is about to write, and note what a script left."""
+
+
+def hooks_for(copies: CopyMode) -> tuple[CodexHook, ...]:
+    """Return the hooks that Codex is to call, by the files that are copied."""
+    before = () if copies == "off" else (BEFORE_TOOL,)
+    after = (AFTER_TOOL,) if copies == "named" else ()
+    return (*HOOKS, *before, *after)
 
 
 @frozen

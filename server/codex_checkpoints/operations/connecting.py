@@ -8,7 +8,7 @@ import sys
 from attrs import frozen
 
 from codex_checkpoints.codex import program
-from codex_checkpoints.codex.entries import Entries
+from codex_checkpoints.codex.entries import Entries, hooks_for
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.places import Places, settings_of
 from codex_checkpoints.service.connect.connecting import Connector
@@ -55,7 +55,11 @@ def _connector(where: Places) -> Connector:
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     own = program.this_program(sys.executable, package, environment.get(program.LAUNCHER))
     usual = os.path.abspath(os.path.join(home, ".codex"))
-    entries = Entries(own, folders(where.codex_home, where.state_dir, usual))
+    entries = Entries(
+        own,
+        folders(where.codex_home, where.state_dir, usual),
+        hooks_for(settings.file_copies),
+    )
     return Connector(where.codex_home, where.state_dir, entries, environment, settings)
 
 

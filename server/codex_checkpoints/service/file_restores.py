@@ -37,6 +37,7 @@ from codex_checkpoints.core.files.words import (
 )
 from codex_checkpoints.core.restore.events import event_of
 from codex_checkpoints.core.rollout.fields import Json, digest_of
+from codex_checkpoints.service.file_copies import copies_of
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.session_file import end_of, find_turn
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
@@ -93,11 +94,12 @@ class RestoredFile:
     """A file that the session changed after the turn.
 
     `state` says what restoring does to it, or why it is left alone, and `label` says so in words;
-    `proof` how its bytes of then are known: `diff`, `hash` or `context`.  `added` and `removed`
-    count lines.  `hashNow` is null where there is no file, `hashThen` too, and where nobody knows.
-    `movedTo` is the place from which it comes back.  `offered`: the caller may choose it.  `on`: it
-    is restored unless the caller says otherwise.  `written`: it was written.  `before` and `after`
-    are its texts now and then, with `texts` alone, and null where they hold a secret.
+    `proof` how its bytes of then are known: `diff`, `hash`, `copy` (made by a hook before Codex
+    wrote it) or `context`.  `added` and `removed` count lines.  `hashNow` is null where there is no
+    file, `hashThen` too, and where nobody knows.  `movedTo` is the place from which it comes back.
+    `offered`: the caller may choose it.  `on`: it is restored unless the caller says otherwise.
+    `written`: it was written.  `before` and `after` are its texts now and then, with `texts` alone,
+    and null where they hold a secret.
     """
 
     path: str
@@ -323,9 +325,9 @@ def _plan(sessions: Sessions, params: FilesParams) -> _Plan:
             return OnDisk(problem="binary")
 
     hashes = sessions.projections.seen_of(opened)
-    files = planned(
-        edits.files, end, look, lambda uri, each: [hashes.get((uri, one.seq)) for one in each]
-    )
+    with keeping("record of copied files", row.session_id):
+        copies = copies_of(sessions.records, row.session_id)
+    files = planned(edits.files, end, look, lambda uri, each: hashes.get((uri, each.seq)), copies)
     made = _made(sessions, row.session_id)
     files = tuple(_known_again(each, turn.turn_id, seen, made) for each in files)
     unnamed = tuple(each for each in edits.unnamed if each.position > end)

@@ -61,7 +61,8 @@ class Settings:
     replaces a model's own window (JUN-21), `fast_context_window_tokens` that of the smaller model;
     `compaction_offer` is what a full window leads to (JUN-36); `hooks` are programs by event
     (CKP-11); `codex_timeout_seconds` limits a summary by Codex (CKP-20); `mark_before_compaction`
-    marks before each compaction of Codex's;
+    marks before each compaction of Codex's; `file_copies` are the files that a hook copies before
+    Codex writes them;
     `digest_tokens` is the most that a digest takes in a handoff, `hook_digest_tokens` in what a
     hook gives Codex, 0 for none; `digest_ignore` are names of files that are never quoted;
     `restore_budget_tokens` is for the state pack of a hard restore (AGN-53); `user_id` and `org_id`
@@ -84,6 +85,7 @@ class Settings:
     )
     codex_timeout_seconds: int = CODEX_TIMEOUT
     mark_before_compaction: bool = True
+    file_copies: Literal["off", "replaced", "named"] = "off"
     restore_budget_tokens: int = DEFAULT_BUDGET
     digest_tokens: int = 8000
     hook_digest_tokens: int = 4000
@@ -277,6 +279,7 @@ _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {
     "hooks": _hooks,
     "codexTimeoutSeconds": _whole("codex_timeout_seconds", 1),
     "markBeforeCompaction": _truth("mark_before_compaction"),
+    "fileCopies": _choice("file_copies", "off", "replaced", "named"),
     "digestTokens": _whole("digest_tokens", 0, 32_000),
     "hookDigestTokens": _whole("hook_digest_tokens", 0, 32_000),
     "digestIgnore": _names("digest_ignore"),

@@ -50,14 +50,14 @@ def is_supported() -> bool:
     return os.open in os.supports_dir_fd
 
 
-def look(root: str, uri: str) -> ProjectFile | Problem:
-    """Return a file below a folder, or why it is left alone."""
+def look(root: str, uri: str, most: int = LARGEST) -> ProjectFile | Problem:
+    """Return a file below a folder, or why it is left alone; one of more than `most` bytes is."""
     parts = _parts(uri)
     if parts is None:
         return "outside"
     try:
         with _folder(root, parts[:-1]) as folder:
-            return _read(folder, parts[-1])
+            return _read(folder, parts[-1], most)
     except _NO_FILE:
         return ProjectFile()
     except NotWritable:
@@ -128,13 +128,13 @@ def _folder(root: str, parts: Sequence[str], *, make: bool = False) -> Generator
         os.close(folder)
 
 
-def _read(folder: int, name: str) -> ProjectFile | Problem:
+def _read(folder: int, name: str, most: int) -> ProjectFile | Problem:
     file = os.open(name, _FILE, dir_fd=folder)
     try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
             return "link" if found.st_nlink > 1 and stat.S_ISREG(found.st_mode) else "unreadable"
-        if found.st_size > LARGEST:
+        if found.st_size > most:
             return "too_large"
         with open(file, "rb", closefd=False) as whole:
             data = whole.read(found.st_size + 1)

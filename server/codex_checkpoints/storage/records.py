@@ -45,6 +45,7 @@ MARKERS = "markers.jsonl"
 RESTORES = "restores.jsonl"
 IMPORTS = "imports.jsonl"
 FILE_RESTORES = "file_restores.jsonl"
+FILE_COPIES = "file_copies.jsonl"
 RESTORING = "restoring"
 """The folder with a file for each session that is being made."""
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")

@@ -1,7 +1,8 @@
 """Keep the bytes of files that are replaced or removed, so that this can be undone.
 
-Each operation has a folder of copies, which only its owner may read.  Together they take a bounded
-size, and each is kept for a bounded time; the oldest go first.
+`SafetyCopies` has those that a restore replaces, a folder for each operation; `FileCopies` those
+that Codex is about to replace, a packed file for each content.  Only their owner may read them.
+Each takes a bounded size and keeps a copy for a bounded time; the oldest go first.
 """
 
 from __future__ import annotations
@@ -9,54 +10,142 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 import time
+from collections.abc import Iterable, Iterator
 
+from attrs import frozen
+
+from codex_checkpoints.core.rollout.fields import digest_of
 from codex_checkpoints.storage import durable
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 MOST_BYTES = 200 << 20
 MOST_SECONDS = 30 * 86_400
 
+LARGEST_COPY = 5 << 20
+"""The bytes of a file that a hook copies."""
+
+_MOST_COPIES = 10_000
+"""So many are looked at before Codex goes on."""
+
+
+@frozen
+class Copy:
+    """A copy, or all of one operation: its name, its bytes on the disk, its age in seconds."""
+
+    name: str
+    size: int
+    age: float
+
 
 class SafetyCopies:
-    """The copies in one state folder."""
+    """The copies in one state folder of what restores replaced."""
 
     def __init__(self, state_dir: str) -> None:
-        self._folder = os.path.join(state_dir, "file-restores")
+        self.folder = os.path.join(state_dir, "file-restores")
 
     def keep(self, operation_id: str, name: str, data: bytes) -> None:
         """Keep some bytes, durably; raises `StorageError`."""
-        path = os.path.join(self._folder, operation_id, name)
+        path = os.path.join(self.folder, operation_id, name)
         with durable.storage_errors():
             durable.in_folder(path, lambda: durable.publish(path, (data,)))
 
     def kept(self, operation_id: str, name: str) -> bytes | None:
         """Return kept bytes, None where they are gone."""
-        path = os.path.join(self._folder, operation_id, name)
+        path = os.path.join(self.folder, operation_id, name)
         with contextlib.suppress(OSError), open(path, "rb", opener=durable.own) as file:
             return file.read()
         return None
 
     def remove(self, operation_id: str) -> bool:
         """Remove the copies of an operation; return whether all are gone."""
-        path = os.path.join(self._folder, operation_id)
+        path = os.path.join(self.folder, operation_id)
         shutil.rmtree(path, ignore_errors=True)
         return not os.path.lexists(path)
 
     def prune(self) -> None:
         """Remove copies that are too old, and the oldest while all take too much."""
-        total = 0
-        for operation_id, size, age in self._operations():
-            total += size
-            if total > MOST_BYTES or age > MOST_SECONDS:
-                self.remove(operation_id)
+        for each in _too_many(self.copies()):
+            self.remove(each.name)
 
-    def _operations(self) -> list[tuple[str, int, float]]:
-        """Return id, bytes and age in seconds of each operation, the newest first."""
-        found: list[tuple[str, int, float]] = []
-        with contextlib.suppress(OSError), os.scandir(self._folder) as folders:
-            for folder in folders:
-                with contextlib.suppress(OSError), os.scandir(folder.path) as files:
-                    size = sum(file.stat(follow_symlinks=False).st_size for file in files)
-                    age = time.time() - folder.stat(follow_symlinks=False).st_mtime
-                    found.append((folder.name, size, age))
-        return sorted(found, key=lambda each: each[2])
+    def copies(self) -> list[Copy]:
+        """Return the copies of each operation, the newest first."""
+        return _newest_first(_entries(self.folder))
+
+
+class FileCopies:
+    """The copies in one state folder of what Codex replaced, by the hash of their bytes."""
+
+    def __init__(self, state_dir: str) -> None:
+        self.folder = os.path.join(state_dir, "file-copies")
+
+    def keep(self, data: bytes) -> str:
+        """Keep some bytes, durably, and remove older ones; return their hash.
+
+        Raises `StorageError`.
+        """
+        digest = digest_of(data)
+        path = self._path(digest)
+        with durable.storage_errors():
+            try:
+                os.utime(path, follow_symlinks=False)
+            except FileNotFoundError:
+                packed = zstd.compress(data)
+                with contextlib.suppress(FileExistsError):  # another hook was faster
+                    durable.in_folder(path, lambda: durable.publish(path, (packed,)))
+                self.prune()
+        return digest
+
+    def kept(self, digest: str) -> bytes | None:
+        """Return the bytes with a hash; None where they are gone or damaged."""
+        with contextlib.suppress(OSError, EOFError, zstd.ZstdError):
+            with (
+                open(self._path(digest), "rb", opener=durable.own) as packed,
+                zstd.ZstdFile(packed) as plain,
+            ):
+                data = plain.read(LARGEST_COPY + 1)
+            return data if digest_of(data) == digest else None
+        return None
+
+    def prune(self) -> None:
+        """Remove copies that are too old, and the oldest while there are too many."""
+        for each in _too_many(self.copies(), _MOST_COPIES):
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(self.folder, each.name))
+
+    def copies(self) -> list[Copy]:
+        """Return the copies, the newest first."""
+        return _newest_first(_entries(self.folder))
+
+    def _path(self, digest: str) -> str:
+        return os.path.join(self.folder, f"{digest.removeprefix('sha256:')}.zst")
+
+
+def _too_many(copies: Iterable[Copy], most: int | None = None) -> Iterator[Copy]:
+    """Yield the copies beyond the bounds of time, size and number; the newest come first."""
+    total = 0
+    for number, each in enumerate(copies, 1):
+        total += each.size
+        if total > MOST_BYTES or each.age > MOST_SECONDS or (most is not None and number > most):
+            yield each
+
+
+def _newest_first(copies: Iterable[Copy]) -> list[Copy]:
+    return sorted(copies, key=lambda each: each.age)
+
+
+def _entries(folder: str) -> Iterator[Copy]:
+    """Yield the files of a folder, and its folders with the size of all their files."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                found = entry.stat(follow_symlinks=False)
+                size = found.st_size
+                if entry.is_dir(follow_symlinks=False):
+                    size = sum(each.size for each in _entries(entry.path))
+                yield Copy(entry.name, size, time.time() - found.st_mtime)

@@ -50,7 +50,7 @@ class Touch:
     that an item or event has of an added or deleted file.  `moved_from` is the uri
     that the file had before, `moved_to` the one that it has since.  `anew`: it was written anew.
     Where git put the file back, `undone_from` is the position of the first line whose changes it
-    took away.
+    took away.  `call_id` is the id of the call that made it.
     """
 
     position: int
@@ -65,6 +65,7 @@ class Touch:
     anew: bool = False
     undone_from: int | None = None
     content: str | None = None
+    call_id: str | None = None
 
     @property
     def edits(self) -> bool:
@@ -160,6 +161,7 @@ class Edits(Fold):
                     each.moved_to,
                     each.anew,
                     content=contents.get(each.name),
+                    call_id=item.call_id,
                 )
             )
         self._git(observed, line, turn_id)

@@ -13,7 +13,8 @@ from attrs import evolve, frozen
 
 from codex_checkpoints.core.digest.edits import Touch
 from codex_checkpoints.core.digest.outcomes import PatchCounts
-from codex_checkpoints.core.rollout.fields import content_hash
+from codex_checkpoints.core.files.copies import Copied, Copies
+from codex_checkpoints.core.rollout.fields import content_hash, digest_of
 from codex_checkpoints.core.rollout.patches import Fit, Misfit, undone
 
 FileState = Literal[
@@ -33,7 +34,7 @@ FileState = Literal[
     "gone",
     "unreadable",
 ]
-Proof = Literal["diff", "hash", "context"]
+Proof = Literal["diff", "hash", "copy", "context"]
 
 OFFERED: frozenset[FileState] = frozenset(["restore", "create", "move", "delete"])
 """The states that are written when the caller chooses the file."""
@@ -91,23 +92,38 @@ _BY_CONTEXT = "only the text of the patch is recorded: blanks at line ends may d
 _MOST_MOVES = 16
 """A file that was moved more often is left alone."""
 
+
 Look = Callable[[str], OnDisk]
-Hashes = Callable[[str, Sequence[Touch]], Sequence[str | None]]
-"""The hashes of a file that were seen right after its touches."""
+Seen = Callable[[str, Touch], str | None]
+"""The hash of a file that was seen right after a touch."""
 
 
 def planned(
-    files: Mapping[str, Sequence[Touch]], end: int, look: Look, hashes: Hashes
+    files: Mapping[str, Sequence[Touch]],
+    end: int,
+    look: Look,
+    seen: Seen = lambda _uri, _touch: None,
+    copies: Copies = lambda _call_id, _uri: None,
 ) -> tuple[PlannedFile, ...]:
     """Return the files that were changed after the line `end`, by name, with what is to be done.
 
     `files` are the touches of each file in order, by uri.
     """
-    steps = _Steps(files, look)
+    steps = _Steps(files, look, seen, copies)
     later = [uri for uri, touches in sorted(files.items()) if any(_later(touches, end))]
-    found = {uri: steps.row(uri, end, hashes(uri, files[uri])) for uri in later}
-    arrived = {each.moved_to for each in found.values() if each.state == "move"}
-    return tuple(row for uri, row in found.items() if uri not in arrived)
+    found = {uri: steps.row(uri, end) for uri in later}
+    rows = {uri: _beside_victim(row, found) for uri, row in found.items()}
+    arrived = {each.moved_to for each in rows.values() if each.state == "move"}
+    return tuple(row for uri, row in rows.items() if uri not in arrived)
+
+
+def _beside_victim(row: PlannedFile, rows: Mapping[str, PlannedFile]) -> PlannedFile:
+    """Return the row of a file; one that was moved onto another file, which comes back, is made."""
+    target = rows.get(row.moved_to or "")
+    if row.state != "move" or target is None or target.then is None:
+        return row
+    why = f"it was moved to {target.path}, in the place of another file"
+    return evolve(row, state="create", why=why, moved_to=None)
 
 
 def _later(touches: Sequence[Touch], end: int) -> Iterator[Touch]:
@@ -117,13 +133,19 @@ def _later(touches: Sequence[Touch], end: int) -> Iterator[Touch]:
 
 @frozen
 class _Past:
-    """A text of a file at an earlier time, None for no file, and how it was found."""
+    """A text of a file at an earlier time, None for no file, and how it was found.
+
+    `place` is the uri at which its text is now, None where it is at none.  `copied_for` is the call
+    before which the hook copied it.  `lost` says of the place to which it was moved that a file may
+    have been there.  `arrival` is the touch that moved another file to its place, where none was.
+    """
 
     text: str | None
     fits: frozenset[Fit] = frozenset()
-    moved_to: str | None = None
-    may_have_replaced: bool = False
-    """Whether a file may have been at the place to which it was moved."""
+    place: str | None = None
+    copied_for: str | None = None
+    lost: str | None = None
+    arrival: Touch | None = None
     added: int = 0
     removed: int = 0
 
@@ -139,11 +161,15 @@ class _Stop(Exception):
 class _Steps:
     """Goes back in the history of files."""
 
-    def __init__(self, files: Mapping[str, Sequence[Touch]], look: Look) -> None:
+    def __init__(
+        self, files: Mapping[str, Sequence[Touch]], look: Look, seen: Seen, copies: Copies
+    ) -> None:
         self._files = files
         self._look = look
+        self._seen = seen
+        self._copies = copies
 
-    def row(self, uri: str, end: int, hashes: Sequence[str | None]) -> PlannedFile:
+    def row(self, uri: str, end: int) -> PlannedFile:
         """Plan one file."""
         disk = self._look(uri)
         row = PlannedFile(uri, "same", now=disk.text)
@@ -152,24 +178,38 @@ class _Steps:
         except _Stop as stop:
             return evolve(row, state=stop.state, why=stop.why)
         row = evolve(row, then=past.text, added=past.added, removed=past.removed)
-        last = [at for at, each in enumerate(self._files[uri]) if each.position <= end]
-        seen = (hashes[last[-1]] or self._files[uri][last[-1]].hash) if last else None
+        last = [each for each in self._files[uri] if each.position <= end]
+        seen = self._seen_after(uri, last[-1]) if last else None
         is_seen = past.text is not None and seen == content_hash(past.text)
-        proof: Proof = "hash" if is_seen else "context" if "context" in past.fits else "diff"
-        row = evolve(row, proof=proof, moved_to=past.moved_to)
-        if past.text == disk.text and past.moved_to is None:
+        row = evolve(row, proof=_proof(past, is_seen=is_seen))
+        if past.place not in {None, uri}:
+            lost = "" if past.lost is None else f", and {past.lost}"
+            why = f"it comes back from {past.place}{lost}"
+            return evolve(row, state="move", why=why, moved_to=past.place)
+        if past.text == disk.text:
             return evolve(row, state="same", proof=None)
-        if past.text is None:
-            return evolve(row, state="delete", why="this session made it after deleting it")
-        if past.moved_to is not None:
-            lost = ", and whether a file was there before is not recorded"
-            why = f"it comes back from {past.moved_to}{lost if past.may_have_replaced else ''}"
-            return evolve(row, state="move", why=why)
+        if past.text is None and past.arrival is not None:
+            return self._arrived(row, past.arrival, end)
         if disk.text is None:
             return evolve(row, state="create", why="this session deleted it")
         if "shifted" in past.fits and not is_seen:
             return evolve(row, state="merge", why="somebody changed other lines of it")
-        return evolve(row, state="restore", why=_BY_CONTEXT if proof == "context" else None)
+        if past.text is None:
+            before = "no file was there" if past.copied_for else "it had deleted it"
+            return evolve(row, state="delete", why=f"this session made it; {before} before")
+        by_context = _BY_CONTEXT if row.proof == "context" else None
+        return evolve(row, state="restore", why=by_context)
+
+    def _arrived(self, row: PlannedFile, arrival: Touch, end: int) -> PlannedFile:
+        """Plan a file that was moved to where none was; it goes if records have all its text."""
+        why = f"it was moved here in #{arrival.seq}"
+        try:
+            source = self._past(arrival.moved_from or "", end)
+        except _Stop:
+            source = None
+        if source is None or source.place is not None or "shifted" in source.fits:
+            return evolve(row, state="new_or_replaced", why=why, proof=None)
+        return evolve(row, state="delete", why=f"{why}, and no file was there before")
 
     def _past(self, uri: str, end: int, moves: int = 0) -> _Past:
         """Return a file right after a line, after so many moves; raises `_Stop`."""
@@ -178,9 +218,11 @@ class _Steps:
         disk = self._look(uri)
         if disk.problem is not None:
             raise _Stop(disk.problem, _PROBLEMS.get(disk.problem))
-        past = _Past(disk.text)
+        past = _Past(disk.text, place=uri)
         for touch in _later(self._files[uri], end):
-            past = self._before(uri, touch, past, moves)
+            # A copy is from before the whole call, whatever this did to the file.
+            if past.copied_for is None or past.copied_for != touch.call_id:
+                past = self._before(uri, touch, past, moves)
         return past
 
     def _before(self, uri: str, touch: Touch, past: _Past, moves: int) -> _Past:
@@ -188,20 +230,19 @@ class _Steps:
         record = f"#{touch.seq}"
         if touch.undone_from is not None:
             raise _Stop("unknown", f"git put it back in {record}")
+        copied = self._copied(uri, touch)
+        if touch.anew and touch.action != "delete":
+            return self._before_writing(uri, touch, past, copied)
+        if touch.moved_from is not None and touch.hunks is not None:
+            return self._before_arrival(uri, touch, touch.hunks, past, copied)
+        if copied is not None:
+            return self._before_command(uri, touch, past, copied)
         if touch.moved_to is not None:
             return self._moved_back(uri, touch, touch.moved_to, past, moves)
         if touch.action == "delete":
             return _undeleted(touch, past)
-        if touch.action == "add" and not touch.anew:
-            raise _Stop("unknown", f"a command made it in {record}")
-        if touch.anew:
-            return self._before_writing(uri, touch, past)
         if touch.hunks is None:
             raise _Stop("unknown", f"a command changed it in {record}")
-        if touch.moved_from is not None:
-            if not self._was_absent(uri, touch):
-                raise _Stop("new_or_replaced", f"it was moved here in {record}")
-            return evolve(past, text=None)
         return _unpatched(touch, touch.hunks, past)
 
     def _moved_back(self, uri: str, touch: Touch, target: str, past: _Past, moves: int) -> _Past:
@@ -219,11 +260,34 @@ class _Steps:
             raise _Stop("unknown", f"a command moved it in #{touch.seq}")
         moved = self._past(target, touch.position, moves + 1)
         found = _unpatched(arrival, arrival.hunks, moved)
-        replaced = moved.may_have_replaced or not self._was_absent(target, arrival)
-        return evolve(found, moved_to=moved.moved_to or target, may_have_replaced=replaced)
+        copied = self._copied(target, arrival)
+        lost = None if copied is None else copied.problem
+        if copied is None and not self._was_removed(target, arrival):
+            lost = "whether a file was there before is not recorded"
+        return evolve(found, lost=moved.lost or lost)
 
-    def _before_writing(self, uri: str, touch: Touch, past: _Past) -> _Past:
-        """Return a file before it was written as new; only a deletion before proves its absence."""
+    def _before_arrival(
+        self, uri: str, touch: Touch, rows: Sequence[str], past: _Past, copied: Copied | None
+    ) -> _Past:
+        """Return a file right before another one was moved to its place."""
+        is_copied = copied is not None and copied.problem is None
+        if not is_copied and not self._was_removed(uri, touch):
+            raise _Stop("new_or_replaced", f"it was moved here in #{touch.seq}")
+        moved = _unpatched(touch, rows, past)
+        source = None if copied is None else copied.source
+        if source != _hash(moved.text) and self._seen_after(uri, touch) != _hash(past.text):
+            past = evolve(past, fits=past.fits | {"shifted"})  # perhaps more was changed since
+        if copied is not None and copied.text is not None:
+            return _as_copied(touch, past, copied)
+        # Where it was written anew since, the text that was moved here is elsewhere or gone.
+        arrival = touch if past.place is not None else None
+        return evolve(past, text=None, place=None, arrival=arrival)
+
+    def _before_writing(self, uri: str, touch: Touch, past: _Past, copied: Copied | None) -> _Past:
+        """Return a file before a patch wrote it as new.
+
+        Its absence is proved by the hook, or by a deletion before.
+        """
         record, content = f"#{touch.seq}", content_of(touch)
         if past.text is None:
             raise _Stop("gone", f"Codex wrote it in {record}")
@@ -231,17 +295,70 @@ class _Steps:
             raise _Stop("unknown", f"its text in {record} is not recorded whole")
         if past.text != content:
             raise _Stop("conflict", f"it is not as Codex wrote it in {record}")
-        if touch.action == "update" or not self._was_absent(uri, touch):
-            reason = f"Codex wrote it as new in {record}; whether one was there is not recorded"
-            raise _Stop("new_or_replaced", reason)
-        lines = content.count("\n")
-        return evolve(past, text=None, removed=past.removed + lines)
+        past = evolve(past, fits=past.fits - {"context"})  # its whole text is recorded
+        if copied is not None and copied.problem is None:
+            return _as_copied(touch, past, copied)
+        if touch.action == "update" or copied is not None or not self._was_removed(uri, touch):
+            reason = "whether one was there is not recorded" if copied is None else copied.problem
+            raise _Stop("new_or_replaced", f"Codex wrote it as new in {record}; {reason}")
+        return evolve(past, text=None, place=None, removed=past.removed + content.count("\n"))
 
-    def _was_absent(self, uri: str, touch: Touch) -> bool:
+    def _before_command(self, uri: str, touch: Touch, past: _Past, copied: Copied) -> _Past:
+        """Return a file before a command, where it is as the command left it."""
+        record = f"#{touch.seq}"
+        if copied.problem is not None:
+            raise _Stop("unknown", f"a command changed it in {record}; {copied.problem}")
+        if touch.action == "delete" or touch.moved_to is not None:
+            if past.text is not None:
+                raise _Stop("conflict", f"a command removed it in {record}, and a file is there")
+            return _as_copied(touch, past, copied)
+        if past.text is None:
+            raise _Stop("gone", f"a command changed it in {record}")
+        left = copied.after or self._seen_after(uri, touch)
+        if left is None:
+            reason = f"a command changed it in {record}, and its text after that is not known"
+            raise _Stop("unknown", reason)
+        if left != _hash(past.text):
+            raise _Stop("conflict", f"it is not as a command left it in {record}")
+        return _as_copied(touch, evolve(past, fits=past.fits - {"context"}), copied)
+
+    def _copied(self, uri: str, touch: Touch) -> Copied | None:
+        return None if touch.call_id is None else self._copies(touch.call_id, uri)
+
+    def _was_removed(self, uri: str, touch: Touch) -> bool:
         """Return whether the session itself had removed a file before it made it again."""
         touches = self._files[uri]
         before = [each for each in touches[: touches.index(touch)] if each.edits]
         return bool(before) and (before[-1].action == "delete" or before[-1].moved_to is not None)
+
+    def _seen_after(self, uri: str, touch: Touch) -> str | None:
+        return self._seen(uri, touch) or touch.hash
+
+
+def _proof(past: _Past, *, is_seen: bool) -> Proof:
+    """Return how a text of then is known."""
+    if is_seen:
+        return "hash"
+    if "context" in past.fits:
+        return "context"
+    return "copy" if past.copied_for is not None else "diff"
+
+
+def _hash(text: str | None) -> str | None:
+    return None if text is None else digest_of(text.encode())
+
+
+def _as_copied(touch: Touch, past: _Past, copied: Copied) -> _Past:
+    """Return a file as the hook copied it before a call."""
+    return evolve(
+        past,
+        text=copied.text,
+        place=None,
+        copied_for=touch.call_id,
+        arrival=None,
+        added=past.added + (copied.text or "").count("\n"),
+        removed=past.removed + (past.text or "").count("\n"),
+    )
 
 
 def content_of(touch: Touch) -> str | None:
@@ -258,7 +375,8 @@ def _undeleted(touch: Touch, past: _Past) -> _Past:
         raise _Stop("conflict", f"it was deleted in #{touch.seq}, and another file is there")
     if touch.content is None:
         raise _Stop("unknown", f"its text is not recorded where it was deleted, in #{touch.seq}")
-    return evolve(past, text=touch.content, added=past.added + touch.content.count("\n"))
+    added = past.added + touch.content.count("\n")
+    return evolve(past, text=touch.content, place=None, arrival=None, added=added)
 
 
 def _unpatched(touch: Touch, rows: Sequence[str], past: _Past) -> _Past:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
 
 from attrs import frozen
 
@@ -17,6 +16,7 @@ from codex_checkpoints.core.compaction.handoff import bundle, is_due
 from codex_checkpoints.core.digest.status import status_of, with_status
 from codex_checkpoints.core.history.items import texts
 from codex_checkpoints.core.rollout.fields import digest_of
+from codex_checkpoints.service.connect.hook_calls import DOOR, NOBODYS, Call
 from codex_checkpoints.service.reading.derived_cache import DIGEST_RULES, CachedKind
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.reading.session_file import has_ended
@@ -25,40 +25,11 @@ from codex_checkpoints.service.sessions import Sessions, session_of
 from codex_checkpoints.service.standing import CurrentWindow, window_of
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row, UnreadableSource
-from codex_checkpoints.storage.records import HOOK_FAILED, MARKERS, UPDATES, Records
+from codex_checkpoints.storage.records import MARKERS, UPDATES
 
-Event = Literal["SessionStart", "PreCompact", "PostCompact"]
-
-DOOR = "hook"
 LABEL = "before compaction"
 COMPACTED = "CodexCompacted"
 """The type under which a compaction of Codex's stands in the audit."""
-_NOBODYS = dict.fromkeys(
-    (
-        "operationId",
-        "sourceSessionId",
-        "checkpointId",
-        "sourceTurn",
-        "restoreMode",
-        "userId",
-        "orgId",
-    )
-)
-"""What every event of the audit says, and a hook has no word for."""
-
-
-@frozen
-class Call:
-    """One call of a hook.
-
-    `session` and `transcript` are the id and file that Codex names, perhaps of a sub-agent;
-    `source` is why a session starts or a compaction began.
-    """
-
-    event: Event
-    session: str
-    transcript: str
-    source: str
 
 
 @frozen
@@ -143,7 +114,7 @@ class Hooking:
         event = {
             "type": COMPACTED,
             "at": self._now(),
-            **_NOBODYS,
+            **NOBODYS,
             "sessionId": row.session_id,
             "sourceSessionId": row.session_id,
             "userId": self._sessions.settings.user_id,
@@ -196,11 +167,6 @@ class Hooking:
         if text is not None:
             receipt["view"] = digest_of(view.encode())
         return HookAnswer(row.session_id, text, receipt)
-
-
-def note_failure(records: Records, failure: Mapping[str, object]) -> None:
-    """Write a failed call for `connect --status`; raises `StorageError`."""
-    records.audit.add({"type": HOOK_FAILED, **_NOBODYS, "door": DOOR, **failure})
 
 
 def _settled(path: str) -> str:

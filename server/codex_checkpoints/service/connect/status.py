@@ -18,7 +18,7 @@ from codex_checkpoints.codex.entries import CannotEdit, Entries, OurHook
 from codex_checkpoints.codex.program import CodexReport
 from codex_checkpoints.core.rollout.fields import load, object_of, text_of
 from codex_checkpoints.storage import durable
-from codex_checkpoints.storage.records import AUDIT, HOOK_FAILED, RECEIPTS
+from codex_checkpoints.storage.records import AUDIT, FILE_COPIES, HOOK_FAILED, RECEIPTS
 
 CONFIG, HOOKS = "config.toml", "hooks.json"
 
@@ -364,12 +364,22 @@ def _runs(state_dir: str) -> dict[str, tuple[str, str]]:
     folder = os.path.join(state_dir, "sessions")
     with contextlib.suppress(OSError), os.scandir(folder) as sessions:
         for session in sessions:
-            for receipt in _tail(os.path.join(session.path, RECEIPTS)):
-                at, door = text_of(receipt.get("at")), text_of(receipt.get("door"))
-                name = (text_of(receipt.get("event")) or "") if door == "hook" else TOOLS
-                if at is not None and not (name in found and found[name][0] > at):
+            for name, at in _runs_in(session.path):
+                if not (name in found and found[name][0] > at):
                     found[name] = at, session.name
     return found
+
+
+def _runs_in(folder: str) -> Iterator[tuple[str, str]]:
+    """Yield name and time of the successful calls that the records of a session have."""
+    for line in _tail(os.path.join(folder, RECEIPTS)):
+        is_hook = line.get("door") == "hook"
+        if (at := text_of(line.get("at"))) is not None:
+            yield (text_of(line.get("event")) or "") if is_hook else TOOLS, at
+    for line in _tail(os.path.join(folder, FILE_COPIES)):
+        at, event = text_of(line.get("at")), text_of(line.get("event"))
+        if at is not None and event is not None:
+            yield event, at
 
 
 def _failures(state_dir: str) -> dict[str, Failure]:

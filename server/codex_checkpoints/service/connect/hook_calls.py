@@ -1,0 +1,45 @@
+"""The calls of Codex's hooks, and those that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from attrs import frozen
+
+from codex_checkpoints.storage.records import HOOK_FAILED, Records
+
+Event = Literal["SessionStart", "PreCompact", "PostCompact"]
+
+DOOR = "hook"
+NOBODYS = dict.fromkeys(
+    (
+        "operationId",
+        "sourceSessionId",
+        "checkpointId",
+        "sourceTurn",
+        "restoreMode",
+        "userId",
+        "orgId",
+    )
+)
+"""What every event of the audit says, and a hook has no word for."""
+
+
+@frozen
+class Call:
+    """One call of a hook around a window.
+
+    `session` and `transcript` are the id and file that Codex names, perhaps of a sub-agent;
+    `source` is why a session starts or a compaction began.
+    """
+
+    event: Event
+    session: str
+    transcript: str
+    source: str
+
+
+def note_failure(records: Records, failure: Mapping[str, object]) -> None:
+    """Write a failed call for `connect --status`; raises `StorageError`."""
+    records.audit.add({"type": HOOK_FAILED, **NOBODYS, "door": DOOR, **failure})
