@@ -306,6 +306,17 @@ def test_anchors_are_the_newest_with_their_first_words(home: Home, form: Form):
     assert [each.seq for each in listed[:2]] == sorted(each.seq for each in listed[:2])[::-1]
 
 
+def test_a_call_names_its_files_as_the_checkpoint_does_and_each_once(home: Home):
+    base = str(home.user / "shop")
+    patches = patch(update=f"{base}/a.py"), shell(f"cat {base}/b.py /srv/c.log {base}/b.py")
+    data = rollout(session(thread=thread(1), cwd=base), turn(user("go"), *patches))
+    home.put(data)
+    with remembering(home) as notes:
+        told = [each.text for each in notes.anchors(thread(1)) if each.source != "user"]
+
+    assert told == ["b.py, /srv/c.log", "a.py", "/srv/c.log", "b.py", "a.py"]
+
+
 def test_anchors_are_cut_and_bounded(home: Home):
     write(home, *(turn(user("x" * 500), shell(f"echo {number}")) for number in range(300)))
     with remembering(home) as notes:

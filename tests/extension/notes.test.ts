@@ -226,6 +226,14 @@ test("behind it stands the newest evidence, once where several read alike", () =
   );
 });
 
+test("a file is offered once, and not again for each call that touched it", () => {
+  const call = (ref: string, seq: number) => ({ source: "tool_output", ref, text: "a.py", seq });
+  const file = { source: "file", ref: "a.py", text: "a.py", seq: 5 };
+
+  assert.deepEqual(fitting("Nothing alike", [call("c1", 3), call("c2", 5), file]), [file]);
+  assert.deepEqual(fitting("Nothing alike", [call("c1", 3)])[0]?.ref, "c1");
+});
+
 test("a fact depends on its file, and on those that it or its evidence names", () => {
   const [said, , ran, file] = ANCHORS as [Anchor, Anchor, Anchor, Anchor];
   assert.deepEqual(dependenciesOf("The limit is 900", file, ANCHORS), ["src/conf.py"]);

@@ -72,12 +72,16 @@ export function decisionIn(text: string) {
 
 /**
  * The evidence for a text: first the newest that shares a word with it, else the newest message, and
- * then the newest of all. Of what reads alike only the first is there.
+ * then the newest of all. Of what reads alike only the first is there, and of a file and the calls
+ * that touched nothing else the file.
  */
 export function fitting(text: string, anchors: readonly Anchor[]): readonly Anchor[] {
   const wordsOf = (some: string) => some.toLowerCase().match(/[\p{L}\p{N}_]{4,}/gu) ?? [];
   const words = new Set(wordsOf(text));
-  const newest = anchors.toSorted((one, other) => other.seq - one.seq);
+  const files = new Set(anchors.filter(({ source }) => source === "file").map(({ ref }) => ref));
+  const newest = anchors
+    .filter(({ source, text: said }) => source === "file" || !files.has(said))
+    .toSorted((one, other) => other.seq - one.seq);
   const best =
     newest.find((anchor) => wordsOf(anchor.text || anchor.ref).some((word) => words.has(word))) ??
     newest.find(({ source }) => source === "user");

@@ -182,19 +182,19 @@ class Newest(Fold):
         match item:
             case items.ToolCall(call_id=call_id, name=name):
                 if call_id in state.calls.decided:
-                    names = [seen.name for seen in tools.called(item, _APPLIED)]
-                    yield call_id, _words(names, call_id) or name
+                    yield call_id, self._words(tools.called(item, _APPLIED), call_id) or name
             case items.CommandRun() | items.FilesChanged() | items.ToolRan() | items.FileViewed():
                 if _outcome_of(item):
-                    names = [seen.name for seen in tools.seen_by(item)]
-                    yield item.call_id, _words(names, item.call_id)
+                    yield item.call_id, self._words(tools.seen_by(item), item.call_id)
             case _:
                 pass
 
-
-def _words(names: Iterable[str], call_id: str) -> str:
-    """Return what a call touched, in a few words without its id."""
-    return value(", ".join(name.removesuffix(f"/{call_id}") for name in names), FIRST_WORDS)
+    def _words(self, seen: Iterable[items.Seen], call_id: str) -> str:
+        """Return what a call touched, in a few words without its id; files by their uris."""
+        place = 0, None, self.replay.state.base
+        names = (name_of(each, place)[0] or each.name for each in seen)
+        once = dict.fromkeys(name.removesuffix(f"/{call_id}") for name in names)
+        return value(", ".join(once), FIRST_WORDS)
 
 
 NoteKind = Literal["fact", "decision"]
