@@ -20,6 +20,7 @@ export interface App {
   /** The session pages: one comes to the front, or takes the place of another's. */
   readonly pages: {
     show(session: SessionSummary): { sendBehind(place: PagePlace): void };
+    preview(session: SessionSummary): void;
     replace(sessionId: string, by: SessionSummary): void;
   };
 }

@@ -84,10 +84,13 @@ export function activate(context: vscode.ExtensionContext): void {
     warnOfDrift(server),
     offerCompaction(app),
     tree.view.onDidChangeSelection(({ selection: [node] }) => {
-      if (node?.kind === "session") {
+      // A row that was selected since its session is in view is no choice of a person.
+      const inView = following.current?.sessionId;
+      if (node?.kind === "session" && node.session.sessionId !== inView) {
         following.choose(node.session);
       }
     }),
+    agreeing(following, tree, pages),
     server.onDidChangeState(({ kind }) => setContext("state", kind)),
     server.onDidStart(async () => {
       await firstIndex(server);
@@ -147,6 +150,22 @@ function serverCommands({ server, feed, documents }: App): Commands {
     choosePython: () => openSettings("@id:codexCheckpoints.python"),
     chooseCodex: () => chooseCodex(),
   };
+}
+
+/** Let the list and the preview show the session in view whenever that becomes another one. */
+function agreeing(following: Following, tree: SessionTree, pages: SessionPages): vscode.Disposable {
+  let last: string | undefined;
+  const select = () => following.current && tree.select(following.current.sessionId);
+  return vscode.Disposable.from(
+    following.onDidChange(({ session }) => {
+      if (session !== null && session.sessionId !== last) {
+        pages.follow(session);
+        select();
+      }
+      last = session?.sessionId;
+    }),
+    tree.view.onDidChangeVisibility(select),
+  );
 }
 
 function every(milliseconds: number, callback: () => void): vscode.Disposable {

@@ -66,6 +66,9 @@ export abstract class Page {
           void this.changed(); // it was told nothing while it was hidden
         }
         wasVisible = panel.visible;
+        if (panel.active) {
+          this.activated();
+        }
       }),
     );
     panel.onDidDispose(() => {
@@ -90,6 +93,9 @@ export abstract class Page {
   protected changed(): unknown {
     return this.look();
   }
+
+  /** The page came to the front. */
+  protected activated(): void {}
 
   /** The page was closed. */
   protected leave(): void {}
@@ -129,6 +135,10 @@ export abstract class Page {
     this.#refusal = error;
     const { sentence, remedies } = errorWords(error, this.canForce);
     this.complain(sentence, again, remedies);
+  }
+
+  get isVisible(): boolean {
+    return this.panel.visible;
   }
 
   get column(): vscode.ViewColumn | undefined {
@@ -251,9 +261,8 @@ export class Tabs<K extends string, P extends Page> implements vscode.Disposable
   }
 
   /** Show a tab; open one if there is none. `insteadOf` another one it does not take the focus. */
-  open(title: string, ids: Ids<K>, insteadOf?: P): P {
+  open(title: string, ids: Ids<K>, insteadOf?: P, preserveFocus = insteadOf !== undefined): P {
     const open = this.find(ids);
-    const preserveFocus = insteadOf !== undefined;
     insteadOf?.reveal(true); // a new tab comes beside the one in front
     open?.reveal(preserveFocus);
     const place = { viewColumn: insteadOf?.column ?? vscode.ViewColumn.Active, preserveFocus };

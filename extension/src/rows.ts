@@ -28,6 +28,8 @@ export abstract class Tree<Row extends object>
   readonly #requests = new Newest();
   readonly #redraws = new Newest();
   readonly #unfolded = new Set<string>();
+  /** Rows that a person folded. */
+  readonly #folded = new Set<string>();
   /** Rows that were loaded to draw the tree again, by the id of the row above. */
   #loaded = new Map<string, readonly Row[]>();
   /** What the editor was told last. */
@@ -43,6 +45,7 @@ export abstract class Tree<Row extends object>
       this.view.onDidCollapseElement(({ element }) => {
         const id = this.#idOf(element);
         this.#unfolded.delete(id);
+        this.#folded.add(id);
         this.#loaded.delete(id);
         this.#told = ""; // once told, the editor asks again for what is below when that is unfolded
       }),
@@ -61,6 +64,13 @@ export abstract class Tree<Row extends object>
       item.collapsibleState = Expanded;
     }
     return item;
+  }
+
+  /** Whether the rows below one are in sight. */
+  protected isUnfolded(row: Row): boolean {
+    const { collapsibleState } = this.getTreeItem(row);
+    const isExpanded = collapsibleState === vscode.TreeItemCollapsibleState.Expanded;
+    return isExpanded && !this.#folded.has(this.#idOf(row));
   }
 
   /** Load the rows below one, or the top rows; `isNewest` tells whether they will be shown. */
@@ -155,6 +165,7 @@ export abstract class Tree<Row extends object>
     const loaded = this.#loaded.get(id) ?? (await this.load(row));
     this.#loaded.delete(id);
     this.#unfolded.add(id);
+    this.#folded.delete(id);
     this.#drawnAt = performance.now();
     return [...loaded];
   }

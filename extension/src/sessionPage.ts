@@ -25,13 +25,40 @@ const PAUSE_MS = 150;
 
 /** The session pages of this window, one for a session. */
 export class SessionPages extends Tabs<"sessionId", SessionPage> {
+  /** The session whose page the next preview replaces. */
+  #previewed: string | null = null;
+
   constructor(app: App, extension: vscode.Uri) {
     super(app, extension, "session", ["sessionId"], SessionPage);
   }
 
   show(session: SessionSummary, insteadOf?: SessionPage): SessionPage {
     const { sessionId } = session;
+    if (sessionId === this.#previewed) {
+      this.#previewed = null;
+    }
     return this.open(cut(subject(session), 40), { sessionId }, insteadOf);
+  }
+
+  /** Show a session in the place of the last preview; the focus stays where it is. */
+  preview(session: SessionSummary): void {
+    const { sessionId } = session;
+    if (this.find({ sessionId }) !== undefined) {
+      this.open("", { sessionId }, undefined, true);
+      return;
+    }
+    const before = this.#previewed === null ? undefined : this.find({ sessionId: this.#previewed });
+    this.open(cut(subject(session), 40), { sessionId }, before, true);
+    this.#previewed = sessionId;
+    before?.close();
+  }
+
+  /** Let the preview, if it is in sight, show this session. */
+  follow(session: SessionSummary): void {
+    const before = this.#previewed === null ? undefined : this.find({ sessionId: this.#previewed });
+    if (before?.isVisible) {
+      this.preview(session);
+    }
   }
 
   /** Put the page of a session where that of another one is, if that is open. */
@@ -49,6 +76,7 @@ const DOUBLE_MS = 500;
 
 export function sessionPageCommands(app: App): Commands {
   let clicked = { id: "", at: 0 };
+  let enteredAt = 0;
   return {
     openSessionPage: onSession(app, async (session) => {
       app.pages.show(session);
@@ -56,14 +84,22 @@ export function sessionPageCommands(app: App): Commands {
     openTranscript: onSession(app, async (session) => {
       app.pages.show(session).sendBehind({ kind: "place", turn: null, seq: null });
     }),
-    // A click brings a session into view; a double click opens it.
+    // The editor selects the row with the focus, and then runs what a click on it does.
+    openRow: async () => {
+      enteredAt = Date.now();
+      await vscode.commands.executeCommand("list.select");
+    },
+    // A click previews a session; a double click or Enter opens it.
     clickSession: (session: SessionSummary) => {
       const { sessionId: id } = session;
       const at = Date.now();
       const isSecond = clicked.id === id && at - clicked.at < DOUBLE_MS;
       clicked = { id: isSecond ? "" : id, at };
-      if (isSecond) {
+      app.following.choose(session);
+      if (isSecond || at - enteredAt < DOUBLE_MS) {
         app.pages.show(session);
+      } else {
+        app.pages.preview(session);
       }
     },
   };
@@ -109,6 +145,13 @@ class SessionPage extends Page {
     return this.#picture.run();
   }
 
+  /** The list and the checkpoint show the session of the page in front. */
+  protected override activated(): void {
+    if (this.#session !== null && this.panel.active) {
+      this.app.following.choose(this.#session);
+    }
+  }
+
   protected override leave(): void {
     this.#askingBelow.cancel();
     clearTimeout(this.#waiting);
@@ -150,7 +193,11 @@ class SessionPage extends Page {
   async #load(): Promise<void> {
     try {
       await answering(this.app.server);
+      const isFirst = this.#session === null;
       this.#view = await this.#askView();
+      if (isFirst) {
+        this.activated();
+      }
       this.#showAll();
       void this.#rest.run();
     } catch (error) {

@@ -40,6 +40,8 @@ export class SessionTree extends Tree<SessionNode> {
   /** The shown rows of sessions, and the parent of each row. */
   readonly #shown = new Map<string, SessionRow>();
   readonly #above = new WeakMap<SessionNode, SessionNode>();
+  /** The session to select when its row is in sight. */
+  #toSelect: string | null = null;
   #filter: Filter = NO_FILTER;
   /** How often the top rows are being loaded. */
   #asking = 0;
@@ -107,6 +109,35 @@ export class SessionTree extends Tree<SessionNode> {
       await sleep(APART_MS);
     }
     return false;
+  }
+
+  /** Select the row of a session as soon as it is in sight; what is folded stays folded. */
+  select(sessionId: string): void {
+    this.#toSelect = sessionId;
+    this.#selectWhenInSight();
+  }
+
+  protected override told(): void {
+    this.#selectWhenInSight();
+  }
+
+  #selectWhenInSight(): void {
+    const sessionId = this.#toSelect;
+    const row = sessionId === null ? undefined : this.#shown.get(sessionId);
+    if (sessionId === null || row === undefined || !this.view.visible) {
+      return;
+    }
+    for (let above = this.getParent(row); above !== undefined; above = this.getParent(above)) {
+      if (!this.isUnfolded(above)) {
+        return;
+      }
+    }
+    this.#toSelect = null;
+    const [chosen] = this.view.selection;
+    // A row below that of the session is as good.
+    if (!(chosen && "session" in chosen && chosen.session.sessionId === sessionId)) {
+      void this.reveal(sessionId, false);
+    }
   }
 
   getParent(node: SessionNode): SessionNode | undefined {

@@ -32,27 +32,36 @@ test("conditions about the row of a session hold for a branch as well", () => {
   assert.doesNotMatch(whole, /archivedSession\)\$/);
 });
 
-test("a row of a session has one icon, so that its name keeps its room", () => {
+test("a row of a session has no icons, so that name, age and meter keep their room", () => {
   const items: { when: string; group: string }[] = manifest.contributes.menus["view/item/context"];
   const icons = items.filter(
     ({ when, group }) => group.startsWith("inline") && /\/\^\(session\|archived/.test(when),
   );
 
-  assert.equal(icons.length, 1);
+  assert.deepEqual(icons, []);
 });
 
-test("menus and welcome texts name commands that are there", () => {
+test("menus, shortcuts and welcome texts name commands that are there", () => {
   const known = new Set(commands.map(({ command }) => command));
   const inMenus = Object.values<{ command: string }[]>(manifest.contributes.menus).flat();
   const inTexts = [...JSON.stringify(manifest).matchAll(/\(command:([\w.]+)\)/g)].map(
     ([, name]) => name,
   );
-  const named = [...inMenus.map(({ command }) => command), ...inTexts];
+  const keys: { command: string }[] = manifest.contributes.keybindings;
+  const named = [...[...inMenus, ...keys].map(({ command }) => command), ...inTexts];
 
   assert.deepEqual(
     named.filter((name) => !known.has(name ?? "") && !OF_THE_EDITOR.has(name ?? "")),
     [],
   );
+});
+
+test("each shortcut is documented", () => {
+  const page = text("docs/reference.md");
+  const keys: { key: string }[] = manifest.contributes.keybindings;
+  for (const { key } of keys) {
+    assert.ok(page.toLowerCase().includes(key), key);
+  }
 });
 
 test("each empty view has a sentence with a way out", () => {

@@ -1,0 +1,69 @@
+/** Rows of sessions by mouse and keyboard: list, checkpoint and page show one session. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Lab } from "./lab.ts";
+import { writeSession } from "./rollouts.ts";
+import { becomes } from "./waiting.ts";
+import { shows, step, Workbench } from "./workbench.ts";
+
+test("a click previews a session and Enter opens it, and all that is in sight shows the same", async (t) => {
+  const lab = Lab.shared();
+  const cwd = lab.project;
+  const names = ["Paint the shop", "Sweep the yard", "Water the plants"] as const;
+  for (const [age, task] of names.entries()) {
+    writeSession(lab.codexHome, { task, cwd, age: age + 1, tokens: 20_000 });
+  }
+  const workbench = await Workbench.open(t, lab);
+  const { page } = workbench;
+  const row = (name: string) =>
+    workbench.sessions.getByRole("treeitem", { name: new RegExp(`^${name}`) });
+  const tab = (name: string) => page.getByRole("tab", { name: new RegExp(`^${name}`) });
+  const [paint, sweep, water] = names;
+  const agree = async (name: string) => {
+    await shows(workbench.checkpoint.getByRole("treeitem", { name: `Task, ${name}` }));
+    await becomes(() => row(name).getAttribute("aria-selected"), "true");
+  };
+  const isIn = (selector: string) =>
+    page.evaluate((wanted) => document.activeElement?.closest(wanted) !== null, selector);
+  await workbench.showCheckpoints();
+
+  await step(t, "the row of the session in view is selected before anybody clicks", async () => {
+    await agree(paint);
+    assert.equal(await page.getByRole("tab").filter({ hasText: paint }).count(), 0);
+  });
+
+  await step(t, "a click shows its page and leaves the focus in the list", async () => {
+    await row(sweep).click();
+    await shows(tab(sweep));
+    await agree(sweep);
+    assert.ok(await isIn(".pane-body"));
+    await workbench.screenshot("a preview");
+  });
+
+  await step(t, "the next click takes its place", async () => {
+    await row(water).click();
+    await shows(tab(water));
+    await agree(water);
+    await becomes(() => tab(sweep).count(), 0);
+  });
+
+  await step(t, "Enter opens a page that stays, and goes there", async () => {
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Enter");
+    await shows(tab(sweep));
+    await agree(sweep);
+    await becomes(() => isIn(".pane-body"), false);
+    await row(paint).click();
+    await agree(paint);
+    await becomes(() => tab(water).count(), 0);
+    assert.equal(await tab(sweep).count(), 1);
+  });
+
+  await step(t, "the list and the checkpoint follow the tab in front", async () => {
+    await tab(sweep).click();
+    await agree(sweep);
+    await tab(paint).click();
+    await agree(paint);
+  });
+});
