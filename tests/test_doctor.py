@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import rollouts as r
+from codex_checkpoints.storage.records import Records
+from codex_checkpoints.storage.safety_copies import FileCopies, SafetyCopies
 from homes import Home, thread
 
 WHOLE = r.rollout(r.session(thread=thread(1)), r.turn(r.user("Fix the till")))
@@ -86,3 +88,53 @@ def test_the_same_file_in_two_places_is_no_revert(home: Home):
 
     assert only(home, "twin")["path"] in {str(twin), str(home.path())}
     assert found(home, "unreached_segment") == []
+
+
+DAY_NS = 86_400 * 10**9
+
+
+def test_copies_of_files_are_named_and_can_be_deleted(home: Home):
+    home.put(WHOLE)
+    restored, replaced = SafetyCopies(str(home.state)), FileCopies(str(home.state))
+    for operation in ("one", "two"):
+        restored.keep(operation, "0", b"x" * 1_000)
+        restored.keep(operation, "1", b"x" * 500)
+    digest = replaced.keep(b"text")
+    at = 1_795_824_000 * 10**9
+    os.utime(home.state / "file-restores" / "one", ns=(at, at - DAY_NS))
+
+    finding = only(home, "safety_copies")
+    assert (finding["severity"], finding["count"]) == ("info", 2)
+    oldest = "the oldest of 2026-11-27"
+    assert finding["message"] == f"The files that 2 restores replaced are kept: 3 kB, {oldest}."
+    assert only(home, "file_copies")["count"] == 1
+    assert replaced.kept(digest) == b"text"
+
+    home.json("doctor", "--delete-copies")
+    assert found(home, "safety_copies") == found(home, "file_copies") == []
+    assert replaced.kept(digest) is None
+    assert restored.kept("two", "0") is None
+
+
+def test_the_copies_of_a_restore_that_is_being_done_are_not_deleted(home: Home):
+    home.put(WHOLE)
+    records, copies = Records(str(home.state)), SafetyCopies(str(home.state))
+    for operation in ("done", "doing"):
+        copies.keep(operation, "0", b"x")
+    with records.undertaking("doing") as journal:
+        journal.append({})
+        home.json("doctor", "--delete-copies")
+
+        assert copies.kept("doing", "0") == b"x"
+        assert copies.kept("done", "0") is None
+
+
+def test_unreadable_records_of_restored_and_copied_files_are_named(home: Home):
+    home.put(WHOLE)
+    folder = home.checkpoint().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("file_restores.jsonl", "file_copies.jsonl"):
+        (folder / name).write_bytes(b"no json\n")
+
+    named = {os.path.basename(each["path"]) for each in found(home, "damaged_record")}
+    assert named == {"file_restores.jsonl", "file_copies.jsonl"}

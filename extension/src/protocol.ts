@@ -1598,8 +1598,10 @@ export interface ConnectReport {
   readonly changes: readonly ConnectChange[];
 }
 
-/** No params. */
-export type DoctorParams = Readonly<Record<string, never>>;
+/** With `deleteCopies` the copies of files are deleted first. */
+export interface DoctorParams {
+  readonly deleteCopies: boolean;
+}
 
 /** One thing worth knowing, with a way out; `severity` is `error`, `warning` or `info`. */
 export interface DoctorFinding {

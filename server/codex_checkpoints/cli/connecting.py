@@ -32,11 +32,8 @@ def add(commands: Commands) -> None:
         flag("--json", "print JSON, and never ask"),
     )
     commands.add_alone("connect", _connect, *flags, check=_wrong)
-    commands.add(
-        "doctor",
-        _doctor,
-        JSON,
-    )
+    about = "first delete the copies of files that restores or Codex replaced"
+    commands.add("doctor", _doctor, flag("--delete-copies", about), JSON)
 
 
 def _wrong(options: argparse.Namespace) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
+from codex_checkpoints.core.restore.records import counted
 from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection
 from codex_checkpoints.service.reading.catalogue import problems_of, skipped_of
 from codex_checkpoints.service.sessions import Sessions
@@ -18,12 +19,15 @@ from codex_checkpoints.storage.durable import StorageError, unreadable_in
 from codex_checkpoints.storage.records import (
     AUDIT,
     COMPACTIONS,
+    FILE_COPIES,
+    FILE_RESTORES,
     IMPORTS,
     MARKERS,
     RESTORES,
     UPDATES,
     Records,
 )
+from codex_checkpoints.storage.safety_copies import Copy, FileCopies, SafetyCopies
 
 
 @frozen
@@ -77,7 +81,10 @@ def of_connection(connection: Connection) -> Iterator[Finding]:
 
 _METADATA = "metadata.jsonl"
 """Written by the thread store."""
-_OF_A_SESSION = (UPDATES, _METADATA, MARKERS, COMPACTIONS, RESTORES, IMPORTS)
+_OF_A_SESSION = (
+    *(UPDATES, _METADATA, MARKERS, COMPACTIONS, RESTORES, IMPORTS),
+    *(FILE_RESTORES, FILE_COPIES),
+)
 _SHOWN = 8
 """So many line numbers are listed; the others are counted."""
 
@@ -163,6 +170,7 @@ def diagnose(
         *_ahead(catalogue.current().values()),
         *_without_content(catalogue.current().values()),
         *_skipped(skipped),
+        *_copies(sessions.records.state_dir),
     )
     return Diagnosis(
         catalogue.store.place,
@@ -171,6 +179,42 @@ def diagnose(
         findings,
         dict(sorted(_sums(skipped.values()).items())),
     )
+
+
+def _copies(state_dir: str) -> Iterator[Finding]:
+    """Report the copies of files, which take room."""
+    restored, replaced = SafetyCopies(state_dir), FileCopies(state_dir)
+    way_out = (
+        "Nothing to do: older than 30 days, they go when others are made."
+        " `codex-checkpoints doctor --delete-copies` deletes them now; {}."
+    )
+    if copies := restored.copies():
+        whose = counted(len(copies), "restore")
+        message = f"The files that {whose} replaced are kept: {_extent(copies)}."
+        lost = way_out.format("then no restore can be undone")
+        yield Finding("safety_copies", "info", message, restored.folder, len(copies), lost)
+    if copies := replaced.copies():
+        texts = counted(len(copies), "text")
+        message = f"A hook copied {texts} of files that Codex replaced: {_extent(copies)}."
+        lost = way_out.format("then these files do not come back")
+        yield Finding("file_copies", "info", message, replaced.folder, len(copies), lost)
+
+
+def _extent(copies: Sequence[Copy]) -> str:
+    """Return the size of some copies and the day of the oldest, which comes last."""
+    size = math.ceil(sum(each.size for each in copies) / 1000)
+    return f"{size:,} kB, the oldest of {moment(copies[-1].mtime_ns)[:10]}"
+
+
+def delete_copies(records: Records) -> None:
+    """Delete the copies of files, but for those of a restore that is being done."""
+    restored, replaced = SafetyCopies(records.state_dir), FileCopies(records.state_dir)
+    under_way = records.undertakings()
+    for each in restored.copies():
+        if each.name not in under_way:
+            restored.remove(each.name)
+    for each in replaced.copies():
+        replaced.remove(each.name)
 
 
 _SETTINGS = ("contextWindowTokens", "fastContextWindowTokens")

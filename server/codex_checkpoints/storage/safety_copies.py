@@ -36,11 +36,11 @@ _MOST_COPIES = 10_000
 
 @frozen
 class Copy:
-    """A copy, or all of one operation: its name, its bytes on the disk, its age in seconds."""
+    """A copy, or all of one operation: its name, its bytes on the disk, its last use in ns."""
 
     name: str
     size: int
-    age: float
+    mtime_ns: int
 
 
 class SafetyCopies:
@@ -115,8 +115,12 @@ class FileCopies:
     def prune(self) -> None:
         """Remove copies that are too old, and the oldest while there are too many."""
         for each in _too_many(self.copies(), _MOST_COPIES):
-            with contextlib.suppress(OSError):
-                os.unlink(os.path.join(self.folder, each.name))
+            self.remove(each.name)
+
+    def remove(self, name: str) -> None:
+        """Remove a copy."""
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(self.folder, name))
 
     def copies(self) -> list[Copy]:
         """Return the copies, the newest first."""
@@ -128,15 +132,16 @@ class FileCopies:
 
 def _too_many(copies: Iterable[Copy], most: int | None = None) -> Iterator[Copy]:
     """Yield the copies beyond the bounds of time, size and number; the newest come first."""
-    total = 0
+    total, oldest = 0, time.time_ns() - MOST_SECONDS * 1_000_000_000
     for number, each in enumerate(copies, 1):
         total += each.size
-        if total > MOST_BYTES or each.age > MOST_SECONDS or (most is not None and number > most):
+        is_many = most is not None and number > most
+        if is_many or total > MOST_BYTES or each.mtime_ns < oldest:
             yield each
 
 
 def _newest_first(copies: Iterable[Copy]) -> list[Copy]:
-    return sorted(copies, key=lambda each: each.age)
+    return sorted(copies, key=lambda each: -each.mtime_ns)
 
 
 def _entries(folder: str) -> Iterator[Copy]:
@@ -148,4 +153,4 @@ def _entries(folder: str) -> Iterator[Copy]:
                 size = found.st_size
                 if entry.is_dir(follow_symlinks=False):
                     size = sum(each.size for each in _entries(entry.path))
-                yield Copy(entry.name, size, time.time() - found.st_mtime)
+                yield Copy(entry.name, size, found.st_mtime_ns)
