@@ -37,7 +37,7 @@ const pages = {
   target: "chrome122",
   entryPoints: [
     ...["preview.ts", "details.ts", "compaction.ts", "session.ts"],
-    ...["pages.css", "session.css"],
+    ...["pages.css", "session.css", "conversation.css"],
   ].map((name) => `extension/src/webview/${name}`),
   outdir: "dist/webview",
   format: "iife",

@@ -22,7 +22,7 @@ const EXPECTED = [
   /^(LICENSE|dist\/README\.md|dist\/THIRD-PARTY\.txt)$/,
   /^dist\/extension\.js$/,
   /^dist\/webview\/(compaction|details|preview|session)\.js$/,
-  /^dist\/webview\/(pages|session)\.css$/,
+  /^dist\/webview\/(conversation|pages|session)\.css$/,
   /^extension\/media\/([\w-]+\/)*[\w-]+\.(png|svg)$/,
   /^bundled\/launch\.py$/,
   /^bundled\/server\/codex_checkpoints\/([\w-]+\/)*\w+\.py$/,

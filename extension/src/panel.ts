@@ -18,7 +18,7 @@ const STYLES = {
   preview: ["pages.css"],
   details: ["pages.css"],
   compaction: ["pages.css"],
-  session: ["pages.css", "session.css"],
+  session: ["pages.css", "session.css", "conversation.css"],
 } as const;
 
 /** The scripts of the pages, and what the editor calls their tabs. */

@@ -191,7 +191,6 @@ test("what was said is rendered, and nothing of it has power", async (t) => {
     assert.match(await answer.getByRole("table").innerText(), /cold start\s+2.4 s\s+0.3 s/);
     assert.equal(await request.locator("code").innerText(), "total()");
     assert.match(await request.innerText(), /slow\?\n {2}# not a heading\n__init__ \* 2 \* 3/);
-    await front.getByRole("button", { name: "Read" }).click();
     await isForEverybody(workbench, "conversation rendered");
     await page.setViewportSize({ width: 1024, height: 768 });
     await workbench.screenshot("conversation rendered 1024");

@@ -73,14 +73,14 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
 
   await step(
     t,
-    "a click brings it into view, a double click opens it at the newest turn",
+    "a click brings it into view and shows it at the newest turn, a double click keeps it",
     async () => {
       const row = workbench.sessions.getByRole("treeitem", {
         name: /price list faster|shop faster/,
       });
       await row.first().getByText("Make the shop faster").click();
       await workbench.checkpoint.getByRole("treeitem", { name: /^Plan/ }).waitFor();
-      assert.equal(await page.locator("iframe.webview").count(), 0);
+      await turn.getByRole("heading", { name: "Turn 40" }).waitFor();
       await row.first().getByText("Make the shop faster").dblclick();
       await turn.getByRole("heading", { name: "Turn 40" }).waitFor();
       await turn.getByText("Step 40: make the price list faster").waitFor();
@@ -114,14 +114,44 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
 
   await step(t, "the arrows go from turn to turn, and a click chooses one", async () => {
     await chooseTurn(12);
-    await turn.getByText("Marker “before the cache”.").waitFor();
+    await read(12).getByText("Marker “before the cache”.").waitFor();
     assert.match((await slider.getAttribute("aria-valuetext")) ?? "", /^Turn 12: Step 12/);
     const chart = await front.locator(".chart").boundingBox();
     assert.ok(chart !== null);
-    await front.locator(".chart").click({ position: { x: chart.width - 14, y: 80 } });
+    await front.locator(".chart").click({ position: { x: chart.width - 4, y: 20 } });
     await turn.getByRole("heading", { name: "Turn 40" }).waitFor();
-    await front.locator(".chart").hover({ position: { x: 70, y: 80 } });
+    await front.locator(".chart").hover({ position: { x: 6, y: 20 } });
     await front.getByText(/^Turn 1: Make the shop faster/).waitFor();
+  });
+
+  await step(t, "the conversation is in the first screen, below a strip that opens", async () => {
+    const { top, bottom, strip, fits } = await pane.evaluate((each) => ({
+      top: each.getBoundingClientRect().top,
+      bottom: each.getBoundingClientRect().bottom,
+      strip: document.querySelector(".chart")?.clientHeight,
+      fits: window.scrollY === 0 && window.innerHeight,
+    }));
+    assert.equal(strip, 48);
+    assert.ok(top < 300 && bottom <= Number(fits), `${top} to ${bottom} of ${fits}`);
+    const picture = front.getByRole("button", { name: "Show Picture" });
+    await picture.focus();
+    await page.keyboard.press("Enter");
+    await front.locator(".chart").getByText("145,350").waitFor();
+    await isForEverybody(workbench, "session page with its picture");
+    await front.locator(".chart").click({ position: { x: 70, y: 80 } });
+    await turn.getByRole("heading", { name: "Turn 1", exact: true }).waitFor();
+    await front.getByRole("button", { name: "Hide Picture" }).click();
+    await page.keyboard.press("Tab");
+  });
+
+  await step(t, "the request stays in sight while its turn is read", async () => {
+    await chooseTurn(20);
+    await read(20).getByText("Done.").waitFor();
+    const { top, height } = await turn.evaluate((each) => each.getBoundingClientRect());
+    await pane.evaluate((each) => each.scrollBy(0, 200));
+    await turn.getByText(/^Step (20|21|22): make the price list faster/).waitFor();
+    const now = await turn.evaluate((each) => each.getBoundingClientRect());
+    assert.deepEqual([now.top, now.height], [top, height], "what one reads has not moved");
   });
 
   await step(t, "the conversation of the chosen turn stands below, with exit codes", async () => {
@@ -130,7 +160,6 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
     await steps.filter({ hasText: "Step 6: make the price list faster" }).waitFor();
     await steps.filter({ hasText: "make check" }).getByText("exit code 1").waitFor();
     await steps.filter({ hasText: "Done." }).waitFor();
-    await turn.getByRole("button", { name: "Read" }).click();
     await isForEverybody(workbench, "conversation");
     await slider.focus();
     await page.keyboard.press("End");
@@ -138,10 +167,11 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
 
   await step(t, "a compaction says what it lost, in its turn and in a document", async () => {
     await chooseTurn(COMPACTED);
-    await turn.getByText(/^Compacted: a new context window begins · \d+ lost/).waitFor();
-    await turn.getByText("Open steps of the plan: Measure it").waitFor();
+    const compacted = read(COMPACTED);
+    await compacted.getByText(/^Compacted: a new context window begins · \d+ lost/).waitFor();
+    await compacted.getByText("Open steps of the plan: Measure it").waitFor();
     await isForEverybody(workbench, "what a compaction lost");
-    await front.getByRole("button", { name: "What Was Lost" }).click();
+    await front.getByRole("button", { name: "What Was Lost" }).first().click();
     await workbench.editor("codex-checkpoints://losses").getByText("Window").first().waitFor();
     await workbench.closeTab();
   });

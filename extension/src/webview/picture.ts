@@ -11,35 +11,49 @@ import {
 import { counted, tokenCount } from "../model/text.ts";
 import { el, fill, svg } from "./draw.ts";
 
-/** Pixels: the room for names at the left of the picture and beside it, and its parts downwards. */
-const [LEFT, RIGHT, TOP, HEIGHT] = [64, 10, 22, 150];
-const FLOOR = TOP + HEIGHT;
-const [EDITS, CHECKS, BOTTOM, NUMBERS] = [FLOOR + 14, FLOOR + 28, FLOOR + 36, FLOOR + 44];
+/** Pixels: the room for names at the left of a picture and beside it, and its parts downwards. */
+interface Shape {
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly height: number;
+  /** Whether it has names, numbers, and rows of turns that changed files or failed. */
+  readonly isFull: boolean;
+}
+
+export const PICTURE: Shape = { left: 64, right: 10, top: 22, height: 150, isFull: true };
+/** The same in 48 pixels, as wide as the page. */
+export const STRIP: Shape = { left: 0, right: 0, top: 12, height: 35, isFull: false };
+
+/** Places below the floor of the picture. */
+const [EDITS, CHECKS, BOTTOM, NUMBERS] = [14, 28, 36, 44];
 /** Pixels of half a number, which would stand beyond the edge. */
 const HALF = 16;
 /** Pixels between two compactions below which they are only ticks, and of a step without an edge. */
 const [CROWDED, DENSE] = [16, 3];
 
 /** Draw the turns of a session, and what happened between them, as wide as there is room. */
-export function drawPicture(chart: HTMLElement, view: SessionView, chosen: number): void {
+export function drawPicture(
+  chart: HTMLElement,
+  view: SessionView,
+  chosen: number,
+  shape: Shape,
+): void {
   const { rows, events, window, trigger } = view;
-  const wide = chart.clientWidth - LEFT - RIGHT;
+  const { left, right, top, height, isFull } = shape;
+  const wide = chart.clientWidth - left - right;
   if (wide <= 0) {
     return;
   }
-  const frame = { left: 0, top: TOP, width: wide, height: HEIGHT };
+  const frame = { left: 0, top, width: wide, height };
+  const floor = top + height;
+  const bottom = isFull ? floor + BOTTOM : floor + 1;
   const full = heightOf(rows, window);
   const step = wide / Math.max(1, rows.length);
   const x = (at: number) => near(at * step);
-  const y = (tokens: number) => near(FLOOR - (HEIGHT * tokens) / full);
+  const y = (tokens: number) => near(floor - (height * tokens) / full);
   const level = (tokens: number | null, kind: string) =>
     tokens === null ? null : svg("path", { class: kind, d: `M0,${y(tokens)} H${wide}` });
-  // The height of the limit where another stands too near is not written.
-  const heights = [...new Set([0, trigger ?? 0, window ?? 0, full])]
-    .map((tokens) => [tokens, y(tokens)] as const)
-    .filter(([, place], index, all) =>
-      all.every(([, other], later) => later <= index || Math.abs(other - place) > 12),
-    );
   const at = (turn: number) => rows.findLastIndex((row) => row.turn <= turn);
   const thick = near(Math.max(1, Math.min(5, step - 1)));
   const ticks = (kind: string, place: number, has: (row: PageRow) => boolean) => {
@@ -49,8 +63,8 @@ export function drawPicture(chart: HTMLElement, view: SessionView, chosen: numbe
     return svg("path", { class: kind, d: places.join(" "), "stroke-width": String(thick) });
   };
   const box = (kind: string, from: number, to: number, high: number) => {
-    const [width, height] = [String(near(to - from)), String(high)];
-    return svg("rect", { class: kind, x: String(near(from)), y: String(TOP), width, height });
+    const [width, tall] = [String(near(to - from)), String(high)];
+    return svg("rect", { class: kind, x: String(near(from)), y: String(top), width, height: tall });
   };
   const compactions = events.filter(({ kind }) => kind === "compaction").length;
   const isCrowded = wide / (compactions + 1) < CROWDED;
@@ -61,42 +75,58 @@ export function drawPicture(chart: HTMLElement, view: SessionView, chosen: numbe
   const bands = [...ends, wide].flatMap((to, place, all) =>
     place % 2 === 1 ? [[all[place - 1] ?? 0, to] as const] : [],
   );
-  fill(
-    chart,
-    svg(
-      "svg",
-      { width: String(wide + RIGHT), height: String(BOTTOM) },
-      ...(isCrowded ? [] : bands).map(([from, to]) => box("band", from, to, HEIGHT)),
-      box("chosen", x(chosen), x(chosen) + Math.max(2, step), BOTTOM - TOP),
-      rows.length === 0
-        ? null
-        : svg("path", {
-            class: step < DENSE ? "fill dense" : "fill",
-            d: areaPath(rows, full, frame),
-          }),
-      level(window, "limit"),
-      level(trigger, "trigger"),
-      svg("path", { class: "axis", d: `M0,${FLOOR} H${wide}` }),
-      ticks("edits", EDITS, (row) => row.filesChanged > 0),
-      ticks("failed", CHECKS, (row) => row.checksFailed > 0),
-      ...events.map(({ kind, turn }) =>
-        turn === null ? null : mark(kind, near(x(at(turn) + 1)), isCrowded),
-      ),
-    ),
+  const signs = events.map(({ kind, turn }) =>
+    turn === null ? null : mark(kind, near(x(at(turn) + 1)), isCrowded, shape),
+  );
+  const drawn = svg(
+    "svg",
+    { width: String(wide + right), height: String(bottom) },
+    ...(isCrowded ? [] : bands).map(([from, to]) => box("band", from, to, height)),
+    box("chosen", x(chosen), x(chosen) + Math.max(2, step), bottom - top),
+    rows.length === 0
+      ? null
+      : svg("path", {
+          class: step < DENSE ? "fill dense" : "fill",
+          d: areaPath(rows, full, frame),
+        }),
+    level(window, "limit"),
+    level(trigger, "trigger"),
+    svg("path", { class: "axis", d: `M0,${floor} H${wide}` }),
+    isFull ? ticks("edits", floor + EDITS, (row) => row.filesChanged > 0) : null,
+    isFull ? ticks("failed", floor + CHECKS, (row) => row.checksFailed > 0) : null,
+    ...signs,
+  );
+  fill(chart, drawn);
+  if (!isFull) {
+    return;
+  }
+  // The height of the limit where another stands too near is not written.
+  const heights = [...new Set([0, trigger ?? 0, window ?? 0, full])]
+    .map((tokens) => [tokens, y(tokens)] as const)
+    .filter(([, place], index, all) =>
+      all.every(([, other], later) => later <= index || Math.abs(other - place) > 12),
+    );
+  chart.append(
     ...heights.map(([tokens, place]) => nameAt(tokens.toLocaleString("en-US"), place)),
-    nameAt("edits", EDITS),
-    nameAt("failed", CHECKS),
-    nameAt("turn", NUMBERS),
+    nameAt("edits", floor + EDITS),
+    nameAt("failed", floor + CHECKS),
+    nameAt("turn", floor + NUMBERS),
     ...numbered(rows, wide).map((turn) => {
-      return numberAt(turn, LEFT + Math.min(x(at(turn)) + step / 2, wide + RIGHT - HALF));
+      const place = Math.min(x(at(turn)) + step / 2, wide + right - HALF);
+      return numberAt(turn, left + place, floor + NUMBERS);
     }),
   );
 }
 
 /** The row at a place of the window. */
-export function rowAt(chart: HTMLElement, rows: readonly PageRow[], x: number): number {
+export function rowAt(
+  chart: HTMLElement,
+  rows: readonly PageRow[],
+  x: number,
+  shape: Shape,
+): number {
   const { left, width } = chart.getBoundingClientRect();
-  const share = (x - left - LEFT) / Math.max(1, width - LEFT - RIGHT);
+  const share = (x - left - shape.left) / Math.max(1, width - shape.left - shape.right);
   return Math.max(0, Math.min(rows.length - 1, Math.floor(share * rows.length)));
 }
 
@@ -108,14 +138,14 @@ function nameAt(text: string, place: number): HTMLElement {
 }
 
 /** The number of a turn below its place in the picture. */
-function numberAt(turn: number, place: number): HTMLElement {
+function numberAt(turn: number, place: number, height: number): HTMLElement {
   const made = el("span.number", turn.toLocaleString("en-US"));
   made.style.left = `${near(place)}px`;
-  made.style.top = `${NUMBERS}px`;
+  made.style.top = `${height}px`;
   return made;
 }
 
-export function legend({ rows, window, trigger, merged }: SessionView): string {
+export function legend({ rows, window, trigger, merged }: SessionView, isFull: boolean): string {
   const parts = [
     merged > 1 ? `Each step stands for ${merged} turns.` : "",
     window === null
@@ -124,7 +154,7 @@ export function legend({ rows, window, trigger, merged }: SessionView): string {
     rows.some(({ mostTokens, contextTokens }) => mostTokens !== contextTokens)
       ? "Bars show each turn’s peak."
       : "",
-    counted(rows.length, "", "Use ← → to move between turns."),
+    isFull ? counted(rows.length, "", "Use ← → to move between turns.") : "",
   ];
   return parts.filter((part) => part !== "").join(" ");
 }
@@ -134,7 +164,11 @@ export function keyOf({ events, window, trigger }: SessionView): readonly HTMLEl
   const line = (tokens: number | null, kind: string, words: string) =>
     tokens === null ? [] : [keyOfLine(kind, words)];
   const sign = ([kind, viewBox]: readonly [string, string]) =>
-    el("span", svg("svg", { width: "16", height: "22", viewBox }, mark(kind, 8, false)), kind);
+    el(
+      "span",
+      svg("svg", { width: "16", height: "22", viewBox }, mark(kind, 8, false, PICTURE)),
+      kind,
+    );
   return [
     ...SIGNS.filter(([kind]) => events.some((event) => event.kind === kind)).map(sign),
     ...line(window, "limit", "window"),
@@ -142,10 +176,12 @@ export function keyOf({ events, window, trigger }: SessionView): readonly HTMLEl
   ];
 }
 
+const FLOOR = PICTURE.top + PICTURE.height;
+
 /** The signs by their names, and the part of the picture that shows one which stands at 8 pixels. */
 const SIGNS = [
   ["compaction", `0 ${FLOOR - 20} 16 22`],
-  ["marker", `4 ${TOP - 20} 16 22`],
+  ["marker", `4 ${PICTURE.top - 20} 16 22`],
   ["branch", `4 ${FLOOR - 6} 20 22`],
 ] as const;
 
@@ -154,15 +190,22 @@ export function keyOfLine(kind: string, words: string): HTMLElement {
   return el("span", svg("svg", { width: "16", height: "22" }, line), words);
 }
 
-function mark(kind: string, x: number, isCrowded: boolean): SVGElement {
+function mark(kind: string, x: number, isCrowded: boolean, shape: Shape): SVGElement {
+  const { top, height, isFull } = shape;
+  const floor = top + height;
   switch (kind) {
-    case "marker":
-      return svg("path", { class: "marker", d: `M${x},${TOP} V${TOP - 18} l9,5 l-9,5` });
-    case "branch":
-      return svg("path", { class: "branch", d: `M${x},${FLOOR} q1,9 12,9 m-4,-3 l4,3 l-4,3` });
+    case "marker": {
+      const high = Math.min(18, top - 2);
+      const d = `M${x},${top} V${top - high} l${high / 2},${high / 4} l${-high / 2},${high / 4}`;
+      return svg("path", { class: "marker", d });
+    }
+    case "branch": {
+      const from = isFull ? floor : floor - 12;
+      return svg("path", { class: "branch", d: `M${x},${from} q1,9 12,9 m-4,-3 l4,3 l-4,3` });
+    }
     default: {
-      const whole = `M${x},${TOP - 4} V${FLOOR} m-4,-8 l4,8 l4,-8`;
-      const d = isCrowded ? `M${x},${FLOOR - 5} v10` : whole;
+      const whole = `M${x},${top - 4} V${floor} m-4,-8 l4,8 l4,-8`;
+      const d = isCrowded ? `M${x},${floor - 5} v10` : whole;
       return svg("path", { class: "compaction", d });
     }
   }

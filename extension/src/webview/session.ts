@@ -1,21 +1,9 @@
-/** The page of a session: its picture, the chosen turn, what is known of it, and its conversation. */
+/** The page of a session: its turns as a strip, its conversation, and below what is known of it. */
 
 import type { ToPage, Trouble } from "../model/pages.ts";
-import {
-  chosenIn,
-  eventsOf,
-  type PageRow,
-  type PageTurn,
-  type SessionView,
-  spokenTurn,
-  type TurnAction,
-  turnName,
-  turnText,
-} from "../model/sessionPage.ts";
-import { cut } from "../model/text.ts";
+import { chosenIn, type PageEvent, type PageTurn, type SessionView } from "../model/sessionPage.ts";
 import {
   button,
-  type Child,
   el,
   fill,
   host,
@@ -25,12 +13,12 @@ import {
   type Shown,
   send,
   TroublePlace,
-  time,
 } from "./draw.ts";
-import { drawLineage, eventRows, listSection, showDigest, showLineage, tableOf } from "./lists.ts";
-import { drawPicture, keyOf, legend, rowAt } from "./picture.ts";
+import { drawLineage, listSection, showDigest, showLineage, tableOf } from "./lists.ts";
 import { takeWhole } from "./steps.ts";
+import { Strip } from "./strip.ts";
 import { Transcript } from "./transcript.ts";
+import { TurnCard } from "./turnCard.ts";
 
 /** The pause in moving after which the conversation of a turn is asked for. */
 const REST_MS = 150;
@@ -40,11 +28,8 @@ class SessionPage implements Shown<SessionView> {
   readonly #about = el("p.quiet");
   readonly #trouble = new TroublePlace();
   readonly #losses = button("What Was Lost", "second", () => send({ kind: "losses" }));
-  readonly #chart = el("div.chart", { aria: { hidden: "true" } });
-  readonly #slider = el("input", { id: "turn", type: "range", min: "1", step: "1" });
-  readonly #pointed = el("p.quiet.pointed", { aria: { hidden: "true" } });
-  readonly #turn = el("section.turn", { aria: { label: "The chosen turn" } });
-  readonly #key = el("p.key.quiet", { aria: { hidden: "true" } });
+  readonly #strip: Strip;
+  readonly #card = new TurnCard((turn) => this.#choose(turn));
   readonly #transcript = new Transcript((turn) => this.#read(turn));
   readonly #kept = el("div");
   readonly #lineage = el("section.block.lineage");
@@ -61,46 +46,40 @@ class SessionPage implements Shown<SessionView> {
   constructor(view: SessionView) {
     this.#view = view;
     keep({ sessionId: view.sessionId });
-    this.#slider.addEventListener("input", () => this.#chooseRow(this.#slider.valueAsNumber - 1));
-    const at = (event: MouseEvent) => rowAt(this.#chart, this.#view.rows, event.clientX);
-    this.#chart.addEventListener("click", (event) => {
-      this.#chooseRow(at(event));
-      this.#slider.focus();
-    });
-    this.#chart.addEventListener("mousemove", (event) => this.#point(at(event)));
-    this.#chart.addEventListener("mouseleave", () => this.#point(null));
+    this.#strip = new Strip(view, (row) => this.#chooseRow(row));
     this.#table.addEventListener("toggle", () => this.#showTable());
-    new ResizeObserver(() => drawPicture(this.#chart, this.#view, this.#chosen)).observe(
-      this.#chart,
-    );
     new ResizeObserver(() => drawLineage(this.#lines, this.#view.lineage)).observe(this.#lines);
+    const above = el(
+      "div",
+      el(
+        "header",
+        el("div", this.#title, this.#about),
+        el(
+          "div.buttons",
+          button("Resume in Terminal", "first", () => send({ kind: "resume" })),
+          button("Compact…", "second", () => send({ kind: "compact" })),
+          button("Search in This Session…", "second", () => send({ kind: "search" })),
+          this.#losses,
+        ),
+      ),
+      this.#trouble.element,
+      this.#strip.element,
+      this.#card.element,
+    );
+    // The conversation takes what is left of the first screen.
+    new ResizeObserver(() => {
+      const { bottom } = above.getBoundingClientRect();
+      page().style.setProperty("--above", `${Math.ceil(bottom + window.scrollY)}px`);
+    }).observe(above);
     fill(
       page(),
-      el("header", this.#title, this.#about),
-      this.#trouble.element,
-      el(
-        "div.buttons",
-        button("Resume in Terminal", "first", () => send({ kind: "resume" })),
-        button("Compact…", "second", () => send({ kind: "compact" })),
-        button("Search in This Session…", "second", () => send({ kind: "search" })),
-        this.#losses,
-      ),
-      el(
-        "section.block",
-        { aria: { label: "Context by turn" } },
-        el("label.named", { for: "turn" }, "Context by turn"),
-        this.#chart,
-        el("div.budget.scrubber", this.#slider),
-        this.#pointed,
-        this.#key,
-      ),
-      this.#turn,
+      above,
+      this.#transcript.element,
       this.#kept,
       this.#done,
       this.#lineage,
       el("details", { id: "digest" }, el("summary", el("h2", "Digest")), this.#digest),
       this.#table,
-      this.#transcript.element,
     );
   }
 
@@ -109,7 +88,7 @@ class SessionPage implements Shown<SessionView> {
     this.#view = view;
     this.#trouble.clear();
     this.#keepingPlace(() => this.#showAll(view));
-    const { rows } = view;
+    const { rows, events } = view;
     // A record that changes no figure of the newest row is read, too.
     const newest = rows.at(-1);
     const turns = rows.flatMap((row) => {
@@ -119,25 +98,21 @@ class SessionPage implements Shown<SessionView> {
     this.#transcript.show(
       turns.map(([turn]) => turn),
       new Map(turns.map(([{ turnId }, standing]) => [turnId, standing])),
+      eventsByTurn(events),
       this.#turnChosen?.turnId ?? null,
     );
     page().setAttribute("data-ready", String(rows.length));
   }
 
-  #showAll({ rows, events, merged, kept: lists, digest, ...view }: SessionView): void {
+  #showAll({ events, kept: lists, digest, ...view }: SessionView): void {
     fill(this.#title, view.name);
     fill(this.#about, view.about);
     this.#losses.hidden = !events.some(({ kind }) => kind === "compaction");
-    this.#slider.max = String(Math.max(1, rows.length));
-    this.#slider.disabled = rows.length === 0;
     this.#showChosen();
     this.#drawnOnce("kept", [lists], () => fill(this.#kept, ...lists.map(listSection)));
     this.#drawnOnce("digest", [digest], () => showDigest(this.#done, this.#digest, digest));
     this.#drawnOnce("lineage", [view.lineage], () =>
       showLineage(this.#lineage, this.#lines, view.lineage),
-    );
-    this.#drawnOnce("key", [events, merged, view.window], () =>
-      fill(this.#key, ...keyOf(this.#view)),
     );
     this.#showTable();
   }
@@ -231,72 +206,8 @@ class SessionPage implements Shown<SessionView> {
   }
 
   #showChosen(): void {
-    const { rows, events } = this.#view;
-    const row = rows[this.#chosen];
-    this.#slider.value = String(this.#chosen + 1);
-    this.#slider.setAttribute(
-      "aria-valuetext",
-      row === undefined ? "No turn yet" : spokenTurn(row, events),
-    );
-    drawPicture(this.#chart, this.#view, this.#chosen);
-    this.#point(null);
-    this.#drawnOnce("turn", [row, this.#turnNumber, row && eventsOf(row, events)], () =>
-      fill(this.#turn, ...this.#turnParts(row)),
-    );
-  }
-
-  #turnParts(row: PageRow | undefined): readonly Child[] {
-    if (row === undefined) {
-      return [el("p.quiet", "No turn yet. The page follows the session.")];
-    }
-    const when = row.startedAt === null ? null : time(row.startedAt);
-    const { turn, turnId, task } = chosenIn(row, this.#turnNumber);
-    // One that does not apply stays in its place: a button that comes would push what is read.
-    const act = (label: string, action: TurnAction, applies = true) => {
-      const made = button(label, "second", () => send({ kind: "turn", turnId, action }));
-      made.disabled = !applies;
-      return made;
-    };
-    const isOver = row.outcome !== "open" || turn !== row.last;
-    return [
-      el("h2", turnName(row), " ", el("span.about", when)),
-      row.turns.length === 1 ? null : this.#turnButtons(row, turn),
-      el("p.asked", task === "" ? "No text." : task),
-      el("p.quiet", turnText(row)),
-      ...eventsOf(row, this.#view.events).flatMap(eventRows),
-      el(
-        "div.buttons",
-        button("Read", "second", () => this.#open(null)),
-        turn === row.turn
-          ? button("Show Request", "second", () => send({ kind: "record", ref: `#${row.seq}` }))
-          : null,
-        act("Add Marker…", "mark", isOver),
-        act("Restore from Here…", "restore", isOver),
-        act("Show Changed Files", "changes", row.filesChanged > 0),
-        act("Compare with…", "compare"),
-        act("More…", "more"),
-      ),
-    ];
-  }
-
-  /** The turns of a row that stands for several, to choose from. */
-  #turnButtons({ turns }: PageRow, chosen: number): HTMLElement {
-    const buttons = turns.map(({ turn }) => {
-      const aria = { label: `Turn ${turn}`, pressed: String(turn === chosen) };
-      return button(String(turn), "second", () => this.#choose(turn), { aria });
-    });
-    return el("div.turns", { role: "group", aria: { label: "Which turn" } }, ...buttons);
-  }
-
-  /** Say beside the pointer's place what is there; the chosen turn is told below. */
-  #point(at: number | null): void {
-    const row = at === null ? undefined : this.#view.rows[at];
-    fill(
-      this.#pointed,
-      row === undefined
-        ? legend(this.#view)
-        : `${turnName(row)}: ${cut(row.turns[0].task, 80)} ${turnText(row)}`,
-    );
+    this.#strip.show(this.#view, this.#chosen);
+    this.#card.show(this.#view.rows[this.#chosen], this.#turnNumber, this.#view);
   }
 
   /** Fill the table while it is open: it has a row for each of the picture. */
@@ -309,6 +220,13 @@ class SessionPage implements Shown<SessionView> {
       });
     }
   }
+}
+
+function eventsByTurn(events: readonly PageEvent[]): ReadonlyMap<number, readonly PageEvent[]> {
+  return Map.groupBy(
+    events.filter((event) => event.turn !== null),
+    ({ turn }) => turn ?? 0,
+  );
 }
 
 host("session", "Session", SessionPage);

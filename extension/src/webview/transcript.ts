@@ -2,6 +2,7 @@
 
 import {
   type Conversation,
+  type PageEvent,
   type PageTurn,
   type PartPlace,
   partAtEnd,
@@ -11,7 +12,8 @@ import {
   spoken,
   stepOf,
 } from "../model/sessionPage.ts";
-import { el, keepingFocus, send, time } from "./draw.ts";
+import { el, fill, keepingFocus, send, time } from "./draw.ts";
+import { eventRows } from "./lists.ts";
 import { type Rows, rowsOf, showSteps } from "./steps.ts";
 
 /** What is nearer is read before it is scrolled to, and what is farther is taken out: windows. */
@@ -21,6 +23,9 @@ const [NEAR, FAR] = [1.5, 4];
 interface Part extends PartPlace {
   readonly element: HTMLElement;
   readonly steps: HTMLElement;
+  /** What happened behind the turn; filled at its end. */
+  readonly events: HTMLElement;
+  eventsFrom: string;
   drawn: Rows;
   said: readonly Spoken[];
   /** How the turn stood when this was asked for. */
@@ -39,10 +44,11 @@ interface Sought {
 }
 
 export class Transcript {
-  readonly element = el("details", { id: "conversation" }, el("summary", el("h2", "Conversation")));
-  readonly #pane = el("div.pane", { role: "region", aria: { label: "Conversation" } });
+  readonly element = el("div.pane", { role: "region", aria: { label: "Conversation" } });
   readonly #waiting = el("p.quiet", "Reading…");
   readonly #reads: (turn: number) => void;
+  /** What happened behind each turn, by its number. */
+  #events: ReadonlyMap<number, readonly PageEvent[]> = new Map();
   #turns: readonly PageTurn[] = [];
   /** How each turn stands, by its id: a part that was read before is read again. */
   #standing: ReadonlyMap<string, string> = new Map();
@@ -61,36 +67,33 @@ export class Transcript {
   /** `reads` is told the turn that a person has scrolled to. */
   constructor(reads: (turn: number) => void) {
     this.#reads = reads;
-    this.#pane.tabIndex = 0;
-    this.element.open = true;
-    this.element.append(this.#pane);
-    this.#pane.addEventListener("scroll", () => this.#scrolled());
+    this.element.tabIndex = 0;
+    this.element.addEventListener("scroll", () => this.#scrolled());
     window.addEventListener("scroll", () => this.#readOn());
+    // What is sought stays in sight when the room changes.
+    new ResizeObserver(() => this.#keepingPlace(() => {})).observe(this.element);
     for (const act of ["wheel", "pointerdown", "keydown"]) {
       // Whoever does something else is not brought back.
       window.addEventListener(act, () => this.#leaveOpening(), { capture: true, passive: true });
     }
-    this.element.addEventListener("toggle", () => {
-      if (this.element.open && this.#sought !== null) {
-        this.goTo(this.#sought.turnId, 0, this.#sought.seq);
-      }
-      this.#readOn();
-    });
   }
 
   /** The turns as they are now; what is read stays where it is. The first time `chosen` is shown. */
   show(
     turns: readonly PageTurn[],
     standing: ReadonlyMap<string, string>,
+    events: ReadonlyMap<number, readonly PageEvent[]>,
     chosen: string | null,
   ): void {
     this.#turns = turns;
     this.#standing = standing;
+    this.#events = events;
     this.element.hidden = turns.length === 0;
     const gone = this.#parts.filter(({ turnId }) => !standing.has(turnId));
-    if (gone.length > 0) {
-      this.#keepingPlace(() => this.#takeOut(gone));
-    }
+    this.#keepingPlace(() => {
+      this.#takeOut(gone);
+      this.#showEvents();
+    });
     if (this.#asked !== null && !standing.has(this.#asked.turnId)) {
       this.#asked = null; // it was taken back
     }
@@ -109,19 +112,17 @@ export class Transcript {
     if (this.#parts.some((part) => part.turnId === turnId && part.offset === 0)) {
       this.#keepingPlace(() => {});
       this.#seek();
+      this.#readOn(); // what was on its way is not waited for any more
     } else {
       this.#asking = window.setTimeout(() => {
         this.#asking = undefined;
-        if (this.element.open) {
-          this.#ask({ turnId, offset: 0, next: null }, "alone");
-        }
+        this.#ask({ turnId, offset: 0, next: null }, "alone");
       }, rest);
     }
   }
 
   /** Bring it into sight with the focus, at a turn or a record. */
   open(turnId: string, seq: number | null): void {
-    this.element.open = true;
     this.#takesFocus = true;
     this.#isOpening = true;
     this.goTo(turnId, 0, seq);
@@ -165,12 +166,13 @@ export class Transcript {
         this.#takeOut(this.#parts);
       }
       if (asked.place === "above") {
-        this.#pane.prepend(part.element);
+        this.element.prepend(part.element);
         this.#parts = [part, ...this.#parts];
       } else if (asked.place !== "again") {
-        this.#pane.append(part.element);
+        this.element.append(part.element);
         this.#parts = [...this.#parts, part];
       }
+      this.#showEvents();
     });
     this.#seek();
     this.#readOn();
@@ -181,16 +183,31 @@ export class Transcript {
     const name = `Turn ${turn}${offset === 0 ? "" : ", continued"}`;
     const steps = el("ol.steps");
     const when = el("span.about", at === null ? null : time(at));
-    const element = el("article", el("h3", name, " ", when), steps);
-    const none = { drawn: new Map(), said: [], next: null, standing: "" };
-    return { turnId, offset, element, steps, ...none };
+    const events = el("div.events");
+    const element = el("article", el("h3", name, " ", when), steps, events);
+    const none = { drawn: new Map(), said: [], next: null, standing: "", eventsFrom: "[]" };
+    return { turnId, offset, element, steps, events, ...none };
+  }
+
+  /** Show at the end of each turn what happened behind it. */
+  #showEvents(): void {
+    for (const part of this.#parts) {
+      const { turnId, next, events } = part;
+      const turn = this.#turns.find((each) => each.turnId === turnId)?.turn ?? 0;
+      const found = next === null ? (this.#events.get(turn) ?? []) : [];
+      const from = JSON.stringify(found);
+      if (part.eventsFrom !== from) {
+        part.eventsFrom = from;
+        keepingFocus(() => fill(events, ...found.flatMap(eventRows)));
+      }
+    }
   }
 
   #ask(part: PartPlace, place: Asked["place"]): void {
     this.#isInDoubt = false;
     this.#asked = { ...part, place, standing: this.#standing.get(part.turnId) ?? "" };
     if (this.#parts.length === 0) {
-      this.#pane.append(this.#waiting);
+      this.element.append(this.#waiting);
     }
     send({ kind: "conversation", turnId: part.turnId, offset: part.offset });
   }
@@ -209,10 +226,10 @@ export class Transcript {
         folded.open = true;
       }
       const own = seq === null ? null : found?.querySelector("button");
-      (own ?? this.#pane).focus({ preventScroll: true });
+      (own ?? this.element).focus({ preventScroll: true });
     }
     if (this.#isOpening) {
-      this.element.scrollIntoView();
+      this.element.scrollIntoView({ block: "nearest" });
     }
   }
 
@@ -233,7 +250,7 @@ export class Transcript {
 
   /** Change what is there; what is sought stays at the top, else what is read where it is. */
   #keepingPlace(change: () => void): void {
-    const pane = this.#pane;
+    const pane = this.element;
     const edge = pane.getBoundingClientRect().top;
     const isBelow = (each: Element) => each.getBoundingClientRect().bottom > edge;
     const first = this.#parts.find(({ element }) => isBelow(element));
@@ -260,19 +277,19 @@ export class Transcript {
     }
     this.#parts = this.#parts.filter((each) => !parts.includes(each));
     if (isFocused) {
-      this.#pane.focus({ preventScroll: true });
+      this.element.focus({ preventScroll: true });
     }
   }
 
   #scrolled(): void {
-    if (Math.abs(this.#pane.scrollTop - this.#top) < 1) {
+    if (Math.abs(this.element.scrollTop - this.#top) < 1) {
       return;
     }
-    this.#top = this.#pane.scrollTop;
+    this.#top = this.element.scrollTop;
     this.#sought = null;
-    const { scrollTop, clientHeight, scrollHeight } = this.#pane;
+    const { scrollTop, clientHeight, scrollHeight } = this.element;
     const isAtEnd = scrollTop + clientHeight > scrollHeight - 1;
-    const { top, bottom } = this.#pane.getBoundingClientRect();
+    const { top, bottom } = this.element.getBoundingClientRect();
     const edge = isAtEnd ? bottom : top + 1;
     const read = this.#parts.findLast(({ element }) => element.getBoundingClientRect().top <= edge);
     const turn = this.#turns.find(({ turnId }) => turnId === read?.turnId);
@@ -285,7 +302,7 @@ export class Transcript {
   /** Read what has changed and what is near; take out what is far away. */
   #readOn(): void {
     const [first, last] = [this.#parts[0], this.#parts.at(-1)];
-    if ((this.#asked !== null && !this.#isInDoubt) || !this.element.open) {
+    if (this.#asked !== null && !this.#isInDoubt) {
       return;
     }
     if (first === undefined || last === undefined) {
@@ -301,7 +318,7 @@ export class Transcript {
       this.#ask(changed, "again");
       return;
     }
-    const { top, bottom } = this.#pane.getBoundingClientRect();
+    const { top, bottom } = this.element.getBoundingClientRect();
     const [near, far] = [NEAR * window.innerHeight, FAR * window.innerHeight];
     const gone = this.#parts.filter(({ element }) => {
       const place = element.getBoundingClientRect();
@@ -312,7 +329,7 @@ export class Transcript {
       this.#readOn();
       return;
     }
-    const { scrollTop, clientHeight, scrollHeight } = this.#pane;
+    const { scrollTop, clientHeight, scrollHeight } = this.element;
     const below = scrollHeight - scrollTop - clientHeight < near && partBehind(last, this.#turns);
     const above = scrollTop < near && partBefore(first, this.#turns);
     if (top >= window.innerHeight || bottom <= 0) {
