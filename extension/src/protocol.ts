@@ -1598,10 +1598,8 @@ export interface ConnectReport {
   readonly changes: readonly ConnectChange[];
 }
 
-/** With `deleteCopies` the copies of files are deleted first. */
-export interface DoctorParams {
-  readonly deleteCopies: boolean;
-}
+/** No params. */
+export type DoctorParams = Readonly<Record<string, never>>;
 
 /** One thing worth knowing, with a way out; `severity` is `error`, `warning` or `info`. */
 export interface DoctorFinding {

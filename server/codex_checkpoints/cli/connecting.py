@@ -19,6 +19,7 @@ from codex_checkpoints.cli.opening import Terminal
 from codex_checkpoints.operations import connecting
 from codex_checkpoints.places import Places
 from codex_checkpoints.presentation import connecting as texts
+from codex_checkpoints.service.doctor import delete_copies
 from codex_checkpoints.service.refusal import Refusal
 
 
@@ -61,4 +62,6 @@ def _connect(options: argparse.Namespace, where: Places) -> int:
 
 
 def _doctor(options: argparse.Namespace, services: Terminal) -> int:
+    if options.delete_copies:
+        delete_copies(services.sessions.records)
     return answer(options, services, connecting.doctor, texts.doctor_lines)

@@ -14,15 +14,13 @@ from codex_checkpoints.places import Places, settings_of
 from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.status import Connection as ConnectReport
 from codex_checkpoints.service.doctor import Diagnosis as DoctorReport
-from codex_checkpoints.service.doctor import delete_copies, diagnose
+from codex_checkpoints.service.doctor import diagnose
 from codex_checkpoints.wire import BadParams
 
 
 @frozen
 class DoctorParams:
-    """With `deleteCopies` the copies of files are deleted first."""
-
-    delete_copies: bool = False
+    """No params."""
 
 
 @frozen
@@ -45,10 +43,8 @@ def connect(where: Places, params: ConnectParams) -> ConnectReport:
     return connector.preview(what) if params.dry_run else connector.carry_out(what)
 
 
-def doctor(services: Services, params: DoctorParams) -> DoctorReport:
+def doctor(services: Services, _params: DoctorParams) -> DoctorReport:
     """Return what was found, skipped and why."""
-    if params.delete_copies:
-        delete_copies(services.sessions.records)
     return diagnose(services.sessions, services.problems, _connector(services.where).inspect())
 
 
