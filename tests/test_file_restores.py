@@ -13,6 +13,7 @@ import pytest
 import rollouts as r
 from codex_checkpoints.service import file_restores
 from codex_checkpoints.service.file_restores import FilesParams, UndoFilesParams
+from codex_checkpoints.service.file_writes import FilesWork
 from codex_checkpoints.storage import durable, project_files, safety_copies
 from codex_checkpoints.storage.safety_copies import SafetyCopies
 from core.test_files_plan import BEFORE, difference
@@ -264,7 +265,7 @@ def test_a_killed_restore_leaves_each_file_old_or_new_and_is_recorded_by_the_nex
     with monkeypatch.context() as patch, home.house() as house:
         patch.setattr(SafetyCopies, "keep", killed(SafetyCopies.keep))
         patch.setattr(project_files, "put", killed(project_files.put))
-        patch.setattr(file_restores.FilesWork, "record", killed(file_restores.FilesWork.record))
+        patch.setattr(FilesWork, "record", killed(FilesWork.record))
         try:
             file_restores.restore(house.sessions, FilesParams(thread(1), "1"))
             ended = True

@@ -6,7 +6,6 @@ written; each is looked at again right before, and one that changed meanwhile st
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
@@ -26,7 +25,6 @@ from codex_checkpoints.core.files.records import (
     FileRestore,
     FileWrite,
     file_restores_in,
-    line_of,
 )
 from codex_checkpoints.core.files.words import (
     LABELS,
@@ -35,29 +33,22 @@ from codex_checkpoints.core.files.words import (
     plan_headline,
     undone_headline,
 )
-from codex_checkpoints.core.restore.events import event_of
-from codex_checkpoints.core.rollout.fields import Json, digest_of
 from codex_checkpoints.service.file_copies import copies_of
+from codex_checkpoints.service.file_writes import FileChange, Restoring, hash_of, root_of
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.session_file import end_of, find_turn
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undertaking import close, operation_of, undertaking
-from codex_checkpoints.storage import project_files, records
-from codex_checkpoints.storage.project_files import NotWritable, ProjectFile
+from codex_checkpoints.storage import project_files
+from codex_checkpoints.storage.project_files import ProjectFile
 from codex_checkpoints.storage.records import FILE_RESTORES
 from codex_checkpoints.storage.safety_copies import SafetyCopies
-
-RESTORED = "FilesRestored"
-"""The event of files that were written."""
 
 MOST_TEXT = 1 << 20
 """Code points of a text in a preview; a longer one is not given."""
 
 MOST_COMMANDS = 20
 """Commands that are shown, the newest."""
-
-_NEW_MODE = 0o644
 
 
 @frozen
@@ -173,7 +164,7 @@ def restore(sessions: Sessions, params: FilesParams) -> RestoredFiles:
     plan = _plan(sessions, params)
     chosen = {each.path for each in _chosen(plan, params)}
     changes = [change for each in plan.files if each.path in chosen for change in _changes(each)]
-    done = _Restoring(sessions, plan.session_id, plan.turn_id, plan.folder, plan.seen)
+    done = Restoring(sessions, plan.session_id, plan.turn_id, plan.folder, plan.seen)
     operation_id, problems = done.write(changes)
     rows, left = list[RestoredFile](), dict[str, str]()
     for each in plan.files:
@@ -216,9 +207,9 @@ def undo(sessions: Sessions, params: UndoFilesParams) -> RestoredFiles:
     """
     made = _operation(sessions, params.operation_id)
     copies = SafetyCopies(sessions.records.state_dir)
-    root = _root(made.folder, made.session_id)
+    root = root_of(made.folder, made.session_id)
     seen: dict[str, ProjectFile] = {}
-    changes, rows = list[_Change](), list[RestoredFile]()
+    changes, rows = list[FileChange](), list[RestoredFile]()
     for write in reversed(made.writes):
         now = project_files.look(root, write.path)
         known = now if isinstance(now, ProjectFile) else ProjectFile()
@@ -234,7 +225,7 @@ def undo(sessions: Sessions, params: UndoFilesParams) -> RestoredFiles:
                 None,
                 0,
                 0,
-                _hash(known.data),
+                hash_of(known.data),
                 write.before,
                 None,
                 offered=why is None,
@@ -243,8 +234,8 @@ def undo(sessions: Sessions, params: UndoFilesParams) -> RestoredFiles:
             )
         )
         if why is None:
-            changes.append(_Change(write.path, data, write.mode))
-    done = _Restoring(sessions, made.session_id, made.turn_id, made.folder, seen)
+            changes.append(FileChange(write.path, data, write.mode))
+    done = Restoring(sessions, made.session_id, made.turn_id, made.folder, seen)
     operation_id, problems = done.write(changes, undoes=made.operation_id)
     asked = {each.path for each in changes}
     rows = [
@@ -274,7 +265,7 @@ def _undo_state(
     """Return what an undo does to a file, and why it does not."""
     if not isinstance(now, ProjectFile):
         return now, "it cannot be looked at"
-    if _hash(now.data) != write.after:
+    if hash_of(now.data) != write.after:
         return "conflict", "it was changed since"
     if write.before is not None and data is None:
         return "unknown", "its safety copy is gone"
@@ -311,7 +302,7 @@ def _plan(sessions: Sessions, params: FilesParams) -> _Plan:
     own = next((each for each in turns if each.turn_id == turn.turn_id), turn)
     end = end_of(own, turns) or replay.scale.lines
     folder = replay.state.base
-    root = _root(folder, row.session_id)
+    root = root_of(folder, row.session_id)
     seen: dict[str, ProjectFile] = {}
 
     def look(uri: str) -> OnDisk:
@@ -350,23 +341,12 @@ def _known_again(
         return file
     for each in made:
         write = next((write for write in each.writes if write.path == file.path), None)
-        if write is None or write.after != _hash(now.data):
+        if write is None or write.after != hash_of(now.data):
             continue
         if each.turn_id == turn_id and each.undoes is None:
             return evolve(file, state="same", why=None, then=file.now)
         return evolve(file, why=f"it was restored to another turn; undo {each.operation_id} first")
     return file
-
-
-def _root(folder: str | None, session_id: str) -> str:
-    """Return the folder of a session without links; refuses `missing_context`."""
-    if not project_files.is_supported():
-        raise misfit("files are not restored on this system: it follows links on the way to a file")
-    real = None if folder is None else os.path.realpath(folder)
-    if real is None or not os.path.isdir(real):
-        message = f"the folder of session {session_id} is not on this machine"
-        raise Refusal("missing_context", message, {"sessionId": session_id, "folder": folder})
-    return real
 
 
 def _chosen(plan: _Plan, params: FilesParams) -> list[PlannedFile]:
@@ -400,8 +380,8 @@ def _row(
         file.proof,
         file.added,
         file.removed,
-        None if found is None else _hash(found.data),
-        _hash(None if file.then is None else file.then.encode()) if known else None,
+        None if found is None else hash_of(found.data),
+        hash_of(None if file.then is None else file.then.encode()) if known else None,
         file.moved_to,
         offered=file.is_offered,
         on=file.is_on,
@@ -416,130 +396,8 @@ def _shown(text: str | None) -> str | None:
     return None if text is None or len(text) > MOST_TEXT or redact(text) != text else text
 
 
-def _hash(data: bytes | None) -> str | None:
-    return None if data is None else digest_of(data)
-
-
-# --- the writing ---------------------------------------------------------------------------------
-
-
-@frozen
-class _Change:
-    """A file, and the bytes that it gets, None where it goes; `mode` of a new one."""
-
-    path: str
-    data: bytes | None
-    mode: int = _NEW_MODE
-
-
-def _changes(file: PlannedFile) -> Iterator[_Change]:
+def _changes(file: PlannedFile) -> Iterator[FileChange]:
     """Yield the changes of a planned file, the new bytes before anything is removed."""
-    yield _Change(file.path, None if file.then is None else file.then.encode())
+    yield FileChange(file.path, None if file.then is None else file.then.encode())
     if file.moved_to is not None:
-        yield _Change(file.moved_to, None)
-
-
-@frozen
-class _Restoring:
-    """One operation on files of a session, which were looked at before."""
-
-    sessions: Sessions
-    session_id: str
-    turn_id: str
-    folder: str
-    seen: Mapping[str, ProjectFile]
-
-    def write(
-        self, changes: Sequence[_Change], undoes: str | None = None
-    ) -> tuple[str, dict[str, str]]:
-        """Write the changes; return the operation, and why each file that failed was left."""
-        name, problems = records.new_id(), dict[str, str]()
-        if not changes:
-            return name, problems
-        copies = SafetyCopies(self.sessions.records.state_dir)
-        copies.prune()
-        writes = tuple(self._write_of(number, each) for number, each in enumerate(changes))
-        made = FileRestore(
-            name, records.now(), self.session_id, self.turn_id, self.folder, writes, undoes
-        )
-        work = FilesWork(self.sessions, made)
-        root = _root(self.folder, self.session_id)
-        with (
-            keeping("record of restored files", self.session_id),
-            undertaking(self.sessions.records, name, work) as prepare,
-        ):
-            prepare({"files": line_of(made)})
-            for change, write in zip(changes, writes, strict=True):
-                data = self.seen[change.path].data
-                if write.copy is not None and data is not None:
-                    copies.keep(name, write.copy, data)
-            for change, write in zip(changes, writes, strict=True):
-                try:
-                    seen = evolve(self.seen[change.path], mode=write.mode)
-                    project_files.put(root, change.path, change.data, seen, name)
-                except NotWritable as error:
-                    problems[change.path] = str(error)
-        return name, problems
-
-    def _write_of(self, number: int, change: _Change) -> FileWrite:
-        seen = self.seen[change.path]
-        is_new = seen.data is None
-        return FileWrite(
-            change.path,
-            _hash(seen.data),
-            _hash(change.data),
-            change.mode if is_new else seen.mode,
-            None if is_new else str(number),
-        )
-
-
-@frozen
-class FilesWork:
-    """The end of a restore of files: the record and the event of what is written; `Work`."""
-
-    _sessions: Sessions
-    _made: FileRestore
-
-    def is_published(self) -> bool:
-        """Return whether a file was written."""
-        return bool(self._done())
-
-    def record(self) -> None:
-        """Write the record and the event, once."""
-        made, kept = evolve(self._made, writes=self._done()), self._sessions.records
-        with kept.journal(made.session_id, FILE_RESTORES) as journal:
-            if made.operation_id not in file_restores_in(
-                kept.lines(made.session_id, FILE_RESTORES)
-            ):
-                journal.append(line_of(made))
-        operation = operation_of(self._sessions.settings, made.operation_id, made.session_id, None)
-        files = [{"uri": each.path, "then": each.after, "now": each.before} for each in made.writes]
-        event = event_of(RESTORED, made.at, operation, {"files": files, "undoes": made.undoes})
-        close(kept, event, again=True)
-
-    def take_back(self, code: str) -> bool:
-        """Remove the safety copies; nothing was written."""
-        del code
-        return SafetyCopies(self._sessions.records.state_dir).remove(self._made.operation_id)
-
-    def _done(self) -> tuple[FileWrite, ...]:
-        """Return the files that have the bytes that they were to get."""
-        root = os.path.realpath(self._made.folder)
-        found = [(each, project_files.look(root, each.path)) for each in self._made.writes]
-        return tuple(
-            write
-            for write, now in found
-            if isinstance(now, ProjectFile)
-            and _hash(now.data) == write.after
-            and write.before != write.after
-        )
-
-
-def reopened(sessions: Sessions, written: Json) -> FilesWork | None:
-    """Return the restore that a process wrote down; None where its line cannot be read."""
-    made = next(iter(file_restores_in([written.get("files")]).values()), None)
-    if made is None:
-        return None
-    for each in made.writes:
-        project_files.clear(os.path.realpath(made.folder), each.path, made.operation_id)
-    return FilesWork(sessions, made)
+        yield FileChange(file.moved_to, None)

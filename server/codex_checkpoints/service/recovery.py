@@ -8,7 +8,7 @@ from codex_checkpoints.core.rollout.fields import Json, object_of
 from codex_checkpoints.service.compaction.installing import reopened as compaction
 from codex_checkpoints.service.connect.connecting import reopened as connection
 from codex_checkpoints.service.deleting import reopened as deletion
-from codex_checkpoints.service.file_restores import reopened as files
+from codex_checkpoints.service.file_writes import reopened as files
 from codex_checkpoints.service.portable import reopened_export, reopened_import
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore.restoring import reopened as restore

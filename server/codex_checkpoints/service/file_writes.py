@@ -1,0 +1,163 @@
+"""Write files of a session's folder as one operation, and complete its record after a crash.
+
+Each file is checked again right before it is written; one that changed meanwhile stays.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve, frozen
+
+from codex_checkpoints.core.files.records import (
+    FileRestore,
+    FileWrite,
+    file_restores_in,
+    line_of,
+)
+from codex_checkpoints.core.restore.events import event_of
+from codex_checkpoints.core.rollout.fields import Json, digest_of
+from codex_checkpoints.service.refusal import Refusal, keeping, misfit
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.undertaking import close, operation_of, undertaking
+from codex_checkpoints.storage import project_files, records
+from codex_checkpoints.storage.project_files import NotWritable, ProjectFile
+from codex_checkpoints.storage.records import FILE_RESTORES
+from codex_checkpoints.storage.safety_copies import SafetyCopies
+
+RESTORED = "FilesRestored"
+"""The event of files that were written."""
+
+_NEW_MODE = 0o644
+
+
+def root_of(folder: str | None, session_id: str) -> str:
+    """Return the folder of a session without links; refuses `missing_context`."""
+    if not project_files.is_supported():
+        raise misfit("files are not restored on this system: it follows links on the way to a file")
+    real = None if folder is None else os.path.realpath(folder)
+    if real is None or not os.path.isdir(real):
+        message = f"the folder of session {session_id} is not on this machine"
+        raise Refusal("missing_context", message, {"sessionId": session_id, "folder": folder})
+    return real
+
+
+def hash_of(data: bytes | None) -> str | None:
+    """Return the hash of a file's bytes, None for no file."""
+    return None if data is None else digest_of(data)
+
+
+@frozen
+class FileChange:
+    """A file, and the bytes that it gets, None where it goes; `mode` of a new one."""
+
+    path: str
+    data: bytes | None
+    mode: int = _NEW_MODE
+
+
+@frozen
+class Restoring:
+    """One operation on files of a session, which were looked at before."""
+
+    sessions: Sessions
+    session_id: str
+    turn_id: str
+    folder: str
+    seen: Mapping[str, ProjectFile]
+
+    def write(
+        self, changes: Sequence[FileChange], undoes: str | None = None
+    ) -> tuple[str, dict[str, str]]:
+        """Write the changes; return the operation, and why each file that failed was left."""
+        name, problems = records.new_id(), dict[str, str]()
+        if not changes:
+            return name, problems
+        copies = SafetyCopies(self.sessions.records.state_dir)
+        copies.prune()
+        writes = tuple(self._write_of(number, each) for number, each in enumerate(changes))
+        made = FileRestore(
+            name, records.now(), self.session_id, self.turn_id, self.folder, writes, undoes
+        )
+        work = FilesWork(self.sessions, made)
+        root = root_of(self.folder, self.session_id)
+        with (
+            keeping("record of restored files", self.session_id),
+            undertaking(self.sessions.records, name, work) as prepare,
+        ):
+            prepare({"files": line_of(made)})
+            for change, write in zip(changes, writes, strict=True):
+                data = self.seen[change.path].data
+                if write.copy is not None and data is not None:
+                    copies.keep(name, write.copy, data)
+            for change, write in zip(changes, writes, strict=True):
+                try:
+                    seen = evolve(self.seen[change.path], mode=write.mode)
+                    project_files.put(root, change.path, change.data, seen, name)
+                except NotWritable as error:
+                    problems[change.path] = str(error)
+        return name, problems
+
+    def _write_of(self, number: int, change: FileChange) -> FileWrite:
+        seen = self.seen[change.path]
+        is_new = seen.data is None
+        return FileWrite(
+            change.path,
+            hash_of(seen.data),
+            hash_of(change.data),
+            change.mode if is_new else seen.mode,
+            None if is_new else str(number),
+        )
+
+
+@frozen
+class FilesWork:
+    """The end of a restore of files: the record and the event of what is written; `Work`."""
+
+    _sessions: Sessions
+    _made: FileRestore
+
+    def is_published(self) -> bool:
+        """Return whether a file was written."""
+        return bool(self._done())
+
+    def record(self) -> None:
+        """Write the record and the event, once."""
+        made, kept = evolve(self._made, writes=self._done()), self._sessions.records
+        with kept.journal(made.session_id, FILE_RESTORES) as journal:
+            if made.operation_id not in file_restores_in(
+                kept.lines(made.session_id, FILE_RESTORES)
+            ):
+                journal.append(line_of(made))
+        operation = operation_of(self._sessions.settings, made.operation_id, made.session_id, None)
+        files = [{"uri": each.path, "then": each.after, "now": each.before} for each in made.writes]
+        event = event_of(RESTORED, made.at, operation, {"files": files, "undoes": made.undoes})
+        close(kept, event, again=True)
+
+    def take_back(self, code: str) -> bool:
+        """Remove the safety copies; nothing was written."""
+        del code
+        return SafetyCopies(self._sessions.records.state_dir).remove(self._made.operation_id)
+
+    def _done(self) -> tuple[FileWrite, ...]:
+        """Return the files that have the bytes that they were to get."""
+        root = os.path.realpath(self._made.folder)
+        found = [(each, project_files.look(root, each.path)) for each in self._made.writes]
+        return tuple(
+            write
+            for write, now in found
+            if isinstance(now, ProjectFile)
+            and hash_of(now.data) == write.after
+            and write.before != write.after
+        )
+
+
+def reopened(sessions: Sessions, written: Json) -> FilesWork | None:
+    """Return the restore that a process wrote down; None where its line cannot be read."""
+    made = next(iter(file_restores_in([written.get("files")]).values()), None)
+    if made is None:
+        return None
+    for each in made.writes:
+        project_files.clear(os.path.realpath(made.folder), each.path, made.operation_id)
+    return FilesWork(sessions, made)
