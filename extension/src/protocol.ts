@@ -552,7 +552,7 @@ export interface Totals {
 }
 
 /**
- * The task, or an open step of the plan, and whether the replacement still holds its text.
+ * The task, or an open step of the plan, and whether the replacement still contains its text.
  *
  * `ref` is the message or the call it comes from, `seq` the record, null where this session has
  * none.  `lost` is null where part of the replacement is encrypted and nobody can tell.
@@ -595,12 +595,12 @@ export interface Reread {
 }
 
 /**
- * One compaction: what its replacement lacks, and what was read again since.
+ * One compaction: the facts its replacement lacks, and the files read again since.
  *
- * `number` is null where a rollback took its window away (`counts` is false).  `sealed`: a part
- * is encrypted, and what is not in the rest is unknown.  `taskPresent` is null where that is
+ * `number` is null where a rollback took its window away (`counts` is false).  `sealed`: a part is
+ * encrypted, and facts missing from the rest are unknown.  `taskPresent` is null where that is
  * unknown or there is no task.  `reads` are the reads of files up to the next compaction,
- * `rereadsUnchanged` those of files that did not change, `bytes` their output.
+ * `rereadsUnchanged` the reads of files that did not change, `bytes` their output.
  */
 export interface Loss {
   readonly number: number | null;
@@ -930,11 +930,11 @@ export interface PackItem {
 }
 
 /**
- * One thing that a pack leaves out, or that stands in it shortened.
+ * One thing that a pack leaves out or shortens.
  *
- * `reason` is `budget`, `filtered` (a step that is done, a decision that another supersedes),
- * `evicted` (newer ones took its place), `missing` (a pinned file that is not there), `no_lines`
- * (it has no such lines), `unreadable`, or `bound` (longer than it may be: it is shortened).
+ * `reason` is `budget`, `filtered` (a finished step, a superseded decision), `evicted` (newer ones
+ * took its place), `missing` (a pinned file that does not exist), `no_lines` (it has no such
+ * lines), `unreadable`, or `bound` (longer than it may be: it is shortened).
  */
 export interface DeferredItem {
   readonly part: string;
@@ -1262,7 +1262,7 @@ export interface CompactParams {
   readonly workDoneToken: number | string | null;
 }
 
-/** A payload that a note replaces: its media type, its size in bytes. */
+/** A payload that a note replaces: its media type and its size in bytes. */
 export interface LeftOut {
   readonly media: string;
   readonly size: number;

@@ -1,8 +1,8 @@
-"""The items of a history that Codex can read, and the form in which it sends them.
+"""Reads the items of a history as Codex does, and gives them the form in which it sends them.
 
 An item is a JSON object with a `type`.  Codex knows the fields of each type and drops all others.
 A field of a wrong kind makes it skip the whole line, or the whole `compacted` record (ROL-7).  It
-keeps a type that it does not know, and sends it as `{"type":"other"}` from a replacement alone.
+keeps a type that it does not know, and sends it as `{"type":"other"}` only from a replacement.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from codex_checkpoints.core.rollout.fields import (
 from codex_checkpoints.core.rollout.reader import Line
 
 Item = Mapping[str, object]
-"""An item as a request holds it, without `id` and without what Codex keeps beside it."""
+"""An item as a request holds it, without `id` and without the other fields that Codex adds."""
 
 OTHER: Final[Item] = {"type": "other"}
-"""What Codex makes of a type it does not know."""
+"""Codex's substitute for a type that it does not know."""
 
 
 BAD: Final = object()
@@ -38,7 +38,7 @@ _Take = Callable[[object], object]
 
 @frozen
 class Field:
-    """How a field is read, its value where it is missing, and whether it is sent."""
+    """How a field is read, its default, and whether it is sent."""
 
     take: _Take
     missing: object = BAD
@@ -254,7 +254,8 @@ def read_items(values: Sequence[object]) -> tuple[Item, ...] | None:
 def counts(line: Line) -> bool:
     """Return whether Codex reads a line: a checkpoint accepts more.
 
-    Codex refuses lone surrogates, a time stamp that is no text and an ordinal that is no number.
+    Codex refuses lone surrogates, a time stamp that is not text and an ordinal that is not a
+    number.
     """
     if line.bare or line.passed_over or line.mended:
         return bool(line.kind) and not line.mended
@@ -267,7 +268,7 @@ def counts(line: Line) -> bool:
 
 
 def is_forgotten(item: Item) -> bool:
-    """Return whether Codex drops an item wherever it stands."""
+    """Return whether Codex drops an item at any place."""
     return item["type"] == "ghost_snapshot"
 
 
@@ -285,7 +286,7 @@ def user_message(parts: Iterable[str]) -> Item:
 
 
 def is_instruction(value: object) -> bool:
-    """Return whether an item holds base instructions alone; Codex sends them elsewhere."""
+    """Return whether an item has only base instructions; Codex sends them elsewhere."""
     passed = object_of(object_of(value).get("internal_chat_message_metadata_passthrough"))
     kinds = list_of(passed.get("content_item_kinds"))
     return bool(kinds) and all(kind == "model.base_instructions" for kind in kinds)
@@ -306,14 +307,14 @@ def replacement_of(payload: Json) -> tuple[Item, ...] | None:
 
 
 def payloads_of(payload: Json) -> tuple[object, ...]:
-    """Return the items that `replacement_of` reads, as they stand in the record."""
+    """Return the items that `replacement_of` reads, unchanged from the record."""
     history = list_of(payload.get("replacement_history"))
     kept = (each for each in history if not is_instruction(each))
     return tuple(each for each in kept if object_of(each).get("type") != "ghost_snapshot")
 
 
 def is_legacy(payload: Json) -> bool:
-    """Return whether a record has nothing but a message, as older versions wrote it."""
+    """Return whether a record has only a message, as older versions wrote it."""
     return payload.get("replacement_history") is None and _is_well_formed(payload)
 
 

@@ -1,4 +1,4 @@
-"""What an item of the history is, and who wrote it (JUN-42, CKP-8).
+"""Decides the kind and the author of an item of the history (JUN-42, CKP-8).
 
 Codex's items have no field for an author, and people and machines share the role user; so role and
 text decide.  A note replaces each image and encoded blob in a user's message (JUN-9).
@@ -76,8 +76,9 @@ _BY_TYPE: Mapping[str, Kind] = {
 class Past:
     """One item of the history that Codex would send.
 
-    `at` is when its line was written; `ref` names the line, `seq:12` or the id of the user's item.
-    A summary of an old Codex has no opening to know it by; `is_summary` says it (JUN-15).
+    `at` is the time when its line was written; `ref` names the line, `seq:12` or the id of the
+    user's item.  The summary of an old Codex has no recognisable opening; `is_summary` marks it
+    (JUN-15).
     """
 
     item: Json
@@ -87,12 +88,12 @@ class Past:
 
     @property
     def kind(self) -> Kind:
-        """Return what kind of item this is."""
+        """Return the kind of this item."""
         return "summary" if self.is_summary else kind_of(self.item)
 
 
 def kind_of(item: Json) -> Kind:
-    """Return what kind of item this is."""
+    """Return the kind of an item."""
     form, role = text_of(item.get("type")) or "", item.get("role")
     if form != "message":
         return _BY_TYPE.get(form, "unknown")
@@ -135,7 +136,7 @@ class PlainMessage:
 
 
 def plain_message(item: Json) -> PlainMessage:
-    """Return a message without its payloads, and without what an editor put before a request."""
+    """Return a message without its payloads, and without an editor's text before a request."""
     content = item.get("content")
     parts: list[str] = []
     left_out: list[LeftOut] = []
@@ -150,7 +151,7 @@ def plain_message(item: Json) -> PlainMessage:
         elif not is_image_wrapper(text):
             request = request_of(text)
             if request != text:
-                # The texts in front are the editor's; a note tells of an image.
+                # The texts before the request are the editor's; a note replaces an image.
                 parts = [each for each in parts if each.startswith("[left out here: ")]
                 text, says_something = request.lstrip("\n"), False
             kept, words = without_payloads(text, left_out)

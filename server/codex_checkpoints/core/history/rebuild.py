@@ -7,17 +7,17 @@
 
 Rules, as Codex follows them:
 
-1. A replacement stays as it stands: nothing in it is cut or reordered (WIN-14).
-2. Later outputs of calls are cut to the limit that stands beside them.
+1. A replacement is taken unchanged: no item is cut or reordered (WIN-14).
+2. Later outputs of calls are cut to the limit recorded with them.
 3. A record without a replacement keeps the user's messages, up to a limit, and its own (CKP-26).
-4. A rollback cuts before the turn it takes back and before the context written with that turn;
-what stood before the first turn stays.
+4. A rollback cuts before the turn it undoes and before the context written with that turn; items
+before the first turn stay.
 5. A call without an output gets the output "aborted"; an output without its call is dropped.
 
 Codex reads a session from its end, in stretches that each begin with a task.  A rollback removes
-the stretches before it in which a user's turn stands.  What a compaction in them had replaced
-counts again, so an earlier window comes back with its ids (WIN-7, WIN-8).  The newest window with a
-replacement is the base: nothing before it is needed (CKP-25).
+the stretches before it that contain a user's turn.  The items that a compaction in them had
+replaced count again, so an earlier window comes back with its ids (WIN-7, WIN-8).  The newest
+window with a replacement is the base: nothing before it is needed (CKP-25).
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Reader
 class Choice:
     """The record that the history begins with (`base`; None: the file), and the windows that count.
 
-    `windows` has the oldest first.  `baseline` is the `seq` of the settings that the next turn is
-    compared with, None where Codex injects the whole context again (CKP-4, WIN-15).
+    `windows` has the oldest first.  `baseline` is the `seq` of the settings with which the next
+    turn is compared, None where Codex injects the whole context again (CKP-4, WIN-15).
     """
 
     base: Compaction | None
@@ -90,7 +90,7 @@ class _Stretch:
     whole_context: bool = False
 
     def add(self, mark: ItemsAdded | TurnSettings | WorldState | Compaction | TaskEnded) -> None:
-        """Add the mark that stands before those already added."""
+        """Add the mark that precedes those already added."""
         match mark:
             case ItemsAdded(turn=turn):
                 self.turn = self.turn or turn
@@ -146,7 +146,7 @@ def _surviving(marks: Sequence[Mark]) -> Iterator[_Stretch]:
 
 
 def _stretches(marks: Sequence[Mark]) -> Iterator[_Stretch | int]:
-    """Yield the stretches, the newest first; a number is a rollback of so many turns."""
+    """Yield the stretches, the newest first; a number is a rollback of that many turns."""
     stretch: _Stretch | None = None
     for mark in reversed(marks):
         match mark:
@@ -168,7 +168,7 @@ def _stretches(marks: Sequence[Mark]) -> Iterator[_Stretch | int]:
 def _chain(outline: FirstPass, windows: Sequence[Compaction]) -> Chain:
     """Return the chain of windows; a record without an id takes it from those before (WIN-7).
 
-    Not the id of the previous window where windows lie between by their numbers (WIN-9).
+    The previous window's id is not taken if the numbers show windows in between (WIN-9).
     """
     chain = begun(outline.window_id) if outline.window_id is not None else Chain(number=0)
     for compaction in windows:
@@ -233,13 +233,13 @@ def _aborted(kind: str, call_id: object) -> Item:
 
 
 KEPT_TOKENS = 20_000
-"""How much of the user's messages a compaction without a replacement keeps."""
+"""Tokens of the user's messages that a compaction without a replacement keeps."""
 
 NO_SUMMARY = "(no summary available)"
 
 
 class Rebuild:
-    """The fold that keeps the items of a history and where they came from, from a place on."""
+    """The fold that keeps the items of a history and their places, from a place on."""
 
     def __init__(self, choice: Choice, outline: FirstPass) -> None:
         self.choice = choice
@@ -248,13 +248,13 @@ class Rebuild:
         self.start = outline.start if choice.base is None else choice.base.place
         self.reader = Reader(self, start=self.start)
         if choice.base is not None:
-            # Without ordinals all lines count, also those in front that are not read again.
+            # Without ordinals all lines count, including earlier ones that are not read again.
             self.reader.scale.lines = max(0, choice.base.seq - outline.shift - 1)
         self._past: list[Past] = []
         self._reports: list[tuple[int, Tokens]] = []
-        """The reports of tokens that can be true, each with the number of items before it."""
+        """The credible reports of tokens, each with the number of items before it."""
         self.reconstructed = False
-        """Whether part of the history was made up (CKP-26)."""
+        """Whether part of the history was reconstructed (CKP-26)."""
         self.found = choice.base is None
         """Whether the reader has passed the record that the history begins with."""
 
@@ -335,7 +335,7 @@ class Rebuild:
             self.reconstructed = True
 
     def _replace(self, line: Line, items: Sequence[Item]) -> None:
-        """Begin anew with what a record installs; messages of the user stood before it (JUN-43)."""
+        """Begin anew with the history of a record; its user messages are older (JUN-43)."""
         said = first_said(items, payloads_of(line.payload), self._outline.said, line.place)
         self._past = [self._from(line, item) for item in items]
         self._reports.clear()
@@ -345,7 +345,7 @@ class Rebuild:
 
 
 def before_last_turns(items: Sequence[Item], turns: int) -> int:
-    """Return how many items stand before the last turns and the context written with them."""
+    """Return the number of items before the last turns and the context written with them."""
     begins = [place for place, item in enumerate(items) if begins_turn(item)]
     if turns == 0 or not begins:
         return len(items)
@@ -483,7 +483,7 @@ def windows_of(outline: FirstPass, choice: Choice) -> tuple[HistoryWindow, ...]:
 
 
 def compacted_in(windows: Iterable[HistoryWindow]) -> list[HistoryWindow]:
-    """Return those of some windows that a compaction opened which was not taken back."""
+    """Return the windows that a compaction opened and no undo removed."""
     found: list[HistoryWindow] = []
     for each in windows:
         if each.opener == "compaction":

@@ -1,6 +1,6 @@
-"""Who wrote a message of the history, as Codex sees it; a rollback depends on that.
+"""Decides who wrote a message of the history, as Codex sees it; a rollback depends on that.
 
-`rollout.contextual` recognises more of what machines put into user messages.  Here only the
+`rollout.contextual` recognises more kinds of machine text in user messages.  Here only the
 distinctions count that Codex makes itself.
 """
 
@@ -13,7 +13,7 @@ from codex_checkpoints.core.rollout.contextual import has_summary_prefix
 from codex_checkpoints.core.rollout.fields import is_object, list_of, load, object_of, text_of
 
 _ENDS = 1024
-"""How many characters of each end of a long text are examined."""
+"""Number of characters of each end of a long text that are examined."""
 
 _IGNORE_CASE = re.ASCII | re.IGNORECASE
 _INJECTED = re.compile(
@@ -54,7 +54,7 @@ _STANDING = (
     "<context_window_guidance>",
     "<rollout_budget>",
 )
-"""How a developer message begins that states standing context."""
+"""The beginnings of developer messages that state standing context."""
 
 
 def begins_turn(item: Item) -> bool:
@@ -67,7 +67,7 @@ def begins_turn(item: Item) -> bool:
 
 
 def states_context(item: Item) -> bool:
-    """Return whether an item is context written with the prompt behind it."""
+    """Return whether an item is context written with the prompt that follows it."""
     if item["type"] != "message":
         return False
     if item["role"] == "user":

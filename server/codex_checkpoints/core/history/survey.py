@@ -1,7 +1,7 @@
 """The first pass over a session: a few marks a turn, which decide everything else.
 
-`Survey` notes where tasks begin and end, which of them a user began, what was rolled back, and
-where and how windows were opened (WIN-12).  Of a compaction it notes the place, not the content.
+`Survey` notes where tasks begin and end, which of them a user began, rollbacks, and where and how
+windows were opened (WIN-12).  Of a compaction it notes the place, not the content.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Rea
 Strategy = Literal["checkpoint", "codex", "local", "remote", "fresh"]
 
 ANSWER_END = 512
-"""How many characters of the end of a message are compared."""
+"""Number of characters of the end of a message that are compared."""
 
 
 @frozen
@@ -71,7 +71,7 @@ def read_compaction(line: Line, index: int) -> Compaction | None:
     if replacement is None and not is_legacy(payload):
         return None
     message = text_of(payload.get("message")) or ""
-    # For a week the number of a window stood in `window_id` (WIN-9).
+    # For a week Codex wrote the number of a window into `window_id` (WIN-9).
     numbers = (payload.get("window_number"), payload.get("window_id"))
     return Compaction(
         place=line.place,
@@ -137,7 +137,7 @@ class Openings:
     _waits: bool = False
     """Whether the trigger of the newest window is not known yet."""
     _fresh: bool = False
-    """Whether no item stands behind the newest window yet."""
+    """Whether the newest window has no item yet."""
     _used: int | None = None
     _used_before_item: int | None = None
     _reported: bool = False
@@ -165,9 +165,9 @@ class Openings:
         self._used_before_item = self._used
 
     def reported(self, usage: Tokens) -> None:
-        """Note a report of tokens; only the first behind an item is one of use.
+        """Note a report of tokens; only the first after an item is one of use.
 
-        A report above the window is believed only where it is an estimate (ROL-9, DSC-55).
+        A report above the window is credible only where it is an estimate (ROL-9, DSC-55).
         """
         if not self._reported:
             believed = usage.is_estimate or not usage.is_impossible
@@ -222,9 +222,9 @@ class WorldState:
 
 @frozen
 class FirstSaid:
-    """Where and when a message of the user first stood in a session (JUN-43).
+    """Where and when a message of the user first occurred in a session (JUN-43).
 
-    `key` is its id, or the digest of its text where Codex gave it none.
+    `key` is its id, or the digest of its text where Codex gave it no id.
     """
 
     key: str
@@ -234,7 +234,7 @@ class FirstSaid:
 
 
 def keys_of(item: Item, payload: object) -> Sequence[str]:
-    """Return the keys that a message of the user may be known by, as an item and as it stands."""
+    """Return the possible keys of a user message, from the item and from its payload."""
     text = sha256("\0".join(texts(item)).encode(errors="replace")).hexdigest()
     name = text_of(object_of(payload).get("id"))
     return (text,) if name is None else (name, text)
@@ -243,9 +243,9 @@ def keys_of(item: Item, payload: object) -> Sequence[str]:
 def first_said(
     items: Sequence[Item], payloads: Sequence[object], said: Sequence[FirstSaid], before: Place
 ) -> Mapping[int, FirstSaid]:
-    """Return where the user's messages of a replacement stood before, by their number.
+    """Return the earlier places of the user's messages in a replacement, by their number.
 
-    The newest comes first; of equal texts each stood in front of the one behind it.
+    The newest message is matched first; each match of equal texts precedes the one before.
     """
     at = sum(each.place < before for each in said)
     numbers: dict[str, list[int]] = {}
@@ -274,10 +274,10 @@ Mark = TaskStarted | TaskEnded | ItemsAdded | TurnSettings | WorldState | Rolled
 class FirstPass:
     """The result of the first pass; nothing before `start` counts any more.
 
-    `window_id`, `opened_seq` and `opened_at` are those of the first window; `usage` is the newest
-    report, `stale` when a window was opened after it; `instructions` counts base ones in tokens;
-    `said` are the messages of the user, also those before `start`.  `seed` and `shift` are those of
-    the `Scale`.
+    `window_id`, `opened_seq` and `opened_at` belong to the first window; `usage` is the newest
+    report, `stale` when a window was opened after it; `instructions` counts the base instructions
+    in tokens; `said` are the messages of the user, also those before `start`.  `seed` and `shift`
+    are as in `Scale`.
     """
 
     marks: tuple[Mark, ...]
@@ -297,7 +297,7 @@ class FirstPass:
 
 @define
 class SurveyState:
-    """What a survey has after some lines, without the payloads that it keeps for others."""
+    """The state of a survey after some lines, without the payloads that it keeps for others."""
 
     marks: list[Mark] = Factory(list[Mark])
     said: list[FirstSaid] = Factory(list[FirstSaid])
@@ -322,7 +322,7 @@ class Survey:
     ) -> None:
         """Use a reader of its own or join one; `in_front` stops at the `cut`.
 
-        With a `state` it goes on from there, and has none of the payloads of before.
+        With a `state` it continues from there, without the earlier payloads.
         """
         self.reader = Reader() if reader is None else reader
         self.reader.folds.append(self)
@@ -410,7 +410,7 @@ class Survey:
 
     def _session_meta(self, line: Line, *, first: bool) -> None:
         if first:
-            self.head = line.payload  # the head of the file, not that of its base
+            self.head = line.payload  # the head of the file, not of its base
             text = text_of(object_of(self.head.get("base_instructions")).get("text")) or ""
             self.state.instructions = tokens.approximate_tokens(text)
             self.state.window_id = first_window(self.head)

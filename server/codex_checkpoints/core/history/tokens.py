@@ -1,7 +1,7 @@
-"""How much of a window is in use, and above which sizes to compact.
+"""Computes the use of a window, and the sizes above which to compact.
 
-The file reports what the last model call used; without a report it is estimated by the bytes.  Each
-number carries its source.  Thresholds follow from the model's own window.
+The file reports the tokens of the last model call; without a report they are estimated from the
+bytes.  Each number carries its source.  Thresholds follow from the model's own window.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from codex_checkpoints.core.rollout.items import Tokens
 Source = Literal["reported", "estimated"]
 
 IMAGE_BYTES = 7373
-"""The bytes that an image counts, whatever the size of its file."""
+"""The bytes that an image counts as, whatever the size of its file."""
 
 SEALED_OVERHEAD = 650
-"""The bytes that encrypted thoughts take beside their content."""
+"""The bytes of encrypted thoughts on top of their content."""
 
 UNKNOWN_WINDOW = 400_000
 UNKNOWN_OUTPUT = 128_000
@@ -44,7 +44,7 @@ _SCALES = (500, 1500)
 """The scale of an estimate in thousandths: 1, and the least and the most."""
 
 _GROWN = 2_000
-"""A history has to grow by so many tokens before its reports tell a scale."""
+"""Growth of a history in tokens from which its reports give a scale."""
 
 
 @frozen
@@ -61,11 +61,11 @@ class Report:
 
 @frozen
 class Calibration:
-    """How the tokens in use follow from our estimate of a history.
+    """The relation of the tokens in use to our estimate of a history.
 
-    They are `overhead + scale x estimate`.  `overhead` is what Codex sends beside the history
-    (instructions, tools, standing context), None where nothing was reported; `scale` is in
-    thousandths.
+    They are `overhead + scale x estimate`.  `overhead` is the part that Codex sends in addition to
+    the history (instructions, tools, standing context), None where nothing was reported; `scale` is
+    in thousandths.
     """
 
     overhead: int | None = None
@@ -83,9 +83,9 @@ class Calibration:
 def calibrated(reports: Sequence[Report]) -> Calibration:
     """Return the calibration by the reports of the current window, in order (rules, "Tokens").
 
-    The first call tells the overhead: what it used beyond its own messages.  The newest one tells
-    the scale, where the history has grown since.  A first report that no later one can follow is
-    of another history; then the newest tells the overhead.
+    The first call gives the overhead: its tokens beyond its own messages.  The newest call gives
+    the scale, if the history has grown since.  If the newest report is smaller than this overhead,
+    the first one belongs to another history; then the newest gives the overhead.
     """
     found = [each for each in reports if not each.is_estimate]
     if not found:
@@ -104,7 +104,7 @@ def calibrated(reports: Sequence[Report]) -> Calibration:
 
 @frozen
 class Context:
-    """The tokens in use; a `flagged` report is more than the window holds and decides nothing.
+    """The tokens in use; a `flagged` report exceeds the window and decides nothing.
 
     `history` is our estimate of the history.
     """
@@ -118,7 +118,7 @@ class Context:
 
     @property
     def beside(self) -> int | None:
-        """Return what is in use beside the history, None where nothing was reported."""
+        """Return the tokens in use besides the history, None where nothing was reported."""
         return self.calibration.overhead
 
     @property
@@ -185,7 +185,7 @@ def window_size(
 ) -> tuple[int | None, str]:
     """Return the size by the setting, else the environment, else as advertised (JUN-21).
 
-    Its source stands beside it, as in `WindowBudget`.
+    The second value is its source, as in `WindowBudget`.
     """
     named = size_in(environment)
     if setting > 0:
@@ -198,7 +198,7 @@ def window_size(
 
 
 def size_in(variable: str | None) -> int | None:
-    """Return the size that a variable of the environment names; None where that is no number."""
+    """Return the size in an environment variable; None if it is not a number."""
     number = None if variable is None else _NUMBER.fullmatch(variable)
     return None if number is None else int(number[0]) or None
 
@@ -233,7 +233,7 @@ def budget_of(
 
 
 OUTPUT_TOKENS = 12_000
-"""The limit of an output of a call that has no limit beside it."""
+"""The limit of a call's output if none is recorded with it."""
 
 
 def approximate_tokens(text: str) -> int:

@@ -1,7 +1,7 @@
 """Context windows: their chain, and the fragment that names them to a model.
 
-A window is what a model sees between two compactions, and has a UUIDv7 (WIN-1 to WIN-3).  Ids stand
-in no checkpoint and no view (WIN-16).
+A window is the context of a model between two compactions, and has a UUIDv7 (WIN-1 to WIN-3).
+Checkpoints and views contain no window ids (WIN-16).
 """
 
 from __future__ import annotations

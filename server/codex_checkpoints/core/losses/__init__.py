@@ -1,1 +1,1 @@
-"""What each compaction in a session's file loses and costs, those of Codex included."""
+"""Reports the losses and costs of each compaction in a session's file, including Codex's own."""

@@ -1,4 +1,4 @@
-"""Read a session once for its losses: what was known at each compaction, and what is gone.
+"""Reads a session once and compares, at each compaction, the known facts with the replacement.
 
 Windows follow each other as in the file; those that a rollback removed are listed too.
 """
@@ -49,7 +49,7 @@ from codex_checkpoints.core.rollout.items import RolledBack
 from codex_checkpoints.core.rollout.reader import Fold, Line
 
 SEARCHED = 1 << 22
-"""How many code points of a replacement are searched."""
+"""Number of code points of a replacement that are searched."""
 
 _SEALED = frozenset({"compaction", "context_compaction"})
 _NO_TEXT = frozenset({"type", "role", "id", "call_id", "encrypted_content", "image_url", "status"})
@@ -106,7 +106,7 @@ def held_by(items: Iterable[Item]) -> Held:
 
 
 def _texts(item: Item) -> Iterator[str]:
-    # A loop, no recursion: a file may nest values to any depth.
+    # A loop, not recursion: a file may nest values to any depth.
     waiting: list[object] = [item]
     while waiting:
         value = waiting.pop()
@@ -128,7 +128,7 @@ def _slashed(text: str) -> str:
 
 
 def _has_words(text: str, needle: str, *, cut: bool) -> bool:
-    """Return whether a text holds whole words; a value that was `cut` may end within one."""
+    """Return whether a text contains whole words; a value that was `cut` may end within one."""
     opens, closes = _WORD.match(needle[0]), None if cut else _WORD.match(needle[-1])
     for start, end in _places(text, needle):
         before, behind = text[start - 1 : start], text[end : end + 1]
@@ -165,7 +165,7 @@ def _tokens(prompts: Iterable[Item]) -> int:
 
 
 class Account(Fold):
-    """The fold that compares at each compaction, beside a replay of the session."""
+    """The fold that compares at each compaction, together with a replay of the session."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class Account(Fold):
         """Start before the first byte of a session; `updates` are all that it remembers.
 
         For a session that a compaction made, `source` is the account of the session it replaced,
-        not to be used again: the first window continues its last one (DSC-73).
+        which must not be used again: the first window continues its last one (DSC-73).
         """
         self.replay = Replay()
         self._survey = Survey(self.replay)
@@ -184,7 +184,7 @@ class Account(Fold):
         self._updates = tuple(updates)
         self._watched = Watched() if source is None else source._watched  # noqa: SLF001 - of the same class
         self._watched.follow(self.replay.state)
-        # The replay's own fold comes behind this one: the state before the line is compared.
+        # The replay's own fold comes after this one: the state before the line is compared.
         self.replay.folds += [self.replay.folds.pop(0), self._watched]
         self._missed: list[tuple[Compaction, Missed]] = []
         self._readings: list[Readings] = []
@@ -269,7 +269,7 @@ class Account(Fold):
         return tuple(losses)
 
     def _missing(self, held: Held, seq: int) -> Missed:
-        """Compare what is known before the line `seq`; updates at or after it do not count."""
+        """Compare everything known before the line `seq`; updates at or after it do not count."""
         checkpoint = self.replay.checkpoint((each for each in self._updates if each.seq < seq), {})
         task, plan = checkpoint.task, checkpoint.plan
         files, commands = self._changed(held), self._failing(held)
@@ -291,7 +291,7 @@ class Account(Fold):
         )
 
     def _task(self, held: Held, task: Task) -> LostText:
-        """Return the task; it is lost where a message that it is made of is."""
+        """Return the task; it is lost if one of its messages is."""
         asked = self.replay.state.turns.task_of()
         parts = [task.text] if asked is None else asked.said.texts
         lost = [held.lost_text(part) for part in parts]
@@ -317,7 +317,7 @@ class Account(Fold):
             lost, run = held.lost_text(each.text), each.last
             found.append(LostCommand(each.text, run.outcome.exit_code, run.ref, run.seq, lost))
             if lost is False:
-                each.window += 1  # the next window holds it, and may lose it
+                each.window += 1  # the next window has it, and may lose it
         found.sort(key=_by_loss)
         return found
 

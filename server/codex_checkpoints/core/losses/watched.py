@@ -1,27 +1,27 @@
-"""What each call touched in each window: files read again, and commands that fail.
+"""Tracks the files and commands of each window: files read again, and commands that fail.
 
 The reducer decides which call did what.  Each observation is examined at once, because the output
 of a command is needed.
 
 Files.  A read is one call that reads one file and does not fail.
 
-1. It is a *re-read of an unchanged file* where an earlier window already knew what it showed.
-2. Where the same command has read the file before, its output decides: the same output is the same
-content, whatever the session did meanwhile.  Another output is other content, new in this
-window, unless the session recorded a change in between.
-3. Otherwise the session's own record decides: the content is that of its last patch, else that of
-the first read.  A file that a command or a person changed counts as unchanged until rule 2
-shows otherwise.
+1. It is a *re-read of an unchanged file* if an earlier window already knew the printed content.
+2. If the same command has read the file before, its output decides: the same output is the same
+content, whatever the session did meanwhile.  Another output is other content, new in this window,
+unless the session recorded a change in between.
+3. Otherwise the session's own record decides: the content is as after its last patch, else as in
+the first read.  A file that a command or a person changed counts as unchanged until rule 2 shows
+otherwise.
 
 Commands.
 
 4. A command is *failing* in a window when it ran there and its last outcome was a failure, or when
-the replacement that opened the window named it as failing.  What was named is not lost yet.  A look
-that failed is no failing command.
+the replacement that opened the window named it as failing.  A named command is not lost yet.  A
+look that failed is not a failing command.
 
-Items and events have fields for how a command ended; the answer to a call is text: JSON in the
-oldest files, later a few headings and the output.  What no version records stays unknown.  Beyond
-the bounds, the files and commands that were used longest ago are forgotten.
+Items and events have fields for the outcome of a command; the answer to a call is text: JSON in the
+oldest files, later a few headings and the output.  Facts that no version records stay unknown.
+Beyond the bounds, the least recently used files and commands are forgotten.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from codex_checkpoints.core.rollout.items import (
 from codex_checkpoints.core.rollout.reader import Fold, Line
 
 MAX_LISTED = 64
-"""How many changed files, and how many failing commands, a loss lists."""
+"""Number of changed files, and of failing commands, that a loss lists."""
 
 MAX_REREADS = 16
-"""How many of the files that were read again a loss lists, the most read."""
+"""Number of re-read files that a loss lists, the most read first."""
 
 
 @frozen
 class LostText:
-    """The task, or an open step of the plan, and whether the replacement still holds its text.
+    """The task, or an open step of the plan, and whether the replacement still contains its text.
 
     `ref` is the message or the call it comes from, `seq` the record, null where this session has
     none.  `lost` is null where part of the replacement is encrypted and nobody can tell.
@@ -111,7 +111,7 @@ class Totals:
 
 @frozen
 class Missed:
-    """What was known at a compaction, the lost first; `not_listed` counts the rest."""
+    """Everything known at a compaction, the lost first; `not_listed` counts the rest."""
 
     sealed: bool
     totals: Totals
@@ -124,7 +124,7 @@ class Missed:
 
 @frozen
 class Readings:
-    """What was read in a window.
+    """The reads of a window.
 
     `bytes` is the output of the calls that read a file again.
     """
@@ -137,12 +137,12 @@ class Readings:
 
 @frozen
 class Loss:
-    """One compaction: what its replacement lacks, and what was read again since.
+    """One compaction: the facts its replacement lacks, and the files read again since.
 
-    `number` is null where a rollback took its window away (`counts` is false).  `sealed`: a part
-    is encrypted, and what is not in the rest is unknown.  `taskPresent` is null where that is
+    `number` is null where a rollback took its window away (`counts` is false).  `sealed`: a part is
+    encrypted, and facts missing from the rest are unknown.  `taskPresent` is null where that is
     unknown or there is no task.  `reads` are the reads of files up to the next compaction,
-    `rereadsUnchanged` those of files that did not change, `bytes` their output.
+    `rereadsUnchanged` the reads of files that did not change, `bytes` their output.
     """
 
     number: int | None
@@ -167,14 +167,14 @@ class Loss:
 
 
 MAX_FILES = 1 << 14
-"""How many files are remembered."""
+"""Number of files that are remembered."""
 
 MAX_CHANGED = 256
-"""How many changed files of a window, the newest, are searched in a replacement."""
+"""Number of changed files of a window, the newest, that are searched for in a replacement."""
 
 
 _OUTPUTS = 4
-"""For how many commands, the newest, the output about a file is remembered."""
+"""Number of commands, the newest, whose output about a file is remembered."""
 
 
 @frozen
@@ -216,7 +216,7 @@ def _digest(text: str) -> bytes:
 
 
 MAX_COMMANDS = 1024
-"""How many commands are remembered, the newest."""
+"""Number of commands that are remembered, the newest."""
 
 
 @frozen
@@ -241,10 +241,10 @@ class Command:
 
 @define(eq=False)
 class Watched(Fold):
-    """The files and commands that the calls of a session touched, and those of this window.
+    """The files and commands that the calls of a session touched, overall and in this window.
 
-    `forgotten` counts the changed files of this window that are no longer known.  `printed` is the
-    output, in bytes, of the calls of this window that read a file again unchanged.
+    `forgotten` counts the changed files of this window that are not known any more.  `printed` is
+    the output, in bytes, of this window's calls that read a file again unchanged.
     """
 
     window: int = 0
@@ -258,11 +258,11 @@ class Watched(Fold):
     _state: State = Factory(State)
 
     def follow(self, state: State) -> None:
-        """Follow a state; one followed before belongs to a session that this one goes on from."""
+        """Follow a state; one followed before belongs to a session that this one continues."""
         self._state = state
 
     def take(self, line: Line) -> None:  # noqa: ARG002 - the state has what it gave
-        """Take what was observed with a line."""
+        """Take the observations of a line."""
         for each in self._state.observed:
             self._observe(each)
 
@@ -273,7 +273,7 @@ class Watched(Fold):
         self.forgotten = self.reads = self.printed = 0
 
     def readings(self) -> Readings:
-        """Return what was read in this window."""
+        """Return the reads of this window."""
         rereads = sorted(self.rereads.values(), key=lambda each: (-each.times, -each.seq, each.uri))
         return Readings(
             self.reads,
@@ -298,7 +298,7 @@ class Watched(Fold):
         self._sort(observed, Run("", None, outcome, ref, observed.place[0]))
 
     def _sort(self, observed: Observation, run: Run) -> None:
-        """Add what one call touched: changes and the command, and reads unless it failed."""
+        """Add the effects of one call: changes and the command, and reads unless it failed."""
         read: dict[str, str] = {}
         for each in observed.seen():
             uri = name_of(each, observed.place)[0] if each.kind == "file" else None
@@ -319,7 +319,7 @@ class Watched(Fold):
                 self.printed += len(run.outcome.printed.encode(errors="replace"))
 
     def _read(self, uri: str, command: str, run: Run) -> bool:
-        """Add a read; return whether it showed what an earlier window knew (rule 1)."""
+        """Add a read; return whether an earlier window knew the printed content (rule 1)."""
         seed, printed = self._state.seed, run.outcome.printed
         if seed is not None and uri in seed.artifacts:
             self._files.setdefault(uri, _File(-1))

@@ -1,4 +1,4 @@
-"""Build the events of operations, one JSON line each in `audit.jsonl`.
+"""Builds the events of operations, one JSON line each in `audit.jsonl`.
 
 No field can hold a prompt: a marker's label is the only text of a person (AGN-61, AGN-76).  `step`
 numbers the events of one operation from 0.
@@ -22,8 +22,8 @@ RestoreMode = Literal["soft", "hard"]
 class Operation:
     """The fields that all events of one operation share; only a restore has a marker and a mode.
 
-    `session_id` is the branch's, once it has one.  Source and marker are None where the request
-    names none: what a person typed is never kept.  User and organisation are settings.
+    `session_id` is the branch's, once it has one.  Source and marker are None if the request names
+    none: typed text is never kept.  User and organisation are settings.
     """
 
     operation_id: str
@@ -53,8 +53,9 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "ArtifactMissing": ("uri", "then"),
     "FallbackUsed": ("fallback", "uri"),
 }
-"""The events of a restore, each with its own fields; whoever adds one that may hold words has to
-think of AGN-61."""
+"""The events of a restore, each with its own fields.  A new field that may hold words must respect
+AGN-61.
+"""
 
 COMPLETED = "RestoreCompleted"
 FAILED = "RestoreFailed"

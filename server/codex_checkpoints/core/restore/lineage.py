@@ -1,4 +1,4 @@
-"""Where sessions come from, as one tree with the exact cut on every edge (AGN-17, AGN-86).
+"""Builds the tree of a session's origins, with the exact cut on every edge (AGN-17, AGN-86).
 
 Claims in files may be broken or circular: a missing parent is shown as unavailable, and a link that
 closes a circle is left out and reported.  Nothing here is recursive; the size is bounded.
@@ -17,7 +17,7 @@ MAX_CHAIN = 1024
 """The most links that a chain follows."""
 
 _RANK: tuple[LinkKind, ...] = ("restore", "compaction", "revert", "subagent", "fork", "import")
-"""Of several claims about one child the first of these counts."""
+"""Of several claims about one child the first of these kinds counts."""
 
 
 @frozen
@@ -75,7 +75,7 @@ def chain_of(session_id: str, above: Callable[[str], Link | None]) -> tuple[Link
 def branches_above(chain: Sequence[Link], recorded: Iterable[Ancestor]) -> tuple[Ancestor, ...]:
     """Return the steps that led to a session, the newest first, back to the first session.
 
-    The record of a restore also holds the chain of its time, so the steps are known where records
+    The record of a restore also holds the chain of its time, so the steps are known even if records
     further up are gone (AGN-87): `recorded` is the chain in the last record on the way.
     """
     steps = [
@@ -121,7 +121,7 @@ class LineageWindow:
 
 @frozen
 class Node:
-    """One place in a tree; `link` leads to its parent, which stands somewhere before it.
+    """One place in a tree; `link` leads to its parent, which is somewhere before it.
 
     An unavailable node is known only because a child names it.
     """
@@ -153,7 +153,7 @@ def tree_of(session_id: str, links: Iterable[Link], known: Mapping[str, Node]) -
     """Return the whole tree of a session, from the first session down.
 
     `known` are the sessions and segments whose files are there; their depths and links are not
-    read.  A tree that is too large still has the session and all that stand above it.
+    read.  A tree that is too large still has the session and all its ancestors.
     """
     parents, circles = _without_circles(parents_of(links))
     root, way = session_id, {session_id}

@@ -34,7 +34,7 @@ _MESSAGE = re.compile(r"#[0-9]{1,15}")
 
 @frozen
 class Marker:
-    """A saved point on one turn; `hashes` are those of the active files at that time.
+    """A saved point on one turn; `hashes` are the hashes of the active files at that time.
 
     `session_id` is the session of the turn.  A hard branch keeps the session id of its source:
     there the marker is a reference.
@@ -60,7 +60,7 @@ class Pin:
 
 @frozen
 class PinnedWords:
-    """What every digest of the session quotes.
+    """Text that every digest of the session quotes.
 
     `value` is the anchor of a message (`#120`), the key or id of a note, or a text of the user.
     """
@@ -155,7 +155,7 @@ def marker_set_of(lines: Iterable[object]) -> MarkerSet:
 
 
 def _pin_in(fields: Mapping[str, Any]) -> AnyPin | None:
-    """Return the pin of a line, None where it is none."""
+    """Return the pin of a line, None if the line is not one."""
     words = read_or_none(stored, fields, PinnedWords)
     if words is not None:
         fits = words.kind != "message" or _MESSAGE.fullmatch(words.value) is not None
@@ -184,9 +184,9 @@ def copied(  # noqa: PLR0913, PLR0917 - the two sessions, and where they part
     """Return the markers and pins of its source that a branch begins with.
 
     `kept` are the turns of a soft branch, which keep their ids (AGN-12): their markers become the
-    branch's own, others stay behind.  None is a hard restore, which has no turn of its source: all
-    markers stay references to their sessions.  Messages behind the `seq` `until` stay behind; the
-    branch counts the others `shift` higher.
+    branch's own, others are not copied.  None is a hard restore, which has no turn of its source:
+    all markers stay references to their sessions.  Messages after the `seq` `until` are not copied;
+    the branch counts the others `shift` higher.
     """
     pins = tuple(
         PinnedWords("message", f"#{int(pin.value[1:]) + shift}") if _is_message(pin) else pin

@@ -1,4 +1,4 @@
-"""The contents of a restore as one value, and the state pack that a hard branch begins with.
+"""Collects the contents of a restore, and renders the state pack that a hard branch begins with.
 
 The contents are the categories that always travel (AGN-45 to AGN-50) and nothing else (AGN-39 to
 AGN-43).  A pack shows a model as many of their lines as the budget allows.
@@ -57,7 +57,7 @@ MAX_WINDOW = 5
 """The most user messages in the continuity window (AGN-52)."""
 
 DEFAULT_WINDOW = 3
-"""How many stand in it unless another number is given."""
+"""The number of messages in it unless another number is given."""
 
 
 @frozen
@@ -91,12 +91,12 @@ class Pinned:
 
     @property
     def id(self) -> str:
-        """Return the name of the file, with the lines where the pin has some."""
+        """Return the name of the file, with the lines if the pin has some."""
         return self.uri if self.start is None else f"{self.uri}#L{self.start}-L{self.end}"
 
     @property
     def missing(self) -> bool:
-        """Return whether there is no such file (AGN-65)."""
+        """Return whether the file does not exist (AGN-65)."""
         return self.unseen == "missing"
 
 
@@ -106,7 +106,7 @@ MAX_MESSAGE_CHARS = 2000
 
 @frozen
 class Message:
-    """A text of the user or one that the user pinned, as it is, with what names it in a pack."""
+    """A text of the user or one that the user pinned, as it is, with its name in a pack."""
 
     ref: str
     text: str
@@ -115,7 +115,7 @@ class Message:
 def window_of(gathered: Gathered, count: int) -> tuple[Message, ...]:
     """Return the last `count` messages of the user, the oldest first.
 
-    They are those of the session up to the turn and of those that it goes on from.
+    They are the messages of the session up to the turn and of the sessions that it continues.
     """
     typed = [each for each in gathered.requests if not each.chosen]
     last = typed[-count:] if count else []
@@ -127,9 +127,9 @@ class PackContents:
     """The contents of a restore: identity, notes, mode, references, pins.
 
     Only a hard one has more: the whole text of the task, a window, the commands of `gathered` and
-    how its last turn ended, the text of a digest, and the `words` of pins that are no files.
-    `left_out` is what no pack of them could have; `drift` and `missing` are the files that are not
-    as they were at the marker's turn, `not_compared` those of which that is not known.
+    the end of its last turn, the text of a digest, and the `words` of pins that are not files.
+    `left_out` is everything that no pack of them could have.  `drift` and `missing` are the files
+    that differ from the marker's turn, `not_compared` the files for which that is not known.
     """
 
     origin: RestoreOrigin
@@ -170,7 +170,7 @@ HEADINGS: tuple[tuple[str, Part], ...] = (
     ("[COMMANDS]", "commands"),
     ("[USER_MESSAGES]", "window"),
 )
-"""Every heading of a pack, in order; one without lines is left out.  A digest comes behind them."""
+"""Every heading of a pack, in order; one without lines is left out.  A digest follows them."""
 
 MAX_PIN_CHARS = 4000
 """The most code points of a pinned content in a pack."""
@@ -179,7 +179,7 @@ MAX_COMMANDS = 16
 """The most commands in a pack, the newest."""
 
 MAX_LATER_FILES = 16
-"""The most files in a pack that only the turns behind the marker changed."""
+"""The most files in a pack that only the turns after the marker changed."""
 
 _SCANNED = 65_536
 _MAX_BRANCHES = 16
@@ -227,7 +227,7 @@ _Section = list[tuple[str, str]]
 
 
 def _lines_of(contents: PackContents) -> Iterator[tuple[str, Item | None]]:
-    """Yield the lines of a pack without any budget, with what each is about."""
+    """Yield the lines of a pack without any budget, each with its item."""
     sections = _sections(contents)
     total = len(_NOTICE) + bool(contents.digest)
     total += sum(len({name for name, _ in section}) for section in sections)
@@ -365,7 +365,7 @@ def _mode(contents: PackContents) -> _Section:
 
 
 def _files(contents: PackContents) -> _Section:
-    """Return the lines of the files, and then of those that only later turns touched."""
+    """Return the lines of the files, and then of the files that only later turns touched."""
     since = {each.uri: "changed" for each in contents.drift}
     since |= {each.uri: "vanished" for each in contents.missing}
     later = _later(contents)[:MAX_LATER_FILES]
@@ -409,7 +409,7 @@ def _commands(contents: PackContents) -> list[Check]:
 
 
 def _command(check: Check, gathered: Gathered) -> tuple[str, str]:
-    # What failed before an edit may be mended since, and what passed may be broken.
+    # A failure before an edit may be fixed since, and a success may be broken.
     late = " before later edits" if gathered.is_late(check) else ""
     return command_id(
         check
@@ -417,7 +417,7 @@ def _command(check: Check, gathered: Gathered) -> tuple[str, str]:
 
 
 def command_id(check: Check) -> str:
-    """Return what names a command among the items: the anchor of its outcome."""
+    """Return the name of a command among the items: the anchor of its outcome."""
     return f"command:#{check.where.seq}"
 
 
@@ -447,7 +447,7 @@ TITLE = "[SESSION_RESTORE v1]"
 
 
 def _reasons(contents: PackContents) -> dict[Item, Reason]:
-    """Return what no budget would show whole, each with the reason."""
+    """Return the items that no budget would show whole, each with the reason."""
     found: dict[Item, Reason] = {
         Item(each.part, each.id): each.reason for each in contents.left_out
     }
@@ -478,7 +478,7 @@ def _reasons(contents: PackContents) -> dict[Item, Reason]:
 
 @frozen
 class StatePack:
-    """A pack within its budget; each item stands in `included` or in `deferred`, once."""
+    """A pack within its budget; each item is in `included` or in `deferred`, once."""
 
     text: str
     tokens: int
@@ -487,7 +487,7 @@ class StatePack:
     deferred: tuple[Deferred, ...]
 
     def count(self, *reasons: Reason, part: Part | None = None) -> int:
-        """Return how many items, or those of a part, are deferred for one of these reasons."""
+        """Return how many items, or items of a part, are deferred for one of these reasons."""
         return sum(item.reason in reasons and part in {None, item.part} for item in self.deferred)
 
 

@@ -1,4 +1,4 @@
-"""Name a turn, the sessions above one, and the items of a pack."""
+"""Names a turn, the sessions above one, and the items of a pack."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ Reason = Literal["budget", "filtered", "evicted", "missing", "no_lines", "unread
 
 @frozen
 class Deferred:
-    """One thing that a pack leaves out, or that stands in it shortened.
+    """One thing that a pack leaves out or shortens.
 
-    `reason` is `budget`, `filtered` (a step that is done, a decision that another supersedes),
-    `evicted` (newer ones took its place), `missing` (a pinned file that is not there), `no_lines`
-    (it has no such lines), `unreadable`, or `bound` (longer than it may be: it is shortened).
+    `reason` is `budget`, `filtered` (a finished step, a superseded decision), `evicted` (newer ones
+    took its place), `missing` (a pinned file that does not exist), `no_lines` (it has no such
+    lines), `unreadable`, or `bound` (longer than it may be: it is shortened).
     """
 
     part: Part

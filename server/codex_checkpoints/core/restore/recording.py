@@ -1,4 +1,4 @@
-"""Make the record of a restore, and the counts of its events, from its contents."""
+"""Makes the record of a restore, and the counts of its events, from its contents."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def restore_of(  # noqa: PLR0913 - what a service found, each a field of its own
     checkpoint = contents.checkpoint
     statuses = [status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values()]
     weaker = [each.fallback for each in fallbacks]
-    # The gravest first.
+    # The most severe first.
     counts: tuple[tuple[WarningCode, int], ...] = (
         ("problems_in_source", problems),
         ("detached_marker", int(detached)),
@@ -97,7 +97,7 @@ def restore_of(  # noqa: PLR0913 - what a service found, each a field of its own
 
 
 def figures_of(pack: StatePack) -> PackFigures:
-    """Return the figures of a pack; the digest is that of its bytes in the branch."""
+    """Return the figures of a pack; the digest is the hash of its bytes in the branch."""
     return PackFigures(digest_of(pack.text.encode()), pack.tokens, pack.budget)
 
 

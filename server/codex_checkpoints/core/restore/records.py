@@ -1,9 +1,8 @@
-"""`restores.jsonl`: one record a restore, with all that its details need (AGN-68, AGN-87).
+"""`restores.jsonl`: one record a restore, with everything its details need (AGN-68, AGN-87).
 
 Branch and source both keep it, so either can be deleted.  It holds no text of the conversation, of
-a file or of the pack (AGN-25), and the version of its semantics (AGN-82).  The words for people
-about it do not promise that a model thinks as before, or keeps what was not recorded (AGN-22,
-AGN-26).
+a file or of the pack (AGN-25), and the version of its semantics (AGN-82).  The texts about it do
+not promise that a model thinks as before, or keeps facts that were not recorded (AGN-22, AGN-26).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from codex_checkpoints.core.restore.references import (
 )
 
 SEMANTICS = 1
-"""The version of the semantics; a record has the one it was made with."""
+"""The version of the semantics; a record keeps the one it was made with."""
 
 WarningCode = Literal[
     "pack_truncated",
@@ -52,7 +51,7 @@ Placement = Literal["copy", "reference", "seed"]
 
 @frozen
 class Caution:
-    """One warning of a restore, by its code, and how many things it is about."""
+    """One warning of a restore: its code, and the number of things it is about."""
 
     code: WarningCode
     count: int
@@ -129,7 +128,7 @@ class Restore:
     missing: tuple[Missing, ...] = ()
     fallbacks: tuple[Fallback, ...] = ()
     not_compared: tuple[str, ...] = ()
-    """Files of which no record tells how they were at the end of the turn."""
+    """Files whose state at the end of the turn no record shows."""
     placement: Placement | None = None
     branch_bytes: int | None = None
     """The bytes of the branch in its digest; None in records of earlier versions."""
@@ -142,12 +141,12 @@ def line_of(restore: Restore) -> dict[str, Any]:
 
 
 def restore_in(line: object) -> Restore | None:
-    """Read a line of `restores.jsonl`, of any semantics; None for what is no record."""
+    """Read a line of `restores.jsonl`, of any semantics; None if it is not a record."""
     return read_or_none(stored, line, Restore)
 
 
 def restores_in(lines: Iterable[object]) -> tuple[Restore, ...]:
-    """Return the records in a file; one that stands there twice counts once."""
+    """Return the records in a file; a duplicate counts once."""
     found: dict[str, Restore] = {}
     for line in lines:
         restore = restore_in(line)
@@ -187,13 +186,13 @@ _CAUTIONS: Mapping[WarningCode, tuple[str, ...]] = {
         "{n} files are compared only by size and time",
     ),
 }
-"""For one, and for several where that differs."""
+"""The text for one and, if it differs, for several."""
 
 _MOST_NAMES = 5
 
 
 def headline_of(restore: Restore) -> str:
-    """Return what happened, for a quiet notification (AGN-67)."""
+    """Return a line on the result, for a quiet notification (AGN-67)."""
     name = f"“{restore.label}”" if restore.label else restore.checkpoint_id
     reset = "Context reset." if restore.context_reset else "Context not reset."
     return f"Restored {name}: new branch created. {reset}"
@@ -214,7 +213,7 @@ def caution_text(caution: Caution, restore: Restore) -> str:
 
 
 def files_of(caution: Caution, restore: Restore) -> tuple[str, ...]:
-    """Return the files that a warning is about, where it is about how they are now."""
+    """Return the files of a warning, if it is about their present state."""
     if caution.code == "not_compared":
         return restore.not_compared
     files = {"drift": restore.drift, "missing_files": restore.missing}.get(caution.code, ())
@@ -222,11 +221,11 @@ def files_of(caution: Caution, restore: Restore) -> tuple[str, ...]:
 
 
 def carried_in(restore: Restore) -> str:
-    """Return one line about what a model is told, and how many items the budget leaves out.
+    """Return one line about the context of a model, and how many items the budget leaves out.
 
-    The count is the same as in the preview and in the warning (NUM-2): items that never belong in
-    a pack, such as finished steps, are not counted.  A soft restore tells the model the
-    conversation; all notes are in any branch (AGN-46).
+    The count is the same as in the preview and in the warning (NUM-2): items that never belong in a
+    pack, such as finished steps, are not counted.  A soft restore gives the model the conversation;
+    all notes are in any branch (AGN-46).
     """
     left = [item for item in restore.deferred if item.reason == "budget"]
     shortened = (Item(each.part, each.id) for each in restore.deferred if each.reason == "bound")
@@ -251,7 +250,7 @@ _WORDS: Mapping[str, str] = {
 
 
 def _word_for(item: Item) -> str:
-    """Return what an item is called, nothing for one that no sentence counts."""
+    """Return the noun for an item, empty for one that no sentence counts."""
     if item.part != "notes":
         return "" if item.id.startswith("reread:") else _WORDS.get(item.part, "")
     step = "plan step" if item.id.startswith("step:") else "note"
@@ -259,10 +258,11 @@ def _word_for(item: Item) -> str:
 
 
 def difference(before: Checkpoint, after: Checkpoint) -> dict[str, Any]:
-    """Return what differs in `task`, `plan`, `decisions`, `facts` and `artifacts`, as JSON values.
+    """Return differences in `task`, `plan`, `decisions`, `facts` and `artifacts`, as JSON values.
 
-    A change is `{change, before, after}`.  Those of a kind are in order: removed and changed ones
-    as they stood, then new ones.  `plan_reordered`: steps that both plans have changed places.
+    A change is `{change, before, after}`.  The changes of a kind are in order: removed and changed
+    entries in their old order, then new ones.  `plan_reordered`: steps of both plans have changed
+    places.
     """
     old, new = _parts(before), _parts(after)
     found = {kind: tuple(_changes(old[kind], new[kind])) for kind in old}
@@ -280,7 +280,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[di
 
 
 def _parts(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
-    """Return what is compared, each by its name: no places in the session file, nothing seen."""
+    """Return the compared values by name, without places in the session file and views."""
     plan, artifacts = checkpoint.plan, checkpoint.artifacts
     return {
         "task": {} if checkpoint.task is None else {"task": stored.unstructure(checkpoint.task)},

@@ -1,8 +1,8 @@
-"""What a restore names without its content: files, parts of files, patches and tool outputs.
+"""Collects a restore's references: files, parts of files, patches and tool outputs.
 
 Contents never travel (AGN-47 to AGN-49).  Hashes and sizes are the present ones, passed as
-arguments.  `Trace` reads a session again for what a checkpoint does not keep: what it changed and
-read, and its modes.
+arguments.  `Trace` reads a session again for facts that a checkpoint does not keep: its changes and
+reads, and its modes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Span:
 
 
 def _spans(uri: str, seen: Seen, place: Place) -> Iterator[Span]:
-    """Yield the lines that a command read of a file, where its text has the first and the last.
+    """Yield the lines that a command read of a file, if its text has the first and the last.
 
     The text is read even where Codex itself lists the files: its list has no lines.
     """
@@ -59,7 +59,7 @@ def _spans(uri: str, seen: Seen, place: Place) -> Iterator[Span]:
     for read in reading.reads:
         if read.start is None or read.end is None:
             continue
-        # The folder that a script changes to stands in front of the name, or in the call.
+        # The folder that a script changes to precedes the name, or is in the call.
         names = {read.path, f"{reading.folder}/{read.path}" if reading.folder else read.path}
         named = (
             uri_of(name, folder=seen.folder, turn_folder=turn_folder, base=base) for name in names
@@ -82,7 +82,7 @@ class ModeChange:
 
 @frozen
 class Traces:
-    """What was found; `spans` and `patches` newest first, `modes` in order, the last in force.
+    """The result; `spans` and `patches` newest first, `modes` in order, the last in force.
 
     `deleted` are the files that the session itself deleted or moved, and did not restore.
     """
@@ -98,14 +98,14 @@ class Traces:
 def in_order(
     earlier: tuple[ModeChange, ...], own: tuple[ModeChange, ...]
 ) -> tuple[ModeChange, ...]:
-    """Join the modes before and in a session; the mode it began with is no change."""
+    """Join the modes before and in a session; the mode it began with is not a change."""
     if earlier and own and own[0].mode == earlier[-1].mode:
         own = own[1:]
     return (*earlier, *own)[-_MODES:]
 
 
 class Trace(Fold):
-    """The fold that collects what a restore refers to, beside a replay of the session."""
+    """The fold that collects a restore's references, together with a replay of the session."""
 
     def __init__(self, *, last: int | None = None) -> None:
         """Ignore records with a `seq` above `last`."""
@@ -115,7 +115,7 @@ class Trace(Fold):
             self.replay.last = last
         self.settings: Json | None = None
         """The payload of the newest `turn_context`: model, effort, approvals."""
-        # The newest of each kind stand last.
+        # The newest of each kind is last.
         self._touched: dict[str, None] = {}
         self._sent: dict[str, None] = {}
         self._spans: dict[Span, None] = {}
@@ -125,7 +125,7 @@ class Trace(Fold):
         self._ends: dict[int, str] = {}
 
     def traces(self) -> Traces:
-        """Return what was found so far."""
+        """Return the traces found so far."""
         return Traces(
             frozenset(self._touched),
             frozenset(self._sent),
@@ -152,11 +152,11 @@ class Trace(Fold):
                 renew(self._deleted, uri, None, _FILES)
 
     def ended_at(self, turn: Turn) -> str | None:
-        """Return when a turn ended, by the record that ended it; None where none does."""
+        """Return the time when a turn ended, by the record that ended it; None where none does."""
         return None if turn.ended is None else self._ends.get(turn.ended)
 
     def take(self, line: Line) -> None:
-        """Note what was observed, modes, messages and ends of turns."""
+        """Note observations, modes, messages and ends of turns."""
         if line.seq < self.replay.state.own_from:
             return
         for each in self.replay.state.observed:
@@ -170,7 +170,7 @@ class Trace(Fold):
                 if line.stamp is not None:
                     self._ends[line.position] = line.stamp
             case TurnContext(turn_id=turn_id):
-                if line.kind == "turn_context":  # not an event that says less
+                if line.kind == "turn_context":  # not an event, which has fewer fields
                     self.settings = line.payload
                 mode = line.payload.get("collaboration_mode")
                 name = text_of(mode) or text_of(object_of(mode).get("mode"))
@@ -185,7 +185,7 @@ class Trace(Fold):
 
 
 MAX_SYSTEM = 256
-"""How many patches and tool outputs are named, the newest of each kind first."""
+"""Number of patches and tool outputs that are named, the newest of each kind first."""
 
 
 @frozen
@@ -221,7 +221,7 @@ class SystemArtifact:
 
 @frozen
 class References:
-    """All that is referred to, the newest of each kind first."""
+    """All references, the newest of each kind first."""
 
     files: tuple[FileReference, ...] = ()
     chunks: tuple[FileChunk, ...] = ()
@@ -247,7 +247,7 @@ def chunk_id(span: Span) -> str:
 def spans_of(traces: Traces, earlier: References = NOTHING) -> tuple[Span, ...]:
     """Return the partial reads to name, the newest first; the caller hashes their lines.
 
-    `earlier` is what the session itself was restored with, if it is a branch.
+    `earlier` are the references that the session itself was restored with, if it is a branch.
     """
     before = (Span(chunk.uri, chunk.start, chunk.end) for chunk in earlier.chunks)
     return tuple(dict.fromkeys((*traces.spans, *before)))[:MAX_SPANS]
@@ -262,9 +262,9 @@ def references_of(
 ) -> References:
     """Return the references of a restore; sizes are in bytes by uri, hashes of chunks by their id.
 
-    The files are those of the checkpoint, with its hashes.  Without a checkpoint they are all that
-    the session touched or sent to the model: so for an earlier session, whose lines the new one
-    does not have.  Unknown values are absent.
+    The files are the checkpoint's, with its hashes.  Without a checkpoint they are all files that
+    the session touched or sent to the model.  That is so for an earlier session, whose lines the
+    new one does not have.  Unknown values are absent.
     """
     touched = traces.touched | {file.uri for file in earlier.files if file.touched}
     sent = traces.sent | {file.uri for file in earlier.files if file.sent_to_model}
@@ -292,7 +292,7 @@ def references_of(
 
 
 def regions_of(references: References) -> tuple[Region, ...]:
-    """Return what to read again in one batch, in the order of the files (AGN-74).
+    """Return the regions to read again in one batch, in the order of the files (AGN-74).
 
     A file without a hash is left out: it cannot be read.
     """
@@ -322,14 +322,14 @@ def _merged(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 WEAK = "stat:"
-"""The prefix of a hash that stands for size and time, not for the content."""
+"""The prefix of a hash that is made of size and time, not of the content."""
 
 
 @frozen
 class Drift:
     """A file that changed since the marker's turn.
 
-    The hashes are those when the marker was made and now, or `unknown:` for one that nobody saw.
+    The hashes are from the marker's creation and from now, or `unknown:` for one that nobody saw.
     """
 
     uri: str
@@ -360,7 +360,7 @@ FallbackKind = Literal[
 ]
 """`copied_…`, of earlier builds: a branch has copies of lines, not references to its source's.
 
-`earlier_unknown`: what was read and changed before the source began is not known.
+`earlier_unknown`: the reads and changes before the source began are not known.
 """
 
 
@@ -377,8 +377,8 @@ def drift_of(
 ) -> tuple[Drift, ...]:
     """Return the files with another hash, by uri; hashes of different kinds are never equal.
 
-    Those that the session `edited` behind the marker's turn are among them: the marker may have
-    been made later still, and then its hash tells nothing.
+    Files that the session `edited` after the marker's turn are among them: the marker may have been
+    made later still, and then its hash says nothing.
     """
     found = dict.fromkeys(edited, UNKNOWN_HASH)
     found |= {

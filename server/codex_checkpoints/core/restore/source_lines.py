@@ -1,4 +1,4 @@
-"""Find the lines that belong to the prompt of the next turn, and not to the turn before.
+"""Finds the lines that belong to the prompt of the next turn, and not to the turn before.
 
 In files without task events a turn lasts up to the next one (rules, "Turns"), which begins with the
 event of its message.  Codex writes the prompt as an item before that event, and before the prompt
@@ -14,7 +14,7 @@ from codex_checkpoints.core.rollout.contextual import is_contextual, is_human
 from codex_checkpoints.core.rollout.fields import is_object, load, object_of
 
 _HAPPENED = ("<user_shell_command>", "<turn_aborted>", "<subagent_notification>", "Warning: ")
-"""How a message begins that nobody typed, and that reports an event of the turn before."""
+"""The beginnings of messages that nobody typed, and that report an event of the turn before."""
 _NOTHING = frozenset({"record_type"})
 """The keys of an empty line that the oldest versions wrote between items."""
 
@@ -35,7 +35,7 @@ def leading(lines: Sequence[bytes]) -> int:
 
 
 def before_task(lines: Iterable[bytes]) -> int:
-    """Count the lines before the last task that begins in them; all where none does."""
+    """Count the lines before the last task that begins in them; all if none does."""
     count, before = 0, None
     for line in lines:
         if b'"task_started"' in line or b'"turn_started"' in line:

@@ -1,7 +1,7 @@
-"""The format of session files.
+"""Reads the format of session files.
 
 `reader` cuts bytes into lines and gives them to folds.  `parsing` makes a typed item of a line.
-`tools` finds what a tool call did, with `shell`, `patch`, `javascript` and `paths`.  `turns` says
-what opens a turn, what it was asked and how it ended, with the texts of `asked`, and `contextual`
-separates what people typed from injected text.
+`tools` finds the effects of a tool call, with `shell`, `patch`, `javascript` and `paths`.  `turns`
+decides where a turn begins, its request and its end, with the texts of `asked`.  `contextual`
+separates typed text from injected text.
 """

@@ -18,7 +18,7 @@ from codex_checkpoints.core.rollout.shell import POSIX_SHELLS, POWERSHELLS, Simp
 Act = Literal["look", "chore", "check"]
 
 _Rule = Callable[[list[str]], Act]
-"""From the words after the name of a program to what the command is."""
+"""Takes the words after the name of a program and returns the kind of the command."""
 
 
 _LOOKS: Final = names(
@@ -46,10 +46,10 @@ _CHORES: Final = names(
     " ni ri mi ci rni sc ac clc spps rename shred pbcopy pbpaste osascript say tmux screen"
 )
 _FLOW: Final = names("if then elif else while until do ! { } exec time sudo doas nohup builtin")
-"""Words in front of a command that do not change what it is."""
+"""Words in front of a command that do not change its kind."""
 
 _NOT_RUN: Final = names("for select case function done fi esac in foreach switch try catch finally")
-"""Words that begin or end a compound command: nothing runs by them."""
+"""Words that begin or end a compound command and run nothing."""
 
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _ASKS: Final = names("--version -V -v version --help -h help")
@@ -71,12 +71,12 @@ _PREPARES: Final = _FORMATS | names(
 
 
 def act_of(part: SimpleCommand) -> Act:
-    """Return what a simple command is, whatever it redirects."""
+    """Return the kind of a simple command, whatever it redirects."""
     return act_of_words([word.text for word in part.words], part.heredocs)
 
 
 def act_of_words(words: list[str], fed: Sequence[str] = ()) -> Act:
-    """Return what a command with these words is; `fed` are the texts given to its input."""
+    """Return the kind of a command with these words; `fed` are the texts given to its input."""
     words, in_flow = plain_words(words)
     if not words:
         return "chore" if in_flow else "look"
@@ -87,8 +87,8 @@ def act_of_words(words: list[str], fed: Sequence[str] = ()) -> Act:
 def plain_words(words: list[str]) -> tuple[list[str], bool]:
     """Return the words of a command without those in front of its program.
 
-    Assignments and programs that run another one go, such as `env`, `timeout` and `npx`.  The other
-    value says whether a word of a compound command went.
+    Assignments go, and programs that run another one, such as `env`, `timeout` and `npx`.  The
+    other value says whether a word of a compound command went.
     """
     in_flow = False
     while words:
@@ -149,7 +149,7 @@ def _past_options(words: list[str], valued: str = "") -> list[str]:
 
 
 def _after(*subcommands: str, valued: str = "") -> Callable[[list[str]], list[str] | None]:
-    """Return what gives the words after one of some subcommands and its options."""
+    """Return a function that gives the words after one of some subcommands and its options."""
 
     def rest(words: list[str]) -> list[str] | None:
         return _past_options(words[1:], valued) if words[:1] and words[0] in subcommands else None
@@ -196,7 +196,7 @@ _RUNNERS: Final[Mapping[str, Callable[[list[str]], list[str] | None]]] = {
 
 
 def _runs(words: list[str]) -> Act:
-    """Return what is run for each of many."""
+    """Return the kind of the command that is run for each of many arguments."""
     return act_of_words(_past_options(words, "-I -n -P -L -d -E -s -a"))
 
 
@@ -291,7 +291,7 @@ def _remote(words: list[str]) -> Act:
 
 
 def _cmdlet(word: str) -> Act | None:
-    """Return what a cmdlet of PowerShell is, None for another program."""
+    """Return the kind of a PowerShell cmdlet, None for another program."""
     found = re.fullmatch(r"([A-Za-z]+)-([A-Za-z]+)", word)
     if found is None:
         is_expression = word[:1] in {"$", "[", "@"} or "::" in word
@@ -327,7 +327,7 @@ _NOUNS: Final = names(
 
 
 def _interpreted(language: str, words: list[str], fed: Sequence[str]) -> Act:
-    """Return what an interpreter does: by its module, its inline code, or as a run of a file."""
+    """Return the kind of an interpreter call: by its module, inline code, or as a run of a file."""
     if words[:1] == ["-m"] and language == "python":
         module, rest = (words[1], words[2:]) if words[1:] else ("", [])
         if module in {"venv", "ensurepip", "virtualenv"}:
@@ -340,7 +340,7 @@ def _interpreted(language: str, words: list[str], fed: Sequence[str]) -> Act:
 
 
 def _shell(words: list[str]) -> Act:
-    """Return a check for a script file; `bash -c` is split before."""
+    """Return a check for a script file; `bash -c` was split before."""
     return "check" if words and not words[0].startswith("-c") else "chore"
 
 
@@ -350,7 +350,7 @@ def _shell(words: list[str]) -> Act:
 def _by_subcommand(
     looks: str, chores: str, *, otherwise: Act = "check", alone: Act = "look", valued: str = ""
 ) -> _Rule:
-    """Return a rule by the first word that is no option."""
+    """Return a rule that decides by the first word that is not an option."""
     looking, changing = names(looks), names(chores)
 
     def rule(words: list[str]) -> Act:
@@ -395,7 +395,7 @@ def _scripts(*, alone: Act, named: bool) -> _Rule:
 
 
 def _targets(words: list[str]) -> Act:
-    """Return what `make` and its like do, by their targets."""
+    """Return the kind of a `make` or similar call, by its targets."""
     if {"-n", "--dry-run", "--list", "-l", "--summary", "-qp"} & set(words):
         return "look"
     targets = [word for word in words if word[:1] != "-" and "=" not in word]
@@ -429,7 +429,7 @@ def _formats(*, writes: str = "", tries: str = "") -> _Rule:
 
 
 def _formats_by(subcommands: str, otherwise: _Rule) -> _Rule:
-    """Return the rule of a program of which some subcommands format."""
+    """Return the rule of a program that formats with some of its subcommands."""
     formatting = names(subcommands)
 
     def rule(words: list[str]) -> Act:

@@ -1,4 +1,4 @@
-"""What a session was asked: the messages of a turn, and requests that are no user message.
+"""Collects the requests of a session: the messages of a turn, and requests without a user message.
 
 A goal, an approved plan, a review and another agent's message reach a session without a user
 message.  A turn that works for one of them has it as its request (rules, "Turns").
@@ -15,10 +15,10 @@ from attrs import define, frozen
 AskedKind = Literal["goal", "plan", "review", "agent"]
 
 GOAL_ENDED: Final = frozenset({"complete", "completed", "cleared"})
-"""The states of a goal that is pursued no longer; a paused or a limited one may go on."""
+"""The states of a goal that is not pursued any more; a paused or a limited one may go on."""
 
 LONGEST_ASKED: Final = 20_000
-"""How many code points of a request are kept to be quoted whole."""
+"""Code points of a request that are kept to be quoted whole."""
 
 SHORT: Final = 20
 """A request of fewer code points only continues an earlier one."""
@@ -26,15 +26,15 @@ SHORT: Final = 20
 _THEN: Final = " · then: "
 _OF: Final = " — of: "
 _LONGEST_JOINED: Final = 1024
-"""Of a turn's messages more code points are not kept: a task is shorter."""
+"""Code points of a turn's messages that are kept: a task is shorter."""
 
 
 @frozen
 class Asked:
-    """A request that is no user message.
+    """A request that is not a user message.
 
-    `text` is all of it, redacted; `short` is one line, cut as a task.  `status` is a goal's, as
-    Codex names it.  `order` is its place among the requests of the session.
+    `text` is all of it, redacted; `short` is one line, cut as a task.  `status` is the status of a
+    goal, as Codex names it.  `order` is its place among the requests of the session.
     """
 
     kind: AskedKind
@@ -45,7 +45,7 @@ class Asked:
     order: int
     status: str | None = None
     foreign: bool = False
-    """Whether it is the goal of another thread, whose records this one has copied."""
+    """Whether it is another thread's goal, whose records this session has copied."""
 
     @property
     def is_in_force(self) -> bool:
@@ -55,10 +55,10 @@ class Asked:
 
 @define
 class Request:
-    """What a turn was asked: its messages in order, and the newest of them.
+    """The request of a turn: its messages in order, and the newest of them.
 
-    `of` is the approved plan that was handed over right before the first one.  `typed`: one of them
-    is a user message.  `asked` is what the turn works for otherwise.
+    `of` is the approved plan that was handed over right before the first message.  `typed`: one of
+    them is a user message.  `asked` is the kind of the request of a turn without user messages.
     """
 
     texts: list[str]
@@ -80,7 +80,7 @@ class Request:
         return joined(self, ())[0]
 
     def steer(self, text: str, ref: str, seq: int, order: int) -> None:
-        """Add a message."""
+        """Add a message to the turn."""
         full = sum(map(len, self.texts[:-1])) > _LONGEST_JOINED
         self.texts[-1 if full else len(self.texts) :] = [text]
         self.ref, self.seq, self.order = ref, seq, order
@@ -89,8 +89,8 @@ class Request:
 def joined(request: Request, earlier: Iterable[str]) -> tuple[str, bool]:
     """Return the text of a turn's request, uncut, and whether it names an earlier one.
 
-    `earlier` are the first messages of those before it, newest first.  A short one names the newest
-    of `SHORT` code points or more, or the plan that it follows.
+    `earlier` are the first messages of the requests before it, newest first.  A short one names the
+    newest of `SHORT` code points or more, or the plan that it follows.
     """
     first, *then = request.texts
     of = request.of
@@ -123,5 +123,5 @@ def steps_of(plan: str) -> list[str]:
 
 
 def implements_plan(message: str) -> bool:
-    """Return whether a message is the one by which a person approves the plan before it."""
+    """Return whether a person approves the preceding plan with this message."""
     return _IMPLEMENTS.fullmatch(message.strip()) is not None

@@ -1,4 +1,4 @@
-"""Tells whether a command is there to change files, and which files a formatter names."""
+"""Decides whether a command is meant to change files, and which files a formatter names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WITH_OPTION: Final = {
     "eslint": r"--fix$",
     "stylelint": r"--fix$",
 }
-"""Programs that change files with an option alone."""
+"""Programs that change files only with an option."""
 
 _WITH_WORD: Final = {
     "git": names("apply am merge pull rebase cherry-pick revert switch stash clean mv rm"),
@@ -42,7 +42,7 @@ _WITH_WORD: Final = {
     **dict.fromkeys(["npm", "pnpm", "bun"], names("install i add remove uninstall update")),
     **dict.fromkeys(["yarn", "uv", "poetry", "composer", "bundle"], names("add remove update")),
 }
-"""Programs that change files with a subcommand alone."""
+"""Programs that change files only with a subcommand."""
 
 _TRIES: Final = names("--check --dry-run --diff --list -n --cached --help list show")
 _FORMATTERS: Final = names(
@@ -56,7 +56,7 @@ _VALUED: Final = names(
 
 
 def may_change_files(part: SimpleCommand) -> bool:
-    """Return whether a part of a script is there to change files."""
+    """Return whether a part of a script is meant to change files."""
     words, _ = plain_words([word.text for word in part.words])
     if not words:
         return False
@@ -87,7 +87,7 @@ def _changes(words: list[str]) -> bool:
 
 
 def formatted_by(words: tuple[Word, ...]) -> tuple[str, ...]:
-    """Return the files that a formatter which writes them is given by name."""
+    """Return the files that are named to a formatter which rewrites them."""
     texts = [word.text for word in words]
     inner, _ = plain_words(texts)
     if not inner or name_of(inner[0]) not in _FORMATTERS or not _changes(inner):

@@ -1,7 +1,7 @@
-"""Decides what a command is for: a look, a chore or a check, and which runs are of one program.
+"""Decides the kind of a command (a look, a chore or a check) and which runs are of one program.
 
 This is the only place that decides it (rules, "Observations"); `acts` does it for one part of a
-script.  A script is what its most telling part is: a check before a chore before a look.
+script.  A script has the kind of its most telling part: a check before a chore before a look.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from codex_checkpoints.core.rollout.script import APPLY_PATCH, is_powershell, sp
 from codex_checkpoints.core.rollout.shell import SimpleCommand
 
 _KEPT = 64
-"""Scripts whose act is remembered: several readers ask for the same one."""
+"""Size of the cache of classified scripts: several readers ask for the same one."""
 
 _PLAINLY: Final = re.compile(
     r"(?:ls|rg|grep|wc|pwd|git (?:status|diff|log|show))"
@@ -26,7 +26,7 @@ _PLAINLY: Final = re.compile(
     re.ASCII,
 )
 _ENDED: Final = names(") ;; ;& ;;& << # '")
-"""Operators where splitting may have ended: more commands may follow."""
+"""Operators at which splitting may have ended: more commands may follow."""
 
 _FIRST_WORDS: Final = re.compile(
     r"(?:^|[\n;&|({])\s*([^\s;&|(){}'\"`$<>]+)((?:[ \t]+[^\s;&|(){}]+)*)"
@@ -35,17 +35,17 @@ _VERIFY: Final = names(
     "pytest npm npx yarn pnpm bun cargo go make tsc eslint jest vitest dotnet mvn gradle ruff"
     " mypy tox node python python3 py php ruby rspec phpunit"
 )
-"""Programs that verify something, where a script is only looked over."""
+"""Programs that verify something, used where a script cannot be split."""
 
 _IN_BLOCK: Final = re.compile(rf"[{{;]\s*&?\s*(?:{'|'.join(sorted(_VERIFY))})\b")
 _SUBSTITUTED: Final = re.compile(r"[A-Za-z_]\w*=\"?\$\(([^()]{1,4096})\)")
 _MOST_WORDS: Final = 64
-"""So many commands of a script that cannot be split are looked at."""
+"""Number of commands of an unsplittable script that are examined."""
 
 
 @lru_cache(_KEPT)
 def act_of(script: str) -> Act:
-    """Return what a script is, as far as names tell where it cannot be split."""
+    """Return the kind of a script; of one that cannot be split, as far as its names tell."""
     parts = split(script)
     is_posix = not is_powershell(script)
     found = {_act_of_part(part, is_posix=is_posix) for part in parts or ()}
@@ -67,7 +67,7 @@ def only_looks(script: str) -> bool:
 def is_check(script: str, *, failed: bool | None = None) -> bool:
     """Return whether a command verified something: a check, or a chore that failed.
 
-    A look that failed is none: a search without a hit and a file that is not there say nothing of
+    A look that failed does not count: a search without a hit and a missing file say nothing about
     the project.
     """
     act = act_of(script)
@@ -75,7 +75,7 @@ def is_check(script: str, *, failed: bool | None = None) -> bool:
 
 
 _IDLE: Final = re.compile(r"\s*(?:kill|pkill|killall|sleep|wait|fuser|taskkill)\b")
-"""Chores whose failure says nothing: there was nothing to end."""
+"""Chores whose failure says nothing: the process had already ended."""
 
 
 def plainly_looks(script: str) -> bool:
@@ -92,7 +92,7 @@ def _act_of_part(part: SimpleCommand, *, is_posix: bool) -> Act:
 
 
 def _roughly(script: str) -> set[Act]:
-    """Return what the commands of a script are that cannot be split, as far as names tell."""
+    """Return the kinds of the commands of an unsplittable script, as far as names tell."""
     found = set[Act]()
     for number, (name, rest) in enumerate(_FIRST_WORDS.findall(script)):
         if number == _MOST_WORDS:
@@ -111,11 +111,11 @@ _SELECT: Final = names(
     " --lib -k -t -m --grep -run --run -C --prefix --dir --features --target --config -c -f"
     " --file"
 )
-"""Options that say what of a project is meant."""
+"""Options that select a part of a project."""
 
 
 def program_of(script: str) -> str:
-    """Return the program that a script checks with, and what it is pointed at; "" if unclear.
+    """Return the program that a script checks with, and its operands; "" if unclear.
 
     A script with several checks has them all.
     """
@@ -124,9 +124,9 @@ def program_of(script: str) -> str:
 
 
 def covering(script: str) -> tuple[str, ...]:
-    """Return the programs whose success says that of a script as well.
+    """Return the programs whose success implies the success of a script.
 
-    `pytest` also runs what `pytest tests/test_one.py` does.
+    `pytest` also runs the tests of `pytest tests/test_one.py`.
     """
     found = list(_programs(script))
     if len(found) != 1 or not found[0]:
@@ -148,10 +148,10 @@ def passed_by(script: str) -> tuple[str, ...]:
 
 
 def _programs(script: str) -> Iterator[tuple[str, ...]]:
-    """Yield each check as its program and what that is pointed at; empty if that is unclear."""
+    """Yield each check as its program and its operands; empty if that is unclear."""
     parts = split(script)
     if parts is None or (is_powershell(script) and any("{" in each.operators for each in parts)):
-        yield ()  # what a block runs, and how often, is unclear
+        yield ()  # the commands of a block, and how often they run, are unclear
         return
     within: list[str] = []
     for part in parts:
@@ -170,7 +170,7 @@ def _program(part: SimpleCommand) -> tuple[str, ...]:
     name, rest = re.split(r"[/\\]", words[0])[-1], words[1:]
     is_module = rest[:1] == ["-m"]
     if _NAMED_BY_FILE.fullmatch(name) and not is_module:
-        # What it runs is the program, and that is unclear of `python -` and `bash -c`.
+        # The program is the script that it runs, which is unclear for `python -` and `bash -c`.
         is_file = rest[:1] and rest[0][:1] != "-"
         return (f"{name} {rest[0]}", *_pointed_at(rest[1:])) if is_file else ()
     head = [name]

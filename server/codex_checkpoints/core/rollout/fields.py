@@ -1,7 +1,7 @@
-"""JSON from the bytes of a line, and its fields.
+"""Reads JSON from the bytes of a line, and its fields.
 
-Rollout text is untrusted: any field may be missing or of another type than Codex writes.  The
-functions `…_of` take any value and return one of the type they name, empty or None if it is not.
+Rollout text is untrusted: any field may be missing or have another type than Codex writes.  The
+functions `…_of` take any value and return one of the type they name, or an empty one or None.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @frozen
 class UnreadableLine:
-    """A line that is no JSON object, and the reason that is counted for it."""
+    """A line that is not a JSON object, and the reason that is counted for it."""
 
     reason: str
 
@@ -44,8 +44,8 @@ def load(raw: bytes) -> object:
         text = raw.decode()
     except UnicodeDecodeError:
         return UnreadableLine("not_utf8")
-    # orjson refuses a lone surrogate, which Codex may write; all else that it refuses is no JSON
-    # for Codex either (ROL-15).
+    # orjson refuses a lone surrogate, which Codex may write.  Codex itself refuses everything else
+    # that orjson refuses (ROL-15).
     if b"\0" in raw:
         return UnreadableLine("zero_bytes")
     if _SURROGATE_ESCAPE.search(raw):
@@ -57,7 +57,7 @@ def load(raw: bytes) -> object:
 
 
 def _mended(value: object) -> object:
-    """Return the value with each lone surrogate as U+FFFD."""
+    """Return the value with U+FFFD for each lone surrogate."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if is_list(value):
@@ -88,7 +88,7 @@ def text_of(value: object) -> str | None:
 
 
 def content_hash(text: str | None) -> str | None:
-    """Return the hash of a file with this text; None where some of its bytes were no text."""
+    """Return the hash of a file with this text; None where some of its bytes were not text."""
     if text is None or "\ufffd" in text or _SURROGATE.search(text):
         return None
     return digest_of(text.encode())
@@ -110,7 +110,7 @@ def whole_of(value: object) -> int | None:
 
 
 def time_of(seconds: int | None) -> str | None:
-    """Return a time in seconds since 1970 as UTC; None where it is no possible one."""
+    """Return a time in seconds since 1970 as UTC; None if it is not a possible time."""
     if seconds is None or not 0 < seconds < _LAST_SECOND:
         return None
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
@@ -120,17 +120,17 @@ _LAST_SECOND = 1 << 35
 
 
 def object_of(value: object) -> Json:
-    """Return an object, empty if it is none."""
+    """Return an object, empty if the value is not one."""
     return value if is_object(value) else NOTHING
 
 
 def list_of(value: object) -> list[object]:
-    """Return a list, empty if it is none."""
+    """Return a list, empty if the value is not one."""
     return value if is_list(value) else []
 
 
 def words_of(value: object) -> list[str] | None:
-    """Return a list of texts that is not empty, or None."""
+    """Return a non-empty list of texts, or None."""
     words = [word for word in list_of(value) if isinstance(word, str)]
     return words if words and len(words) == len(list_of(value)) else None
 
@@ -139,7 +139,7 @@ _PATH_KEYS = ("path", "file", "file_path", "filepath", "filename", "paths", "fil
 
 
 def paths_in(arguments: object) -> tuple[str, ...]:
-    """Return the texts under the keys of a tool's arguments that mostly name files."""
+    """Return the texts under those keys of a tool's arguments that usually name files."""
     known = object_of(arguments)
     values = (known.get(key) for key in _PATH_KEYS)
     texts = (each for value in values for each in (value if is_list(value) else [value]))
@@ -178,7 +178,7 @@ _ID = re.compile(
 
 
 def window_id_of(value: object) -> str | None:
-    """Return a value that is the id of a window, a UUID of version 7 (WIN-1), else None."""
+    """Return a value that is a window id, a UUID of version 7 (WIN-1), else None."""
     return value if isinstance(value, str) and _ID.fullmatch(value) else None
 
 
@@ -188,7 +188,7 @@ def first_window(head: Json) -> str | None:
 
 
 def is_storable(text: str) -> bool:
-    """Return whether a text is UTF-8; the name of a file need not be."""
+    """Return whether a text is valid UTF-8; a file name need not be."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""Finds where the own lines of a helper begin in a file that starts with its parent's history.
+"""Finds where a helper's own lines begin in a file that starts with its parent's history.
 
-Codex 0.128 to 0.147 copied that history, and may have given its lines new times, but never new
-turn ids.  So the id of a task tells whether it began before the helper did (rules, "Turns").
+Codex 0.128 to 0.147 copied that history.  It may have given the lines new times, but never new turn
+ids.  So the id of a task shows whether it began before the helper did (rules, "Turns").
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _BY_TIME = re.compile(r"([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f-]{17}")
 
 
 def may_inherit(head: items.SessionMeta) -> bool:
-    """Return whether lines of the parent may stand in front of a helper's own."""
+    """Return whether lines of the parent may precede a helper's own."""
     is_marked = head.paginated or head.bare or head.inherited_below is not None
     return head.parent_session is not None and not is_marked
 
 
 def is_copied(head: items.SessionMeta, item: items.Item, stamp: str | None) -> bool | None:
-    """Return whether a line comes from the parent, None where it does not tell."""
+    """Return whether a line comes from the parent, None where it does not show."""
     is_older = None not in {stamp, head.timestamp} and (stamp or "") < (head.timestamp or "")
     match item:
         case items.SessionMeta(session_id=session_id) if session_id != head.session_id:

@@ -1,6 +1,6 @@
-"""Reads code that a command gives to an interpreter: `python -c`, `node -e`, `python - <<EOF`.
+"""Reads code that a command passes to an interpreter: `python -c`, `node -e`, `python - <<EOF`.
 
-Code that imports nothing of the project and says nothing of right and wrong verifies nothing: it
+Code that imports nothing from the project and neither asserts nor raises verifies nothing: it
 prints files (a look) or changes them (a chore).  Any other code is a run of a program.
 """
 
@@ -51,7 +51,7 @@ _RUNS: Final = re.compile(
 _JUDGES: Final = re.compile(
     r"\braise\b|\bthrow\b|sys\.exit\(|\bSystemExit\b|process\.exit\((?!0?\))"
 )
-"""Code that says what is wrong."""
+"""Code that reports a failure."""
 
 _WRITES: Final = re.compile(
     r"write_text|write_bytes|\.write\(|writeFile|appendFile|\bopen\([^)]*['\"][wax]b?\+?['\"]"
@@ -81,7 +81,7 @@ def code_in(language: str, words: Sequence[str], fed: Sequence[str]) -> str | No
 
 
 def act_of(language: str, code: str) -> Literal["look", "chore", "check"]:
-    """Return what code does."""
+    """Return the kind of a command that runs this code."""
     if _RUNS.search(code) or not all(map(_is_plain, _imports(language, code))):
         return "check"
     if _WRITES.search(code):

@@ -1,4 +1,4 @@
-"""The typed items that `parsing` makes of lines, what a call touched, and how a command ended."""
+"""The typed items that `parsing` makes of lines, the effects of calls, and the ends of commands."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from codex_checkpoints.core.rollout.fields import content_hash, is_object, load,
 Signal = Literal["unknown", "quiet", "told", "thought", "called", "answered", "compacted"]
 """All that is needed of some lines.
 
-`unknown`: its kind is not known to this version.  `quiet`: a checkpoint keeps nothing of it.
-`told`: the model was given context or a result.  `thought`, `called`, `answered`: it reasoned, used
-a tool, wrote a message.  `compacted`: Codex replaced the context.
+`unknown`: this version does not know its kind.  `quiet`: a checkpoint keeps nothing of it.  `told`:
+the model was given context or a result.  `thought`, `called`, `answered`: it reasoned, used a tool,
+wrote a message.  `compacted`: Codex replaced the context.
 """
 
 
 @frozen
 class HistoryBase:
-    """The rollout whose records precede those of this file (ROL-5)."""
+    """The rollout whose records precede the records of this file (ROL-5)."""
 
     rollout_id: str
     end_ordinal: int | None
@@ -38,7 +38,7 @@ class SessionMeta:
     thread_source: str | None = None
     source: str | None = None
     background: bool = False
-    """Its origin in a word, and whether no person types in it."""
+    """Its origin in a word, and whether nobody types in it."""
     agent: str | None = None
     """The nickname and the path of a helper among several agents."""
     paginated: bool = False
@@ -62,7 +62,7 @@ class SessionMeta:
 class TurnContext:
     """The settings of a turn, or of the session from here on.
 
-    `cwd` is the folder of the turn, for relative paths; `folder` that of the session.
+    `cwd` is the folder of the turn, for relative paths; `folder` is the folder of the session.
     """
 
     turn_id: str | None
@@ -87,7 +87,7 @@ class TaskStarted:
 
 @frozen
 class TaskEnded:
-    """A task ended; `answered`: the record holds the last answer, `error`: what went wrong."""
+    """A task ended; `answered`: the record holds the last answer, `error`: the failure."""
 
     turn_id: str | None
     aborted: bool
@@ -97,7 +97,7 @@ class TaskEnded:
 
 @frozen
 class Trouble:
-    """An error of Codex: what it says; `is_limit`: the usage limit is reached."""
+    """An error of Codex: its message; `is_limit`: the usage limit is reached."""
 
     text: str
     is_limit: bool = False
@@ -105,7 +105,7 @@ class Trouble:
 
 @frozen
 class Limits:
-    """A report of limits without one of tokens; `resets_at` as in `Tokens`."""
+    """A report of limits without a token report; `resets_at` as in `Tokens`."""
 
     resets_at: int | None
 
@@ -149,7 +149,7 @@ class AgentWrote:
 
 @frozen
 class ReviewTold:
-    """What a person asked to be reviewed, in Codex's words, or the findings, a line each."""
+    """A person's request for a review, in Codex's words, or the findings, a line each."""
 
     text: str
     ended: bool
@@ -180,9 +180,9 @@ class UserMessage:
 
 @frozen
 class Tokens:
-    """The tokens of the last model call, those of its input, and the window (ROL-9).
+    """The tokens of the last model call, of its input, and the window (ROL-9).
 
-    `resets_at` is when a limit that is used up begins anew, in seconds since 1970.
+    `resets_at` is the time when a used-up limit begins anew, in seconds since 1970.
     """
 
     total: int
@@ -245,7 +245,7 @@ class ToolOutput:
 
 @frozen
 class CommandRun:
-    """A command with its outcome; `parsed` lists what Codex found in it, as (type, path).
+    """A command with its outcome; `parsed` lists Codex's findings in it, as (type, path).
 
     `by_user`: the person ran it, with `!`, and not the agent.
     """
@@ -286,7 +286,7 @@ class FilesChanged:
 class ToolRan:
     """Another tool with its outcome; `server` is None for a tool of Codex.
 
-    `paths` are those that its arguments name, files or not.
+    `paths` are the paths that its arguments name, files or not.
     """
 
     call_id: str
@@ -331,10 +331,10 @@ Item = (
 Action = Literal["read", "add", "update", "delete", "move", "run", "call"]
 
 EDITS = frozenset[Action]({"add", "update", "delete", "move"})
-"""What changes a file."""
+"""The actions that change a file."""
 
 Condition = Literal["file", "folder", "no folder"]
-"""What must lie at a path now, so that something counts as observed."""
+"""The kind of entry that must be at a path now, so that something counts as observed."""
 
 
 @frozen
@@ -342,11 +342,11 @@ class Seen:
     """One thing that a call touched.
 
     `name` is a path, the text of a command, or `<tool>/<call id>`.  `folder` is the one that the
-    call gives for a relative path.  `hash` is that of a tool's output, or of the content of a file
-    that the record holds whole.  `call_id` names the patch that changed a file.  `script` is the
-    command that read one.  `minor`: a look or a chore.  `more`: it may have
-    changed files that it does not name.  `only_if` is what must lie where now,
-    by the path as the call has it.
+    call gives for a relative path.  `hash` is the hash of a tool's output, or of the content of a
+    file that the record holds whole.  `call_id` names the patch that changed a file.  `script` is
+    the command that read one.  `minor`: a look or a chore.  `more`: it may have changed files that
+    it does not name.  `only_if` is a condition on a path, as the call has it: the kind of entry
+    that must be there now.
     """
 
     kind: Literal["file", "command", "tool_output"]
@@ -362,17 +362,17 @@ class Seen:
 
     @property
     def condition(self) -> Seen:
-        """The file that lies where something must lie now, or itself."""
+        """The path of the condition as a file of its own, or itself."""
         return self if self.only_if is None else Seen("file", self.only_if[1], "read", self.folder)
 
     @property
     def is_command(self) -> bool:
-        """Whether it is a command, and not one that stands only where its files do not."""
+        """Whether it is a command, and not one that only counts where its files do not."""
         return self.kind == "command" and self.only_if is None
 
 
 _HEAD = 1024
-"""How many characters of an answer its headings may take."""
+"""Characters of an answer that its headings may take."""
 
 _HEADING = re.compile(r"(?:Exit code|Chunk ID|Wall time|Process exited|Process running|Command)\b")
 _CODE = re.compile(r"^(?:Exit code: |Process exited with code )(-?[0-9]{1,10})$", re.MULTILINE)
@@ -405,18 +405,19 @@ class Outcome:
 UNKNOWN = Outcome()
 
 _WHOLE_BELOW = 65_530
-"""Of more bytes Codex records the first and last 32 KiB, without a word; each end may lose a part
-of a character."""
+"""Of a longer output (in bytes) Codex records the first and last 32 KiB, unmarked; each end may
+lose a part of a character.
+"""
 
 _UNSURE = re.compile(
     # Line ends that a terminal may have made; a remark of the shell.
     r"\r\n|\A(?:/\S*/)?(?:ba|z)?sh: |\AWarning: truncated output"
-    # What Codex says where it has cut, in each of its versions.
+    # Codex's words where it has cut, in each of its versions.
     r"|\u2026[0-9]+ (?:chars|tokens) truncated\u2026|\.\.\. [0-9]+ bytes omitted"
     r"|\[\.\.\. (?:omitted|output truncated)"
 )
 _HINTS = ("\r\n", "sh: ", "truncated", "omitted")
-"""One of these stands in each such text."""
+"""Each such text contains one of these."""
 
 _COUNTED = re.compile(r"^Original token count: ([0-9]{1,15})$", re.MULTILINE)
 
@@ -430,7 +431,7 @@ def outcome_of(run: CommandRun) -> Outcome:
 
 
 def printed_whole(outcome: Outcome) -> str | None:
-    """Return the hash of what a command printed; None if it failed or may have printed more.
+    """Return the hash of a command's output; None if it failed or may have printed more.
 
     An empty text proves nothing: it may not be recorded.
     """
@@ -442,7 +443,7 @@ def printed_whole(outcome: Outcome) -> str | None:
 
 
 def answered_whole(texts: tuple[str, ...]) -> str | None:
-    """Return the same for the answer to a call, which may say how much there was."""
+    """Return the same for the answer to a call, which may say how long the output was."""
     found = outcome_in(texts)
     head = "\n".join(texts)[:_HEAD].partition(_OUTPUT)[0]
     counted = _COUNTED.search(head)
@@ -475,7 +476,7 @@ def outcome_in(texts: tuple[str, ...]) -> Outcome:
 _OF_SCRIPT = re.compile(
     r"Script (?:completed|(failed))\n(?:[^\n]*\n){0,2}?Output:\n+|Script completed\Z"
 )
-"""How the answer to a script of code mode begins."""
+"""The beginning of the answer to a code-mode script."""
 
 
 def outcome_of_script(texts: tuple[str, ...]) -> Outcome:

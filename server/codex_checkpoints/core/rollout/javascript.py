@@ -1,4 +1,4 @@
-"""The tool calls with literal arguments in a code-mode script: `tools.<name>(<literal>)`.
+"""Finds tool calls with literal arguments in a code-mode script: `tools.<name>(<literal>)`.
 
 A legacy rollout has only the text of such a script.  The text is scanned, not run: calls with a
 literal argument are returned, others are counted.
@@ -14,7 +14,7 @@ import orjson
 from attrs import frozen
 
 _KEPT: Final = 8
-"""Scripts whose calls are remembered: several readers ask for the same ones."""
+"""Size of the cache of scanned scripts: several readers ask for the same ones."""
 
 _DEEPEST: Final = 64
 """The deepest nesting of objects and arrays."""
@@ -34,7 +34,7 @@ _LITERAL: Final = re.compile(
     rf"|(?P<word>{_NAME})|(?P<mark>[{{}}\[\]),:-])",
     re.DOTALL,
 )
-"""A part of a literal, or the parenthesis behind it."""
+"""A part of a literal, or the parenthesis after it."""
 
 _KEY: Final = re.compile(rf"{_NAME}|0|[1-9][0-9]{{0,14}}")
 _EXACT: Final = 2**53
@@ -49,7 +49,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class _NotLiteralError(Exception):
-    """There is no literal here, or one that JSON cannot hold."""
+    """Not a literal, or one that JSON cannot hold."""
 
 
 def _argument(source: str, at: int) -> tuple[object, int]:
@@ -83,7 +83,7 @@ def _argument(source: str, at: int) -> tuple[object, int]:
         elif kind == "number":
             text = _number(text, based=found["based"] is not None)
         elif kind == "word":
-            text += " "  # two of them are not one
+            text += " "  # two strings side by side are not one
         pieces.append(text)
     else:
         raise _NotLiteralError
@@ -94,7 +94,7 @@ def _argument(source: str, at: int) -> tuple[object, int]:
 
 
 def _key(text: str) -> str:
-    """Return a key as JSON has it; `__proto__` sets the prototype, and is no member."""
+    """Return a key as JSON has it; `__proto__` sets the prototype and is not a member."""
     if text[:1] in {"'", '"'}:
         name = _string(text)
     elif _KEY.fullmatch(text):
@@ -107,9 +107,9 @@ def _key(text: str) -> str:
 
 
 def _string(text: str) -> str:
-    """Return what a string, or a template without code, stands for."""
+    """Return the value of a string, or of a template without code, as JSON."""
     body = text[1:-1]
-    if text[0] == "`":  # holds LF for every line break in the source
+    if text[0] == "`":  # it has LF for every line break in the source
         body = body.replace("\r\n", "\n").replace("\r", "\n")
     meant = _ESCAPE.sub(_meant, body)
     if _SURROGATE.search(meant):
@@ -158,7 +158,7 @@ _CONSTANT: Final = re.compile(
     rf"{_GAP}(?P<name>{_NAME}){_GAP}={_GAP}(?P<string>{_STRING})(?!{_GAP}[-.+*/%\[(?&|,<>=`])",
     re.DOTALL,
 )
-"""A name that is bound for good to a text, and to nothing made of it."""
+"""A name that is bound permanently to a text, and not to an expression with it."""
 
 _DECLARED: Final = re.compile(rf"{_GAP}(?P<name>{_NAME})")
 _NAMED: Final = re.compile(rf"{_GAP}(?P<name>{_NAME}){_GAP}\)")
@@ -255,7 +255,7 @@ class _Scan:
         opens = _OPENS.match(self.source, member.end())
         if opens is None:
             return
-        # If the argument is no literal, the scan continues inside it: it may hold calls.
+        # If the argument is not a literal, the scan continues inside it: it may contain calls.
         self.at, self.before = opens.end(), "("
         try:
             name = member["name"] or _string(member["string"])
@@ -267,7 +267,7 @@ class _Scan:
         self.before = ")"
 
     def _argument(self) -> tuple[object, int]:
-        """Return the only argument of a call and where the call ends, as the function below."""
+        """Return the only argument of a call and the end of the call, as the function below."""
         named = _NAMED.match(self.source, self.at)
         text = None if named is None else self.texts.get(named["name"])
         if named is None or text is None:
@@ -275,7 +275,7 @@ class _Scan:
         return text, named.end()
 
     def _declared(self, kind: str) -> None:
-        """Remember a constant that is a text; its text is scanned as any other."""
+        """Remember a constant that is a text; its text is scanned like any other."""
         declared = _DECLARED.match(self.source, self.at)
         if declared is None:
             return

@@ -1,6 +1,6 @@
-"""Reads off the words of a command which files it reads and writes (rules, "Observations").
+"""Finds the files that a command reads and writes by its words (rules, "Observations").
 
-Each command that is known has its options in `_COMMANDS`; one with another option names nothing.
+Each known command has its options in `_COMMANDS`; a command with another option names nothing.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ INTO: Final = frozenset({">", ">>", ">|", "&>", "&>>", ">&"})
 """The redirections that write a file."""
 
 _FED: Final = frozenset({"tee", "set-content", "out-file"})
-"""They write what they are given into the files that they name."""
+"""They write their input into the files that they name."""
 
 _EXPANDS: Final = "\0"
-"""Stands in front of a word that is not literal; such a word names no file."""
+"""Prefix of a word that is not literal; such a word names no file."""
 
 
 def named_by(part: SimpleCommand) -> tuple[tuple[Read, ...], tuple[Write, ...]]:
@@ -33,7 +33,7 @@ def named_by(part: SimpleCommand) -> tuple[tuple[Read, ...], tuple[Write, ...]]:
     words, name = part.words, part.name
     if name == "git" and len(words) > 1 and f"git {words[1].text}" in _COMMANDS:
         words, name = words[1:], f"git {words[1].text}"
-        if name == "git checkout":  # in front of `--` stands a commit, and without it a branch
+        if name == "git checkout":  # a commit precedes `--`; without it the word is a branch
             at = next((at for at, word in enumerate(words) if word.text == "--"), len(words))
             words = (words[0], *words[at:])
     command = _COMMANDS.get(name)
@@ -220,7 +220,7 @@ def _remove(_given: _Given, names: list[str]) -> Iterator[Write]:
 
 
 def _git_remove(given: _Given, names: list[str]) -> Iterator[Write]:
-    """Name what `git rm` deletes; a folder needs `-r`."""
+    """Name the files that `git rm` deletes; a folder needs `-r`."""
     if any(letter == "c" for letter, _ in given):
         raise UnclearError
     yield from _remove(given, names)
@@ -234,7 +234,7 @@ def _git_restored(_given: _Given, names: list[str]) -> Iterator[Write]:
 
 
 def _fetched(given: _Given, _names: list[str]) -> Iterator[Write]:
-    """Name the file that a download is written into."""
+    """Name the target file of a download."""
     into = [value for letter, value in given if letter in {"o", "O"}]
     if len(into) != 1 or into == ["-"]:
         raise UnclearError

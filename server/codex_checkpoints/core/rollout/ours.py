@@ -1,4 +1,4 @@
-"""How the texts and records that we write into sessions are recognised."""
+"""Recognises the texts and records that we write into sessions."""
 
 import re
 from typing import Literal
@@ -11,17 +11,17 @@ DIGEST_LINE = "[SESSION_DIGEST v1]"
 GOAL_LINE = "Goal of this session"
 PLAN_LINE = "Approved plan:"
 AGENT_LINE = "Task from another agent:"
-"""How the requests begin that a replacement of ours has besides user messages."""
+"""The beginnings of requests in our replacements that are not user messages."""
 
 _LINES = (HOW_TO_LINE, CHECKPOINT_LINE, RESTORE_LINE)
 UNDO = "undo"
-"""The `type` inside a `compacted` record that takes the newest compaction back.
+"""The `type` inside a `compacted` record that undoes the newest compaction.
 
-Codex ignores it; it stands in front, where it is seen also of a line that is not read.
+Codex ignores it; it comes first, so that it is visible even in a line that is not read in full.
 """
 
 Opener = Literal["compaction", "undo", "restore"]
-"""What a `compacted` record is of, which opens a window in any case."""
+"""The kind of a `compacted` record, which opens a window in any case."""
 
 _SPACE = re.compile(r"\s*+")
 
@@ -38,7 +38,7 @@ def is_worded_by_us(text: str) -> bool:
 
 
 def opener_of(tag: str | None, message: str) -> Opener:
-    """Return what a `compacted` record is of, by the `type` inside it and its message."""
+    """Return the kind of a `compacted` record, by the `type` inside it and its message."""
     if tag == UNDO:
         return "undo"
     return "restore" if message.startswith(RESTORE_LINE) else "compaction"

@@ -1,4 +1,4 @@
-"""From the JSON of a line to a typed item; parsing never fails.
+"""Makes a typed item of the JSON of a line; parsing never fails.
 
 Three forms of line occur (ROL-3, ROL-16): `{"timestamp","type","payload"}`, the same with an
 `ordinal`, and the bare items of Codex before 0.32.  Older files record work in response items and
@@ -32,7 +32,7 @@ from codex_checkpoints.core.rollout.fields import (
 from codex_checkpoints.core.rollout.sources import source_in
 
 Makers = Mapping[str, items.Signal | Callable[[Json], items.Item]]
-"""By type: what makes an item of a payload, or the signal that is all a line gives."""
+"""By type: a function from a payload to an item, or the signal that is all a line gives."""
 
 
 def _signals(signal: items.Signal, kinds: str) -> dict[str, items.Signal]:
@@ -105,7 +105,7 @@ def _output(payload: Json) -> items.Item:
 
 
 def _handed_over(payload: Json) -> items.Item:
-    """Return what Codex gives the model as the output of a call that it never made."""
+    """Return text that Codex gives the model as the output of a call that it never made."""
     name = text_of(payload.get("name"))
     if name == APPROVED_PLAN:
         return items.PlanTold("\n".join(texts_of(payload.get("output"))), approved=True)
@@ -136,7 +136,7 @@ def _agent_wrote(payload: Json) -> items.Item:
 
 
 APPROVED_PLAN = "proposed_plan"
-"""The name under which Codex hands a plan over that a person approved."""
+"""The name under which Codex passes on a plan that a person approved."""
 
 _PAYLOAD = re.compile(r"\nPayload:(?:\s|\Z)")
 _FORM = re.compile(r"^Message Type: ([A-Z_]{1,40})$", re.MULTILINE)
@@ -209,7 +209,7 @@ def _goal_updated(payload: Json) -> items.Item:
 
 
 def goal_in(value: Json, thread_id: str | None = None) -> items.GoalSet | None:
-    """Return the goal that an event or the output of a goal tool tells."""
+    """Return the goal that an event or the output of a goal tool reports."""
     goal = object_of(value.get("goal"))
     objective = text_of(goal.get("objective"))
     if objective is None:
@@ -261,7 +261,7 @@ def _token_count(payload: Json) -> items.Item:
 
 
 def _resets_at(limits: Json) -> int | None:
-    """Return when the last of the limits that are used up begins anew."""
+    """Return the time when the last of the used-up limits begins anew."""
     used_up: list[int] = []
     for name in ("primary", "secondary"):
         limit = object_of(limits.get(name))
@@ -473,14 +473,14 @@ def item_of(kind: str, payload: Json, *, bare: bool) -> items.Item:
 
 
 def head_of(raw: bytes) -> items.SessionMeta | None:
-    """Return the head in the first line of a file, None if that is no head."""
+    """Return the head in the first line of a file, None if that line is not a head."""
     kind, payload, bare = record_of(object_of(load(raw.removeprefix(BOM))), first=True)
     item = item_of(kind, payload, bare=bare)
     return item if isinstance(item, items.SessionMeta) else None
 
 
 def signal_of(kind: str | None, tag: str | None, inner: str | None) -> items.Signal:
-    """Return all that a line gives of which only the beginning is read."""
+    """Return everything that a line gives when only its beginning is read."""
     if kind == "compacted":
         return "compacted"
     if kind != "response_item":
@@ -567,4 +567,4 @@ LINES: Makers = {
         " dynamic_tools_updated inter_agent_communication_metadata guardian_history",
     ),
 }
-"""By kind of a line, but for response items and events."""
+"""By kind of a line, except response items and events."""

@@ -1,4 +1,4 @@
-"""Apply and undo the hunks of a patch, line by line and byte for byte."""
+"""Applies and undoes the hunks of a patch, line by line and byte for byte."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from attrs import frozen
 
 _PLACE = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _TRIES = 1000
-"""At so many places a hunk without line numbers is tried."""
+"""Number of places at which a hunk without line numbers is tried."""
 
 Fit = Literal["numbered", "shifted", "context"]
-"""Where undone hunks stood: at their line numbers, at other lines, or where their text stands."""
+"""Where undone hunks were found: at their line numbers, at other lines, or by their text."""
 
 
 @frozen
@@ -42,9 +42,9 @@ class Misfit:
 
 
 def applied(text: str, rows: Sequence[str], *, back: bool = False) -> str | None:
-    """Return a text with the hunks of a patch, or without them; None where they do not fit.
+    """Return a text with the hunks of a patch applied, or undone; None where they do not fit.
 
-    With line numbers each stands where they say, else at the first place behind the last one.
+    A hunk with line numbers is applied there, otherwise at the first match after the previous hunk.
     """
     lines = lines_of(text)
     done: list[str] = []
@@ -67,8 +67,8 @@ def applied(text: str, rows: Sequence[str], *, back: bool = False) -> str | None
 def undone(text: str, rows: Sequence[str]) -> Undone | Misfit:
     """Return a text without the hunks of a patch.
 
-    Each hunk stands at its line numbers, or else its new side stands word for word at exactly one
-    place behind the hunk before it.
+    Each hunk is at its line numbers, or its new side occurs verbatim at exactly one place after the
+    previous hunk.
     """
     hunks = [*hunks_in(rows)]
     numbered = all(_PLACE.match(each.head) for each in hunks)
@@ -101,7 +101,7 @@ def hunks_in(rows: Sequence[str]) -> Iterator[Hunk]:
             if old or new:
                 yield Hunk(head, old, new)
             head, old, new = row, [], []
-        elif row.startswith("\\"):  # the line above has no end
+        elif row.startswith("\\"):  # the line above has no line end
             for side, signs in ((old, " -"), (new, " +")):
                 if last in signs and side:
                     side[-1] = side[-1].removesuffix("\n")
@@ -117,7 +117,7 @@ def hunks_in(rows: Sequence[str]) -> Iterator[Hunk]:
 
 
 def _find(lines: list[str], wanted: list[str], start: int, heading: str) -> int:
-    """Return where some lines stand behind a place and a heading, -1 where they do not."""
+    """Return the place of some lines after a position and a heading, -1 where there is none."""
     if heading:
         named = (at for at in range(start, len(lines)) if lines[at].strip() == heading)
         start = next(named, start - 1) + 1
@@ -129,7 +129,7 @@ def _find(lines: list[str], wanted: list[str], start: int, heading: str) -> int:
 def _places(
     lines: list[str], wanted: list[str], start: int, tries: int | None = None
 ) -> Iterator[int]:
-    """Yield the places behind another one at which some lines stand."""
+    """Yield the places after a position at which some lines occur."""
     size = len(wanted)
     begins = (at for at in range(start, len(lines) - size + 1) if lines[at] == wanted[0])
     return (at for at in islice(begins, tries) if lines[at : at + size] == wanted)

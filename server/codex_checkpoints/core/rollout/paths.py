@@ -1,6 +1,6 @@
-"""The uri of a file in a checkpoint (DSC-8; rules, "Paths").
+"""Makes the uri of a file in a checkpoint (DSC-8; rules, "Paths").
 
-Nothing here looks at a disk, so a uri is the same on every machine.  A session from Windows may be
+Nothing here reads a disk, so a uri is the same on every machine.  A session from Windows may be
 read on Linux and the other way round: the session's base decides the kind of its paths.
 """
 
@@ -41,10 +41,10 @@ class FileUri:
 def uri_of(
     path: str, *, folder: str | None, turn_folder: str | None, base: str | None
 ) -> FileUri | None:
-    """Return the uri of the file at `path`, or None if there is none (DSC-8).
+    """Return the uri of the file at `path`, or None if it has none (DSC-8).
 
-    `folder` is that of the call, `turn_folder` that of the latest turn context, `base` that of the
-    session.
+    `folder` is the folder of the call, `turn_folder` the one of the latest turn context, `base` the
+    session's.
     """
     steps = (turn_folder or "", folder or "", path)
     if not path or any(len(step) > MAX_PATH for step in (base or "", *steps)):
@@ -180,14 +180,14 @@ def _plain(text: str, *, windows: bool) -> str | None:
 
 
 def _after_scheme(text: str) -> str | None:
-    """Return what follows `file://` or `file://localhost`, decoded."""
+    """Return the text after `file://` or `file://localhost`, decoded."""
     if (scheme := _SCHEME.match(text)) is None:
         return None
     return _ESCAPES.sub(_unescaped, text[scheme.end() :])
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    """Decode escapes; bytes that are no UTF-8 become U+FFFD."""
+    """Decode escapes; bytes that are not UTF-8 become U+FFFD."""
     return bytes.fromhex(match[0].replace("%", "")).decode(errors="replace")
 
 

@@ -1,9 +1,9 @@
 """Cuts the bytes of a session into lines and gives each line to every fold.
 
 Lines and `seq` follow (rules, "Lines, `seq`, identity").  A fold takes the lines in order and keeps
-what it needs; several folds share one pass.  Memory does not grow with the file: of a long line
-that no fold wants only the first bytes are read, and a long line that is wanted for its words loses
-its base64 blobs.
+the parts it needs; several folds share one pass.  Memory does not grow with the file: of a long
+line that no fold wants only the first bytes are read, and a long line that is wanted for its words
+loses its base64 blobs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CHUNK = 1 << 16
 """Bytes to feed at a time; larger pieces were slower."""
 
 PASSED_OVER_FROM = 1 << 17
-"""An unwanted line of at least so many bytes is not read."""
+"""An unwanted line of at least this many bytes is not read."""
 
 BLOBS_FROM = 1 << 22
 """A line wanted for its words loses its base64 blobs from this many bytes on."""
@@ -49,7 +49,7 @@ LONGEST = 1 << 23
 LONGEST_WHOLE = 1 << 28
 """The same limit for a line that is wanted whole."""
 
-# What a fold wants of a long line: that it is there, its text without blobs, or every byte.
+# The part of a long line that a fold wants: its place, its text without blobs, or every byte.
 NOTED: Final = 0
 WORDS: Final = 1
 WHOLE: Final = 2
@@ -63,7 +63,7 @@ _PREFIX = re.compile(
     rb'"type":"([a-z_]+)","payload":\{'
     rb'(?:"type":"([a-z_]+)"' + _OPTIONAL + rb'(?:,"role":"([a-z]+)"|' + _ITEM + rb")?)?"
 )
-"""The beginning of a line as Codex writes it; a bare quote cannot stand inside a JSON string."""
+"""The beginning of a line as Codex writes it; a bare quote cannot occur inside a JSON string."""
 
 
 @frozen(order=True)
@@ -91,7 +91,7 @@ class Line:
     tag: str | None
     inner: str | None
     payload: Json
-    """Empty where the line was passed over."""
+    """Empty if the reader skipped the line."""
     envelope: Json
     """The whole line; the payload itself where the line has no envelope (`bare`)."""
     stamp: str | None
@@ -105,29 +105,29 @@ class Line:
 
     @property
     def item(self) -> Item:
-        """Return the item that the line holds, made when it is first asked for."""
+        """Return the item of the line, made on first use."""
         if self._item is None:
             self._item = item_of(self.kind, self.payload, bare=self.bare)
         return self._item
 
     @property
     def signal(self) -> Signal:
-        """Return what the beginning of the line gives."""
+        """Return the signal in the beginning of the line."""
         return signal_of(self.kind, self.tag, self.inner)
 
     @property
     def turn_id(self) -> str | None:
-        """Return the turn that it names as a response item, or None."""
+        """Return the turn that the line names as a response item, or None."""
         return turn_id_of(self.payload)
 
     @property
     def named_turn(self) -> str | None:
-        """Return the turn that it names as a response item or an event, or None."""
+        """Return the turn that the line names as a response item or an event, or None."""
         return turn_named_by(self.payload)
 
     @property
     def place(self) -> Place:
-        """Return where the line begins."""
+        """Return the place where the line begins."""
         return Place(self.file, self.offset)
 
 
@@ -135,9 +135,9 @@ class Fold(Protocol):
     """Something that takes the lines of a session one after the other."""
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
-        """Return what this fold needs of a long line; `kind` is None if its beginning is unknown.
+        """Return the part of a long line that this fold needs; `kind` is None if it is unknown.
 
-        A fold that follows another one, which decides, needs no more than `NOTED`.
+        A fold whose source is another fold, which decides, needs no more than `NOTED`.
         """
         return NOTED
 
@@ -180,7 +180,7 @@ class Scale:
         return self.own_seq if self.seed is None else self.own_seq + self.shift
 
     def count(self, reason: str) -> None:
-        """Count a line that gave nothing, by its reason."""
+        """Count a line that gave no item, by its reason."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
     def settle(self, kind: str, payload: Json, ordinal: int | None) -> None:
@@ -206,7 +206,7 @@ class Reader:
     def __init__(
         self, *folds: Fold, scale: Scale | None = None, start: Place | None = None
     ) -> None:
-        """Begin where a scale stands, or at a place in a chain of files."""
+        """Begin at the position of a scale, or at a place in a chain of files."""
         self.folds = list(folds)
         self.scale = Scale() if scale is None else scale
         if start is not None:
@@ -220,9 +220,10 @@ class Reader:
         self.needle = b""
         """If set, only lines with these bytes are read, and lines are not counted."""
         self.passes_over: Callable[[bytes, str, str | None, str | None], bool] | None = None
-        """If set, it sees the bytes, kind, tag and inner of a line; true: only its place counts."""
+        """If set, it gets the bytes, kind, tag and inner of a line; if true, only its place counts.
+        """
         self.exact = True
-        """Whether each fold was given every line as it would be if it read alone."""
+        """True if sharing the pass lost no fold any data."""
         self._limit = _NO_LIMIT
         self._long: _LongLine | None = None
 
@@ -249,7 +250,7 @@ class Reader:
     def feed(self, data: bytes) -> int:
         """Read the whole lines in `data`; return how many bytes were consumed.
 
-        Feed the rest again, with what follows it.  The bytes of an unfinished line are not
+        Feed the rest again, together with the next bytes.  The bytes of an unfinished line are not
         consumed, unless the line is longer than a chunk.
         """
         scale, begun, i = self.scale, self.scale.offset, 0
@@ -267,7 +268,7 @@ class Reader:
                 break
             scale.offset = begun + i
             if self.needle and scale.lines and data.find(self.needle, i, j) < 0:
-                pass  # the first line is read in any case: it may be the head
+                pass  # the first line is always read: it may be the head
             elif j - i < PASSED_OVER_FROM:
                 self._read(data[i:j], begun + i)
             else:
@@ -378,11 +379,11 @@ class Reader:
         if long.is_mixed and (
             long.size > BLOBS_FROM or sum(self.scale.skipped.values()) != skipped
         ):
-            self.exact = False  # who wants less would have got no blobs, or not read it at all
+            self.exact = False  # for a fold that wants less, the line had no blobs or was skipped
         return j + 1
 
     def _note(self, prefix: re.Match[bytes], offset: int) -> None:
-        """Count a line that was passed over, and give it to the folds without its payload."""
+        """Count a skipped line, and give it to the folds without its payload."""
         scale = self.scale
         if scale.ordinals:
             if int(prefix[2]) >= self._limit:

@@ -1,4 +1,4 @@
-"""What a script plainly reads, writes and patches (rules, "Observations").
+"""Finds the files that a script plainly reads, writes and patches (rules, "Observations").
 
 Nothing is run and nothing is guessed.  The caller joins paths to folders and knows whether the call
 succeeded.
@@ -105,17 +105,17 @@ class ShellReading:
 
 _NOTHING: Final = ShellReading(None, (), plain=False)
 APPLY_PATCH: Final = frozenset({"apply_patch", "applypatch"})
-# After a change of folder, a condition or a loop it is unknown which file a name means.
+# After a change of folder, a condition or a loop the folder of a name is unknown.
 _MOVES: Final = frozenset({"cd", "pushd", "popd"})
 _FLOW: Final = re.compile(
     r"case|coproc|do|done|elif|else|esac|eval|exec|exit|fi|for|function|if|return|select|then"
     r"|until|while|[{}]|\[\["
 )
 _PRINTS: Final = frozenset({"cat", "echo", "printf", "write-output"})
-"""Their redirections are plain writes, and what they pipe into one belongs to it."""
+"""Their redirections are plain writes, and a pipe into one belongs to it."""
 
 _TAKES: Final = frozenset({"tee", "set-content", "out-file"}) | APPLY_PATCH
-"""They take what is piped into them."""
+"""They take their content from a pipe."""
 
 _NO_FILE: Final = re.compile(r"[0-9]+|-|/dev/.*|\$null|nul", re.IGNORECASE)
 _CMDLET: Final = re.compile(
@@ -125,13 +125,13 @@ _CMDLET: Final = re.compile(
     r"|^\s*\$(?:env:)?\w+\s*=\s|^\s*@['\"]\r?\n|^\s*&\s*['\"]",
     re.IGNORECASE,
 )
-"""How scripts of PowerShell look: cmdlets, variables, texts of several lines, programs called."""
+"""Marks of PowerShell scripts: cmdlets, variables, texts of several lines, programs called."""
 
 _HERE_STRING: Final = re.compile(r"@['\"]\r?\n")
 
 
 def read_script(script: str, program: str = "") -> ShellReading:
-    """Find what a script reads, writes and patches; `program` is its shell, if that is known."""
+    """Find the files that a script reads, writes and patches; `program` is its shell, if known."""
     parts = split(script, program)
     if not parts:
         return _NOTHING
@@ -158,9 +158,9 @@ def read_script(script: str, program: str = "") -> ShellReading:
 
 
 def put_back(script: str) -> tuple[str | None, tuple[str, ...]]:
-    """Return the folder that a script changes to first, and the paths that git puts back there.
+    """Return the folder that a script changes to first, and the paths that git restores there.
 
-    `:/` is everything.  Git does so with files that it knows alone.
+    `:/` is everything.  Git restores only files that it tracks.
     """
     folder, parts = _leading_folder(split(script) or ())
     found: list[str] = []
@@ -191,7 +191,7 @@ def _paths_in(words: list[str]) -> Iterator[str]:
 
 
 def split(script: str, program: str = "") -> tuple[SimpleCommand, ...] | None:
-    """Split a script by the rules of its shell, as far as that is known or plain to see."""
+    """Split a script by the rules of its shell, as far as that is known or evident."""
     return (_split_once if len(script) <= _SHORT else _split_all)(script, program)
 
 
@@ -204,23 +204,23 @@ def _split(script: str, program: str) -> tuple[SimpleCommand, ...] | None:
         # White space after the last line would hide the closing word of a heredoc.
         return parts_of(script.rstrip(" \t\n"))
     if program == "cmd":
-        return None  # its rules are its own: such a command is only named
+        return None  # it has its own rules: such a command is only named
     if is_powershell(script, program):
         return windows.parts_of(script)
     return parts_of(script)
 
 
 def is_powershell(script: str, program: str = "") -> bool:
-    """Return whether a script is one of PowerShell, as far as that is known or plain to see."""
+    """Return whether a script is a PowerShell script, as far as that is known or evident."""
     return program in POWERSHELLS or _CMDLET.search(script) is not None
 
 
 def _with_nested(
     parts: tuple[SimpleCommand, ...] | None, depth: int = 3
 ) -> tuple[SimpleCommand, ...] | None:
-    """Return parts with those of a nested `bash -lc SCRIPT` in its place.
+    """Return parts with the parts of a nested `bash -lc SCRIPT` in its place.
 
-    One that changes the folder is only followed where nothing comes after it.
+    A nested script that changes the folder is only followed if no command comes after it.
     """
     if parts is None or not depth or not any(each.name in _SHELLS for each in parts):
         return parts
@@ -237,7 +237,7 @@ def _with_nested(
 
 
 def _nested(part: SimpleCommand, depth: int) -> tuple[SimpleCommand, ...] | None:
-    """Return the parts of the script that a shell is given as a word, None for any other part."""
+    """Return the parts of the script that a shell gets as a word, None for any other part."""
     if part.name not in _SHELLS or part.operators or part.heredocs or writes_into(part):
         return None
     if not all(word.literal for word in part.words):
@@ -250,11 +250,11 @@ def _nested(part: SimpleCommand, depth: int) -> tuple[SimpleCommand, ...] | None
 _SHELLS: Final = POSIX_SHELLS | POWERSHELLS | {f"{each}.exe" for each in POWERSHELLS}
 _SHORT: Final = 4096
 _split_once = lru_cache(32)(_split_all)
-"""Several things are asked of a command, and a session is read by several readers at once."""
+"""A command is examined for several purposes, and a session is read by several readers at once."""
 
 
 def writes_into(part: SimpleCommand) -> tuple[Redirect, ...]:
-    """Return the redirections of a part into files; `2>&1` and `/dev/null` are none."""
+    """Return the redirections of a part into files, without `2>&1` and `/dev/null`."""
     return tuple(
         each
         for each in part.redirects
@@ -263,7 +263,7 @@ def writes_into(part: SimpleCommand) -> tuple[Redirect, ...]:
 
 
 def _effects_of(part: SimpleCommand, before: SimpleCommand | None, *, feeds: bool) -> ShellReading:
-    """Return what one part does; `before` is piped into it, and `feeds` if it is so itself."""
+    """Return the effects of one part; `before` is piped into it; `feeds`: it is piped itself."""
     if part.operators:
         return _NOTHING
     into = writes_into(part)
@@ -286,7 +286,7 @@ def _program(*parts: SimpleCommand) -> str:
 
 
 def _patch_of(part: SimpleCommand, before: SimpleCommand | None) -> str | None:
-    """Return the patch that a part applies: from a heredoc, its one word, or what is piped in."""
+    """Return the patch that a part applies: from a heredoc, its one word, or a pipe."""
     text = ""
     match part.words:
         case (_, Word(text, literal=True)) if not part.heredocs:
@@ -302,7 +302,7 @@ def _patch_of(part: SimpleCommand, before: SimpleCommand | None) -> str | None:
 
 
 def _leads_away(part: SimpleCommand) -> bool:
-    """Return whether the names of later commands are uncertain after this one."""
+    """Return whether the names in later commands are uncertain after this one."""
     words = [word.text for word in part.words]
     return not _MOVES.isdisjoint(words) or _FLOW.fullmatch("".join(words[:1])) is not None
 
@@ -318,7 +318,7 @@ def _leading_folder(
             pass
         case _:
             return None, parts
-    # In a subshell the folder is that of its own parts alone.
+    # In a subshell the folder applies to its own parts only.
     is_followed = folder.literal and folder.text and parts[0].group in {0, parts[-1].group}
     return (folder.text, parts[1:]) if is_followed else (None, parts)
 

@@ -26,7 +26,7 @@ class Word:
 
 @frozen
 class Redirect:
-    """A redirection and its target; which descriptor it redirects is not kept."""
+    """A redirection and its target, without the redirected descriptor."""
 
     operator: str
     target: Word
@@ -36,10 +36,10 @@ class Redirect:
 class SimpleCommand:
     """One simple command, up to the separator that ends it.
 
-    `operators` has what is neither word nor redirection nor separator: the `&` of a background
-    command, and the token where splitting ended.  `heredocs` has the bodies; a body whose closing
-    word is missing takes the rest of the script.  `group` is the number of the innermost subshell,
-    0 outside of any.
+    `operators` has everything that is neither word nor redirection nor separator: the `&` of a
+    background command, and the token where splitting ended.  `heredocs` has the bodies; a body
+    whose closing word is missing takes the rest of the script.  `group` is the number of the
+    innermost subshell, 0 outside of any.
     """
 
     words: tuple[Word, ...]
@@ -72,7 +72,7 @@ class Read:
 class Write:
     """A file that a command changes, by the name in the command.
 
-    `target` is that of a copy or a move: where it is a folder, the files have other names.
+    `target` is the target of a copy or a move: if it is a folder, the files have other names.
     """
 
     path: str
@@ -108,13 +108,13 @@ class _NotAScriptError(Exception):
 
 
 _KEPT = 4
-"""Scripts whose parts are remembered: one is read for what it touches and for whether it looks."""
+"""Size of the cache of split scripts: one is read for its files and for its kind."""
 
 _WORD = r"(?:[\w./:=,@%+-]|'[^']*'|\"[^\"$`\\]*\")++"
 _SIMPLE = re.compile(rf"(?:[ ]|{_WORD}|&&|\|{{1,2}})*+", re.ASCII)
 _SIMPLE_TOKEN = re.compile(rf"({_WORD})|(&&|\|{{1,2}})", re.ASCII)
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
-"""Most scripts have words, pipes and `&&` alone; these are split several times faster."""
+"""Most scripts have only words, pipes and `&&`; these are split several times faster."""
 
 
 @lru_cache(_KEPT)
@@ -149,7 +149,7 @@ def _unquoted(quoted: re.Match[str]) -> str:
 
 
 class Collected:
-    """The parts of a script, as a pass over it in linear time finds them, of whatever shell."""
+    """The parts of a script of any shell, as a pass over it in linear time finds them."""
 
     def __init__(self) -> None:
         self.parts: list[SimpleCommand] = []
@@ -171,7 +171,7 @@ class Collected:
         self.into = ""
 
     def add_part(self, separator: str, *, empty: bool = False) -> None:
-        """Add what was found as a part, if that is anything or it may be `empty`."""
+        """Add the collected words as a part, if there are any or it may be `empty`."""
         if self.words or self.redirects or self.operators or empty:
             content = tuple(self.words), tuple(self.redirects), tuple(self.operators)
             self.parts.append(SimpleCommand(*content, (), separator, self.groups[-1]))
@@ -208,7 +208,7 @@ class _Splitter(Collected):
             case "blank":
                 self._end_word()
             case "operator":
-                # In `2>&1` the 2 is no word.
+                # In `2>&1` the 2 is not a word.
                 if self.pieces is None or not (text[0] in "<>" and "".join(self.pieces).isdigit()):
                     self._end_word()
                 self.pieces = None
@@ -276,7 +276,7 @@ class _Splitter(Collected):
         return operator in _ENDS_HERE
 
     def _subshell(self, operator: str) -> bool:
-        """Open or close a subshell; False where the parenthesis is that of something else."""
+        """Open or close a subshell; False where the parenthesis belongs to something else."""
         if operator == "(" and not (self.words or self.redirects or self.into):
             self.opened += 1
             self.groups.append(self.opened)
@@ -295,7 +295,7 @@ class _Splitter(Collected):
         if self.into not in _HEREDOCS:
             self.add_word(text, literal=self.literal)
             return
-        # The body comes behind the line, and so perhaps behind other parts.
+        # The body comes after the line, and so perhaps after other parts.
         self.awaited.append((len(self.parts), text, "\t" if self.into == "<<-" else ""))
         self.bodies[len(self.parts)] = []
         self.into = ""
@@ -346,7 +346,7 @@ def script_of(argv: Sequence[str]) -> str:
 
 
 def nested_script(argv: Sequence[str]) -> str | None:
-    """Return the script that is given to a shell as an argument, None without one."""
+    """Return the script that a shell gets as an argument, None without one."""
     program, options = program_of(argv), argv[1:]
     if program in POSIX_SHELLS and len(options) > 1 and _RUNS_WORD.fullmatch(options[0]):
         return options[1]

@@ -1,6 +1,6 @@
-"""Names the origin of a session, by the `source` in its head, and tells whether a person began it.
+"""Names the origin of a session, by the `source` in its head, and whether a person began it.
 
-Codex lists the sessions of people alone; programs and Codex itself begin others (rules, "Lists").
+Codex lists the sessions of people only; programs and Codex itself begin others (rules, "Lists").
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from attrs import frozen
 from codex_checkpoints.core.rollout.fields import Json, is_object, object_of, text_of
 
 _DEFAULT = "vscode"
-"""Codex reads this where a head names no source."""
+"""Codex assumes this if a head names no source."""
 _UNKNOWN = "unknown"
 _HELPER = "subagent"
 _BY_PEOPLE = frozenset({"cli", "vscode"})
@@ -21,7 +21,7 @@ _LONGEST = 40
 
 @frozen
 class Source:
-    """A word for the origin of a session; `background`: no person types in it."""
+    """A word for the origin of a session; `background`: nobody types in it."""
 
     word: str
     background: bool = False

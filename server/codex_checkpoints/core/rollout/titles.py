@@ -1,4 +1,4 @@
-"""Reads the title of a session out of its first prompt, as the person who typed it would say it."""
+"""Reads the title of a session from its first prompt, in the words of the person who typed it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from codex_checkpoints.core.rollout.asked import heading_of
 
 PICTURE = "[Image]"
-"""The name of a prompt that is a picture alone, as in Codex's own list."""
+"""The name of a prompt that is only a picture, as in Codex's own list."""
 
 _LOOKED_AT = 1 << 14
-"""A title comes from so many characters: it is much shorter."""
+"""Number of characters that are searched for a title, which is much shorter."""
 
 _USER_INPUT = re.compile(r"\s*## User Input[ \t]*\n\s*```[a-z]*\n(.*?\S.*?)\n```", re.DOTALL)
 """A template for prompts, with the person's words in a block."""

@@ -1,4 +1,4 @@
-"""What a tool call did: files, commands and other tools (rules, "Observations").
+"""Finds the effects of a tool call: files, commands and other tools (rules, "Observations").
 
 Paths are returned as the call has them; `state` makes uris of them.
 """
@@ -46,7 +46,7 @@ from codex_checkpoints.core.rollout.turns import Steps
 
 @frozen
 class Script:
-    """What a code-mode script does if it succeeds, and the number of calls that are not literal."""
+    """The effects of a code-mode script if it succeeds, and its number of non-literal calls."""
 
     results: tuple[ToolResult, ...] = ()
     plans: tuple[Steps, ...] = ()
@@ -68,7 +68,7 @@ _SILENT = frozenset(
 _NOT_RUN: Final = re.compile(
     r"failed to parse function arguments: |unsupported call: |exec command rejected by user"
 )
-"""How an answer begins to a call that Codex could not read, or that the user refused."""
+"""The beginning of an answer to a call that Codex could not read, or that the user refused."""
 
 _HOME = re.compile(r"~[^/\\]*(?:[/\\]|$)|\$HOME\b|\$\{HOME\}|\$env:", re.IGNORECASE)
 _OURS = frozenset({"memory.apply", "memory.read"})
@@ -76,10 +76,10 @@ _OURS_TO_THE_MODEL = frozenset({"memory_apply", "memory_read"})
 
 
 def called(call: ToolCall, texts: tuple[str, ...], *, shortened: bool = False) -> tuple[Seen, ...]:
-    """Return what a call of an older file did; `texts` are its answer.
+    """Return the effects of a call in an older file; `texts` are its answer.
 
-    A patch counts only where the answer says `Success.`.  Else any answer will do: an interrupted
-    command did run.
+    A patch counts only if the answer says `Success.`.  Any answer will do for other calls: an
+    interrupted command did run.
     """
     outcome, digest = answer_to(call, texts), None if shortened else hash_of(texts)
     is_applied = any("Success." in text for text in texts)
@@ -100,7 +100,7 @@ def called(call: ToolCall, texts: tuple[str, ...], *, shortened: bool = False) -
 def answer_to(call: ToolCall, texts: tuple[str, ...]) -> Outcome:
     """Return how the command of a call ended, by the answer to it.
 
-    The answer to a script of code mode tells nothing of one command among several.
+    The answer to a code-mode script does not show the outcome of one command among several.
     """
     if not call.is_script:
         return outcome_in(texts)
@@ -110,7 +110,7 @@ def answer_to(call: ToolCall, texts: tuple[str, ...]) -> Outcome:
 
 
 def commands_of(call: ToolCall) -> tuple[CommandRun, ...]:
-    """Return the commands that a call runs, of a script those that are literal."""
+    """Return the commands that a call runs; for a script, the literal ones."""
     if not (call.is_command or call.is_script):
         return ()
     return tuple(each for each in _results_of(call) if isinstance(each, CommandRun))
@@ -143,7 +143,7 @@ def _only_patches(result: ToolResult) -> bool:
 
 
 def _results_of(call: ToolCall) -> tuple[ToolResult, ...]:
-    """Return what a call does if it succeeds, without its outcome."""
+    """Return the effects of a call if it succeeds, without its outcome."""
     if call.is_script:
         return read_code(call).results
     result = _result_of(call)
@@ -151,7 +151,7 @@ def _results_of(call: ToolCall) -> tuple[ToolResult, ...]:
 
 
 def seen_by(item: ToolResult, *, shortened: bool = False) -> tuple[Seen, ...]:
-    """Return what a tool did; a `shortened` text has no hash."""
+    """Return the effects of a tool; a `shortened` text has no hash."""
     match item:
         case CommandRun(status="declined" | "in_progress"):
             return ()
@@ -167,16 +167,16 @@ def seen_by(item: ToolResult, *, shortened: bool = False) -> tuple[Seen, ...]:
 
 
 def files_put_back(script: str, folder: str | None) -> tuple[Seen, ...]:
-    """Return what a script that ran in a folder has git put back: a file, or a folder's `_`."""
+    """Return the entries that git restored for a script in a folder: a file, or a folder's `_`."""
     deeper, paths = put_back(script)
     within = inside(folder, deeper)
-    # Everything is taken for what lies in the base.
+    # `:/` is taken for everything below the base.
     named = ((f"{each}/_", within) if each != ":/" else ("_", None) for each in paths)
     return tuple(Seen("file", name, "update", inside) for name, inside in named)
 
 
 def are_one_cat(seen: tuple[Seen, ...]) -> bool:
-    """Return whether a command did nothing but print one file, so that its output is the file."""
+    """Return whether a command only printed one file, so that its output is the file."""
     script = seen[0].script if len(seen) == 1 else None
     return script is not None and shell.is_one_cat(script)
 
@@ -221,11 +221,12 @@ def hash_of(texts: tuple[str, ...]) -> str | None:
 def _command_seen(
     run: CommandRun, outcome: Outcome, *, is_applied: bool | None = None
 ) -> tuple[Seen, ...]:
-    """Return what a command did: its files alone where it does nothing else, else itself too."""
+    """Return the effects of a command: only its files if it does nothing else, else itself too."""
     script = shell.script_of(run.argv)
     reading = read_script(script, shell.program_of(run.argv))
     if is_applied is None:
-        # Of a call that does more than apply a patch, the exit code does not tell about the patch.
+        # If a call does more than apply a patch, its exit code does not show whether the patch
+        # applied.
         told = None if reading.plain else outcome.printed
         is_applied = not outcome.failed if told is None else "Success." in told
     within = inside(run.folder, reading.folder)
@@ -256,7 +257,7 @@ def _command_seen(
         more=reading.more and not outcome.failed,
     )
     plain = plain and bool(reads or writes) and len(writes) == len(reading.writes)
-    # Where the target of a copy is a folder, nothing is named, and so the command stands.
+    # Where the target of a copy is a folder, no file is named, and so the command counts.
     targets = dict.fromkeys(each.target for each in writes if plain and each.target is not None)
     instead = (evolve(itself, folder=within, only_if=("folder", each)) for each in targets)
     return (*(instead if plain else [itself]), *reads, *written, *patched)
@@ -289,12 +290,12 @@ def _tool_seen(ran: ToolRan, digest: str | None) -> tuple[Seen, ...]:
 
 
 def _in_home(path: str) -> bool:
-    """Return whether a path begins with the home, which a session does not tell."""
+    """Return whether a path begins with the home folder, which a session does not record."""
     return _HOME.match(path) is not None
 
 
 def _result_of(call: ToolCall) -> ToolResult | None:
-    """Return what a call does; None if its arguments cannot be parsed, or nothing is kept of it."""
+    """Return the effects of a call; None if its arguments are unreadable or nothing is kept."""
     name, arguments = call.name, call.arguments
     server, tool = _tool_name(call)
     if server is None and name in SHELLS:

@@ -1,8 +1,8 @@
-"""Decides what opens a turn, which task belongs to it, what it was asked, and how it ended.
+"""Decides where a turn begins, which task belongs to it, its request and its end.
 
-Every rule about turns is here (rules, "Turns") (rules, "Task"): the folds report what lines say and
-ask for the result.  The reducer stores the task and the plan of a turn in the turn itself, so that
-a rollback only leaves turns out.
+Every rule about turns is here (rules, "Turns") (rules, "Task"): the folds report the content of
+lines and ask for the result.  The reducer stores the task and the plan of a turn in the turn
+itself, so that a rollback only leaves turns out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Ended = Literal["answered", "aborted", "failed", "open"]
 
 _QUESTIONS: Final = frozenset({"?", "\uff1f"})
 _CLOSING: Final = " \t\r\n\"'`*_~)]}>\u201d\u2019\u00bb\u300d\u300f\uff09"
-"""What may follow a question mark: quotes, brackets, marks of Markdown."""
+"""Characters that may follow a question mark: quotes, brackets, marks of Markdown."""
 
 
 def asks(answer: str) -> bool:
@@ -57,7 +57,7 @@ class Planned:
 
 @define
 class Typed:
-    """The requests of a turn without the messages that only the history tells of."""
+    """The requests of a turn without the messages that only the history records."""
 
     messages: list[str]
     said: Request | None
@@ -69,9 +69,9 @@ class Turn:
 
     `opened` and `ended` are positions of lines; `ended_seq` is `seq` there.  `messages` are the
     references of its requests.  `stamp` is the time of the first one, as its line has it.  `spoke`:
-    it has an answer; `answered`: a final one follows its last call; `asks`: that one ends with a
-    question.  `reason` says why it failed, or what went wrong last.  `by_user`: a rollback counts
-    it.  `from_history`: only the model's history tells of it.
+    it has an answer; `answered`: a final one follows its last call; `asks`: the final answer ends
+    with a question.  `reason` says why it failed, or its last error.  `by_user`: a rollback counts
+    it.  `from_history`: only the model's history records it.
     """
 
     turn_id: str
@@ -94,7 +94,7 @@ class Turn:
     by_user: bool = True
     from_history: bool = False
     typed: Typed | None = None
-    """What it was asked before messages of the history steered it."""
+    """Its requests before messages of the history steered it."""
 
 
 @frozen
@@ -111,7 +111,7 @@ class TaskText:
 
 @define
 class _Task:
-    """The running task: where it began, and what is known of its turn.
+    """The running task: where it began, and the known facts of its turn.
 
     `asked`: something other than a user message began it; `for_goal`: it goes on with the goal,
     None where that is not known.  `spoke`: the model answered in it, which may also be the summary
@@ -130,7 +130,7 @@ class _Task:
 
 @define
 class Turns:
-    """The turns of a session in order, the task that is running, and what else was asked."""
+    """The turns of a session in order, the running task, and the other requests."""
 
     turns: list[Turn] = Factory(list[Turn])
     aliases: dict[str, int] = Factory(dict[str, int])
@@ -156,7 +156,7 @@ class Turns:
     def __attrs_post_init__(self) -> None:
         self._places = {turn.turn_id: place for place, turn in enumerate(self.turns)}
 
-    # --- what lines say --------------------------------------------------------------------------
+    # --- reports of lines -------------------------------------------------------------------------
 
     def task_started(  # noqa: PLR0913 - the fields of the record
         self,
@@ -227,7 +227,7 @@ class Turns:
         return self._open(turn)
 
     def _steered(self, turn: Turn, *, in_history: bool) -> Turn:
-        """Return the turn that a further message steers; what the history says may be dropped."""
+        """Return the turn that a further message steers; turns of the history may be dropped."""
         turn.by_user = True
         if in_history and not turn.from_history and turn.typed is None:
             said = turn.said and evolve(turn.said, texts=[*turn.said.texts])
@@ -235,7 +235,7 @@ class Turns:
         return turn
 
     def say(self, turn: Turn, text: str, ref: str, seq: int, order: int) -> None:
-        """Add the text of a user message to its turn; a review says the same in fewer words."""
+        """Add the text of a user message to its turn; a review repeats it in fewer words."""
         if turn.said is None or (turn.said.asked == "review" and not turn.said.typed):
             turn.said = Request([text], ref, seq, order, self._new_plan(), typed=True)
             self.unused.clear()
@@ -269,7 +269,7 @@ class Turns:
     def set_goal(self, goal: Asked | None) -> bool:
         """Take the goal as it is now, None when it is cleared; return whether it is a request.
 
-        It is one when it is new or takes effect again; other changes leave it where it was.
+        It is one when it is new or takes effect again; other changes keep its place.
         """
         known = self.goal
         if goal is None:
@@ -292,7 +292,7 @@ class Turns:
         self._worked(opens=True)
 
     def thought(self) -> None:
-        """Note reasoning of the model: also a compaction makes it think."""
+        """Note reasoning of the model: a compaction makes it think as well."""
         self._worked(opens=False)
 
     def spoke(self, turn_id: str | None, text: str | None, *, final: bool) -> None:
@@ -314,7 +314,7 @@ class Turns:
             self.running.reason = reason
 
     def compacted(self) -> None:
-        """Note a compaction: what the model said before it in its task was the summary."""
+        """Note a compaction: the model's messages before it in its task were the summary."""
         if self.running is None:
             return
         self.running.spoke = False
@@ -323,7 +323,7 @@ class Turns:
             turn.answered = False
 
     def roll_back(self, count: int) -> None:
-        """Roll back the newest `count` turns of a user, and the others behind them."""
+        """Roll back the newest `count` turns of a user, and the others after them."""
         for turn in reversed(self.turns):
             if count <= 0:
                 break
@@ -332,7 +332,7 @@ class Turns:
                 count -= turn.by_user
 
     def forget_history(self) -> list[Planned]:
-        """Drop the turns that only the history tells of; return the plans recorded in them.
+        """Drop the turns that only the history records; return the plans recorded in them.
 
         The file has a better source for user messages.
         """
@@ -350,7 +350,7 @@ class Turns:
         self.nameless = None
         return [turn.planned for turn in gone if turn.planned and not turn.rolled_back]
 
-    # --- what folds ask --------------------------------------------------------------------------
+    # --- answers to folds -------------------------------------------------------------------------
 
     def next_order(self) -> int:
         """Return the next number in the order of requests and plans."""
@@ -404,10 +404,10 @@ class Turns:
     def task_of(self, before: str | None = None) -> TaskText | None:
         """Return the request that is the task (DSC-29).
 
-        `before` is the task of the session that this one goes on from.
+        `before` is the task of the session that this one continues.
 
-        A goal in force or an approved plan that is newer than the last user message is the task,
-        and otherwise the newest turn of a user; where nobody wrote a message, the newest request.
+        A goal in force or an approved plan is the task if it is newer than the last user message.
+        Otherwise the newest turn of a user is.  If nobody wrote a message, the newest request is.
         """
         said = [turn.said for turn in self.counting() if turn.said is not None]
         typed = [each for each in said if each.typed] or said
@@ -430,10 +430,10 @@ class Turns:
         return TaskText(newest, text, may_name_more=not is_named and len(newest.first) < SHORT)
 
     def other_requests(self) -> tuple[Asked, ...]:
-        """Return the requests that are no user message and still count, oldest first.
+        """Return the requests that are not user messages and still count, oldest first.
 
         They are the goal until it ends, the newest approved plan, and the newest message of another
-        agent: what a compaction or a restore has to carry beside the user's messages.
+        agent.  A compaction or a restore has to carry them beside the user's messages.
         """
         known = (self.goal, self.plan, self.agent)
         still = (each for each in known if each is not None and each.is_in_force)
@@ -452,10 +452,10 @@ class Turns:
             return "open"
         if turn.reason is not None:
             return "failed"
-        # One that went on behind its last answer was cut off.
+        # A turn that went on after its last answer was cut off.
         return "open" if turn.spoke and not turn.answered else "answered"
 
-    # --- how -------------------------------------------------------------------------------------
+    # --- implementation ---------------------------------------------------------------------------
 
     def _goal_as_task(self, said: list[Request]) -> Request | None:
         """Return the goal in force as a request, as new as the newest turn that works for it."""
@@ -493,7 +493,7 @@ class Turns:
             turn.answered, turn.reason = False, None
 
     def _open_for_request(self) -> None:
-        """Open the turn of the running task, if it has none, for what was asked otherwise."""
+        """Open the turn of the running task, if it has none, for a request that is not typed."""
         running = self.running
         if running is None or self._running_turn() is not None:
             return
@@ -510,7 +510,7 @@ class Turns:
         self.unused.clear()
 
     def _asked_now(self) -> Asked | None:
-        """Return what a task without a user message works for."""
+        """Return the request of a task without a user message."""
         by_kind = {each.kind: each for each in self.unused}
         if (review := by_kind.get("review")) is not None:
             return review
@@ -547,5 +547,5 @@ _MOST_UNUSED: Final = 16
 
 
 def _alone(asked: Asked, order: int) -> Request:
-    """Return a request that is no user message."""
+    """Return a request that is not a user message."""
     return Request([asked.short], asked.ref, asked.seq, order, asked=asked.kind)

@@ -1,8 +1,8 @@
 """Splits a script by the rules of PowerShell, into the same parts as `shell` does.
 
 Names of commands are in lower case, aliases in full, and a parameter `-Path` becomes `--path`.  An
-expression in front of a pipe, such as a text in quotes, becomes what `echo` prints.  A variable is
-the literal text that was given to it.
+expression in front of a pipe, such as a quoted text, becomes the output of `echo`.  A variable has
+the literal text that was assigned to it.
 """
 
 import re
@@ -29,11 +29,11 @@ _KEPT = 4
 def parts_of(script: str) -> tuple[SimpleCommand, ...] | None:
     """Split a script into its commands; None where it cannot be split.
 
-    Brackets and blocks are not followed: a part that has one, or stands in one, has it among its
+    Brackets and blocks are not followed: a part that contains one, or is in one, has it among its
     operators.
     """
     splitter = _PowerShell()
-    # A text whose end is not there would be sought to the end of the script, each time anew.
+    # A missing end mark would be searched for to the end of the script, once for each token.
     ends = {mark: script.rfind(f"\n{mark}@") for mark in ("'", '"')}
     at = 0
     while at < len(script):
@@ -57,7 +57,7 @@ class _PowerShell(Collected):
         self.is_called = False
         self.depth = 0
         self.texts: dict[str, Word] = {}
-        """What variables hold that a literal text was given to."""
+        """The values of variables to which a literal text was assigned."""
 
     def take(self, token: re.Match[str]) -> None:
         """Take one token."""
@@ -115,7 +115,7 @@ class _PowerShell(Collected):
         self.pieces = []
 
     def end_part(self, separator: str) -> None:
-        """End the part, and make its words such as the rules know them."""
+        """End the part, and give its words the form that the rules know."""
         self._end_word()
         words, bare = self.words, self.bare
         if len(words) > 1 and words[0].text[:1] == "$" and words[1].text == "=":
