@@ -25,11 +25,16 @@ def redact(text: str) -> str:
 
 def secrets(text: str) -> list[tuple[int, int]]:
     """Return where the secrets of a text begin and end, in order."""
+    return [(start, behind) for start, behind, _ in named_secrets(text)]
+
+
+def named_secrets(text: str) -> list[tuple[int, int, str]]:
+    """Return where the secrets of a text begin and end, in order, each with its rule's name."""
     rules = _hinted(text)
     if not rules:
         return []
     pieces = list(_between_marks(text))
-    found: list[tuple[int, int]] = []
+    found: list[tuple[int, int, str]] = []
     while True:
         # An early rule may find a secret only after a later rule has cut out its neighbour.
         known = len(found)
@@ -60,6 +65,20 @@ def _hinted(text: str) -> list[SecretRule]:
     return [*commands, *(rule for rule in hinted if rule.needs not in lacking)]
 
 
+def may_hold_secret(text: str) -> bool:
+    """Return whether a text, or one written in it as JSON, may hold a secret: quick, and a guess.
+
+    False is certain, as long as no escape in the JSON stands for a letter or a `/`.
+    """
+    lower = text.lower()
+    return any(hint in lower for _, hints in _HINTS for hint in hints) or any(
+        _programs_in(each) for each in (lower, _ESCAPES.sub(" ", lower))
+    )
+
+
+_ESCAPES = re.compile(r"\\[nrtbf]")
+
+
 def find_secret(text: str) -> str | None:
     """Return the name of the first rule that finds a secret, or None (DSC-81)."""
     pieces = [(piece, piece.lower()) for piece in text.split(MARK)]
@@ -84,7 +103,7 @@ def _between_marks(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _without_secrets(
-    piece: tuple[int, str], rule: SecretRule, found: list[tuple[int, int]]
+    piece: tuple[int, str], rule: SecretRule, found: list[tuple[int, int, str]]
 ) -> Iterator[tuple[int, str]]:
     """Yield the rest of a piece with its offsets; add the secrets to `found`."""
     at, text = piece
@@ -94,7 +113,7 @@ def _without_secrets(
         for match in rule.pattern.finditer(text):
             for start, behind in _found_by(rule, match):
                 if start >= end:
-                    found.append((at + start, at + behind))
+                    found.append((at + start, at + behind, rule.name))
                     yield at + end, text[end:start]
                     end = behind
     yield at + end, text[end:]
@@ -131,6 +150,9 @@ def _programs_in(lower: str) -> list[str]:
 
 RULES = (*GENERAL, *COMMAND_RULES, *KEYS)
 """The rules in the order in which they apply, behind those of the programs in a text."""
+
+KINDS_OF_SECRETS = len({each.name for each in (*RULES, *COMMANDS.values())})
+"""How many kinds of secrets are known."""
 
 _SIGNS = "-_:=.@/|"
 

@@ -1,0 +1,327 @@
+"""Redact the lines of a session for another machine, one by one.
+
+A line stays one line of JSON, and no line is added or removed, so that positions and ordinals stay.
+Redacted are secrets (DSC-81), in values and in keys.  Dropped are images, text that only the
+owner's account can decrypt, and lines that cannot be read: a quiet record takes their place.
+
+The same line gives the same bytes on every machine: the hashes of a pushed history rest on that.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
+
+import orjson
+from attrs import Factory, define
+
+from codex_checkpoints.core.checkpoint.text import MARK, may_hold_secret, named_secrets
+from codex_checkpoints.core.rollout.fields import (
+    Json,
+    is_list,
+    is_object,
+    load,
+    object_of,
+    text_of,
+)
+
+LONGEST_TEXTS = 10
+"""How many of the longest texts a preview shows, each once."""
+
+SHORTEST_SHOWN = 40
+"""Code points of a text that a preview may show: shorter ones are ids and names."""
+
+SHOWN = 160
+"""Code points that a preview shows of a long text."""
+
+PRIVATE_KEY = "private_key"
+"""The kind of a secret that is refused and never only redacted."""
+
+IMAGE = "[image left out]"
+
+_COMPARED = ("id", "Id", "type", "role")
+"""The ends of keys whose values Codex compares: no neighbour makes a secret of these."""
+
+_ENCRYPTED_ITEMS = frozenset(
+    {"reasoning", "compaction", "compaction_summary", "context_compaction"}
+)
+"""Items that are nothing without their encrypted text."""
+
+_SUMMARIES = _ENCRYPTED_ITEMS - {"reasoning"}
+
+_QUIET: Json = {"type": "token_count", "info": None, "rate_limits": None}
+"""A record of which Codex writes many and that says nothing."""
+
+_DROPPED = (b"encrypted_content", b"image", b'"session_meta"', b'"compacted"')
+"""A line without these has nothing to drop."""
+
+_HIDING = (b"\\u", b"\\/")
+"""Escapes that may hide a hint of a secret."""
+
+_DATA_IMAGE = re.compile(
+    r"data:image/[\w.+-]{1,40}(?:;[\w=.-]{1,40})*,[^\s\"'()<>]*", re.IGNORECASE
+)
+_USER_IN_URL = re.compile(r"(?<=://)[^/@\s]*@")
+
+_MADE_IMAGES = frozenset({"image_generation_call", "image_generation_end"})
+"""Items whose `result` is an image."""
+
+_LONGEST_NAME = 64
+_BETWEEN = ", "
+_CONTEXT_CHARS = 4096
+"""Longer values are searched alone, without the keys and values beside them."""
+
+
+_Key = TypeVar("_Key", str, int)
+
+
+class LongText(NamedTuple):
+    """A long text that leaves the machine: its length, the line it stands in, and its beginning."""
+
+    chars: int
+    line: int
+    beginning: str
+
+
+class FoundSecret(NamedTuple):
+    """A secret that was redacted: its kind, and the number of its line, from 1."""
+
+    kind: str
+    line: int
+
+
+@define
+class LineRedactor:
+    """Redacts lines in order, and keeps account of it.
+
+    `left_out` counts what was dropped: `images`, `encrypted`, `unreadable` lines.  `lost_summary`:
+    the newest compaction that was read had a summary that was dropped.
+    """
+
+    lines: int = 0
+    secrets: list[FoundSecret] = Factory(list[FoundSecret])
+    left_out: Counter[str] = Factory(Counter[str])
+    lost_summary: bool = False
+    _is_clean: bool = False
+    _longest: list[LongText] = Factory(list[LongText])
+
+    @property
+    def longest(self) -> tuple[LongText, ...]:
+        """Return the longest texts, the longest first."""
+        return tuple(sorted(self._longest, key=lambda each: (-each.chars, each.line)))
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        """Return how many secrets of each kind were redacted, by kind."""
+        counts = Counter(each.kind for each in self.secrets)
+        return {kind: counts[kind] for kind in sorted(counts)}
+
+    def redacted(self, line: bytes) -> bytes:
+        """Return a line, without LF, as it may leave."""
+        self.lines += 1
+        self._is_clean = _is_clean(line)
+        record = load(line)
+        is_plain = self._is_clean and not any(each in line for each in _DROPPED)
+        if is_plain and len(line) <= self._least() and is_object(record):
+            return line
+        if is_object(record):
+            try:
+                return _line(self._record(record))
+            except RecursionError:
+                pass
+        self.left_out["unreadable"] += 1
+        return _line(_quiet({}))
+
+    def text(self, text: str | None) -> str | None:
+        """Return a text about the session as it may leave; it counts as line 0."""
+        if text is None:
+            return None
+        lines, self.lines, self._is_clean = self.lines, 0, False
+        try:
+            return self._text(text)
+        finally:
+            self.lines = lines
+
+    def url(self, url: str | None) -> str | None:
+        """Return the address of a repository without a user and a password."""
+        return None if url is None else self.text(_USER_IN_URL.sub("", url))
+
+    def _record(self, record: Json) -> Json:
+        payload = object_of(record.get("payload"))
+        kind = record.get("type")
+        if kind == "response_item" and _is_encrypted(payload):
+            self._drop_encrypted(payload)
+            return _quiet(record)
+        if kind == "compacted":
+            self.lost_summary = False
+        found = self._object(record)
+        if kind == "session_meta":
+            return self._without_user_in_url(found)
+        return found
+
+    def _without_user_in_url(self, record: Json) -> Json:
+        payload = object_of(record.get("payload"))
+        git = object_of(payload.get("git"))
+        url = text_of(git.get("repository_url"))
+        if url is None:
+            return record
+        git = {**git, "repository_url": _USER_IN_URL.sub("", url)}
+        return {**record, "payload": {**payload, "git": git}}
+
+    def _drop_encrypted(self, item: Json) -> None:
+        self.left_out["encrypted"] += 1
+        if item.get("type") in _SUMMARIES:
+            self.lost_summary = True
+
+    # --- JSON values -----------------------------------------------------------------------------
+
+    def _value(self, value: object) -> object:
+        if isinstance(value, str):
+            return self._text(value)
+        if is_list(value):
+            return self._list(value)
+        return self._object(value) if is_object(value) else value
+
+    def _list(self, values: list[object]) -> list[object]:
+        found: list[object] = []
+        for value in values:
+            if is_object(value) and _is_encrypted(value):
+                self._drop_encrypted(value)
+            elif isinstance(value, str) and _DATA_IMAGE.fullmatch(value):
+                self.left_out["images"] += 1
+            else:
+                found.append(self._value(value))
+        places = list(range(len(found)))
+        return list(self._in_context(dict(zip(places, found, strict=True))).values())
+
+    def _object(self, fields: Json) -> Json:
+        if _is_image(fields):
+            self.left_out["images"] += 1
+            kind = "input_text" if fields.get("type") == "input_image" else "text"
+            return {"type": kind, "text": IMAGE}
+        found: dict[str, object] = {}
+        for key, value in fields.items():
+            if key == "encrypted_content":
+                self.left_out["encrypted"] += value is not None
+            elif key == "result" and fields.get("type") in _MADE_IMAGES and value:
+                self.left_out["images"] += 1
+                found[key] = ""
+            else:
+                found[self._text(key)] = self._value(value)
+        return self._in_context(found)
+
+    def _in_context(self, fields: Mapping[_Key, object]) -> dict[_Key, object]:
+        """Redact texts that are a secret because of the key or the text beside them.
+
+        `{"password": "x"}`, `["--token", "x"]`, `{"name": "API_KEY", "value": "x"}`: a text that is
+        found so goes whole.  What is a secret by itself has been redacted before.
+        """
+        if self._is_clean:
+            return dict(fields)
+        parts: list[str] = []
+        places: list[tuple[_Key, int, int]] = []
+        at = 0
+        for key, value in fields.items():
+            if not isinstance(value, str) or not 0 < len(value) <= _CONTEXT_CHARS:
+                continue
+            name = f"{_quoted(key)}: " if isinstance(key, str) else ""
+            part = name + _quoted(value)
+            places.append((key, at + len(name), at + len(part)))
+            parts.append(part)
+            at += len(part) + len(_BETWEEN)
+        known = dict(fields)
+        for start, behind, kind in named_secrets(_BETWEEN.join(parts)):
+            for key, begin, end in places:
+                is_compared = isinstance(key, str) and key.endswith(_COMPARED)
+                if begin < behind and start < end and not is_compared and known[key] != MARK:
+                    known[key] = MARK
+                    self.secrets.append(FoundSecret(kind, self.lines))
+        return known
+
+    def _text(self, text: str) -> str:
+        if "data:image/" in text.lower():
+            text, count = _DATA_IMAGE.subn(IMAGE, text)
+            self.left_out["images"] += count
+        parts: list[str] = []
+        end = 0
+        for start, behind, kind in () if self._is_clean else _secrets_in(text):
+            self.secrets.append(FoundSecret(kind, self.lines))
+            parts += [text[end:start], MARK]
+            end = behind
+        leaving = "".join(parts) + text[end:] if parts else text
+        self._see(leaving)
+        return leaving
+
+    def _least(self) -> int:
+        """Return the code points that a text must exceed to be among the longest."""
+        return self._longest[0].chars if len(self._longest) == LONGEST_TEXTS else SHORTEST_SHOWN
+
+    def _see(self, text: str) -> None:
+        """Keep a text if it is among the longest; a repeated one is kept once."""
+        if len(text) <= self._least():
+            return
+        entry = LongText(len(text), self.lines, text[:SHOWN])
+        if any((each.chars, each.beginning) == entry[::2] for each in self._longest):
+            return
+        if len(self._longest) < LONGEST_TEXTS:
+            heapq.heappush(self._longest, entry)
+        else:
+            heapq.heapreplace(self._longest, entry)
+
+
+def _is_clean(line: bytes) -> bool:
+    """Return whether no text in a line can hold a secret: quick, and no for many others as well."""
+    if any(each in line for each in _HIDING):
+        return False
+    try:
+        return not may_hold_secret(line.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def _secrets_in(text: str) -> Sequence[tuple[int, int, str]]:
+    """Return the secrets of a text; short texts, of which many repeat, are searched once."""
+    return _secrets_in_name(text) if len(text) <= _LONGEST_NAME else named_secrets(text)
+
+
+@lru_cache(maxsize=4096)
+def _secrets_in_name(text: str) -> tuple[tuple[int, int, str], ...]:
+    return tuple(named_secrets(text))
+
+
+def _quoted(text: str) -> str:
+    return orjson.dumps(text).decode()
+
+
+def _is_encrypted(item: Json) -> bool:
+    return item.get("type") in _ENCRYPTED_ITEMS and bool(text_of(item.get("encrypted_content")))
+
+
+def _is_image(part: Json) -> bool:
+    """Return whether a part of a message or an answer of a tool is an image with its bytes."""
+    match part.get("type"):
+        case "input_image":
+            return True
+        case "image":
+            return any(part.get(key) for key in ("data", "source", "image_url"))
+        case _:
+            return False
+
+
+def _quiet(record: Json) -> Json:
+    """Return the record that takes the place of a dropped one, with its time and ordinal."""
+    kept = {key: record[key] for key in ("timestamp", "ordinal") if key in record}
+    return {**kept, "type": "event_msg", "payload": _QUIET}
+
+
+def quiet_line(line: bytes) -> bytes:
+    """Return the line that takes the place of a line that must not count twice."""
+    return _line(_quiet(object_of(load(line))))
+
+
+def _line(record: Json) -> bytes:
+    return orjson.dumps(record)
