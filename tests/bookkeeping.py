@@ -15,7 +15,7 @@ from codex_checkpoints.core.rollout.fields import Json, list_of, load, object_of
 from codex_checkpoints.service.kept import CompactionRecords
 from codex_checkpoints.service.reading.session_file import fingerprint, lines_of
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage.records import IMPORTS, RESTORES
+from codex_checkpoints.storage.records import IMPORTS, PULLS, RESTORES
 
 _SOFT = (
     "RestoreRequested",
@@ -30,7 +30,7 @@ ORDER: Mapping[RestoreMode, tuple[str, ...]] = {"soft": _SOFT, "hard": _HARD}
 
 _BETWEEN = frozenset({"DriftDetected", "ArtifactMissing", "FallbackUsed", "PackTruncated"})
 _ENDS = ("RestoreCompleted", "RestoreFailed")
-_DONE = ("RestoreCompleted", "PackImported")
+_DONE = ("RestoreCompleted", "PackImported", "SessionPulled")
 
 
 def faults(sessions: Sessions) -> list[str]:
@@ -53,7 +53,7 @@ def _records(sessions: Sessions) -> list[tuple[str, Json]]:
     unfinished = frozenset(sessions.records.undertakings())
     found = [
         (session_id, object_of(line))
-        for name in (RESTORES, IMPORTS)
+        for name in (RESTORES, IMPORTS, PULLS)
         for session_id in sorted(sessions.records.holding(name))
         for line in sessions.records.lines(session_id, name)
     ]
@@ -107,8 +107,9 @@ def _records_of_events(sessions: Sessions, log: Sequence[Json]) -> Iterator[str]
         *(event for event in log if event.get("type") in ("BranchCreated", *_DONE)),
     )
     for each in told:
-        # The source of a pack may be a session of another home.
-        keys = ("sessionId",) if "packDigest" in each else ("sessionId", "sourceSessionId")
+        # The source of a pack or a pull may be a session of another home.
+        from_elsewhere = not {"packDigest", "generation"}.isdisjoint(each)
+        keys = ("sessionId",) if from_elsewhere else ("sessionId", "sourceSessionId")
         for session_id in (text_of(each.get(key)) for key in keys):
             if session_id in here and (session_id, each.get("operationId")) not in found:
                 yield f"{session_id} lacks the record of {each.get('operationId')}"

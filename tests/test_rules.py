@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
-RULE = re.compile(r"\b(?:DSC|JUN|CKP|WIN|STO|AGN|ROL|DIG|RCL)-\d+\b")
+RULE = re.compile(r"\b(?:DSC|JUN|CKP|WIN|STO|AGN|ROL|DIG|RCL|TEA)-\d+\b")
 ROWS = re.findall(r"^\| ([A-Z]{3}-\d+) \| (.+) \| `(.+)` \|$", PAGE, re.MULTILINE)
 HEADINGS = set(re.findall(r"^### (.+)$", PAGE, re.MULTILINE))
 CITING = [

@@ -53,10 +53,10 @@ export interface Offer {
  * by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
  * service reported more than the window holds, so nothing goes by it; `refused` says why Codex
  * does not resume it, as far as it was read; `branches` counts sessions made from it; `madeBy` is
- * `restore`, `compaction`, `import`, or null for Codex; `undone`: the compaction that made it was
- * undone; `source` is its origin, `cli`, `vscode`, `exec`, `mcp`, `subagent`, `review`, `compact`,
- * `memory`, `guardian` or another name; `background`: no person types in it, so lists fold it
- * away.
+ * `restore`, `compaction`, `import`, `pull`, or null for Codex; `undone`: the compaction that made
+ * it was undone; `source` is its origin, `cli`, `vscode`, `exec`, `mcp`, `subagent`, `review`,
+ * `compact`, `memory`, `guardian` or another name; `background`: no person types in it, so lists
+ * fold it away.
  */
 export interface SessionSummary {
   readonly sessionId: string;
@@ -1688,6 +1688,12 @@ export type RefusalCode =
   | "no_preview"
   | "blocked_by_hook"
   | "unknown_compaction"
+  | "never_pushed"
+  | "remote_unreachable"
+  | "remote_refused"
+  | "remote_newer"
+  | "remote_full"
+  | "remote_damaged"
   | "storage_error"
   | "cancelled";
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -22,6 +22,9 @@ from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage import tree
 from codex_checkpoints.storage.local import LocalThreadStore
 from codex_checkpoints.storage.records import Records
+
+if TYPE_CHECKING:
+    from codex_checkpoints.storage.remote.contract import HistoryStore
 
 logger = logging.getLogger(__name__)
 
@@ -78,3 +81,11 @@ def put_forks_away(sessions: Sessions) -> None:
 def _rollout_folders(codex_home: str) -> Iterator[str]:
     for root in tree.roots(codex_home):
         yield from (folder for folder, _, _ in os.walk(root))
+
+
+def remote_store(place: str) -> HistoryStore:
+    """Return the store of pushed sessions in a folder; nothing is opened."""
+    # No other command needs it.
+    from codex_checkpoints.storage.remote.folder import FolderHistoryStore
+
+    return FolderHistoryStore(place)

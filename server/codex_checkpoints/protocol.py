@@ -174,6 +174,12 @@ CODES = (
     "no_preview",
     "blocked_by_hook",
     "unknown_compaction",
+    "never_pushed",
+    "remote_unreachable",
+    "remote_refused",
+    "remote_newer",
+    "remote_full",
+    "remote_damaged",
     "storage_error",
     "cancelled",
 )

@@ -78,6 +78,9 @@ COMMANDS = {
     "import": Command(
         "portable", "make a session from a portable file, for a folder of this machine"
     ),
+    "remote": Command("remote", "choose the folder that several machines share, or look at it"),
+    "push": Command("remote", "copy sessions to the remote, redacted; show first what leaves"),
+    "pull": Command("remote", "make a branch here of a session in the remote"),
     "rename": Command("sessions", "give a session a name"),
     "archive": Command("sessions", "move a session to the archive"),
     "unarchive": Command("sessions", "move a session out of the archive"),

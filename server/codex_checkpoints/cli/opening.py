@@ -23,6 +23,8 @@ class Terminal(Services):
     show: Callable[[Sequence[Any]], None] | None = None
     """What prints hits of a search as they are found."""
 
+    _bar: Bar | None = None
+
     def found(self, hits: Sequence[object]) -> bool:
         """Print hits."""
         if self.show is None:
@@ -33,6 +35,16 @@ class Terminal(Services):
     def asks_codex(self) -> None:
         """Report why the command takes a while."""
         output.say("Codex is asked for a summary, which takes a while; Ctrl-C stops it")
+
+    def advanced(self, done: int, total: int) -> None:
+        """Draw how many sessions are done, on a terminal."""
+        if sys.stderr.isatty() and self._bar is None:
+            self._bar = Bar(sys.stderr)
+        if self._bar is not None:
+            self._bar.show(Progress(done, total, done, total, frozenset()))
+            if done == total:
+                self._bar.clear()
+                self._bar = None
 
     def look_around(self) -> None:
         """Bring the index up to date, with a progress bar on a terminal.

@@ -11,6 +11,7 @@ from codex_checkpoints.cli.commands import (
     JSON,
     SESSION,
     Commands,
+    answer,
     ask,
     flag,
     positive,
@@ -31,6 +32,7 @@ def add(commands: Commands) -> None:
         *CHOSEN,
         value("--search", "TEXT", "in title, task, folder and id"),
         value("--limit", "N", "show at most N", type=positive),
+        flag("--remote", "the sessions in the remote instead"),
         flag("--read", "read every session whole first, so that nothing is unknown"),
         JSON,
     )
@@ -42,6 +44,12 @@ def add(commands: Commands) -> None:
 
 def _sessions(options: argparse.Namespace, services: Terminal) -> int:
     options.cwd = options.cwd or None
+    if options.remote:
+        # A list of the sessions here does without all that a remote needs.
+        from codex_checkpoints.operations.remote import remote_sessions
+        from codex_checkpoints.presentation.remote import remote_session_lines
+
+        return answer(options, services, remote_sessions, remote_session_lines)
     record = ask(options, services, sessions.listed)
     if not (record.items or options.json):
         filtered = bool(options.search or options.cwd or options.archived)

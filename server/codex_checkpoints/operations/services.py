@@ -53,6 +53,9 @@ class Services:
     def asks_codex(self) -> None:
         """Take note that Codex is asked for a summary next, which takes a while."""
 
+    def advanced(self, _done: int, _total: int) -> None:
+        """Take note of how many sessions of a long operation are done."""
+
     def look_around(self) -> None:
         """Bring the index up to date, where the caller leaves that to the operation."""
 

@@ -56,7 +56,8 @@ def _origin(item: summaries.SessionSummary) -> str:
     if item.made_by is None:
         forked = item.forked_from is not None and item.parent_session is None
         return " (fork)" if forked else ""
-    return {"compaction": " (compacted)", "restore": " (branch)"}.get(item.made_by, " (imported)")
+    known = {"compaction": " (compacted)", "restore": " (branch)", "pull": " (pulled)"}
+    return known.get(item.made_by, " (imported)")
 
 
 def no_sessions(codex_home: str, *, filtered: bool, archived: int) -> str:

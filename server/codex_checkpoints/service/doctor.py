@@ -23,6 +23,7 @@ from codex_checkpoints.storage.records import (
     FILE_RESTORES,
     IMPORTS,
     MARKERS,
+    PULLS,
     RESTORES,
     UPDATES,
     Records,
@@ -82,7 +83,7 @@ def of_connection(connection: Connection) -> Iterator[Finding]:
 _METADATA = "metadata.jsonl"
 """Written by the thread store."""
 _OF_A_SESSION = (
-    *(UPDATES, _METADATA, MARKERS, COMPACTIONS, RESTORES, IMPORTS),
+    *(UPDATES, _METADATA, MARKERS, COMPACTIONS, RESTORES, IMPORTS, PULLS),
     *(FILE_RESTORES, FILE_COPIES),
 )
 _SHOWN = 8

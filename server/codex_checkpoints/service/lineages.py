@@ -31,6 +31,7 @@ from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.copied_turns import copied_from
 from codex_checkpoints.service.import_records import ImportRecords
 from codex_checkpoints.service.kept import RestoreRecords
+from codex_checkpoints.service.pull_records import PullRecords
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.summaries import source_of
@@ -60,6 +61,7 @@ def way_up(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
     Only what stands on the way is read.
     """
     restores, imports = RestoreRecords(sessions.records), ImportRecords(sessions.records)
+    pulls = PullRecords(sessions.records)
     current, owners = sessions.catalogue.current(), _owners(sessions)
     packed: dict[str, Link] = {}  # of sessions that are not here
 
@@ -71,6 +73,9 @@ def way_up(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
             own, *further = links_of(arrived, current)
             links.append(own)
             packed.update((each.child, each) for each in further)
+        pulled = pulls.made(child)
+        if pulled is not None:
+            packed.update((each.child, each) for each in pulled.links(current))
         if row is not None and row.error is None:
             links += _links_in_head(sessions, row, owners)
         return parents_of(links).get(child) or packed.get(child)
@@ -109,6 +114,8 @@ def _links_in_records(sessions: Sessions) -> Iterator[Link]:
             yield from _compactions_with(sessions, session_id)
     for made in ImportRecords(sessions.records).all():
         yield from links_of(made, sessions.catalogue.current())
+    for pulled in PullRecords(sessions.records).all():
+        yield from pulled.links(sessions.catalogue.current())
 
 
 def _compactions_with(sessions: Sessions, session_id: str) -> Iterator[Link]:

@@ -7,7 +7,7 @@ nothing about a session file outside the Codex home (rules, "Lines, `seq`, ident
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Literal
@@ -163,7 +163,8 @@ def pack_of(sessions: Sessions, homes: Collection[str], session: str, file: str)
         sessions.pace.expect(sessions.catalogue.chains.weight(row))
     row, opened = sessions.open(session)
     with reading_file(row):
-        pack, left = packed(_contents(sessions, row, opened), homes)
+        hashes = _hashes(sessions, opened)
+        pack, left = packed(contents_of(sessions, row, opened, hashes), homes)
     data = to_bytes(pack)
     if len(data) > MAX_BYTES:
         message = f"the pack has {len(data)} bytes, more than {MAX_BYTES}"
@@ -212,11 +213,18 @@ def export(
     return found
 
 
-def _contents(sessions: Sessions, row: Row, opened: SessionFile) -> SessionContents:
+def _hashes(sessions: Sessions, opened: SessionFile) -> Mapping[str, str]:
+    replay = opened.now()
+    return paced_hashes(sessions.pace, sessions.workspace, replay.state.base, replay.files())
+
+
+def contents_of(
+    sessions: Sessions, row: Row, opened: SessionFile, hashes: Mapping[str, str]
+) -> SessionContents:
+    """Return what a pack of a session is made of; `hashes` are those of its files now."""
     replay = opened.now()
     updates = sessions.projections.updates_of(opened)
     base = replay.state.base
-    hashes = paced_hashes(sessions.pace, sessions.workspace, base, replay.files())
     chronicle = chronicle_of(sessions, row, replay.seq)
     turns, notes = past_of(sessions, row.session_id)
     before = earlier_work(sessions, row, chronicle)

@@ -11,6 +11,7 @@ from codex_checkpoints.service.deleting import reopened as deletion
 from codex_checkpoints.service.file_writes import reopened as files
 from codex_checkpoints.service.portable import reopened_export, reopened_import
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.remote.pulling import reopened_pull
 from codex_checkpoints.service.restore.restoring import reopened as restore
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import INTERRUPTED, Work, settled
@@ -40,6 +41,8 @@ def recover(sessions: Sessions) -> int:
 def _reopened(sessions: Sessions, name: str, written: Json) -> Work | None:
     if "import" in written:
         return reopened_import(sessions, name)
+    if "pull" in written:
+        return reopened_pull(sessions, name)
     if "compaction" in written:
         return compaction(sessions, written)
     if "export" in written:

@@ -65,6 +65,7 @@ class Settings:
     Codex writes them;
     `digest_tokens` is the most that a digest takes in a handoff, `hook_digest_tokens` in what a
     hook gives Codex, 0 for none; `digest_ignore` are names of files that are never quoted;
+    `never_push` are globs of folders whose sessions never leave this machine;
     `restore_budget_tokens` is for the state pack of a hard restore (AGN-53); `user_id` and `org_id`
     go into the audit.
     """
@@ -90,6 +91,7 @@ class Settings:
     digest_tokens: int = 8000
     hook_digest_tokens: int = 4000
     digest_ignore: tuple[str, ...] = IGNORED
+    never_push: tuple[str, ...] = ()
     user_id: str | None = None
     org_id: str | None = None
 
@@ -157,13 +159,14 @@ def overridden(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings, 
 def with_editor(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings, tuple[str, ...]]:
     """Return settings overridden by an editor's, which a workspace may have chosen.
 
-    So `hooks` are left out, since they are programs to run, and `digestIgnore` adds names to those
-    of the file and takes none away.
+    So `hooks` are left out, since they are programs to run, and `digestIgnore` and `neverPush` add
+    names to those of the file and take none away.
     """
     allowed = {name: value for name, value in table.items() if name != "hooks"}
     found, problems = overridden(settings, allowed)
     names = tuple(dict.fromkeys((*settings.digest_ignore, *found.digest_ignore)))
-    return evolve(found, digest_ignore=names), problems
+    globs = tuple(dict.fromkeys((*settings.never_push, *found.never_push)))
+    return evolve(found, digest_ignore=names, never_push=globs), problems
 
 
 def _rule(
@@ -284,6 +287,7 @@ _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {
     "hookDigestTokens": _whole("hook_digest_tokens", 0, 32_000),
     "digestIgnore": _names("digest_ignore"),
     "restoreBudgetTokens": _whole("restore_budget_tokens", 0),
+    "neverPush": _names("never_push"),
     "userId": _name("user_id"),
     "orgId": _name("org_id"),
 }

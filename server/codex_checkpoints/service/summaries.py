@@ -29,6 +29,7 @@ from codex_checkpoints.storage.records import (
     COMPACTIONS,
     IMPORTS,
     MARKERS,
+    PULLS,
     RESTORES,
     UPDATES,
     Look,
@@ -59,10 +60,10 @@ class SessionSummary:
     by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
     service reported more than the window holds, so nothing goes by it; `refused` says why Codex
     does not resume it, as far as it was read; `branches` counts sessions made from it; `madeBy` is
-    `restore`, `compaction`, `import`, or null for Codex; `undone`: the compaction that made it was
-    undone; `source` is its origin, `cli`, `vscode`, `exec`, `mcp`, `subagent`, `review`, `compact`,
-    `memory`, `guardian` or another name; `background`: no person types in it, so lists fold it
-    away.
+    `restore`, `compaction`, `import`, `pull`, or null for Codex; `undone`: the compaction that made
+    it was undone; `source` is its origin, `cli`, `vscode`, `exec`, `mcp`, `subagent`, `review`,
+    `compact`, `memory`, `guardian` or another name; `background`: no person types in it, so lists
+    fold it away.
     """
 
     session_id: str
@@ -159,7 +160,7 @@ class SessionDetail:
     outline_budget: WindowBudget
 
 
-MadeBy = Literal["restore", "compaction", "import"]
+MadeBy = Literal["restore", "compaction", "import", "pull"]
 """The operations of ours that make sessions."""
 
 
@@ -327,9 +328,14 @@ class Summaries:
             if any(restore.get("sessionId") == session_id for restore in restores):
                 self._made[session_id] = "restore"
             else:
-                imported = self._records.look(session_id, IMPORTS) is not None
-                self._made[session_id] = "import" if imported else "compaction"
+                self._made[session_id] = self._arrived(session_id) or "compaction"
         return self._made[session_id]
+
+    def _arrived(self, session_id: str) -> MadeBy | None:
+        """Return how a session came from another machine; None for one that was made here."""
+        if self._records.look(session_id, IMPORTS) is not None:
+            return "import"
+        return "pull" if self._records.look(session_id, PULLS) is not None else None
 
     def _lines(self, session_id: str, name: str) -> Iterator[object]:
         """Yield the lines of a file; an unreadable one is logged and does not break the list."""

@@ -167,11 +167,22 @@ def copied_history(
         elif b'"compacted"' in line and object_of(load(line)).get("type") == "compacted":
             yield Copied(names.renamed(line))
         else:
-            yield Copied(_in_utf8(line))
+            yield Copied(in_utf8(line))
         if position >= until:
             break
     if position < until:
         raise UnreadableSource(CHANGED)
+    for each in sealed:
+        each.check(reader)
+
+
+def whole_history(reader: RolloutReader, parts: Iterable[CopiedPart]) -> Iterator[bytes]:
+    """Yield all lines of a history as they are, through all files; raises `UnreadableSource`.
+
+    It raises at the end also for a file that changed since it was planned.
+    """
+    sealed = tuple(map(_Sealed, parts))
+    yield from _chain(reader, sealed)
     for each in sealed:
         each.check(reader)
 
@@ -201,7 +212,7 @@ class _Sealed:
             raise UnreadableSource(CHANGED if part.cut is None else _BASE_CHANGED)
 
 
-def _in_utf8(line: bytes) -> bytes:
+def in_utf8(line: bytes) -> bytes:
     """Return a line in UTF-8; a line that was no JSON stays none."""
     if line.isascii():
         return line

@@ -1,0 +1,175 @@
+"""The commands `remote`, `push` and `pull`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Iterable
+
+from attrs import evolve
+
+from codex_checkpoints.cli import output
+from codex_checkpoints.cli.commands import (
+    CHOSEN,
+    DONE,
+    JSON,
+    REFUSED,
+    Commands,
+    answer,
+    ask,
+    flag,
+    report,
+    screen,
+    value,
+)
+from codex_checkpoints.cli.opening import Terminal
+from codex_checkpoints.operations import remote
+from codex_checkpoints.presentation import remote as texts
+from codex_checkpoints.service.refusal import Refusal
+
+FOLLOW_SECONDS = 2.0
+"""How often `push --follow` looks for sessions that have grown."""
+
+_ACTIONS = ("set", "status", "delete")
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    yes = flag("--yes", "do it without asking")
+    commands.add(
+        "remote",
+        _remote,
+        value("action", "ACTION", "set DIR, status, or delete SESSION", choices=_ACTIONS),
+        value("target", "TARGET", "the folder, or the session in the remote", nargs="?"),
+        yes,
+        JSON,
+        check=_wrong_action,
+        before=None,
+        usage="codex-checkpoints remote set DIR | status | delete SESSION  [--yes] [--json]",
+    )
+    cwd, _ = CHOSEN
+    commands.add(
+        "push",
+        _push,
+        value("session_ids", "SESSION", "sessions: ids, their beginnings, or names", nargs="*"),
+        cwd,
+        value("--since", "TIME", "only sessions that changed since, such as 2026-11-28"),
+        flag("--allow-redacted", "also sessions with more than 20 secrets, redacted"),
+        flag("--follow", "go on pushing as the sessions grow, until Ctrl+C"),
+        flag("--dry-run", "only show what would leave"),
+        flag("--yes", "push without asking"),
+        JSON,
+        check=_wrong_choice,
+    )
+    commands.add(
+        "pull",
+        _pull,
+        value("session_id", "SESSION", "a session in the remote: its id, or the beginning of it"),
+        value("--into", "DIR", "the folder of the branch", type=os.path.abspath),
+        JSON,
+    )
+
+
+def _wrong_action(options: argparse.Namespace) -> str | None:
+    if options.action == "status":
+        return "status takes nothing else" if options.target else None
+    wanted = {"set": "the folder", "delete": "the session"}[options.action]
+    return None if options.target else f"{options.action} what? Name {wanted}"
+
+
+def _wrong_choice(options: argparse.Namespace) -> str | None:
+    if not (options.session_ids or options.cwd or options.since):
+        return "push which sessions? Name them, or give --cwd or --since"
+    if options.session_ids and (options.cwd or options.since):
+        return "either name sessions, or choose them with --cwd and --since"
+    if options.follow and options.dry_run:
+        return "--dry-run shows one push, and --follow makes many"
+    return None
+
+
+def _remote(options: argparse.Namespace, services: Terminal) -> int:
+    if options.action == "status":
+        return answer(options, services, remote.remote_status, texts.status_lines)
+    if options.action == "set":
+        options.place = os.path.abspath(options.target) if _is_path(options) else options.target
+        if _is_path(options) and not remote.is_remote(options.place):
+            _consent(options, f"Make a remote in {options.place}?", "nothing was made")
+        return answer(options, services, remote.remote_set, texts.status_lines)
+    options.session_id = options.target
+    _consent(options, f"Delete session {options.target} from the remote?", "nothing was deleted")
+    return answer(options, services, remote.remote_delete, texts.deleted_lines)
+
+
+def _is_path(options: argparse.Namespace) -> bool:
+    return "://" not in options.target
+
+
+def _consent(options: argparse.Namespace, question: str, otherwise: str) -> None:
+    """Ask, unless `--yes`; refuse `cancelled` for a no, and where nobody can answer."""
+    if options.yes:
+        return
+    if options.json or not output.is_answered():
+        hint = "--yes does it without asking."
+        raise Refusal("cancelled", f"{otherwise}: nobody could be asked", {"hint": hint})
+    if not output.agreed(texts.question(question)):
+        raise Refusal("cancelled", otherwise)
+
+
+def _push(options: argparse.Namespace, services: Terminal) -> int:
+    options.session_ids = tuple(options.session_ids)
+    options.cwd = options.cwd or None
+    prepared = ask(options, services, remote.prepare_push)
+    if not options.json:
+        output.write_lines(texts.preview_lines(prepared.shown, screen(options)))
+    if options.dry_run:
+        return _report(options, prepared.shown, ())
+    if prepared.going and not options.yes:
+        _consent(options, texts.push_question(prepared.shown), "nothing was pushed")
+    done = remote.send(services, prepared)
+    code = _report(options, done, texts.push_lines(done, screen(options)))
+    if options.follow:
+        _follow(options, services, prepared)
+    return code
+
+
+def _report(options: argparse.Namespace, record: remote.Push, lines: Iterable[str]) -> int:
+    report(options, record, lines)
+    return REFUSED if record.refused and not record.sessions else DONE
+
+
+def _follow(options: argparse.Namespace, services: Terminal, prepared: remote.Preparation) -> None:
+    """Push again what grows, until Ctrl+C; what cannot be pushed now is tried again."""
+    output.say(texts.following(len(prepared.going)))
+    params = remote.PushParams(
+        options.session_ids, options.cwd, options.since, options.allow_redacted
+    )
+    seen = remote.looks(services, params)
+    try:
+        while True:
+            time.sleep(FOLLOW_SECONDS)
+            services.look_around()
+            now = remote.looks(services, params)
+            grown = tuple(each for each, look in now.items() if seen.get(each) != look)
+            for session_id in grown:
+                if _pushed_again(options, services, evolve(params, session_ids=(session_id,))):
+                    seen[session_id] = now[session_id]
+    except KeyboardInterrupt:
+        return
+
+
+def _pushed_again(
+    options: argparse.Namespace, services: Terminal, params: remote.PushParams
+) -> bool:
+    """Push one session; return False where a later attempt may succeed."""
+    try:
+        done = remote.send(services, remote.prepare_push(services, params))
+    except Refusal as refusal:
+        output.refused(refusal, screen(options), as_json=options.json)
+        return not refusal.code.startswith("remote_")
+    report(options, done, texts.push_lines(done, screen(options)))
+    return True
+
+
+def _pull(options: argparse.Namespace, services: Terminal) -> int:
+    return answer(options, services, remote.pull_session, texts.pulled_lines)

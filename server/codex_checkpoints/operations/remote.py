@@ -1,0 +1,472 @@
+"""Sessions of several machines: choose a remote, push to it, list it and pull from it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import platform
+from datetime import UTC, datetime
+
+from attrs import frozen
+
+from codex_checkpoints.assembly import remote_store
+from codex_checkpoints.codex import resume
+from codex_checkpoints.core.checkpoint.text import KINDS_OF_SECRETS
+from codex_checkpoints.operations.compactions import outside
+from codex_checkpoints.operations.services import Services
+from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.request import Request
+from codex_checkpoints.service.refusal import Refusal, keeping, misfit
+from codex_checkpoints.service.remote.outgoing import Outgoing, outgoing
+from codex_checkpoints.service.remote.pulling import Pulled, find_row, pull
+from codex_checkpoints.service.remote.pushing import Pusher
+from codex_checkpoints.service.remote.refusing import remote_refusals
+from codex_checkpoints.storage.contract import Row, ThreadQuery
+from codex_checkpoints.storage.remote.chosen import ChosenRemote, choose_remote, chosen_remote
+from codex_checkpoints.storage.remote.contract import HistoryStore, SessionRow
+
+SHOWN_TEXTS = 10
+
+
+@frozen
+class RemoteSetParams:
+    """A folder by its whole path; it is made where there is none."""
+
+    place: str
+
+
+@frozen
+class NoParams:
+    """Nothing to say."""
+
+
+@frozen
+class RemoteStatus:
+    """The remote of this machine; `made` says whether the folder is a remote already.
+
+    `unreadable` counts sessions whose row is not readable, mostly since the disk still syncs.
+    """
+
+    place: str
+    owner: str
+    machine: str
+    made: bool
+    sessions: int
+    bytes: int
+    unreadable: int
+
+
+@frozen
+class RemoteDeleteParams:
+    """A session in the remote: its id, or a unique prefix of 8 characters or more."""
+
+    session_id: str
+
+
+@frozen
+class RemoteDeleted:
+    """A session that was removed from the remote; the sessions here stay."""
+
+    session_id: str
+
+
+@frozen
+class RemoteSessionsParams:
+    """Which sessions of the remote to list: those in or below `cwd`, those with a text."""
+
+    cwd: str | None = None
+    search: str | None = None
+    limit: int | None = None
+
+
+@frozen
+class RemoteSession:
+    """A session in the remote; `lines` and `bytes` are those of its history as it was pushed."""
+
+    session_id: str
+    owner: str
+    machine: str
+    title: str | None
+    task: str | None
+    cwd: str | None
+    branch: str | None
+    repository: str | None
+    updated_at: str | None
+    pushed_at: str | None
+    model: str | None
+    lines: int
+    bytes: int
+    generation: int
+
+
+@frozen
+class RemoteSessions:
+    """Sessions of the remote, the latest first; `more`: the limit left some out."""
+
+    items: tuple[RemoteSession, ...]
+    more: bool
+
+
+@frozen
+class PushParams:
+    """Which sessions to push: those named, else those in or below `cwd` changed since a time.
+
+    `since` is ISO 8601; without a zone it is a time here.  `allowRedacted` also pushes sessions
+    with more than 20 secrets, redacted.
+    """
+
+    session_ids: tuple[str, ...] = ()
+    cwd: str | None = None
+    since: str | None = None
+    allow_redacted: bool = False
+
+
+@frozen
+class PushedSession:
+    """A session that was pushed, or would be.
+
+    `bytes` are those of its history as it leaves, `sent` those that this push sent.  `redacted`
+    counts secrets by kind, `leftOut` dropped parts by kind: `images`, `encrypted`, `unreadable`.
+    `state` is `new` before the push, then `pushed`, `unchanged` or `ahead`.
+    """
+
+    session_id: str
+    title: str | None
+    cwd: str | None
+    lines: int
+    bytes: int
+    sent: int
+    redacted: dict[str, int]
+    left_out: dict[str, int]
+    state: str
+
+
+@frozen
+class RefusedSession:
+    """A session that is not pushed, and why."""
+
+    session_id: str
+    code: str
+    message: str
+    hint: str | None
+
+
+@frozen
+class LeavingText:
+    """One of the longest texts that leave: where it stands, its length, and its beginning."""
+
+    session_id: str
+    line: int
+    chars: int
+    beginning: str
+
+
+@frozen
+class Push:
+    """Sessions that leave; `kinds` is how many kinds of secrets redaction knows."""
+
+    place: str
+    sessions: tuple[PushedSession, ...]
+    refused: tuple[RefusedSession, ...]
+    longest: tuple[LeavingText, ...]
+    kinds: int
+
+
+@frozen
+class Preparation:
+    """A push before it is sent: what is shown, and the sessions as they were read."""
+
+    shown: Push
+    going: tuple[Outgoing, ...]
+    store: HistoryStore
+    chosen: ChosenRemote
+
+
+@frozen
+class PullParams:
+    """A session in the remote, and the folder of the branch.
+
+    `into` null takes the folder of the source where it exists here, else the server's own.
+    """
+
+    session_id: str
+    into: str | None = None
+
+
+@frozen
+class PulledSession:
+    """The branch that was made here.
+
+    `digest` says how it opens where the summary of its current window could not be pulled: `made`
+    with a digest of ours, `failed` without one, null where nothing was missing.
+    """
+
+    session_id: str
+    source_session_id: str
+    operation_id: str
+    title: str | None
+    owner: str
+    machine: str
+    cwd: str
+    lines: int
+    bytes: int
+    notes: int
+    markers: int
+    digest: str | None
+    resume: str
+
+
+# --- the remote itself ---------------------------------------------------------------------------
+
+
+def is_remote(place: str) -> bool:
+    """Return whether a folder is a remote already; refuses `remote_…`."""
+    store = remote_store(place)
+    with remote_refusals(store):
+        return store.is_made()
+
+
+def remote_set(services: Services, params: RemoteSetParams) -> RemoteStatus:
+    """Choose a folder as the remote of this machine; make it one where it is none."""
+    place = _checked_place(services, params.place)
+    store = remote_store(place)
+    with remote_refusals(store):
+        store.make()
+    owner = services.sessions.settings.user_id or getpass.getuser()
+    chosen = ChosenRemote(place, owner, platform.node() or "this machine")
+    with keeping("choice of the remote", None):
+        choose_remote(services.where.state_dir, chosen)
+    return remote_status(services, NoParams())
+
+
+def remote_status(services: Services, _params: NoParams) -> RemoteStatus:
+    """Return the state of the remote."""
+    chosen, store = _opened(services)
+    with remote_refusals(store):
+        if not store.is_made():
+            return RemoteStatus(store.place, chosen.owner, chosen.machine, made=False, **_NOTHING)
+        page = store.rows()
+    size = sum(each.row.size for each in page.rows)
+    counts = {"sessions": len(page.rows), "bytes": size, "unreadable": page.unreadable}
+    return RemoteStatus(store.place, chosen.owner, chosen.machine, made=True, **counts)
+
+
+_NOTHING = {"sessions": 0, "bytes": 0, "unreadable": 0}
+
+
+def remote_delete(services: Services, params: RemoteDeleteParams) -> RemoteDeleted:
+    """Remove a session from the remote."""
+    _, store = _opened(services)
+    session_id = find_row(store, params.session_id).row.session_id
+    with remote_refusals(store):
+        store.delete(session_id)
+    return RemoteDeleted(session_id)
+
+
+def remote_sessions(services: Services, params: RemoteSessionsParams) -> RemoteSessions:
+    """List the sessions of the remote."""
+    _, store = _opened(services)
+    with remote_refusals(store):
+        rows = [each.row for each in store.rows().rows]
+    found = [row for row in rows if _fits(row, params)]
+    shown = found if params.limit is None else found[: params.limit]
+    return RemoteSessions(tuple(map(_listed, shown)), len(shown) < len(found))
+
+
+def _fits(row: SessionRow, params: RemoteSessionsParams) -> bool:
+    cwd = row.cwd or ""
+    if params.cwd is not None and cwd != params.cwd and not cwd.startswith(f"{params.cwd}{os.sep}"):
+        return False
+    texts = (row.title, row.task, row.cwd, row.session_id, row.branch)
+    return not params.search or any(
+        params.search.casefold() in text.casefold() for text in texts if text
+    )
+
+
+def _listed(row: SessionRow) -> RemoteSession:
+    return RemoteSession(
+        row.session_id,
+        row.owner,
+        row.machine,
+        row.title,
+        row.task,
+        row.cwd,
+        row.branch,
+        row.repository,
+        row.updated_at,
+        row.pushed_at,
+        row.model,
+        row.lines,
+        row.size,
+        row.generation,
+    )
+
+
+# --- push ----------------------------------------------------------------------------------------
+
+
+def prepare_push(services: Services, params: PushParams) -> Preparation:
+    """Read the sessions as they would leave; nothing is sent.
+
+    A session that is refused is reported, and the others go.
+    """
+    chosen, store = _opened(services)
+    with remote_refusals(store):
+        if not store.is_made():
+            message = f"there is no remote in {store.place}"
+            raise Refusal("remote_unreachable", message, {"place": store.place, "hint": _MOUNT})
+    homes = (os.path.expanduser("~"), services.where.codex_home)
+    going: list[Outgoing] = []
+    refused: list[RefusedSession] = []
+    chosen_sessions = _chosen(services, params)
+    for number, session in enumerate(chosen_sessions):
+        services.advanced(number, len(chosen_sessions))
+        try:
+            found = outgoing(
+                services.sessions, session, homes, allow_redacted=params.allow_redacted
+            )
+        except Refusal as refusal:
+            if len(chosen_sessions) == 1:
+                raise
+            refused.append(_refused(session, refusal))
+        else:
+            going.append(found)
+    services.advanced(len(chosen_sessions), len(chosen_sessions))
+    texts = ((each, text) for each in going for text in each.longest)
+    longest = sorted(texts, key=lambda pair: (-pair[1].chars, pair[0].session_id, pair[1].line))
+    shown = Push(
+        store.place,
+        tuple(_shown(each, 0, "new") for each in going),
+        tuple(refused),
+        tuple(
+            LeavingText(each.session_id, text.line, text.chars, text.beginning)
+            for each, text in longest[:SHOWN_TEXTS]
+        ),
+        KINDS_OF_SECRETS,
+    )
+    return Preparation(shown, tuple(going), store, chosen)
+
+
+def send(services: Services, prepared: Preparation) -> Push:
+    """Send what was prepared, and no line more."""
+    pusher = Pusher(services.sessions, prepared.store, prepared.chosen)
+    done: list[PushedSession] = []
+    for number, going in enumerate(prepared.going):
+        services.advanced(number, len(prepared.going))
+        pushed = pusher.push(going)
+        done.append(_shown(going, pushed.sent, pushed.state))
+    services.advanced(len(prepared.going), len(prepared.going))
+    shown = prepared.shown
+    return Push(shown.place, tuple(done), shown.refused, shown.longest, shown.kinds)
+
+
+def _chosen(services: Services, params: PushParams) -> list[str]:
+    """Return the sessions to push: as named, else those that fit, the latest first."""
+    if params.session_ids:
+        return [services.sessions.own(each).session_id for each in params.session_ids]
+    since = _moment(params.since)
+    page = services.sessions.catalogue.store.list_threads(ThreadQuery(cwd=params.cwd))
+    rows = (each.row for each in page.items)
+    return [row.session_id for row in rows if since is None or _time_of(row) >= since]
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError:
+        raise misfit(f"--since: {text[:40]!r} is not a date or a time, like 2026-11-28") from None
+
+
+def _time_of(row: Row) -> datetime:
+    return datetime.fromisoformat(row.at).astimezone(UTC)
+
+
+def _shown(going: Outgoing, sent: int, state: str) -> PushedSession:
+    return PushedSession(
+        going.session_id,
+        going.title,
+        going.cwd,
+        going.lines,
+        going.size,
+        sent,
+        going.secrets,
+        going.left_out,
+        state,
+    )
+
+
+def _refused(session: str, refusal: Refusal) -> RefusedSession:
+    hint = refusal.facts.get("hint")
+    return RefusedSession(session, refusal.code, refusal.message, str(hint) if hint else None)
+
+
+def looks(services: Services, params: PushParams) -> dict[str, object]:
+    """Return what changes whenever a session that fits grows, by session."""
+    current = services.sessions.catalogue.current()
+    return {each: current[each].rollout.look for each in _chosen(services, params)}
+
+
+# --- pull ----------------------------------------------------------------------------------------
+
+
+def pull_session(services: Services, params: PullParams) -> PulledSession:
+    """Make a branch of a session in the remote."""
+    _, store = _opened(services)
+    row = find_row(store, params.session_id).row
+    there = row.cwd if row.cwd is not None and os.path.isdir(row.cwd) else os.getcwd()
+    made = pull(services.sessions, store, row.session_id, params.into or there)
+    digest = _digest_for(services, made) if made.source.lost_summary else None
+    services.changed((made.session_id,), "rollout")
+    return PulledSession(
+        session_id=made.session_id,
+        source_session_id=made.source.session_id,
+        operation_id=made.operation_id,
+        title=made.source.title,
+        owner=made.source.owner,
+        machine=made.source.machine,
+        cwd=made.cwd,
+        lines=made.source.lines,
+        bytes=made.source.size,
+        notes=made.notes,
+        markers=made.markers,
+        digest=digest,
+        resume=resume(made.session_id),
+    )
+
+
+def _digest_for(services: Services, made: Pulled) -> str:
+    """Put our digest in the place of a summary that only its owner can read."""
+    compacting = Compacting(services.sessions, outside(os.environ), services.look_around)
+    try:
+        compacting.compact(Request(made.session_id, "in-place", "checkpoint", force=True))
+    except Refusal:
+        return "failed"
+    return "made"
+
+
+# --- the choice ----------------------------------------------------------------------------------
+
+_MOUNT = "Check that the disk is mounted; `codex-checkpoints remote set` makes a remote."
+
+
+def _opened(services: Services) -> tuple[ChosenRemote, HistoryStore]:
+    """Return the chosen remote; refuses `remote_unreachable` where none is chosen."""
+    with keeping("choice of the remote", None):
+        chosen = chosen_remote(services.where.state_dir)
+    if chosen is None:
+        hint = "`codex-checkpoints remote set DIR` chooses a folder."
+        raise Refusal("remote_unreachable", "no remote is set on this machine", {"hint": hint})
+    return chosen, remote_store(chosen.place)
+
+
+def _checked_place(services: Services, place: str) -> str:
+    """Return a place as a path; refuses `invalid_payload` for what cannot be a remote."""
+    if "://" in place:
+        raise misfit(f"{place.partition('://')[0]}: a remote is a folder in this version")
+    folder = os.path.realpath(place)
+    home = os.path.realpath(services.where.codex_home)
+    if folder == home or folder.startswith(home + os.sep):
+        raise misfit(f"{place}: a remote is a folder outside the Codex home")
+    return os.path.abspath(place)

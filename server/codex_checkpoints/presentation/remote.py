@@ -1,0 +1,162 @@
+"""What a person reads about a remote: its state, what leaves, what arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from codex_checkpoints.operations.remote import (
+    PulledSession,
+    Push,
+    PushedSession,
+    RemoteDeleted,
+    RemoteSession,
+    RemoteSessions,
+    RemoteStatus,
+)
+from codex_checkpoints.presentation.terminal import DIM, Screen, fit, moment, plain
+from codex_checkpoints.storage.contract import folder_name
+
+_LEFT_OUT = {
+    "images": ("1 image", "{n} images"),
+    "encrypted": ("1 encrypted text", "{n} encrypted texts"),
+    "unreadable": ("1 unreadable line", "{n} unreadable lines"),
+}
+_STATES = {
+    "pushed": "pushed",
+    "unchanged": "already there",
+    "ahead": "already there, with later lines from another machine",
+}
+_UNIT = 1000
+
+
+def status_lines(record: RemoteStatus, screen: Screen) -> list[str]:
+    """Return where the remote is, and how much it has."""
+    if not record.made:
+        hint = screen.within(f"`codex-checkpoints remote set {record.place}` makes one.")
+        return [plain(f"{record.place} is not a remote; is the disk mounted? {hint}")]
+    sessions = _number(record.sessions, "session")
+    lines = [
+        plain(f"remote   {record.place}"),
+        plain(f"as       {record.owner} on {record.machine}"),
+        f"holds    {sessions}, {size(record.bytes)}",
+    ]
+    if record.unreadable:
+        lines.append(f"         {_number(record.unreadable, 'more')} not readable yet")
+    return lines
+
+
+def deleted_lines(record: RemoteDeleted, _screen: Screen) -> list[str]:
+    """Return which session was removed from the remote."""
+    return [plain(f"deleted {record.session_id} from the remote; sessions here stay")]
+
+
+def remote_session_lines(record: RemoteSessions, screen: Screen) -> Iterator[str]:
+    """Return one line a session: when, how large, whose, in which folder, what about."""
+    for item in record.items:
+        yield _session_line(item, screen)
+    if record.more:
+        yield "…"
+
+
+def _session_line(item: RemoteSession, screen: Screen) -> str:
+    folder = fit(plain(folder_name(item.cwd or "-")), 18)
+    whose = fit(plain(f"{item.owner}@{item.machine}"), 20)
+    when = moment(item.updated_at, screen)
+    head = f"{when}  {size(item.bytes):>8}  {whose}  {folder}  {item.session_id[:13]}  "
+    label = plain(item.title or item.task or "(no message yet)")
+    return f"{screen.tinted(DIM, head)}{screen.behind(head, label)}"
+
+
+def preview_lines(record: Push, screen: Screen) -> Iterator[str]:
+    """Return what would leave: sessions, sizes, what was redacted, the longest texts."""
+    for each in record.sessions:
+        yield from _leaving_lines(each, screen)
+    for refused in record.refused:
+        hint = f" {refused.hint}" if refused.hint else ""
+        yield plain(f"✗ {refused.message}.{hint} [{refused.code}]")
+    if not record.sessions:
+        yield "nothing leaves"
+        return
+    if record.longest:
+        yield ""
+        yield "The longest texts that leave:"
+        for text in record.longest:
+            head = f"  {text.chars:>9,}  {text.session_id[:13]} line {text.line:<6}  "
+            beginning = " ".join(plain(text.beginning).split())
+            yield f"{screen.tinted(DIM, head)}{screen.behind(head, beginning, 60)}"
+    yield ""
+    yield (
+        f"Redaction knows {record.kinds} kinds of secrets and no more: a secret of another kind, "
+        "or one in plain words, leaves."
+    )
+
+
+def _leaving_lines(each: PushedSession, screen: Screen) -> Iterator[str]:
+    head = f"{each.session_id[:13]}  {size(each.bytes):>8}  {each.lines:>7,} lines  "
+    label = plain(each.title or "(no message yet)")
+    yield f"{screen.tinted(DIM, head)}{screen.behind(head, label)}"
+    if each.redacted:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in each.redacted.items())
+        yield f"    redacted: {kinds}"
+    if each.left_out:
+        yield f"    left out: {_left_out(each.left_out)}"
+
+
+def _left_out(counts: Mapping[str, int]) -> str:
+    words = ((_LEFT_OUT[kind], count) for kind, count in counts.items() if kind in _LEFT_OUT)
+    return ", ".join(
+        one if count == 1 else several.format(n=count) for (one, several), count in words
+    )
+
+
+def push_question(record: Push) -> str:
+    """Return the question before a push."""
+    total = sum(each.bytes for each in record.sessions)
+    return f"Push {_number(len(record.sessions), 'session')} ({size(total)}) to {record.place}?"
+
+
+def question(text: str) -> str:
+    """Return a question as a terminal may show it."""
+    return plain(text)
+
+
+def push_lines(record: Push, _screen: Screen) -> Iterator[str]:
+    """Return what was sent."""
+    for each in record.sessions:
+        sent = f", {size(each.sent)} sent" if each.sent else ""
+        yield plain(f"{_STATES.get(each.state, each.state)}  {each.session_id}{sent}")
+
+
+def following(count: int) -> str:
+    """Return that pushes go on."""
+    return f"following {_number(count, 'session')}; Ctrl+C stops it"
+
+
+def pulled_lines(record: PulledSession, screen: Screen) -> Iterator[str]:
+    """Return the branch that was made, and how to go on."""
+    yield plain(f"made session {record.session_id} in {record.cwd}: {record.title or ''}".rstrip())
+    counts = f"{record.lines:,} lines, {_number(record.notes, 'note')}"
+    counts += f", {_number(record.markers, 'marker')}"
+    yield plain(f"from {record.source_session_id} of {record.owner} on {record.machine}: {counts}")
+    if record.digest == "made":
+        yield "its last summary was encrypted for another account: it opens with our digest"
+    elif record.digest == "failed":
+        yield (
+            "its last summary was encrypted for another account and is missing; "
+            f"`{screen.ours(f'compact {record.session_id}')}` puts a digest in its place"
+        )
+    yield plain(f"→ {screen.codex(record.resume)}")
+
+
+def size(count: int) -> str:
+    """Return a count of bytes as a person reads it."""
+    value, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < _UNIT:
+            break
+        value, unit = value / _UNIT, larger
+    return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 or noun == 'more' else 's'}"

@@ -1,0 +1,215 @@
+"""Read what would leave of a session: its resolved lines, redacted, with an account of them.
+
+The chain of rollouts is flattened: the lines of the bases up to their cuts, then its own.  The head
+is that of the session, without its reference to a base; the heads in between become quiet records,
+so that positions and ordinals stay.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Collection, Iterable, Iterator
+from hashlib import sha256
+
+import orjson
+from attrs import frozen
+
+from codex_checkpoints.core.portable.leaving import packed
+from codex_checkpoints.core.portable.pack import to_bytes
+from codex_checkpoints.core.portable.redacted_lines import (
+    PRIVATE_KEY,
+    LineRedactor,
+    LongText,
+    quiet_line,
+)
+from codex_checkpoints.core.rollout.fields import load, object_of
+from codex_checkpoints.core.rollout.parsing import head_of
+from codex_checkpoints.service.portable import contents_of
+from codex_checkpoints.service.reading.session_file import bases_below
+from codex_checkpoints.service.refusal import Refusal, reading_file
+from codex_checkpoints.service.restore.copying import (
+    CopiedPart,
+    part_of,
+    parts_below,
+    whole_history,
+)
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.storage.contract import Row
+
+MOST_SECRETS = 20
+"""More secrets than this in one session need a person's consent."""
+
+_MOST_PLACES = 10
+
+
+@frozen
+class Outgoing:
+    """What leaves of one session: `size` bytes of history, which end with `prefix`.
+
+    `title`, `task`, `cwd`, `branch` and `repository` are redacted, as `records` are.
+    """
+
+    row: Row
+    parts: tuple[CopiedPart, ...]
+    lines: int
+    size: int
+    prefix: str
+    secrets: dict[str, int]
+    left_out: dict[str, int]
+    longest: tuple[LongText, ...]
+    lost_summary: bool
+    records: bytes
+    seq_shift: int
+    title: str | None
+    task: str | None
+    cwd: str | None
+    branch: str | None
+    repository: str | None
+
+    @property
+    def session_id(self) -> str:
+        """Return the id of the session."""
+        return self.row.session_id
+
+
+def outgoing(
+    sessions: Sessions, session: str, homes: Collection[str], *, allow_redacted: bool = False
+) -> Outgoing:
+    """Read a session, its notes and its markers as they would leave; nothing is sent.
+
+    `homes` are home folders here, which no record names.  Refuses as `find`, `unreadable_source`,
+    `never_pushed` for a folder in `neverPush`, and `secret_text` for a private key, and for more
+    than `MOST_SECRETS` secrets unless they are allowed.  Raises `Cancelled`.
+    """
+    row = sessions.own(session)
+    refuse_never_pushed(sessions.settings.never_push, row, homes)
+    row, opened = sessions.open_own(row.session_id)
+    with reading_file(row):
+        parts = _parts(sessions, row)
+        redactor = LineRedactor()
+        found, size = sha256(), 0
+        for line in redacted_lines(sessions, row, parts, redactor):
+            found.update(line)
+            size += len(line)
+        pack, _ = packed(contents_of(sessions, row, opened, {}), homes)
+    _, git_branch, git_url = orjson.loads(row.git) if row.git else (None, None, None)
+    texts = (sessions.title(row), row.task, row.folder or None, git_branch)
+    title, task, cwd, branch = map(redactor.text, texts)
+    repository = redactor.url(git_url)
+    _refuse_secrets(row, redactor, allow_redacted=allow_redacted)
+    return Outgoing(
+        row,
+        parts,
+        redactor.lines,
+        size,
+        found.hexdigest(),
+        redactor.kinds,
+        dict(sorted(redactor.left_out.items())),
+        redactor.longest,
+        redactor.lost_summary,
+        to_bytes(pack),
+        opened.now().scale.shift,
+        title,
+        task,
+        cwd,
+        branch,
+        repository,
+    )
+
+
+def redacted_lines(
+    sessions: Sessions, row: Row, parts: Iterable[CopiedPart], redactor: LineRedactor
+) -> Iterator[bytes]:
+    """Yield the lines of a history as they leave, each with its LF.
+
+    Raises `UnreadableSource`, at the end also for a file that changed since it was planned.
+    """
+    reader = sessions.catalogue.reader
+    own = reader.first_line(row.path).rstrip(b"\r\n")
+    for number, line in enumerate(whole_history(reader, parts), 1):
+        sessions.pace.step()
+        if number == 1:
+            leaving = _resolved_head(own, line)
+        elif b'"session_meta"' in line and object_of(load(line)).get("type") == "session_meta":
+            leaving = quiet_line(line)
+        else:
+            leaving = line
+        yield redactor.redacted(leaving) + b"\n"
+
+
+def refuse_never_pushed(globs: Iterable[str], row: Row, homes: Iterable[str]) -> None:
+    """Refuse `never_pushed` for a session of a folder that a glob names, or of one below it."""
+    folders = [os.path.normpath(folder) for folder in (row.folder, row.base) if folder]
+    above = {each for folder in folders for each in _with_those_above(folder)}
+    for glob in globs:
+        wanted = {os.path.normpath(_in_home(glob, home)) for home in homes}
+        if any(fnmatch.fnmatchcase(each, pattern) for each in above for pattern in wanted):
+            message = f"session {row.session_id} is in a folder that is never pushed"
+            hint = f"The setting neverPush has {glob!r}."
+            facts = {"sessionId": row.session_id, "glob": glob, "hint": hint}
+            raise Refusal("never_pushed", message, facts)
+
+
+def _in_home(glob: str, home: str) -> str:
+    return home + glob[1:] if glob == "~" or glob.startswith("~/") else glob
+
+
+def _with_those_above(folder: str) -> Iterator[str]:
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above
+
+
+def _parts(sessions: Sessions, row: Row) -> tuple[CopiedPart, ...]:
+    """Return the files of a history, the farthest first; raises `UnreadableSource`."""
+    reader, locate = sessions.catalogue.reader, sessions.catalogue.chains.locator(row.path)
+    _, problems = bases_below(reader, row.path, locate)
+    if problems:
+        raise _not_whole(row, "a file that its history begins with is missing")
+    sessions.pace.expect(2 * sessions.catalogue.chains.weight(row))
+    parts = (*parts_below(reader, row.path, locate), part_of(reader, row.path))
+    for part in (parts[0], parts[-1]):
+        head = head_of(reader.first_line(part.path))
+        if head is None or head.bare:
+            raise _not_whole(row, "an old Codex wrote it, without a head that others can read")
+    return parts
+
+
+def _not_whole(row: Row, reason: str) -> Refusal:
+    message = f"session {row.session_id} cannot be pushed: {reason}"
+    return Refusal("unreadable_source", message, {"sessionId": row.session_id, "reason": reason})
+
+
+def _resolved_head(own: bytes, first: bytes) -> bytes:
+    """Return the head of a session without its base, with the ordinal of the first line."""
+    record = object_of(load(own))
+    payload = object_of(record.get("payload"))
+    if "history_base" not in payload:
+        return own
+    ordinal = object_of(load(first)).get("ordinal")
+    payload = {key: value for key, value in payload.items() if key != "history_base"}
+    numbered = {} if ordinal is None else {"ordinal": ordinal}
+    return orjson.dumps({**record, **numbered, "payload": payload})
+
+
+def _refuse_secrets(row: Row, redactor: LineRedactor, *, allow_redacted: bool) -> None:
+    facts: dict[str, object] = {
+        "sessionId": row.session_id,
+        "kinds": redactor.kinds,
+        "places": [f"#{each.line} {each.kind}" for each in redactor.secrets[:_MOST_PLACES]],
+    }
+    keys = [each for each in redactor.secrets if each.kind == PRIVATE_KEY]
+    if keys:
+        message = f"session {row.session_id} holds a private key, in line {keys[0].line}"
+        hint = "A session with a private key is never pushed."
+        raise Refusal("secret_text", message, {**facts, "hint": hint})
+    count = len(redactor.secrets)
+    if count > MOST_SECRETS and not allow_redacted:
+        kinds = ", ".join(f"{number} {kind}" for kind, number in redactor.kinds.items())
+        message = f"session {row.session_id} holds {count} secrets ({kinds})"
+        hint = "--allow-redacted pushes it with all of them redacted."
+        raise Refusal("secret_text", message, {**facts, "hint": hint})

@@ -1,0 +1,205 @@
+"""Send sessions to a remote, each as far as it was shown.
+
+Bytes go first, the row last: a push that is cut off leaves a session that lists do not show, or
+show as it was.  A later push goes on from the size that the remote has.  The remote is asked for
+its size before the session file is looked at again, so a shorter file is one that was reverted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Literal
+
+from attrs import evolve, frozen
+
+from codex_checkpoints.core.portable.redacted_lines import LineRedactor
+from codex_checkpoints.core.restore.events import event_of
+from codex_checkpoints.service.refusal import Refusal, keeping, reading_file
+from codex_checkpoints.service.remote.outgoing import Outgoing, redacted_lines
+from codex_checkpoints.service.remote.refusing import remote_refusals
+from codex_checkpoints.service.restore.copying import part_of
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.undertaking import operation_of
+from codex_checkpoints.storage import records as stamps
+from codex_checkpoints.storage.remote.chosen import ChosenRemote
+from codex_checkpoints.storage.remote.contract import (
+    NO_PREFIX,
+    SEGMENT,
+    Elsewhere,
+    Head,
+    HistoryStore,
+    SessionRow,
+    StoredRow,
+    Told,
+)
+from codex_checkpoints.storage.remote.packing import SegmentStream
+
+PUSHED = "SessionPushed"
+"""The event of a push; it holds counts and no text."""
+
+_ATTEMPTS = 20
+"""How often a push begins anew: each time another pusher opened a generation or deleted one."""
+
+State = Literal["pushed", "unchanged", "ahead"]
+"""Whether something was sent; `ahead`: the remote has all lines that are here, and more."""
+
+
+Outcome = Literal["done", "elsewhere", "differs"]
+"""How adding segments ended: all are there, the remote has another size, it has other bytes."""
+
+
+@frozen
+class Pushed:
+    """A session in the remote; `sent` are the bytes of its history that this push sent."""
+
+    session_id: str
+    state: State
+    generation: int
+    sent: int
+
+
+@frozen
+class Pusher:
+    """Pushes sessions of one home to one remote; `segment` is the most bytes of a segment."""
+
+    sessions: Sessions
+    store: HistoryStore
+    chosen: ChosenRemote
+    now: Callable[[], str] = stamps.now
+    segment: int = SEGMENT
+
+    def push(self, going: Outgoing) -> Pushed:
+        """Send a session; durable on return.
+
+        Refuses `remote_…`, `conflict` where other pushers were faster each time,
+        `unreadable_source`, `storage_error`.  Raises `Cancelled`; then the next push goes on.
+        """
+        with keeping("audit", going.session_id):
+            self.sessions.records.audit.check()
+        with remote_refusals(self.store):
+            with reading_file(going.row):
+                pushed = self._send(going)
+            if pushed.state != "ahead":
+                pushed = self._put(going, pushed)
+        if pushed.state == "pushed":
+            self._record(going, pushed)
+        return pushed
+
+    def _send(self, going: Outgoing) -> Pushed:
+        """Send what the remote lacks of a history; its row is not written."""
+        sent, found = 0, self.store.head(going.session_id)
+        for _ in range(_ATTEMPTS):
+            head = found or Head(1, 0, NO_PREFIX)
+            if head.size > going.size and self._begins_so(going, head):
+                if not self._is_reverted(going):
+                    return Pushed(going.session_id, "ahead", head.generation, sent)
+                head = _next(head)
+            elif head.size >= going.size and head.prefix != going.prefix:
+                head = _next(head)
+            added, outcome = self._append(going, head)
+            sent += added
+            if outcome == "done":
+                state: State = "pushed" if sent else "unchanged"
+                return Pushed(going.session_id, state, head.generation, sent)
+            found = _next(head) if outcome == "differs" else self.store.head(going.session_id)
+        message = f"session {going.session_id} is being pushed by others at the same time"
+        facts = {"sessionId": going.session_id, "reason": "pushed_elsewhere", "hint": "Try again."}
+        raise Refusal("conflict", message, facts)
+
+    def _append(self, going: Outgoing, head: Head) -> tuple[int, Outcome]:
+        """Add what follows a head; return how many bytes were taken, and how it ended."""
+        lines = redacted_lines(self.sessions, going.row, going.parts, LineRedactor())
+        stream, added, end = SegmentStream(lines, self.segment), 0, (head.size, head.prefix)
+        while end[0] < going.size:
+            if not stream.seek(end[0]):
+                return added, "elsewhere"
+            if stream.prefix != end[1]:
+                return added, "differs"
+            segment = stream.peek()
+            if segment is None:
+                return added, "elsewhere"
+            answer = self.store.append(going.session_id, head.generation, segment)
+            if answer is Told.TAKEN:
+                end = segment.end, segment.after
+                added += segment.end - segment.start
+            elif isinstance(answer, Elsewhere) and answer.size > segment.start:
+                end = answer.size, answer.prefix  # another pusher is faster
+            else:
+                return added, "elsewhere"  # it was deleted
+        return added, "done" if end == (going.size, going.prefix) else "elsewhere"
+
+    def _begins_so(self, going: Outgoing, head: Head) -> bool:
+        """Return whether a longer history in the remote begins with the one that is here."""
+        found, left = sha256(), going.size
+        for data in self.store.read(going.session_id, head):
+            found.update(data[:left])
+            left -= min(left, len(data))
+            if not left:
+                break
+        return found.hexdigest() == going.prefix
+
+    def _is_reverted(self, going: Outgoing) -> bool:
+        """Return whether this machine pushed more of the session before, and it is shorter now.
+
+        Otherwise the remote has it from a machine where the session went on.
+        """
+        known = self.store.row(going.session_id)
+        if known is not None and known.row.machine != self.chosen.machine:
+            return False
+        return part_of(self.sessions.catalogue.reader, going.row.path) == going.parts[-1]
+
+    def _put(self, going: Outgoing, pushed: Pushed) -> Pushed:
+        """Write the row, unless the remote has it already."""
+        row = SessionRow(
+            going.session_id,
+            pushed.generation,
+            going.size,
+            going.prefix,
+            going.lines,
+            self.chosen.owner,
+            self.chosen.machine,
+            title=going.title,
+            task=going.task,
+            cwd=going.cwd,
+            branch=going.branch,
+            repository=going.repository,
+            updated_at=going.row.updated_at,
+            pushed_at=self.now(),
+            model=going.row.model,
+            cli_version=going.row.cli_version,
+            history_mode=going.row.history_mode or "legacy",
+            seq_shift=going.seq_shift,
+            secrets=going.secrets,
+            left_out=going.left_out,
+            lost_summary=going.lost_summary,
+        )
+        known = self.store.row(going.session_id)
+        if known is not None and known.row.head == row.head:
+            if known.row.machine != row.machine or self._is_same(known, row, going.records):
+                return pushed
+            row = evolve(row, revision=known.row.revision + 1)
+        self.store.put(row, going.records)
+        return evolve(pushed, state="pushed")
+
+    def _is_same(self, known: StoredRow, row: SessionRow, records: bytes) -> bool:
+        now = evolve(row, revision=known.row.revision, pushed_at=known.row.pushed_at)
+        if known.row != now:
+            return False
+        return self.store.records(row.session_id, known.version) == records
+
+    def _record(self, going: Outgoing, pushed: Pushed) -> None:
+        sessions, session_id = self.sessions, going.session_id
+        operation = operation_of(sessions.settings, stamps.new_id(), session_id, session_id)
+        more = {
+            "generation": pushed.generation,
+            "bytes": pushed.sent,
+            "lines": going.lines,
+            "secrets": sum(going.secrets.values()),
+        }
+        with keeping("audit", session_id):
+            sessions.records.audit.add(event_of(PUSHED, self.now(), operation, more))
+
+
+def _next(head: Head) -> Head:
+    return Head(head.generation + 1, 0, NO_PREFIX)

@@ -1,0 +1,19 @@
+"""Turn the errors of a remote into refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.storage.remote.contract import HistoryStore, RemoteError
+
+
+@contextmanager
+def remote_refusals(store: HistoryStore) -> Generator[None]:
+    """Turn a `RemoteError` of a block into a refusal with its code, sentence and way out."""
+    try:
+        yield
+    except RemoteError as error:
+        facts = {"place": store.place, "hint": error.hint}
+        raise Refusal(error.code, str(error), facts) from error

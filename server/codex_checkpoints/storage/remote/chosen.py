@@ -1,0 +1,52 @@
+"""The remote that a person chose for this machine: `remote.json` in the state folder."""
+
+from __future__ import annotations
+
+import os
+
+import orjson
+from attrs import frozen
+
+from codex_checkpoints.core.converters import read_or_none, stored
+from codex_checkpoints.storage import durable
+
+REMOTE = "remote.json"
+_LARGEST = 1 << 16
+
+
+@frozen
+class ChosenRemote:
+    """Where the remote is, and the names that rows from this machine carry.
+
+    `place` is the absolute path of a folder, `owner` a person, `machine` this computer.
+    """
+
+    place: str
+    owner: str
+    machine: str
+
+
+def chosen_remote(state_dir: str) -> ChosenRemote | None:
+    """Return the chosen remote, None where none is; raises `StorageError`."""
+    with durable.storage_errors():
+        try:
+            data = durable.read(os.path.join(state_dir, REMOTE), _LARGEST)
+        except FileNotFoundError:
+            return None
+        except durable.TooLarge:
+            data = b""
+    try:
+        found = read_or_none(stored, orjson.loads(data), ChosenRemote)
+    except orjson.JSONDecodeError:
+        found = None
+    if found is None:
+        raise durable.StorageError(f"{REMOTE} is damaged; set the remote again")
+    return found
+
+
+def choose_remote(state_dir: str, remote: ChosenRemote) -> None:
+    """Store the choice, durably; raises `StorageError`."""
+    path = os.path.join(state_dir, REMOTE)
+    data = orjson.dumps(stored.unstructure(remote)) + b"\n"
+    with durable.storage_errors():
+        durable.in_folder(path, lambda: durable.replace(path, data))

@@ -1,0 +1,296 @@
+"""The contract of a store for pushed sessions.
+
+A session is stored as the bytes of its *history*: redacted lines, each with its LF.  The bytes only
+grow.  A history that differs from the stored one opens the next *generation* of the session.
+
+The *prefix* of a history is the SHA-256 of everything so far, as 64 hex digits.  A store takes
+bytes only at the size it has, and only after the same prefix.  So a cut connection, a second pusher
+and other segment sizes need no lock: a pusher that is `Elsewhere` goes on from the size it is told.
+
+The row of a session is written last.  A session without a row is not listed, and a reader reads as
+far as the row says.  Nobody trusts a store: a reader checks every length, hash and prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from hashlib import sha256
+from typing import Protocol
+
+from attrs import Factory, frozen
+
+FORMAT_VERSION = 1
+"""The version of a store that this program writes, and the newest one it reads."""
+
+SEGMENT = 1 << 20
+"""The most bytes of a history that one segment holds."""
+
+NO_PREFIX = sha256().hexdigest()
+"""The prefix of an empty history."""
+
+
+class RemoteError(Exception):
+    """A store could not do it; the text is a sentence for a person, without any content.
+
+    `code` is that of the refusal, `hint` a way out.
+    """
+
+    code = "remote_unreachable"
+    hint = "Check that the disk is mounted and the folder is there, then try again."
+
+
+class RemoteUnreachable(RemoteError):
+    """The store is not there, or does not answer."""
+
+
+class RemoteRefused(RemoteError):
+    """The store answers, and does not permit it."""
+
+    code = "remote_refused"
+    hint = "Check who may write to the folder."
+
+
+class RemoteNewer(RemoteError):
+    """A newer version of this program made the store."""
+
+    code = "remote_newer"
+    hint = "Update codex-checkpoints on this machine."
+
+
+class RemoteFull(RemoteError):
+    """The store has no space left; the session is complete up to its last segment."""
+
+    code = "remote_full"
+    hint = "Make room there, then push again: the push continues."
+
+
+class RemoteDamaged(RemoteError):
+    """A stored session is not what its row says."""
+
+    code = "remote_damaged"
+    hint = (
+        "Wait for the disk to sync. If that does not help, delete the session there and push again."
+    )
+
+
+@frozen
+class Head:
+    """The end of the newest generation of a session: its size in bytes, and its prefix."""
+
+    generation: int
+    size: int
+    prefix: str
+
+
+@frozen
+class Segment:
+    """Bytes of a history from `start` to `end`, compressed as one zstd frame in `body`.
+
+    `before` is the prefix at `start`, `after` the prefix at `end`.
+    """
+
+    start: int
+    end: int
+    before: str
+    after: str
+    body: bytes
+
+
+class Told(Enum):
+    """The two answers to an append that say nothing else."""
+
+    TAKEN = "taken"
+    """The segment is stored, durably."""
+    UNKNOWN = "unknown"
+    """There is no such generation: begin with its first byte."""
+
+
+@frozen
+class Elsewhere:
+    """The segment was not stored: the generation ends here."""
+
+    size: int
+    prefix: str
+
+
+Answer = Told | Elsewhere
+
+
+@frozen
+class SessionRow:
+    """What a list shows of a pushed session, and how far its history counts.
+
+    All texts are redacted.  `generation`, `size` and `prefix` are those of the history, `lines` its
+    lines; `revision` counts the rows of one such state.  `updated_at` is the time of the last
+    record.  `seq_shift` is how far the numbers in its records are ahead of its lines.  `secrets`
+    are counts of redacted secrets by kind, `left_out` counts of dropped parts by kind.
+    `lost_summary`: the current window began with a summary that only its owner's account can read,
+    so it was left out.
+    """
+
+    session_id: str
+    generation: int
+    size: int
+    prefix: str
+    lines: int
+    owner: str
+    machine: str
+    revision: int = 0
+    title: str | None = None
+    task: str | None = None
+    cwd: str | None = None
+    branch: str | None = None
+    repository: str | None = None
+    updated_at: str | None = None
+    pushed_at: str | None = None
+    model: str | None = None
+    cli_version: str | None = None
+    history_mode: str = "legacy"
+    seq_shift: int = 0
+    secrets: dict[str, int] = Factory(dict[str, int])
+    left_out: dict[str, int] = Factory(dict[str, int])
+    lost_summary: bool = False
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """Return the key that sorts the rows of a session, the newest last; no clock counts."""
+        return self.generation, self.size, self.revision
+
+    @property
+    def head(self) -> Head:
+        """Return the end of the history."""
+        return Head(self.generation, self.size, self.prefix)
+
+
+@frozen
+class StoredRow:
+    """A row, and an opaque text that changes whenever anything of the session changes."""
+
+    row: SessionRow
+    version: str
+
+
+@frozen
+class RowPage:
+    """Rows, the latest session first; `unreadable` counts sessions whose row is not readable."""
+
+    rows: tuple[StoredRow, ...]
+    next_cursor: str | None
+    unreadable: int = 0
+
+
+class HistoryStore(Protocol):
+    """Histories of pushed sessions; one thread uses a store.
+
+    Every method raises `RemoteError`.
+    """
+
+    place: str
+    """Where the store is, for a person; never a password."""
+
+    def is_made(self) -> bool:
+        """Return whether the store exists; raises `RemoteNewer` for one of a newer version."""
+        ...
+
+    def make(self) -> None:
+        """Make the store, unless it exists; durable on return."""
+        ...
+
+    def head(self, session_id: str) -> Head | None:
+        """Return the end of the newest generation; None for a session that is not here."""
+        ...
+
+    def append(self, session_id: str, generation: int, segment: Segment) -> Answer:
+        """Add a segment to a generation; durable when it is taken."""
+        ...
+
+    def read(self, session_id: str, head: Head) -> Iterator[bytes]:
+        """Yield the history up to a head, a segment at a time, each checked.
+
+        Raises `RemoteDamaged` where a length, a hash or a prefix differs, at the latest at the end.
+        """
+        ...
+
+    def put(self, row: SessionRow, records: bytes) -> None:
+        """Replace the row of a session and the records beside its history; durable on return.
+
+        An older row than the stored one changes nothing.
+        """
+        ...
+
+    def row(self, session_id: str) -> StoredRow | None:
+        """Return the newest row of a session; None where it has none."""
+        ...
+
+    def records(self, session_id: str, version: str) -> bytes:
+        """Return the records of a row by its version; raises `RemoteDamaged` for another one."""
+        ...
+
+    def rows(self, limit: int | None = None, cursor: str | None = None) -> RowPage:
+        """Return a page of rows; a cursor that is not one of ours begins with the first page."""
+        ...
+
+    def delete(self, session_id: str) -> bool:
+        """Remove a session with all generations; return whether it was there."""
+        ...
+
+
+def is_session_id(text: str) -> bool:
+    """Return whether a text can name a session in a store: a plain file name on every system."""
+    return (
+        0 < len(text) <= _LONGEST_ID
+        and text.isascii()
+        and text.replace("-", "").replace("_", "").isalnum()
+        and not text.startswith("-")
+    )
+
+
+_LONGEST_ID = 128
+
+
+def in_order(found: Iterable[StoredRow]) -> list[StoredRow]:
+    """Return rows, the latest session first, then by id."""
+    by_id = sorted(found, key=lambda each: each.row.session_id)
+    return sorted(by_id, key=lambda each: each.row.updated_at or "", reverse=True)
+
+
+def page_of(
+    found: Iterable[StoredRow], limit: int | None, cursor: str | None, unreadable: int = 0
+) -> RowPage:
+    """Return a page of rows in any order; the cursor is the id of the last row of a page."""
+    rows = in_order(found)
+    ids = [each.row.session_id for each in rows]
+    start = ids.index(cursor) + 1 if cursor in ids else 0
+    shown = rows[start:] if limit is None else rows[start : start + limit]
+    is_last = start + len(shown) >= len(rows)
+    following = None if is_last or not shown else shown[-1].row.session_id
+    return RowPage(tuple(shown), following, unreadable)
+
+
+class CheckedHistory:
+    """Checks the segments of a history as they are read."""
+
+    def __init__(self) -> None:
+        self._found = sha256()
+        self.size = 0
+        self.prefix = NO_PREFIX
+
+    def add(self, segment: Segment, data: bytes) -> bytes:
+        """Take the bytes of the next segment and return them; raises `RemoteDamaged`."""
+        self._found.update(data)
+        self.size += len(data)
+        self.prefix = self._found.hexdigest()
+        if (self.size, self.prefix) != (segment.end, segment.after):
+            raise damaged("a segment holds other bytes than its name says")
+        return data
+
+    def end(self, head: Head) -> None:
+        """Check that the history ends at a head; raises `RemoteDamaged`."""
+        if (self.size, self.prefix) != (head.size, head.prefix):
+            raise damaged("it ends before the size in its row")
+
+
+def damaged(why: str) -> RemoteDamaged:
+    """Return the error of a session that is not what its row says."""
+    return RemoteDamaged(f"the session in the remote is damaged or not synced yet: {why}")

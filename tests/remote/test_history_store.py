@@ -1,0 +1,244 @@
+"""The contract of a store for pushed sessions: every store passes the same tests (TEA-8)."""
+
+import hashlib
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codex_checkpoints.storage.remote.contract import (
+    NO_PREFIX,
+    SEGMENT,
+    Elsewhere,
+    Head,
+    HistoryStore,
+    RemoteDamaged,
+    Segment,
+    SessionRow,
+    Told,
+)
+from codex_checkpoints.storage.remote.folder import FolderHistoryStore
+from codex_checkpoints.storage.remote.memory import MemoryHistoryStore
+from codex_checkpoints.storage.remote.packing import SegmentStream, unpacked
+from machines import segments
+
+SESSION = "01a1f865-0000-7000-8000-000000000001"
+
+Make = Callable[[Path], HistoryStore]
+STORES: dict[str, Make] = {
+    "folder": lambda root: FolderHistoryStore(str(root / "remote")),
+    "memory": lambda _root: MemoryHistoryStore(),
+}
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> HistoryStore:
+    made = STORES[request.param](tmp_path)
+    assert not made.is_made()
+    made.make()
+    assert made.is_made()
+    return made
+
+
+def prefix(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def put(store: HistoryStore, data: bytes, generation: int = 1, most: int = 700) -> None:
+    """Append bytes to a generation from where it ends."""
+    head = store.head(SESSION)
+    start = head.size if head is not None and head.generation == generation else 0
+    for segment in segments(data, start, most):
+        assert store.append(SESSION, generation, segment) is Told.TAKEN
+
+
+def row(data: bytes, generation: int = 1, revision: int = 0, **more: str) -> SessionRow:
+    lines = data.count(b"\n")
+    ends = generation, len(data), prefix(data), lines
+    return SessionRow(SESSION, *ends, "ana", "laptop", revision, **more)  # type: ignore[arg-type]
+
+
+def text(lines: int) -> bytes:
+    return b"".join(b'{"line":%d,"x":"%s"}\n' % (n, b"y" * (n % 90)) for n in range(lines))
+
+
+def test_a_session_that_was_not_pushed_is_not_there(store: HistoryStore) -> None:
+    assert store.head(SESSION) is None
+    assert store.row(SESSION) is None
+    assert store.rows().rows == ()
+    assert store.delete(SESSION) is False
+
+
+def test_segments_of_any_size_give_the_same_bytes(store: HistoryStore) -> None:
+    data = text(400)
+    put(store, data[:9_000], most=700)
+    put(store, data, most=1_333)
+
+    assert store.head(SESSION) == Head(1, len(data), prefix(data))
+    assert b"".join(store.read(SESSION, Head(1, len(data), prefix(data)))) == data
+
+
+def test_a_segment_that_does_not_begin_at_the_end_is_told_where_that_is(
+    store: HistoryStore,
+) -> None:
+    data = text(100)
+    first, second, *_ = segments(data, 0, 1000)
+    assert store.append(SESSION, 1, first) is Told.TAKEN
+
+    assert store.append(SESSION, 1, first) == Elsewhere(first.end, first.after)
+    assert store.append(SESSION, 1, second) is Told.TAKEN
+    assert store.append(SESSION, 1, second) == Elsewhere(second.end, second.after)
+
+
+def test_a_segment_after_another_prefix_is_not_taken(store: HistoryStore) -> None:
+    put(store, text(20))
+    other = text(20).replace(b"y", b"z")
+    (segment,) = segments(other + b"more\n", len(other), SEGMENT)
+
+    assert store.append(SESSION, 1, segment) == Elsewhere(len(text(20)), prefix(text(20)))
+
+
+def test_a_generation_begins_with_its_first_byte(store: HistoryStore) -> None:
+    (segment,) = segments(text(9), 10, SEGMENT)
+
+    assert store.append(SESSION, 4, segment) is Told.UNKNOWN
+
+
+def test_the_newest_generation_is_the_head_and_the_older_one_stays(store: HistoryStore) -> None:
+    old, new = text(60), text(30)[5:]
+    put(store, old)
+    put(store, new, generation=2)
+
+    assert store.head(SESSION) == Head(2, len(new), prefix(new))
+    assert b"".join(store.read(SESSION, Head(1, len(old), prefix(old)))) == old
+
+
+def test_a_reader_reads_as_far_as_a_row_says(store: HistoryStore) -> None:
+    data = text(90)
+    put(store, data[:2_000], most=2_000)
+    put(store, data, most=500)
+
+    assert b"".join(store.read(SESSION, Head(1, 2_000, prefix(data[:2_000])))) == data[:2_000]
+
+
+def test_a_history_that_does_not_reach_its_row_is_damaged(store: HistoryStore) -> None:
+    data = text(90)
+    put(store, data[:2_000], most=500)
+
+    with pytest.raises(RemoteDamaged):
+        list(store.read(SESSION, Head(1, len(data), prefix(data))))
+
+
+def test_a_session_without_a_row_is_in_no_list(store: HistoryStore) -> None:
+    data = text(9)
+    put(store, data)
+    assert store.rows().rows == ()
+
+    store.put(row(data, title="Fix"), b"records\nof it")
+
+    (listed,) = store.rows().rows
+    assert listed.row == row(data, title="Fix")
+    assert store.row(SESSION) == listed
+    assert store.records(SESSION, listed.version) == b"records\nof it"
+
+
+def test_the_version_of_a_row_changes_with_it(store: HistoryStore) -> None:
+    data = text(9)
+    put(store, data)
+    store.put(row(data), b"a")
+    before = store.row(SESSION)
+    store.put(row(data, revision=1, title="New"), b"b")
+    after = store.row(SESSION)
+
+    assert before is not None
+    assert after is not None
+    assert after.row.title == "New"
+    assert before.version != after.version
+    with pytest.raises(RemoteDamaged):
+        store.records(SESSION, before.version)
+
+
+@pytest.mark.parametrize(
+    "older",
+    [
+        pytest.param((1, 9, 5), id="a shorter history"),
+        pytest.param((1, 30, 0), id="an older revision"),
+        pytest.param((0, 90, 0), id="an older generation"),
+    ],
+)
+def test_an_older_row_changes_nothing(store: HistoryStore, older: tuple[int, int, int]) -> None:
+    generation, lines, revision = older
+    put(store, text(30))
+    store.put(row(text(30), revision=1, title="newest"), b"a")
+
+    store.put(row(text(lines), generation, revision, title="older"), b"b")
+
+    found = store.row(SESSION)
+    assert found is not None
+    assert found.row.title == "newest"
+
+
+def test_pages_give_every_session_once_the_latest_first(store: HistoryStore) -> None:
+    for number in range(7):
+        stamp = f"2026-11-2{number % 3}T10:00:00.000Z"
+        session = f"01a1f865-0000-7000-8000-00000000000{number}"
+        store.put(SessionRow(session, 1, 1, NO_PREFIX, 1, "a", "m", updated_at=stamp), b"")
+    pages, cursor = [store.rows(3)], None
+    while (cursor := pages[-1].next_cursor) is not None:
+        pages.append(store.rows(3, cursor))
+
+    found = [each.row for page in pages for each in page.rows]
+    assert [len(page.rows) for page in pages] == [3, 3, 1]
+    assert len({each.session_id for each in found}) == 7
+    assert found == sorted(found, key=lambda each: each.updated_at or "", reverse=True)
+
+
+def test_a_deleted_session_is_gone_and_can_be_pushed_again(store: HistoryStore) -> None:
+    data = text(30)
+    put(store, data)
+    store.put(row(data), b"")
+
+    assert store.delete(SESSION) is True
+
+    assert store.head(SESSION) is None
+    assert store.rows().rows == ()
+    put(store, data)
+    assert store.head(SESSION) == Head(1, len(data), prefix(data))
+
+
+def test_two_pushers_that_take_turns_give_the_same_bytes(store: HistoryStore) -> None:
+    data, chance = text(600), random.Random(41)
+    while (head := store.head(SESSION) or Head(1, 0, NO_PREFIX)).size < len(data):
+        start = head.size - chance.choice([0, 0, 17])  # one may have an older view
+        for segment in segments(data, max(0, start), chance.choice([333, 700, 1_234])):
+            store.append(SESSION, 1, segment)
+            break
+
+    assert b"".join(store.read(SESSION, Head(1, len(data), prefix(data)))) == data
+
+
+def test_a_segment_never_unpacks_to_more_than_its_size() -> None:
+    (bomb,) = segments(b"\0" * SEGMENT)
+    small = Segment(0, 10, NO_PREFIX, bomb.after, bomb.body)
+
+    with pytest.raises(RemoteDamaged):
+        unpacked(small)
+
+
+def test_a_stream_hashes_what_it_skips_and_can_be_cut_anywhere() -> None:
+    data = text(50)
+    stream = SegmentStream([data[:7], data[7:100], data[100:]], 64)
+    assert stream.seek(33)
+    first = stream.peek()
+    assert stream.seek(64), "within what was peeked at"
+    second = stream.peek()
+
+    assert first is not None
+    assert second is not None
+    assert (first.start, first.end, first.before) == (33, 97, prefix(data[:33]))
+    assert (second.before, second.after) == (prefix(data[:64]), prefix(data[:128]))
+    assert unpacked(second) == data[64:128]
+    assert not stream.seek(10), "it only goes forward"
+    assert not stream.seek(len(data) + 1)
+    assert stream.peek() is None
