@@ -4,11 +4,20 @@ import { join } from "node:path";
 import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
 import { inform, warn } from "./messages.ts";
-import { rowWords } from "./model/fileRestores.ts";
+import { RESTRICTED, rowWords } from "./model/fileRestores.ts";
 import { counted, harmless, plain } from "./model/text.ts";
 import { askTurn, titleFor } from "./picking.ts";
-import type { FilesParams, Marker, RestoredFile, SessionSummary } from "./protocol.ts";
-import { showUndoable } from "./requests.ts";
+import type {
+  FilesParams,
+  Marker,
+  RestoredFile,
+  RestoredFiles,
+  SessionSummary,
+} from "./protocol.ts";
+import { attempt, showUndoable } from "./requests.ts";
+
+/** A turn of a session, or a marker on one: its end is what files come back to. */
+export type FilesPlace = Pick<FilesParams, "sessionId" | "turnId" | "checkpointId">;
 
 export function fileRestoreCommands(app: App): Commands {
   return {
@@ -21,9 +30,12 @@ async function restoreFiles(
   session: SessionSummary,
   marker: Marker | null,
 ): Promise<void> {
-  const { server } = app;
+  if (await isRestricted()) {
+    return;
+  }
   const { sessionId } = session;
-  const turn = marker === null ? await askTurn(server, session, "Restore Files", "toMark") : null;
+  const turn =
+    marker === null ? await askTurn(app.server, session, "Restore Files", "toMark") : null;
   if (turn === undefined) {
     return;
   }
@@ -32,8 +44,7 @@ async function restoreFiles(
     turnId: turn?.turn.turnId ?? null,
     checkpointId: marker?.checkpointId ?? null,
   };
-  const asked: FilesParams = { ...place, files: null, merge: [], texts: true };
-  const plan = await server.request("restoreFilesPreview", asked);
+  const plan = await planOf(app, place);
   const words = harmless(`${plan.headline} ${plan.remark ?? ""}`);
   const offered = plan.rows.filter((row) => row.offered);
   if (offered.length === 0) {
@@ -41,23 +52,90 @@ async function restoreFiles(
     return;
   }
   const title = titleFor("Restore Files", session);
-  const chosen = await choose(app, title, words, offered);
-  const ready = chosen && (await withoutUnsaved(plan.folder, chosen));
-  if (!ready || ready.length === 0) {
-    return;
-  }
-  const merge = ready.filter(({ state }) => state === "merge").map(({ path }) => path);
-  const files = ready.map(({ path }) => path).filter((path) => !merge.includes(path));
-  const wish: FilesParams = { ...place, files, merge, texts: false };
-  const { operationId, headline } = await server.request("restoreFiles", wish);
-  operationId === null
-    ? void warn(harmless(headline))
-    : showUndoable(headline, () => undo(app, operationId));
+  const chosen = await choose(app, place, title, `Which files? ${words}`, offered);
+  await restoreChosen(app, place, plan, chosen ?? []);
 }
 
-async function undo({ server }: App, operationId: string): Promise<void> {
-  const { headline } = await server.request("undoRestoreFiles", { operationId });
-  await inform(harmless(headline));
+/** Write the chosen rows of a plan, and say what was done, with an undo. */
+async function restoreChosen(
+  app: App,
+  place: FilesPlace,
+  { folder }: RestoredFiles,
+  chosen: readonly RestoredFile[],
+): Promise<void> {
+  const ready = await withoutUnsaved(folder, chosen);
+  if (ready === undefined || ready.length === 0) {
+    return;
+  }
+  const { operationId, headline } = await writeFiles(app, place, ready);
+  operationId === null
+    ? void warn(harmless(headline))
+    : showUndoable(headline, async () => {
+        await inform(harmless((await undoFiles(app, operationId)).headline));
+      });
+}
+
+/** Say that no file is written in a window that is not trusted; whether it is such a window. */
+async function isRestricted(): Promise<boolean> {
+  if (vscode.workspace.isTrusted) {
+    return false;
+  }
+  await inform(RESTRICTED, {
+    "Manage Workspace Trust": () => vscode.commands.executeCommand("workbench.trust.manage"),
+  });
+  return true;
+}
+
+/** The plan of a restore; it has the texts of one file, if that is named. */
+export function planOf(
+  { server }: Pick<App, "server">,
+  place: FilesPlace,
+  path: string | null = null,
+  token?: vscode.CancellationToken,
+): Promise<RestoredFiles> {
+  const one = { files: path === null ? null : [path], merge: [], texts: path !== null };
+  return server.request("restoreFilesPreview", { ...place, ...one }, token);
+}
+
+/** Write the chosen rows of a plan. */
+export function writeFiles(
+  { server }: Pick<App, "server">,
+  place: FilesPlace,
+  chosen: readonly RestoredFile[],
+): Promise<RestoredFiles> {
+  const named = (isMerged: boolean) =>
+    chosen.filter(({ state }) => (state === "merge") === isMerged).map(({ path }) => path);
+  const asked = { ...place, files: named(false), merge: named(true), texts: false };
+  return server.request("restoreFiles", asked);
+}
+
+export function undoFiles(
+  { server }: Pick<App, "server">,
+  operationId: string,
+): Promise<RestoredFiles> {
+  return server.request("undoRestoreFiles", { operationId });
+}
+
+/** Show what a file is now and what it would be; false where the session does not tell both. */
+export async function showDifference(
+  app: Pick<App, "server" | "documents">,
+  place: FilesPlace,
+  path: string,
+): Promise<boolean> {
+  const { rows } = await planOf(app, place, path);
+  const row = rows.find((each) => each.path === path);
+  const { before = null, after = null } = row ?? {};
+  if (before === null && after === null) {
+    return false;
+  }
+  const [now, then] = [
+    app.documents.part(`now/${path}`, before ?? ""),
+    app.documents.part(`then/${path}`, after ?? ""),
+  ];
+  const title = `${plain(path)}: now ↔ then`;
+  const looks = { preview: true, preserveFocus: true };
+  await vscode.commands.executeCommand("vscode.diff", now, then, title, looks);
+  return true;
 }
 
 interface Row extends vscode.QuickPickItem {
@@ -66,26 +144,23 @@ interface Row extends vscode.QuickPickItem {
 
 /** Ask which files to restore; a button of each shows its difference. */
 async function choose(
-  { documents }: App,
+  app: App,
+  place: FilesPlace,
   title: string,
-  words: string,
+  placeholder: string,
   offered: readonly RestoredFile[],
 ): Promise<readonly RestoredFile[] | undefined> {
   const button = { iconPath: new vscode.ThemeIcon("diff"), tooltip: "Show the Difference" };
   const picker = vscode.window.createQuickPick<Row>();
   picker.title = title;
-  picker.placeholder = `Which files? ${words}`;
+  picker.placeholder = placeholder;
   picker.canSelectMany = true;
   picker.ignoreFocusOut = true;
   picker.items = offered.map((file) => ({ ...rowWords(file), file, buttons: [button] }));
   picker.selectedItems = picker.items.filter(({ file }) => file.on);
-  picker.onDidTriggerItemButton(({ item: { file } }) => {
-    const [now, then] = [file.before ?? "", file.after ?? ""].map((text, side) =>
-      documents.part(`${side === 0 ? "now" : "then"}/${file.path}`, text),
-    );
-    const name = `${plain(file.path)}: now ↔ then`;
-    void vscode.commands.executeCommand("vscode.diff", now, then, name, { preserveFocus: true });
-  });
+  picker.onDidTriggerItemButton(({ item: { file } }) =>
+    attempt(async () => void (await showDifference(app, place, file.path))),
+  );
   const chosen = new Promise<readonly RestoredFile[] | undefined>((answer) => {
     picker.onDidAccept(() => answer(picker.selectedItems.map(({ file }) => file)));
     picker.onDidHide(() => answer(undefined));
@@ -99,14 +174,16 @@ async function choose(
 }
 
 /** Save the chosen files that are open with unsaved changes, or leave them out, as the user says. */
-async function withoutUnsaved(
+export async function withoutUnsaved(
   folder: string,
   chosen: readonly RestoredFile[],
 ): Promise<readonly RestoredFile[] | undefined> {
   const open = vscode.workspace.textDocuments.filter(({ isDirty }) => isDirty);
-  const documentOf = ({ path }: RestoredFile) =>
-    open.find(({ uri }) => uri.scheme === "file" && uri.fsPath === join(folder, path));
-  const unsaved = chosen.filter((file) => documentOf(file) !== undefined);
+  const documentsOf = ({ path, movedTo }: RestoredFile) => {
+    const places = [path, ...(movedTo === null ? [] : [movedTo])].map((each) => join(folder, each));
+    return open.filter(({ uri }) => uri.scheme === "file" && places.includes(uri.fsPath));
+  };
+  const unsaved = chosen.filter((file) => documentsOf(file).length > 0);
   if (unsaved.length === 0) {
     return chosen;
   }
@@ -122,7 +199,7 @@ async function withoutUnsaved(
     return chosen.filter((file) => !unsaved.includes(file));
   }
   if (answer === "Save") {
-    await Promise.all(unsaved.map((file) => documentOf(file)?.save()));
+    await Promise.all(unsaved.flatMap(documentsOf).map((document) => document.save()));
     return chosen;
   }
   return undefined;

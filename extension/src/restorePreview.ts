@@ -1,10 +1,19 @@
 /** The preview of a restore in a tab: the user changes its options and starts it. */
 
-import type * as vscode from "vscode";
+import * as vscode from "vscode";
 import { showNew } from "./app.ts";
 import { showWhatChanged } from "./changes.ts";
 import { answering, Unanswered } from "./client.ts";
+import {
+  type FilesPlace,
+  planOf,
+  showDifference,
+  undoFiles,
+  withoutUnsaved,
+  writeFiles,
+} from "./fileRestores.ts";
 import { inform, runCommand } from "./messages.ts";
+import { RESTRICTED, type Scope } from "./model/fileRestores.ts";
 import type { FromPage, ToPage } from "./model/pages.ts";
 import type { Remedy } from "./model/refusals.ts";
 import {
@@ -15,22 +24,31 @@ import {
   readOptions,
   sessionName,
 } from "./model/restore.ts";
+import { harmless } from "./model/text.ts";
 import { AnsweredPage, type Ids, type Tab } from "./panel.ts";
-import type { Marker, Restored, SessionSummary } from "./protocol.ts";
-import { attempt, longRequest } from "./requests.ts";
+import type { Marker, Restored, RestoredFiles, SessionSummary } from "./protocol.ts";
+import { attempt, errorText, longRequest } from "./requests.ts";
 
 export class RestorePreview extends AnsweredPage {
   readonly #load: () => void;
   readonly #of: Ids<"sessionId" | "checkpointId">;
+  readonly #trusted: vscode.Disposable;
   #options = readOptions({});
   #isBusy = false;
   /** Whether a restore was asked for whose end nobody told. */
   #isUnsure = false;
+  #plan: RestoredFiles | null = null;
+  /** How often the plan was asked for: an older answer is not shown. */
+  #planning = 0;
+  /** The newest restore of files from this page, or its undo. */
+  #done: RestoredFiles | null = null;
+  #canUndo = false;
 
   constructor(tab: Tab<"sessionId" | "checkpointId">) {
     super(tab);
     this.#load = tab.load;
     this.#of = tab.ids;
+    this.#trusted = vscode.workspace.onDidGrantWorkspaceTrust(() => this.#showFiles());
   }
 
   /** Change to a mode, if one is given. */
@@ -45,13 +63,25 @@ export class RestorePreview extends AnsweredPage {
     return changes.has(this.#of.sessionId);
   }
 
+  protected override leave(): void {
+    super.leave();
+    this.#trusted.dispose();
+  }
+
+  protected override async look(): Promise<void> {
+    await super.look();
+    await this.#showFiles();
+  }
+
   protected async handle(message: FromPage): Promise<unknown> {
     switch (message.kind) {
       case "preview":
         this.#options = message.options;
-        return this.look();
+        return super.look();
       case "restore":
-        return this.#restore(message.options);
+        return this.#restore(message.options, message.scope, message.files);
+      case "undo":
+        return this.#undoFiles();
       case "file":
         return attempt(() => this.#showFile(message.uri));
       case "cancel":
@@ -61,8 +91,31 @@ export class RestorePreview extends AnsweredPage {
     }
   }
 
+  get #place(): FilesPlace {
+    return { ...this.#of, turnId: null };
+  }
+
+  /** Show which files can come back; they are asked for apart, since their session is read whole. */
+  async #showFiles(): Promise<void> {
+    this.#planning += 1;
+    const asked = this.#planning;
+    const found = vscode.workspace.isTrusted
+      ? await planOf(this.app, this.#place).catch(errorText)
+      : RESTRICTED;
+    if (asked === this.#planning) {
+      this.#plan = typeof found === "string" ? null : found;
+      const sentence = typeof found === "string" ? found : found.headline;
+      const done = { done: this.#done, canUndo: this.#canUndo };
+      this.sendBehind({ kind: "files", plan: this.#plan, sentence, ...done });
+    }
+  }
+
   /** Compare a file with what it was at the end of the marker's turn. */
   async #showFile(uri: string): Promise<void> {
+    const isPlanned = this.#plan?.rows.some(({ path }) => path === uri) === true;
+    if (isPlanned && (await showDifference(this.app, this.#place, uri))) {
+      return;
+    }
     const marker = await this.#marker();
     if (marker !== undefined) {
       const { sessionId, turnId } = marker;
@@ -96,7 +149,7 @@ export class RestorePreview extends AnsweredPage {
   }
 
   /** Restore; if that is cancelled or fails the page stays. */
-  async #restore(options: RestoreOptions): Promise<void> {
+  async #restore(options: RestoreOptions, scope: Scope, paths: readonly string[]): Promise<void> {
     if (this.#isBusy) {
       return;
     }
@@ -105,12 +158,22 @@ export class RestorePreview extends AnsweredPage {
     try {
       const { server } = this.app;
       await answering(server);
+      // The branch is to find the files as they will be.
+      const files = scope === "conversation" ? null : await this.#restoreFiles(paths);
+      if (files === undefined) {
+        this.complain("Cancelled. Nothing was written.", false);
+        return;
+      }
+      if (scope === "files") {
+        return;
+      }
       const done = await longRequest(server, "Restoring", "restore", this.#params(options));
       if (done === undefined) {
-        this.complain("Cancelled. Nothing was written.", false);
+        const written = files === null ? "Nothing was written." : "The session was not restored.";
+        this.complain(`Cancelled. ${written}`, false);
       } else {
         this.panel.dispose();
-        void attempt(() => this.#offer(done));
+        void attempt(() => this.#offer(done, files));
       }
     } catch (error) {
       this.#isUnsure = error instanceof Unanswered;
@@ -120,14 +183,59 @@ export class RestorePreview extends AnsweredPage {
     }
   }
 
-  async #offer({ sessionId, operationId, ...done }: Restored): Promise<void> {
-    if (sessionId !== null) {
-      void attempt(() => showNew(this.app, sessionId));
+  /** Restore files and show what was done; undefined if the user does not want to. */
+  async #restoreFiles(paths: readonly string[]): Promise<RestoredFiles | undefined> {
+    const plan = this.#plan;
+    const chosen = plan?.rows.filter(({ path, offered }) => offered && paths.includes(path)) ?? [];
+    const ready = plan && (await withoutUnsaved(plan.folder, chosen));
+    if (!ready || ready.length === 0) {
+      return undefined;
     }
-    await inform(notice(done), {
+    this.#done = await writeFiles(this.app, this.#place, ready);
+    this.#canUndo = this.#done.operationId !== null;
+    await this.#showFiles();
+    return this.#done;
+  }
+
+  async #undoFiles(): Promise<void> {
+    const operationId = this.#canUndo ? this.#done?.operationId : null;
+    if (operationId) {
+      this.#done = await undoFiles(this.app, operationId);
+      this.#canUndo = false;
+      await this.#showFiles();
+    }
+  }
+
+  /** Bring the branch into view as after a compaction, and offer to go on with it, or back. */
+  async #offer(done: Restored, files: RestoredFiles | null): Promise<void> {
+    const { sessionId, operationId, sourceSessionId } = done;
+    if (sessionId === null) {
+      return;
+    }
+    void attempt(() => showNew(this.app, sessionId, sourceSessionId));
+    const said = files === null ? notice(done) : harmless(`${done.headline} ${files.headline}`);
+    await inform(said, {
       "Resume in Terminal": () => runCommand("resumeSession", { sessionId }),
       Details: () => runCommand("showRestoreDetails", { operationId }),
+      Undo: () => this.#undo(sessionId, sourceSessionId, files),
     });
+  }
+
+  /** Delete the branch, and put the files back that were restored with it. */
+  async #undo(branch: string, source: string, files: RestoredFiles | null): Promise<void> {
+    const { server } = this.app;
+    await attempt(async () => {
+      await server.request("delete", { sessionId: branch, force: false });
+      void attempt(() => showNew(this.app, source, branch));
+      const sentence = "Restore undone. Go on in the original session.";
+      vscode.window.setStatusBarMessage(sentence, 8000);
+    });
+    const operationId = files?.operationId ?? null;
+    if (operationId !== null) {
+      await attempt(async () => {
+        await inform(harmless((await undoFiles(this.app, operationId)).headline));
+      });
+    }
   }
 
   #params(options: RestoreOptions) {

@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { rowWords } from "../../extension/src/model/fileRestores.ts";
+import {
+  readPaths,
+  readScope,
+  restoreLabel,
+  rowWords,
+} from "../../extension/src/model/fileRestores.ts";
 import type { RestoredFile } from "../../extension/src/protocol.ts";
 
 const FILE: RestoredFile = {
@@ -18,4 +23,17 @@ test("a row says what is done, how many lines, and why", () => {
     description: "merge · +2 −1",
     detail: "old",
   });
+});
+
+test("the button counts what it writes, and the conversation alone writes no file", () => {
+  assert.equal(restoreLabel("conversation", 2), "Restore");
+  assert.equal(restoreLabel("files", 0), "Restore Files");
+  assert.equal(restoreLabel("files", 1), "Restore 1 File");
+  assert.equal(restoreLabel("both", 2), "Restore with 2 Files");
+});
+
+test("what a page asks for is read; anything else restores no file", () => {
+  assert.deepEqual(["both", "all", null].map(readScope), ["both", "conversation", "conversation"]);
+  assert.deepEqual(readPaths(["a.py", 1, null]), ["a.py"]);
+  assert.deepEqual(readPaths("a.py"), []);
 });

@@ -111,7 +111,9 @@ test("the two ways to go on have their exact names, and promise no more than the
 
 test("what a page asks for is read strictly", () => {
   const options = { mode: "hard", budget: 40, window: 2, digestTokens: 500, reason: "why" };
-  assert.deepEqual(fromPage({ kind: "restore", options }), { kind: "restore", options });
+  assert.deepEqual(fromPage({ kind: "restore", options, scope: "both", files: ["a.py"] }), {
+    ...{ kind: "restore", options, scope: "both", files: ["a.py"] },
+  });
   assert.deepEqual(fromPage({ kind: "goTo", sessionId: "s1" }), { kind: "goTo", sessionId: "s1" });
   assert.deepEqual(fromPage({ kind: "again", mode: "hard" }), { kind: "again" });
   for (const value of [null, 1, "ready", {}, { kind: "run" }, { kind: "goTo", sessionId: 1 }]) {

@@ -121,7 +121,8 @@ test("a person sees what a session changed in files, and what changed since", as
     const front = inFront(page);
     await front.getByText("Your files are not changed.").waitFor();
     await workbench.screenshot("restore of changed files");
-    await front.getByRole("button", { name: "prices.py" }).click();
+    const files = front.getByRole("region", { name: "Files", exact: true });
+    await files.getByRole("button", { name: "prices.py" }).click();
     await tab(/prices\.py: at the marker ↔ now/);
     await shown.locator(".original").getByText("price = 1").waitFor();
     await shown.locator(".modified").getByText("price = 3").waitFor();

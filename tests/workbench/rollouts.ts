@@ -21,6 +21,8 @@ export interface Told {
   readonly answer?: string;
   /** What was said and done after that. */
   readonly further?: readonly Exchange[];
+  /** The tokens in use at the end of its first turn. */
+  readonly used?: number;
   /** How full its context is, of 258,400 tokens; then its history has the user's messages, too. */
   readonly tokens?: number;
   /** The session that it is a branch of, made by us. */

@@ -1,6 +1,7 @@
 /** The messages between pages and the editor. */
 
 import { type CompactionView, readBudget } from "./compactionPage.ts";
+import { type FilesView, readPaths, readScope, type Scope } from "./fileRestores.ts";
 import { REMEDIES, type Remedy } from "./refusals.ts";
 import { type Details, type Preview, type RestoreOptions, readOptions } from "./restore.ts";
 import {
@@ -22,6 +23,7 @@ export interface Trouble {
 
 export type ToPage =
   | Preview
+  | FilesView
   | Details
   | CompactionView
   | SessionView
@@ -35,6 +37,7 @@ const WORDS = [
   "ready",
   "again",
   "cancel",
+  "undo",
   "resume",
   "another",
   "compact",
@@ -49,7 +52,14 @@ export type FromPage =
   | { readonly kind: (typeof WORDS)[number] }
   | { readonly kind: "turn"; readonly turnId: string; readonly action: TurnAction }
   | { readonly kind: "conversation"; readonly turnId: string; readonly offset: number }
-  | { readonly kind: "preview" | "restore"; readonly options: RestoreOptions }
+  | { readonly kind: "preview"; readonly options: RestoreOptions }
+  | {
+      readonly kind: "restore";
+      readonly options: RestoreOptions;
+      readonly scope: Scope;
+      /** The paths of the chosen files. */
+      readonly files: readonly string[];
+    }
   | { readonly kind: "budget"; readonly budget: number | null }
   | { readonly kind: "record" | "whole"; readonly ref: string }
   | { readonly kind: "link"; readonly address: string }
@@ -72,11 +82,15 @@ export function readState<K extends string>(
 export function fromPage(value: unknown): FromPage | null {
   const given = Object(value) as Record<string, unknown>;
   const { kind, options, budget, ref, uri, sessionId, turnId, offset, remedy } = given;
-  const { action: asked, address } = given;
+  const { action: asked, address, scope, files: paths } = given;
   switch (kind) {
     case "preview":
-    case "restore":
       return { kind, options: readOptions(options) };
+    case "restore":
+      return {
+        ...{ kind, options: readOptions(options) },
+        ...{ scope: readScope(scope), files: readPaths(paths) },
+      };
     case "budget":
       return { kind, budget: readBudget(budget) };
     case "record":

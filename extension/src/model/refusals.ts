@@ -133,6 +133,9 @@ function wordsOf(code: string, facts: Readonly<Record<string, unknown>>): Refusa
   if (code === "unreadable_source" && typeof file === "string") {
     return by("This file cannot be read.");
   }
+  if (code === "missing_context" && "folder" in facts) {
+    return by("The folder of this session is not on this machine.");
+  }
   if (code === "codex_not_found" && typeof codexHome === "string") {
     return by(`There is no folder of Codex at ${plain(codexHome)}.`, "home");
   }

@@ -73,7 +73,7 @@ class CompactionPage implements Shown<CompactionView> {
     this.#budget.slider.step = String(STEP);
     const nothing = "Nothing is written yet. Next you choose where to continue.";
     const form = el(
-      "form.left",
+      "form.left.parts",
       this.#context,
       this.#warnings,
       this.#budget.element,

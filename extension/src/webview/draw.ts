@@ -325,17 +325,20 @@ export function restoreFigures(
   return figures(window, marker, { name: "In the branch", tokens: after, isEstimate });
 }
 
+/** What has its name in itself. */
+const NAMED = "button, summary, input[aria-label]";
+
 /**
- * Draw anew; a button or title that had the focus gives it to the one that has its name now. Where
+ * Draw anew; a control that had the focus gives it to the one that has its name now. Where
  * the person is elsewhere meanwhile, as in a list of the editor, nothing takes the focus from there.
  */
 export function keepingFocus(draw: () => void): void {
   const name = (each: Element | null) => each?.getAttribute("aria-label") ?? each?.textContent;
   const before = document.activeElement;
-  const named = before?.matches("button, summary") ? name(before) : null;
+  const named = before?.matches(NAMED) ? name(before) : null;
   draw();
   if (document.hasFocus() && named !== null && before !== null && !before.isConnected) {
-    const all = document.querySelectorAll<HTMLElement>("button, summary");
+    const all = document.querySelectorAll<HTMLElement>(NAMED);
     [...all].find((each) => name(each) === named)?.focus();
   }
 }

@@ -1,7 +1,8 @@
 /** The page that previews a restore. */
 
 import { MAX_DIGEST, MAX_LABEL, MAX_MESSAGES } from "../limits.ts";
-import type { Trouble } from "../model/pages.ts";
+import { promise, restoreLabel } from "../model/fileRestores.ts";
+import type { ToPage, Trouble } from "../model/pages.ts";
 import {
   type Cut,
   costOf,
@@ -37,6 +38,7 @@ import {
   time,
   warningList,
 } from "./draw.ts";
+import { FileChoice, fileNotes, fileRow, PROMISE } from "./files.ts";
 
 /** The pause in typing after which the preview is updated. */
 const REST_MS = 250;
@@ -49,7 +51,10 @@ const SHOWN_ELSEWHERE = new Set(["pack_truncated", "pack_empty", "drift", "missi
 
 class PreviewPage implements Shown<Preview> {
   readonly #head = el("header");
-  readonly #files = el("div");
+  readonly #files = new FileChoice(() => this.#showScope());
+  readonly #promise = el("p.promise", { id: PROMISE });
+  readonly #columns = el("div.columns");
+  readonly #conversation: HTMLElement;
   readonly #context = el("div");
   readonly #warnings = el("div");
   readonly #trouble = new TroublePlace();
@@ -61,6 +66,8 @@ class PreviewPage implements Shown<Preview> {
   readonly #hardOnly: HTMLElement;
   readonly #contents = el("div.right");
   readonly #restore: HTMLButtonElement;
+  /** Whether the shown preview is current, and no restore runs. */
+  #isReady = false;
   #preview: Preview;
   #options: RestoreOptions;
   #timer: number | undefined;
@@ -91,27 +98,33 @@ class PreviewPage implements Shown<Preview> {
     reason.value = this.#options.reason;
     reason.addEventListener("input", () => this.#ask({ reason: reason.value }, REST_MS));
     this.#restore = button("Restore", "first", () => {
-      this.#restore.disabled = true;
+      this.#setReady(false);
       this.#trouble.clear();
-      send({ kind: "restore", options: this.#options });
+      const { scope, chosen } = this.#files;
+      send({ kind: "restore", options: this.#options, scope, files: chosen });
     });
     const cancel = button("Cancel", "second", () => send({ kind: "cancel" }));
-    const promise =
-      "Your files are not changed. Restore starts a new session, and this one stays as it is.";
-    const form = el(
-      "form.left",
-      el("p.promise", promise),
-      this.#files,
+    this.#conversation = el(
+      "div.parts",
       modeChoice(this.#options.mode, (mode) => this.#ask({ mode })),
       this.#context,
       this.#warnings,
       this.#hardOnly,
       field("Reason", reason, "Optional. Kept with the restore."),
+    );
+    const form = el(
+      "form.left.parts",
+      this.#files.scopes,
+      this.#promise,
+      this.#files.element,
+      this.#conversation,
       this.#trouble.element,
       el("div.buttons", this.#restore, cancel),
     );
     form.addEventListener("submit", (event) => event.preventDefault());
-    fill(page(), this.#head, el("div.columns", form, this.#contents));
+    fill(this.#columns, form, this.#contents);
+    fill(page(), this.#head, this.#columns);
+    this.#showScope();
     keep({ sessionId: preview.sessionId, checkpointId: preview.checkpointId });
   }
 
@@ -128,7 +141,7 @@ class PreviewPage implements Shown<Preview> {
     const { would } = preview;
     const isHard = shown.mode === "hard";
     this.#hardOnly.hidden = !isHard;
-    this.#restore.disabled = false;
+    this.#setReady(true);
     this.#trouble.clear(this.#restore);
     this.#showHead();
     this.#showWarnings();
@@ -149,7 +162,33 @@ class PreviewPage implements Shown<Preview> {
     this.#trouble.show(trouble);
     this.#trouble.element.scrollIntoView({ block: "nearest" });
     // Without a current preview there is no restore.
-    this.#restore.disabled = trouble.again;
+    this.#setReady(!trouble.again);
+  }
+
+  /** Take the files, which come after the preview. */
+  take(message: ToPage): void {
+    if (message.kind === "files") {
+      this.#files.show(message);
+      // A restore of the conversation may still run.
+      this.#setReady(this.#isReady || this.#files.scope === "files");
+    }
+  }
+
+  #setReady(isReady: boolean): void {
+    this.#isReady = isReady;
+    this.#showScope();
+  }
+
+  /** Show what belongs to the chosen parts of a restore. */
+  #showScope(): void {
+    const { scope, chosen } = this.#files;
+    const isFiles = scope === "files";
+    fill(this.#promise, promise(scope));
+    this.#conversation.hidden = isFiles;
+    this.#contents.hidden = isFiles;
+    this.#columns.classList.toggle("alone", isFiles);
+    fill(this.#restore, restoreLabel(scope, chosen.length));
+    this.#restore.disabled = !this.#isReady || (scope !== "conversation" && chosen.length === 0);
   }
 
   #showHead(): void {
@@ -183,12 +222,12 @@ class PreviewPage implements Shown<Preview> {
     const { warnings } = this.#preview.would;
     const others = warnings.filter(({ code }) => !SHOWN_ELSEWHERE.has(code));
     fill(this.#warnings, warningList(others));
-    keepingFocus(() => fill(this.#files, differing(this.#preview.would)));
+    this.#files.differ(this.#preview.would);
   }
 
   #ask(change: Partial<RestoreOptions>, rest = 0): void {
     // Only the shown preview can be restored.
-    this.#restore.disabled ||= change.reason === undefined;
+    this.#setReady(this.#isReady && change.reason !== undefined);
     this.#options = { ...this.#options, ...change };
     window.clearTimeout(this.#timer);
     const ask = () => send({ kind: "preview", options: this.#options });
@@ -312,40 +351,6 @@ function along(would: Restored, turn: number | null): HTMLElement {
     el("p", conversation),
     ...groups,
   );
-}
-
-/** The files that are not as they were at the marker, but those that a soft restore lists. */
-function differing(would: Restored): Child {
-  const listed = would.mode === "soft" ? would.included.filter(({ part }) => part === "files") : [];
-  const named = new Set(listed.map(({ id }) => id));
-  const rows = [...fileNotes(would)]
-    .filter(([uri, note]) => note !== UNKNOWN && !named.has(uri))
-    .map(([uri, note]) => fileRow(uri, note));
-  const about = el("p", "Not as they were at the end of the marker's turn:");
-  return rows.length === 0 ? null : el("div", about, el("ul.items", ...rows));
-}
-
-/** A file with what is said about it; a changed one opens as a diff. */
-function fileRow(uri: string, note: string | undefined): HTMLElement {
-  const open = () => send({ kind: "file", uri });
-  const name = note === CHANGED ? button(uri, "link", open) : uri;
-  return el("li", name, note === undefined ? null : el("em.mark", ` ${note}`));
-}
-
-const CHANGED = "changed since";
-const UNKNOWN = "not known whether it changed";
-
-/** What is said about files that are not as they were at the marker. */
-function fileNotes({ warnings }: Restored): ReadonlyMap<string, string> {
-  const words: Record<string, string> = {
-    drift: CHANGED,
-    missing_files: "no longer there",
-    not_compared: UNKNOWN,
-  };
-  const notes = warnings.flatMap(({ code, files }) =>
-    files.map((file) => [file, words[code] ?? ""] as const),
-  );
-  return new Map(notes);
 }
 
 function lineRow({ text, id }: PackLine): HTMLElement {

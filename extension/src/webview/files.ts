@@ -1,0 +1,210 @@
+/** The files of a restore: those that come back, with a tick, and those that differ. */
+
+import {
+  type FilesView,
+  lineCounts,
+  SCOPES,
+  type Scope,
+  scopeLabel,
+} from "../model/fileRestores.ts";
+import type { Restored, RestoredFile, RestoredFiles } from "../protocol.ts";
+import { button, type Child, el, fill, fold, keepingFocus, send } from "./draw.ts";
+
+/** The id of the sentence about what is restored and what is not. */
+export const PROMISE = "promise";
+
+/** So many commands are shown without a click. */
+const FEW_COMMANDS = 3;
+
+const CHANGED = "changed since";
+const UNKNOWN = "not known whether it changed";
+
+/** The choice of what is restored, and of the files. */
+export class FileChoice {
+  readonly element = el("section.files", { aria: { label: "Files" } });
+  readonly scopes: HTMLElement;
+  readonly #done = el("div", { role: "status" });
+  readonly #rows = el("div");
+  readonly #inputs = new Map<Scope, HTMLInputElement>();
+  readonly #changed: () => void;
+  /** The ticks that a person set or took away. */
+  readonly #ticks = new Map<string, boolean>();
+  #scope: Scope = "conversation";
+  #view: FilesView | null = null;
+  #would: Restored | null = null;
+  /** What was done last, as it is shown. */
+  #told = JSON.stringify([null, false]);
+
+  /** `changed` is called when something else is to be restored. */
+  constructor(changed: () => void) {
+    this.#changed = changed;
+    this.scopes = el(
+      "fieldset",
+      el("legend", "What to restore"),
+      el("div.scopes", ...SCOPES.map((scope) => this.#radio(scope))),
+    );
+    fill(this.element, el("h2", "Files"), this.#done, this.#rows);
+    this.#draw();
+  }
+
+  get scope(): Scope {
+    return this.#scope;
+  }
+
+  /** The paths of the files to restore. */
+  get chosen(): readonly string[] {
+    return this.#scope === "conversation"
+      ? []
+      : this.#offered.filter((file) => this.#isTicked(file)).map(({ path }) => path);
+  }
+
+  /** Show which files can come back, and what was done with them last. */
+  show(view: FilesView): void {
+    this.#showDone(view);
+    this.#view = view;
+    this.#choose(this.#offered.length === 0 ? "conversation" : this.#scope);
+  }
+
+  /** A screen reader reads it once. */
+  #showDone({ done, canUndo }: FilesView): void {
+    const news = JSON.stringify([done, canUndo]);
+    if (news !== this.#told) {
+      this.#told = news;
+      const hadFocus = this.#done.contains(document.activeElement);
+      fill(this.#done, done && doneBox(done, canUndo));
+      if (hadFocus) {
+        this.#inputs.get(this.#scope)?.focus();
+      }
+    }
+  }
+
+  /** Show which other files differ from the marker. */
+  differ(would: Restored): void {
+    this.#would = would;
+    this.#draw();
+  }
+
+  get #offered(): readonly RestoredFile[] {
+    return this.#view?.plan?.rows.filter(({ offered }) => offered) ?? [];
+  }
+
+  #isTicked({ path, on }: RestoredFile): boolean {
+    return this.#ticks.get(path) ?? on;
+  }
+
+  #radio(scope: Scope): HTMLElement {
+    const aria = { describedby: PROMISE };
+    const input = el("input", { id: `scope-${scope}`, type: "radio", name: "scope", aria });
+    input.addEventListener("change", () => this.#choose(scope));
+    this.#inputs.set(scope, input);
+    return el("label", input, scopeLabel(scope));
+  }
+
+  #choose(scope: Scope): void {
+    this.#scope = scope;
+    this.#draw();
+    this.#changed();
+  }
+
+  #draw(): void {
+    for (const [scope, input] of this.#inputs) {
+      input.checked = scope === this.#scope;
+      input.disabled = scope !== "conversation" && this.#offered.length === 0;
+    }
+    const plan = this.#view?.plan ?? null;
+    const known = plan?.rows ?? [];
+    const rows = known.filter(({ state }) => state !== "same");
+    const others = differing(this.#would, new Set(known.map(({ path }) => path)));
+    const sentence = this.#view === null ? "Reading the session…" : this.#view.sentence;
+    keepingFocus(() =>
+      fill(
+        this.#rows,
+        rows.length === 0 ? el("p.quiet", sentence) : null,
+        rows.length === 0 ? null : el("ul.file-rows", ...rows.map((file) => this.#row(file))),
+        others.length === 0 ? null : el("p", "Not as they were at the end of the marker's turn:"),
+        others.length === 0 ? null : el("ul.items", ...others),
+        plan && commandsOf(plan),
+      ),
+    );
+  }
+
+  #row(file: RestoredFile): HTMLElement {
+    const { path, label, why, offered } = file;
+    const counts = lineCounts(file);
+    const aria = { label: `${path}, ${label}` };
+    const tick = offered ? el("input", { type: "checkbox", aria }) : el("span");
+    if (tick instanceof HTMLInputElement) {
+      tick.disabled = this.#scope === "conversation";
+      tick.checked = !tick.disabled && this.#isTicked(file);
+      tick.addEventListener("change", () => {
+        this.#ticks.set(path, tick.checked);
+        this.#changed();
+      });
+    }
+    const name = button(path, "link", () => send({ kind: "file", uri: path }));
+    const title = el("div", name, counts === "" ? null : el("span.file-counts", counts));
+    const about = el("p.quiet", el("span.file-label", label), why === null ? null : ` · ${why}`);
+    return el("li.file-row", tick, el("div", title, about));
+  }
+}
+
+/** What was done and why not more, the files that were written, and the way back. */
+function doneBox(done: RestoredFiles, canUndo: boolean): HTMLElement {
+  const written = done.rows.filter((row) => row.written);
+  const undo = canUndo ? button("Undo", "second", () => send({ kind: "undo" })) : null;
+  const names = written.map(({ path }) => el("li", path));
+  return el(
+    "div.done",
+    el("p", done.headline),
+    names.length === 0 ? null : el("ul.items", ...names),
+    undo && el("div.buttons", undo),
+  );
+}
+
+/** The commands whose effect on files nobody can read. */
+function commandsOf({ remark, commands }: RestoredFiles): Child {
+  if (remark === null) {
+    return null;
+  }
+  const rows = commands.map((command) => el("li", command));
+  return rows.length === 0
+    ? el("p.quiet", remark)
+    : fold(
+        "commands",
+        [el("span.quiet", remark)],
+        rows.length <= FEW_COMMANDS,
+        el("ul.items", ...rows),
+      );
+}
+
+/** The files that are not as they were at the marker, but those that are listed elsewhere. */
+function differing(would: Restored | null, listed: ReadonlySet<string>): readonly HTMLElement[] {
+  if (would === null) {
+    return [];
+  }
+  const kept = would.mode === "soft" ? would.included.filter(({ part }) => part === "files") : [];
+  const named = new Set([...listed, ...kept.map(({ id }) => id)]);
+  return [...fileNotes(would)]
+    .filter(([uri, note]) => note !== UNKNOWN && !named.has(uri))
+    .map(([uri, note]) => fileRow(uri, note));
+}
+
+/** A file with what is said about it; a changed one opens as a diff. */
+export function fileRow(uri: string, note: string | undefined): HTMLElement {
+  const open = () => send({ kind: "file", uri });
+  const name = note === CHANGED ? button(uri, "link", open) : uri;
+  return el("li", name, note === undefined ? null : el("em.mark", ` ${note}`));
+}
+
+/** What is said about files that are not as they were at the marker. */
+export function fileNotes({ warnings }: Restored): ReadonlyMap<string, string> {
+  const words: Record<string, string> = {
+    drift: CHANGED,
+    missing_files: "no longer there",
+    not_compared: UNKNOWN,
+  };
+  const notes = warnings.flatMap(({ code, files }) =>
+    files.map((file) => [file, words[code] ?? ""] as const),
+  );
+  return new Map(notes);
+}
