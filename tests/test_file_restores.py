@@ -1,9 +1,12 @@
 """Files come back one by one, are looked at again before they are written, and can be undone."""
 
+import contextlib
 import errno
 import json
 import os
+import shutil
 import stat
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -11,6 +14,8 @@ from typing import Any, ParamSpec, TypeVar
 import pytest
 
 import rollouts as r
+from codex_checkpoints import assembly
+from codex_checkpoints.places import Places
 from codex_checkpoints.service import file_restores
 from codex_checkpoints.service.file_restores import FilesParams, UndoFilesParams
 from codex_checkpoints.service.file_writes import FilesWork
@@ -371,3 +376,108 @@ def test_the_server_restores_and_undoes(home: Home, project: Path):
     assert (plan["rows"][0]["before"], plan["rows"][0]["after"]) == (AFTER, BEFORE)
     assert all(written for _, written in (rows(done) | rows(undone)).values())
     assert snapshot(project) == before
+
+
+# --- the text that git has -----------------------------------------------------------------------
+
+
+def git(folder: Path, *words: str) -> str:
+    alone = {
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "PATH": os.environ["PATH"],
+    }
+    who = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
+    done = subprocess.run(
+        ["git", *who, *words], cwd=folder, env=alone, check=True, stdout=subprocess.PIPE
+    )
+    return done.stdout.decode().strip()
+
+
+@pytest.fixture
+def repository(home: Home) -> Path:
+    """Put a session in a folder below a repository, which wrote files as new over others."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not here")
+    top = home.user / "work"
+    folder = top / "shop"
+    folder.mkdir(parents=True)
+    git(top, "init", "-q")
+    secret = "password = 'hunter2hunter2'\n"
+    for name, text in {"a.py": BEFORE, EMOJI: CRLF, "key.py": secret}.items():
+        (folder / name).write_bytes(text.encode())
+    git(top, "add", "-A")
+    git(top, "commit", "-q", "-m", "one")
+    added = {"type": "add", "content": "mine\n"}
+    names = ("a.py", EMOJI, "key.py", "new.py")
+
+    def patched(writer: r.Writer) -> None:
+        changes = {f"{folder}/{name}": added for name in names}
+        writer.item("FileChange", None, id="p1", changes=changes, status="completed")
+
+    commit = {"commit_hash": git(top, "rev-parse", "HEAD"), "branch": "main"}
+    head = r.session(thread=thread(1), cwd=str(folder), git=commit)
+    home.put(r.rollout(head, r.turn(r.user("Begin")), r.turn(r.user("Write"), patched)))
+    for name in names:
+        (folder / name).write_text("mine\n")
+    return top
+
+
+def texts_in(home: Home) -> dict[str, tuple[str | None, str | None]]:
+    where = Places(str(home.root), str(home.state))
+    house = assembly.assemble(where, environment=home.environment())
+    with contextlib.closing(house.sessions) as sessions:
+        sessions.refresh()
+        plan = file_restores.preview(sessions, FilesParams(thread(1), "1", texts=True))
+    assert {(row.state, row.offered, row.hash_then) for row in plan.rows} == {
+        ("new_or_replaced", False, None)
+    }
+    return {row.path: (row.before, row.after) for row in plan.rows}
+
+
+@pytest.mark.usefixtures("repository")
+def test_the_text_in_git_is_shown_beside_a_file_that_may_have_replaced_it(home: Home):
+    assert texts_in(home) == {
+        "a.py": ("mine\n", BEFORE),
+        EMOJI: ("mine\n", CRLF),
+        "key.py": ("mine\n", None),
+        "new.py": (None, None),
+    }
+    shown = home.here("restore-files", thread(1), "--to", "1", "--dry-run").stdout.decode()
+    assert "not recorded; git has a text of it in " in shown
+    assert "    -mine\n    +one\n" in shown
+
+
+def test_no_program_that_a_repository_names_is_run_to_show_it(home: Home, repository: Path):
+    mark = home.user / "run"
+    for name in ("core.fsmonitor", "core.pager", "core.sshCommand", "diff.external"):
+        git(repository, "config", name, f"touch {mark}")
+    git(repository, "config", "alias.cat-file", f"!touch {mark}")
+    (repository / ".gitattributes").write_text("* filter=x diff=x\n")
+    for name in ("filter.x.smudge", "filter.x.clean", "diff.x.textconv"):
+        git(repository, "config", name, f"touch {mark}; cat")
+    assert texts_in(home)["a.py"] == ("mine\n", BEFORE)
+    assert not mark.exists()
+
+    git(repository, "config", "core.repositoryFormatVersion", "1")
+    git(repository, "config", "extensions.partialClone", "origin")
+    git(repository, "config", "remote.origin.promisor", "true")
+    git(repository, "config", "remote.origin.url", f"ext::sh -c touch% {mark}")
+    git(repository, "config", "protocol.ext.allow", "always")
+    for path in (repository / ".git/objects").glob("??/*"):
+        path.unlink()
+    assert texts_in(home)["a.py"] == (None, None)
+    assert not mark.exists()
+
+
+def test_without_a_repository_or_a_commit_nothing_is_shown(home: Home, repository: Path):
+    shutil.rmtree(repository / ".git")
+
+    assert set(texts_in(home).values()) == {(None, None)}
+
+
+def test_git_is_not_changed_by_showing_it(home: Home, repository: Path):
+    before = snapshot(repository / ".git")
+    texts_in(home)
+
+    assert snapshot(repository / ".git") == before

@@ -1102,7 +1102,8 @@ export interface FilesParams {
  * file, `hashThen` too, and where nobody knows.  `movedTo` is the place from which it comes back.
  * `offered`: the caller may choose it.  `on`: it is restored unless the caller says otherwise.
  * `written`: it was written.  `before` and `after` are its texts now and then, with `texts` alone,
- * and null where they hold a secret.
+ * and null where they hold a secret; `after` of a `new_or_replaced` file is the text that git has
+ * of it in the commit where the session began.
  */
 export interface RestoredFile {
   readonly path: string;

@@ -45,10 +45,10 @@ _DATABASE = re.compile(r"state_\d+\.sqlite")
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def find(search_path: str) -> str | None:
-    """Return the Codex CLI on a search path, never one in the current folder."""
+def find(search_path: str, name: str = "codex") -> str | None:
+    """Return a program on a search path, never one in the current folder."""
     for folder in search_path.split(os.pathsep):
-        if os.path.isabs(folder) and (found := shutil.which(os.path.join(folder, "codex"))):
+        if os.path.isabs(folder) and (found := shutil.which(os.path.join(folder, name))):
             return found
     return None
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from codex_checkpoints.codex.program import find
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import redact
 from codex_checkpoints.core.digest.edits import Edits, UnnamedChange
@@ -39,7 +40,7 @@ from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.session_file import end_of, find_turn
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage import project_files
+from codex_checkpoints.storage import git_objects, project_files
 from codex_checkpoints.storage.project_files import ProjectFile
 from codex_checkpoints.storage.records import FILE_RESTORES
 from codex_checkpoints.storage.safety_copies import SafetyCopies
@@ -90,7 +91,8 @@ class RestoredFile:
     file, `hashThen` too, and where nobody knows.  `movedTo` is the place from which it comes back.
     `offered`: the caller may choose it.  `on`: it is restored unless the caller says otherwise.
     `written`: it was written.  `before` and `after` are its texts now and then, with `texts` alone,
-    and null where they hold a secret.
+    and null where they hold a secret; `after` of a `new_or_replaced` file is the text that git has
+    of it in the commit where the session began.
     """
 
     path: str
@@ -140,19 +142,46 @@ class _Plan:
     files: tuple[PlannedFile, ...]
     seen: Mapping[str, ProjectFile]
     unnamed: tuple[UnnamedChange, ...]
+    commit: str | None
+    """The commit of the folder where the session began."""
 
 
 def preview(sessions: Sessions, params: FilesParams) -> RestoredFiles:
     """Return what a restore would do, and write nothing; refuses as `restore`."""
     plan = _plan(sessions, params)
     _chosen(plan, params)
+    shown = {each.path for each in plan.files} if params.texts else set[str]()
+    shown &= params.named or shown
+    in_git = _texts_in_git(sessions, plan, shown)
     rows = tuple(
-        _row(each, plan.seen, texts=params.texts and each.path in (params.named or {each.path}))
+        _beside_git(_row(each, plan.seen, texts=each.path in shown), each, plan, in_git)
         for each in plan.files
     )
     offered, same = (sum(row.offered for row in rows), sum(row.state == "same" for row in rows))
     left = [row.path for row in rows if not row.offered and row.state != "same"]
     return _answer(plan, None, plan_headline(offered, left, same), rows)
+
+
+def _texts_in_git(sessions: Sessions, plan: _Plan, shown: set[str]) -> Mapping[str, str]:
+    """Return the texts in git of files that may have replaced another one, by path."""
+    asked = [each.path for each in plan.files if each.state == "new_or_replaced"]
+    asked = [path for path in asked if path in shown]
+    git = find(sessions.search_path, "git") if asked and plan.commit is not None else None
+    if git is None or plan.commit is None:
+        return {}
+    root = root_of(plan.folder, plan.session_id)
+    return git_objects.texts_at(git, root, plan.commit, asked, MOST_TEXT)
+
+
+def _beside_git(
+    row: RestoredFile, file: PlannedFile, plan: _Plan, in_git: Mapping[str, str]
+) -> RestoredFile:
+    """Return a row with the text that git has of the file, if any."""
+    text = in_git.get(file.path)
+    if text is None:
+        return row
+    why = f"{row.why}; git has a text of it in {(plan.commit or '')[:10]}, where the session began"
+    return evolve(row, why=why, before=_shown(file.now), after=_shown(text))
 
 
 def restore(sessions: Sessions, params: FilesParams) -> RestoredFiles:
@@ -322,7 +351,9 @@ def _plan(sessions: Sessions, params: FilesParams) -> _Plan:
     made = _made(sessions, row.session_id)
     files = tuple(_known_again(each, turn.turn_id, seen, made) for each in files)
     unnamed = tuple(each for each in edits.unnamed if each.position > end)
-    return _Plan(row.session_id, turn.turn_id, folder or "", files, seen, unnamed)
+    head = replay.state.head
+    commit = None if head is None or head.git is None else head.git[0]
+    return _Plan(row.session_id, turn.turn_id, folder or "", files, seen, unnamed, commit)
 
 
 def _made(sessions: Sessions, session_id: str) -> list[FileRestore]:

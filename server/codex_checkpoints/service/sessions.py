@@ -179,6 +179,8 @@ class Sessions:
         window, fast_window = ((environment or {}).get(name) for name in WINDOW_VARIABLES)
         self.window_variables = window, fast_window
         """What the environment says of the windows of the model and of the smaller one."""
+        self.search_path = (environment or {}).get("PATH", "")
+        """The folders in which programs are found, as in PATH."""
         self.projections = Projections(catalogue, records, self.workspace)
         self._environment = environment
         self._unreported: set[str] = set()
