@@ -184,7 +184,7 @@ export interface ShowParams {
 }
 
 /**
- * One of the recent artifacts; `words` say how it is, empty where nothing is worth a word.
+ * One of the recent artifacts; `words` describe its state, empty if it needs no remark.
  *
  * `state` is null for a file that is as the session saw it, and for a command that did not fail.
  * `seen` says when the session saw a file last, as `turn 4`.
@@ -383,7 +383,7 @@ export interface Applied {
   readonly evicted: readonly Evicted[];
 }
 
-/** What a note rests on; `source` is `user`, `file` or `tool_output`. */
+/** The basis of a note; `source` is `user`, `file` or `tool_output`. */
 export interface NoteEvidence {
   readonly source: string;
   readonly ref: string;
@@ -402,7 +402,8 @@ export interface NoteDependency {
  * A fact or a decision that counts; the fields of the other kind are null or empty.
  *
  * `kind` is `fact` or `decision`, `status` is `VALID` or `SUSPECT`; `why` is the first dependency
- * that does not hold.  `evicted`: it no longer counts, since newer ones left no room for it.
+ * that does not hold.  `evicted`: it does not count any more, since newer ones left no room for
+ * it.
  */
 export interface Note {
   readonly kind: string;
@@ -538,7 +539,7 @@ export interface OutlineTurn {
   readonly text: string;
 }
 
-/** What people see of a session, bounded: at most 16 chunks, then the recent turns. */
+/** The visible form of a session, bounded: at most 16 chunks, then the recent turns. */
 export interface Outline {
   readonly chunks: readonly OutlineChunk[];
   readonly recent: readonly OutlineTurn[];
@@ -1270,7 +1271,7 @@ export interface LeftOut {
 }
 
 /**
- * One item of the replaced history: its author, time and line, and what became of it.
+ * One item of the replaced history: its author, time and line, and its fate.
  *
  * `place` counts the items from 0.  `fate` is `kept`, `truncated`, `replaced`, `over_budget`,
  * `over_target`, `only_payload` or `merged`, where a later message is equal; `cutTokens` is how
@@ -1288,7 +1289,7 @@ export interface CompactionPiece {
   readonly leftOut: readonly LeftOut[];
 }
 
-/** The chain of the source, and that of the session where the work continues. */
+/** The chain of the source, and the chain of the session where the work continues. */
 export interface CompactionWindows {
   readonly before: WindowChain;
   readonly after: WindowChain;
@@ -1304,7 +1305,7 @@ export interface HookOutcome {
 /**
  * A message from the user as a replacement has it; `ref` names its record for `recall`.
  *
- * `cutTokens` is how much was cut out of its middle.
+ * `cutTokens` is the size of the cut in its middle.
  */
 export interface KeptMessage {
   readonly ref: string | null;
@@ -1314,14 +1315,14 @@ export interface KeptMessage {
   readonly cutTokens: number;
 }
 
-/** A warning about a compaction: a code, how many things it concerns, and a sentence. */
+/** A warning about a compaction: a code, the number of things it concerns, and a sentence. */
 export interface CompactionWarning {
   readonly code: string;
   readonly count: number;
   readonly message: string;
 }
 
-/** The parts of a replacement; `stateTokens` is what the how-to text and the view take. */
+/** The parts of a replacement; `stateTokens` is the size of the how-to text and the view. */
 export interface CompactionContents {
   readonly messages: readonly KeptMessage[];
   readonly view: string;

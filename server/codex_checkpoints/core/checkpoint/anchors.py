@@ -1,4 +1,4 @@
-"""The messages and calls that evidence can cite (DSC-34, DSC-82).
+"""Collects the messages and calls that evidence can cite (DSC-34, DSC-82).
 
 A checkpoint forgets old calls and the text of old messages, so the folds here read the session
 again.  `CallSearch` checks whether one call has an outcome, `Newest` collects the messages and
@@ -51,7 +51,7 @@ class Anchor:
 
 
 class CallSearch(Fold):
-    """Searches for the outcome of one call; only lines that hold the bytes of its id are read."""
+    """Searches for the outcome of one call; only lines that contain its id's bytes are read."""
 
     def __init__(self, call_id: str) -> None:
         self.replay = Replay()
@@ -88,7 +88,7 @@ class FilesOfCall(Fold):
         self._call_id = call_id
 
     def take(self, line: Line) -> None:  # noqa: ARG002 - the state has what it gave
-        """Take what was observed with a line."""
+        """Take the observations of a line."""
         for observed in self.replay.state.observed:
             if observed.item.call_id != self._call_id:
                 continue
@@ -104,7 +104,7 @@ class Newest(Fold):
     def __init__(
         self, limit: int, replay: Replay | None = None, turns: Turns | None = None
     ) -> None:
-        """Keep `limit` of each; `turns` are those of the whole session if only its end is read."""
+        """Keep `limit` of each; `turns` are the whole session's turns if only its end is read."""
         self.replay = Replay() if replay is None else replay
         self.replay.folds.append(self)
         # An older file has several lines for a call, and some lines have no outcome.
@@ -117,8 +117,8 @@ class Newest(Fold):
     def near_the_end(cls, whole: Replay, lines: bytes, turns: Turns, limit: int) -> Newest:
         """Read only the last `lines` of the session `whole`, which ends with them.
 
-        `turns` are the current ones, those of an unfinished last line included.  If `is_enough`,
-        the anchors are those of the whole session.
+        `turns` are the current ones, including those of an unfinished last line.  If `is_enough`,
+        the anchors are the same as for the whole session.
         """
         newest = cls(limit, whole.near_the_end(lines), turns)
         newest.replay.feed(lines)
@@ -190,7 +190,7 @@ class Newest(Fold):
                 pass
 
     def _words(self, seen: Iterable[items.Seen], call_id: str) -> str:
-        """Return what a call touched, in a few words without its id; files by their uris."""
+        """Describe the effects of a call in a few words without its id; files by their uris."""
         place = 0, None, self.replay.state.base
         names = (name_of(each, place)[0] or each.name for each in seen)
         once = dict.fromkeys(name.removesuffix(f"/{call_id}") for name in names)
@@ -215,7 +215,8 @@ class Note:
     """A fact or a decision that counts; the fields of the other kind are null or empty.
 
     `kind` is `fact` or `decision`, `status` is `VALID` or `SUSPECT`; `why` is the first dependency
-    that does not hold.  `evicted`: it no longer counts, since newer ones left no room for it.
+    that does not hold.  `evicted`: it does not count any more, since newer ones left no room for
+    it.
     """
 
     kind: NoteKind
@@ -243,7 +244,7 @@ _UNKNOWN = Update(-1, None, None, {})
 def notes_of(checkpoint: Checkpoint, memory: Memory) -> tuple[Note, ...]:
     """Return the facts by key, then the decisions in the order of their acceptance.
 
-    Behind them stand those that were evicted, in the same order.
+    The evicted ones follow in the same order.
     """
     of_facts = {key: fact for (_, key), fact in memory.evicted.items() if isinstance(fact, Fact)}
     of_decisions = (each for each in memory.evicted.values() if isinstance(each, Decision))
@@ -254,7 +255,7 @@ def notes_of(checkpoint: Checkpoint, memory: Memory) -> tuple[Note, ...]:
 
 
 def _listed(checkpoint: Checkpoint, origins: Mapping[tuple[str, str], Update]) -> tuple[Note, ...]:
-    """Return the notes of a checkpoint; those of a seed have no origin."""
+    """Return the notes of a checkpoint; notes of a seed have no origin."""
     replaced_by = {each.supersedes: each.decision_id for each in checkpoint.decisions}
     facts = (_fact(key, checkpoint, origins) for key in sorted(checkpoint.facts))
     decisions = (

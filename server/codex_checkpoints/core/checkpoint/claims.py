@@ -1,6 +1,6 @@
 """Validates the payloads of `memory.apply` (DSC-32 to DSC-36).
 
-`check` compares a payload with what the host knows of the session.  The caller stores an accepted
+`check` compares a payload with the host's knowledge of the session.  The caller stores an accepted
 payload as a line of `updates.jsonl`, with sequence number, turn and time.
 
 The rules apply in this order, and the first broken one is returned:
@@ -8,13 +8,13 @@ The rules apply in this order, and the first broken one is returned:
 1. size: at most 64 KiB (`limit_exceeded`);
 2. shape: JSON of one of the three kinds, problems listed (`invalid_payload`);
 3. limits: at most 16 dependencies (`limit_exceeded`);
-4. repeats: step ids and uris stand once, `done` names steps of the plan (`invalid_payload`);
+4. repeats: step ids and uris occur once, `done` names steps of the plan (`invalid_payload`);
 5. secrets: in no text of the payload (`secret_text`, DSC-81);
 6. policy: in no text that a view shows (`policy_text`, DSC-60);
 7. evidence: is there (`evidence_missing`) and exists (`evidence_unknown`, DSC-34, DSC-63, DSC-82);
 8. dependencies: are there and were observed (`depends_on_missing`, DSC-35);
 9. files: none that it rests on, named or added by the host, changed since the session saw it
-    (`stale_read`, TRU-2);
+   (`stale_read`, TRU-2);
 10. hashes: a claimed one is the host's (`forged_hash`, DSC-32);
 11. decisions: replace another one that is stored (`supersedes_unknown`, DSC-77), under an id that
     was never used (`conflict`).
@@ -22,8 +22,8 @@ The rules apply in this order, and the first broken one is returned:
 Long texts and excess steps are accepted: `memory` cuts them, and `Accepted.shortened` lists them.
 A refusal names places in the payload and never repeats a refused text.
 
-Rules 5 and 6 also check a key together with its value, and a decision with its rationale, as they
-stand in one line of a view.
+Rules 5 and 6 also check a key together with its value, and a decision with its rationale, as a view
+shows them in one line.
 """
 
 import re
@@ -81,11 +81,12 @@ def no_files(_call_id: str) -> Iterable[str]:
 
 @frozen
 class Known:
-    """What the host knows of the session.
+    """The host's knowledge of the session.
 
     `user_refs` are the messages of turns that count, `call_ids` the calls with an outcome,
-    `artifacts` those of the checkpoint with current hashes, `decisions` the ids of the stored ones,
-    `used_decision_ids` also those of evicted ones.  `files_read` tells what a call read.
+    `artifacts` the checkpoint's artifacts with current hashes, `decisions` the ids of the stored
+    ones, `used_decision_ids` also the ids of evicted ones.  `files_read` returns the files that a
+    call read.
     """
 
     task_ref: str | None
@@ -113,7 +114,7 @@ class Accepted:
 
 @frozen
 class Rejected:
-    """A refusal: the broken rule, what broke it, and how to satisfy it (DSC-36)."""
+    """A refusal: the broken rule, its cause, and how to satisfy it (DSC-36)."""
 
     code: Code
     rule: str
@@ -141,7 +142,7 @@ def policy_in(claim: Claim) -> tuple[str, str] | None:
 def _first(
     texts: Iterable[tuple[str, str]], find: Callable[[str], str | None]
 ) -> tuple[str, str] | None:
-    """Return the place in the payload, `steps[2].text`, and the rule that found something."""
+    """Return the place in the payload, `steps[2].text`, and the rule that matched."""
     return next(((at, rule) for at, text in texts if (rule := find(text)) is not None), None)
 
 
@@ -163,7 +164,7 @@ def _is_tuple(part: object) -> TypeGuard[tuple[object, ...]]:
 
 
 def _values(claim: Claim) -> list[tuple[str, str]]:
-    """Return place and text of what a person wrote, without names."""
+    """Return place and text of the values that a person wrote, without names."""
     match claim:
         case FactClaim():
             return [("value", claim.value)]
@@ -180,7 +181,7 @@ def _values(claim: Claim) -> list[tuple[str, str]]:
 
 
 def _shown(claim: Claim) -> list[tuple[str, str]]:
-    """Return place and text of what a view shows; the words of a name are separated."""
+    """Return place and text of everything a view shows; the words of a name are separated."""
     texts = _values(claim)
     match claim:
         case FactClaim():
@@ -326,7 +327,7 @@ def _dependencies(claim: Claim, session: Known) -> Rejected | None:
 
 
 def _stale(claim: Claim, session: Known) -> Rejected | None:
-    """Refuse what rests on a file that is not what the session saw."""
+    """Refuse a claim on a file that differs from the version that the session saw."""
     found = (session.artifacts.get(uri) for uri in _rests_on(claim, session))
     changed = [value(each.uri, MAX_VALUE_CHARS) for each in found if each and each.is_changed]
     if not changed:
@@ -341,10 +342,10 @@ def _stale(claim: Claim, session: Known) -> Rejected | None:
 
 
 def _rests_on(claim: Claim, session: Known) -> tuple[str, ...]:
-    """Return what a claim rests on: what the host adds to a fact, in front, and what it names.
+    """Return the basis of a claim: the host's additions to a fact, in front, and the named files.
 
-    The host adds the evidence file (TRU-1) and the files that a call read which is its evidence or
-    a dependency (TRU-3).
+    The host adds the evidence file (TRU-1) and the files read by a call that is its evidence or a
+    dependency (TRU-3).
     """
     evidence = claim.evidence
     added = [evidence.ref] if evidence.source == "file" else []
@@ -355,7 +356,7 @@ def _rests_on(claim: Claim, session: Known) -> tuple[str, ...]:
     known = (session.artifacts[uri] for uri in named)
     calls += [each.uri.partition("/")[2] for each in known if each.kind == "tool_output"]
     read = [uri for call in dict.fromkeys(calls) for uri in session.files_read(call)]
-    # Of files that are no artifacts any more one is enough: with it no fact is VALID.
+    # Of files that are not artifacts any more one is enough: with it no fact is VALID.
     lost = next((uri for uri in read if uri not in session.artifacts), None)
     added += [uri for uri in read if uri in session.artifacts or uri == lost]
     return (*dict.fromkeys(uri for uri in added if uri not in named), *named)
@@ -466,7 +467,7 @@ def _resolved(claim: Claim, task: str | None) -> Claim:
 
 
 def _stored(payload: Mapping[str, object], claim: Claim, session: Known) -> Mapping[str, object]:
-    """Return the payload with the alias resolved, all it rests on and no claimed hashes."""
+    """Return the payload with the alias resolved, its whole basis and no claimed hashes."""
     evidence = {"source": claim.evidence.source, "ref": claim.evidence.ref}
     stored = {**payload, "evidence": evidence}
     if isinstance(claim, FactClaim) and (rests_on := _rests_on(claim, session)):

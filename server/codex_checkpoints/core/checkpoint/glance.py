@@ -1,10 +1,10 @@
-"""What the beginning and the end of a session file tell, without the rest (rules, "Lists").
+"""Reads the facts at both ends of a session file, without the rest (rules, "Lists").
 
-A fact is what reading the whole file gives, or None.  What stands between the two ends is not seen,
-so some things are taken for granted, since Codex does no other: each turn has an id of its own, a
-file of bare lines, which have no time, stays one, a name that only the middle of an older file
-holds stands in Codex's list of names as well, an approved plan is handed over before the first
-prompt, and a goal that the model sets is pursued at once, in a task without a user message.
+A fact has the value that reading the whole file gives, or None.  The middle of the file is not
+read, so some properties are assumed, since Codex always writes them.  Each turn has an id of its
+own.  A file of bare lines, which have no time, stays one.  A name that only the middle of an older
+file holds is in Codex's list of names as well.  An approved plan is handed over before the first
+prompt.  A goal that the model sets is pursued at once, in a task without a user message.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _RESPONSE = (
     rb'response_item","payload":\{"type":"(?:(agent_message)'
     rb'|(function_call_output",(?:"id":"[^"]*+",)?"name)|[a-z_]+)'
 )
-"""Of the items of the history some are requests: messages of agents, a plan handed over."""
+"""Some items of the history are requests: messages of agents, a plan handed over."""
 _ITEM = rb'item_completed","thread_id":"[^"]{0,64}+","turn_id":"[^"]{0,64}+","item":\{'
-# Where a backslash stands before one of these quotes, the line is no JSON, and tells nothing.
+# If a backslash precedes one of these quotes, the line is not JSON and gives nothing.
 _kind = re.compile(
     _ENVELOPE
     + rb"()(?:"
@@ -49,7 +49,7 @@ _kind = re.compile(
 ).match
 """Matches a line as Codex writes it; the first group is where its kind begins.
 
-A line without another group tells its time alone: nearly all do.
+A line without another group gives only its time: nearly all are like this.
 """
 _QUIET = (
     b'token_usage_record"',
@@ -59,17 +59,17 @@ _QUIET = (
     b'response_item","payload":{"type":"function_call"',
     b'response_item","payload":{"type":"custom_tool_call',
 )
-"""How most of these go on from there."""
+"""The continuation of most of these."""
 _HANDED_OVER = b'function_call_output"'
 """Such a line may be a plan, so it is always matched."""
 _MOST_QUIET = 32
-"""To try more of them takes longer than to match a line."""
+"""Trying more of them takes longer than matching a line."""
 
 _bare_kind = re.compile(
     rb'\{"(?:record_type"|type":"(?:reasoning"|[a-z_]*call(?:_output)?"'
     rb'|message",(?:"id":(?:null|"[^"]*+"),)?"role":"assistant"))'
 ).match
-"""Matches most lines without an envelope that are no messages of a user."""
+"""Matches most lines without an envelope that are not messages of a user."""
 
 _TELLS = {
     b"token_count": _TIME | _TOKENS | _WINDOW,
@@ -81,11 +81,11 @@ _TELLS = {
     b"user_message": _TIME | _PROMPT | _TURN,
     b"thread_name_updated": _TIME | _NAME,
 }
-"""What some lines tell, by the type of their event or their kind."""
+"""The facts that some lines give, by the type of their event or their kind."""
 
 
 def _told_by(kind: re.Match[bytes] | None) -> int:
-    """Return what a line of this kind may tell."""
+    """Return the facts that a line of this kind may give."""
     if kind is None:
         return _ALL
     group = kind.lastindex or 1
@@ -93,23 +93,23 @@ def _told_by(kind: re.Match[bytes] | None) -> int:
 
 
 _IN_FRONT = 1 << 14
-"""In front of a prompt its task begins, mostly within so many bytes."""
+"""The task of a prompt begins before it, mostly within this many bytes."""
 
 _MORE = 1 << 17
-"""So many bytes in front of a short request are searched for the one that it continues."""
+"""Number of bytes before a short request that are searched for the request it continues."""
 
 _FORK = 1 << 19
-"""So many bytes of a fork's own lines are searched for its first request."""
+"""Number of bytes of a fork's own lines that are searched for its first request."""
 
 _FARTHEST = 3 << 19
-"""No more pieces are taken when so many bytes were read at the end, and a line among them."""
+"""Reading stops after this many bytes at the end, if they contain a line."""
 
 
 @define
 class Glance:
-    """The facts that the ends of a file tell.
+    """The facts in the ends of a file.
 
-    `tokens` are None though `tokens_known` where a compaction stands behind the last report.
+    `tokens` are None though `tokens_known` if a compaction follows the last report.
     """
 
     head: items.SessionMeta
@@ -131,14 +131,14 @@ Cut = tuple[bytes, int | None]
 
 
 _Line = tuple[bytes, int, int]
-"""Some bytes, and where in them a line begins and ends."""
+"""Some bytes, and the start and end of a line in them."""
 
 _SPACE = 0x20
 _AHEAD = 512
-"""So many bytes of a line tell its kind."""
+"""Number of bytes of a line that show its kind."""
 
 _Seen = tuple[items.Item, Json, bool]
-"""What a line gives, the line, and whether it has no envelope."""
+"""The item of a line, the line, and whether it has no envelope."""
 
 
 def glance(
@@ -146,7 +146,7 @@ def glance(
     back: Iterable[bytes],
     base: Callable[[items.SessionMeta], Cut] = lambda _head: (b"", None),
 ) -> Glance | None:
-    """Return what a file tells; None where only all of it does, as it does not begin with a head.
+    """Return the facts of a file; None if only the whole file gives them, as it has no head.
 
     `front` are pieces of the file from its beginning on, `back` pieces from its end backwards.
     Each is read as far as needed; they may overlap, and neither need reach the other end.  `base`
@@ -160,7 +160,7 @@ def glance(
         return None
     head, top = first[0], _ordinal(first[1])
     if head.inherited_below is not None and not head.paginated and top < 0:
-        return None  # ordinals tell where the lines of a subagent begin
+        return None  # ordinals show where the lines of a subagent begin
     found = Glance(head, head.cwd)
     beginning, own_title = _Beginning(found, top), None
     if head.forked_at:
@@ -174,7 +174,7 @@ def glance(
         beginning.top = -1
     beginning.read(lines)
     if beginning.inherits is not False:
-        return None  # only the task ids of the whole file tell where the own lines begin
+        return None  # only the task ids of the whole file show where the own lines begin
     found.first_text = own_title or found.first_text
     _End(found, beginning, raw).read(back)
     return found
@@ -198,12 +198,12 @@ def _own_title(
 
 
 def _seen(raw: bytes, *, first: bool = False, paginated: bool = False) -> _Seen | None:
-    """Return what a line holds; None if it is no JSON object."""
+    """Return the content of a line; None if it is not a JSON object."""
     record = load(raw)
     if not is_object(record):
         return None
     kind, payload, bare = record_of(record, first=first)
-    # The other one of the two repeats it (ROL-14).
+    # The other of the two repeats it (ROL-14).
     repeated = "user_message" if paginated else "item_completed"
     item = "quiet" if payload.get("type") == repeated else item_of(kind, payload, bare=bare)
     return item, record, bare
@@ -216,11 +216,11 @@ def _ordinal(record: Json) -> int:
 
 
 def _message(item: items.UserMessage, head: items.SessionMeta) -> items.UserMessage | None:
-    """Return a message that the user wrote; those of the history count in bare files alone."""
+    """Return a message that the user wrote; messages of the history count only in bare files."""
     return item if item.in_history == head.bare and contextual.is_by_person(item) else None
 
 
-@lru_cache(32)  # the newest messages are looked at again with each earlier turn
+@lru_cache(32)  # the newest messages are examined again with each earlier turn
 def _words(texts: tuple[str, ...]) -> str | None:
     return words_of(items.UserMessage(texts), MAX_VALUE_CHARS) or None
 
@@ -230,10 +230,9 @@ class _Beginning:
     """The lines up to the first prompt.
 
     `typed`: events mark messages from here on; `has_tasks`: and tasks.  `naming` is the task that
-    only names a session of ours, `named` whether it is over; None where the second line, which
-    tells, was not seen.
-    `below` is the ordinal at which a file that this one builds on is cut.  `planned`: an approved
-    plan stands before the first prompt.  `inherits` is that of `State`.
+    only names a session of ours, `named` whether it is over; None if the second line, which
+    decides, was not seen.  `below` is the ordinal at which a file that this one builds on is cut.
+    `planned`: an approved plan precedes the first prompt.  `inherits` is as in `State`.
     """
 
     found: Glance
@@ -248,7 +247,7 @@ class _Beginning:
     inherits: bool | None = False
 
     def read(self, lines: Iterator[_Line]) -> None:
-        """Read the lines behind the head."""
+        """Read the lines after the head."""
         found, head = self.found, self.found.head
         own_from = -1 if head.inherited_below is None else head.inherited_below
         self.inherits = None if may_inherit(head) else False
@@ -320,13 +319,13 @@ class _Beginning:
 
 @define
 class _End:
-    """The lines from the last one backwards, up to the last prompt and what stands before it.
+    """The lines from the last one backwards, up to the last prompt and the lines needed before it.
 
-    `unknown` is what lines in front may still tell; what cannot be told is not in it.  `events` are
-    those of turns, the newest first.  A line tells nothing of it where one of `quiet` stands
-    `shift` bytes behind its beginning, which are as many while ordinals have as many digits.
-    `short`: the task is known, but for an earlier request that it may name; `begun` is how far from
-    the end it was found.
+    `unknown` are the facts that earlier lines may still give, without those that none can give.
+    `events` are the events of turns, the newest first.  A line gives none of them if one of `quiet`
+    is `shift` bytes after its beginning; `shift` is constant while ordinals have as many digits.
+    `short`: the task is known, except for an earlier request that it may name; `begun` is how far
+    from the end it was found.
     """
 
     found: Glance
@@ -345,7 +344,7 @@ class _End:
         found, head, first_text = self.found, self.found.head, self.found.first_text
         if head.bare:
             found.first_text = None  # until it is sure that no event marks the messages
-            self.unknown = _PROMPT  # nothing else is told there
+            self.unknown = _PROMPT  # nothing else is recorded there
         if not self.before.named:
             self.unknown &= ~(_PROMPT | _TURN)  # a message may be the name of the session
         if self.before.planned:
@@ -375,12 +374,12 @@ class _End:
     def _read(self, piece: bytes, rest: Sequence[bytes]) -> bool:
         """Read the lines that begin in a piece, the newest first.
 
-        `rest` is what follows the piece of the last of them, its pieces from the end backwards.
-        Returns False where no line in front tells more, or not enough to take another piece.
+        `rest` is the continuation of the last of them, its pieces from the end backwards.  Returns
+        False if no earlier line gives more, or not enough to take another piece.
         """
         self.is_bare = self.found.head.bare
         match = _bare_kind if self.is_bare else _kind
-        # The task that names the session ends what counts.
+        # Nothing before the task that names the session counts.
         always = 0 if self.before.naming is None else _TURN
         prompt, stop, wanted = 0, len(piece), self.unknown | always
         quiet, shift = self.quiet, self.shift
@@ -396,7 +395,7 @@ class _End:
                         prompt = start
                     wanted = self.unknown | always
                 elif kind is not None and kind.lastindex and not rest:
-                    # What is not wanted now is not wanted later.
+                    # A fact that is not wanted now is not wanted later.
                     begins, ends = kind.start(1), kind.end()
                     shift = begins - start
                     told = piece[begins:ends]
@@ -405,15 +404,15 @@ class _End:
                         quiet = (*quiet, told)
             stop, rest = start - 1, ()
         self.quiet, self.shift = quiet, shift
-        # In front of a prompt its task begins, mostly nearby.
+        # The task of a prompt begins before it, mostly nearby.
         return bool(wanted & _PROMPT) or 0 < prompt <= _IN_FRONT
 
     def _read_line(self, raw: bytes) -> bool:
-        """Read a line; return False where no other one tells more."""
+        """Read a line; return False if no other line gives more."""
         found, head = self.found, self.found.head
         seen = _seen(raw, paginated=head.paginated) if raw else None
         if seen is None:
-            return len(raw) < PASSED_OVER_FROM  # a reader passes it over, and then it counts
+            return len(raw) < PASSED_OVER_FROM  # a reader skips it, and then it counts
         item, record, is_bare = seen
         if head.bare and not is_bare:
             self.is_bare = False
@@ -427,7 +426,7 @@ class _End:
         return self._take(item, is_own=is_own) and bool(self.unknown & _NEEDED)
 
     def _take(self, item: items.Item, *, is_own: bool) -> bool:
-        """Take a line; return False where what stands before it tells nothing for certain."""
+        """Take a line; return False if earlier lines give nothing for certain."""
         found = self.found
         if isinstance(item, items.TurnContext):
             if item.model is not None and self.unknown & _MODEL:
@@ -484,12 +483,12 @@ class _End:
 
     @property
     def _has_no_tasks(self) -> bool:
-        """Whether no event tells of tasks, as in older files."""
+        """Whether no event reports tasks, as in older files."""
         known = self.found.head.bare or self.found.first_text is not None
         return known and not self.before.has_tasks
 
     def _take_task(self, item: items.TaskStarted | items.TaskEnded, turn_id: str | None) -> bool:
-        """Take a task; what stands before that which names the session is no turn."""
+        """Take a task; nothing before the task that names the session is a turn."""
         naming = self.before.naming
         if naming is not None and turn_id in {None, naming}:
             return False
@@ -502,7 +501,7 @@ class _End:
         return True
 
     def _tell_task(self, *, is_all: bool = False) -> None:
-        """Tell the task from the newest turns, if they do; `is_all`: there are no others.
+        """Find the task in the newest turns, if possible; `is_all`: there are no others.
 
         The model may have worked for a goal in a task without a user message.
         """
@@ -516,14 +515,14 @@ class _End:
             self.found.task = cut(request.text, MAX_VALUE_CHARS)
             self.unknown &= ~_PROMPT
             if self._has_no_tasks:
-                self.unknown &= ~_TURN  # no event will tell
+                self.unknown &= ~_TURN  # no event will show it
         else:
             self.short = request is not None
 
     def _replayed(self) -> tuple[Turns, bool]:
         """Return the turns of the events so far, and whether no task without a message is a turn.
 
-        One that says that it does not go on with the goal asks for nothing.
+        A task that declares that it does not continue the goal has no request.
         """
         turns, own = Turns(), self.found.head.parent_session is None
         silent, is_told = False, True
@@ -546,7 +545,7 @@ class _End:
         return turns, is_told and not silent
 
     def _judge(self) -> None:
-        """Tell from the events of the newest tasks whether the last turn is open, if they do."""
+        """Decide from the events of the newest tasks whether the last turn is open, if possible."""
         if self._has_ended():
             self._settle(turn_open=False)
             return
@@ -568,7 +567,7 @@ class _End:
         self.unknown &= ~_TURN
 
     def _has_ended(self) -> bool:
-        """Return whether the newest task has one turn and ended behind it, as nearly all do."""
+        """Return whether the newest task has one turn and ended after it, as nearly all do."""
         if len(self.events) < 2:  # noqa: PLR2004 - a task begins and ends
             return False
         newest, *messages, begun = self.events

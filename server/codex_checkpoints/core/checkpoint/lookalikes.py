@@ -1,4 +1,4 @@
-"""A text as a person reads it: hidden characters gone, look-alike letters as Latin ones."""
+"""Reads a text as a person does: hidden characters gone, look-alike letters as Latin ones."""
 
 import re
 import unicodedata

@@ -55,10 +55,10 @@ _MOST_EVICTED = 256
 
 @frozen
 class Memory:
-    """The result of the updates; `plan_seq` is that of the plan, -1 if there is none.
+    """The result of the updates; `plan_seq` is the plan's `seq`, -1 if there is none.
 
     `origins` has the newest counting update of each fact key and each decision id, by kind and
-    name, also of those that were evicted or revoked since.  Notes of a seed have none.  `evicted`
+    name, including those that were evicted or revoked since.  Notes of a seed have none.  `evicted`
     has the newest of those for which newer ones left no room, the newest last.
     """
 
@@ -71,7 +71,7 @@ class Memory:
 
 
 def update_of(line: object) -> Update | None:
-    """Read one line of `updates.jsonl`; None if it is no update."""
+    """Read one line of `updates.jsonl`; None if it is not an update."""
     known = object_of(line)
     seq, turn_id, revoke = known.get("seq"), known.get("turnId"), known.get("revoke")
     if type(seq) is not int or not isinstance(turn_id, str | None):
@@ -105,7 +105,7 @@ def replay(
 ) -> Memory:
     """Apply the updates that count, in the order of their `seq`, to the notes of a seed.
 
-    The plan of the seed is not included.  An update whose form is unknown is passed over.
+    The plan of the seed is not included.  An update of an unknown form is skipped.
     """
     known: Mapping[str, Fact] = {} if seed is None else seed.facts
     facts = {key: resting_on_evidence(fact) for key, fact in known.items()}
@@ -154,7 +154,7 @@ def _revoke(revokes: tuple[str, str], facts: dict[str, Fact], decisions: list[De
 
 
 def _longest_ago(facts: dict[str, Fact], limits: Limits) -> list[str]:
-    """Return the facts beyond the limit, those touched longest ago, ties by key (DSC-25)."""
+    """Return the facts beyond the limit, the least recently touched ones, ties by key (DSC-25)."""
     beyond = len(facts) - limits.max_facts_total
     if beyond <= 0:
         return []
@@ -212,7 +212,7 @@ def _hashed(evidence: Evidence, update: Update, uris: Container[str] = ()) -> Ev
     """Return the evidence of a record with the dependencies `uris`, with the host's hash.
 
     A message has no hash.  A call with the name of a dependency has none either: the hash stored
-    under that name is the dependency's.
+    under that name belongs to the dependency.
     """
     source, ref = evidence.source, evidence.ref
     hashed = source == "file" or (source == "tool_output" and ref not in uris)

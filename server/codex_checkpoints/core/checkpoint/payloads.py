@@ -204,7 +204,7 @@ def _flags(flags: object, _kind: object) -> Mapping[str, bool]:
 _OWN: Mapping[Any, Callable[[object, object], object]] = MappingProxyType(
     {Name: _name, Text: _text, Mapping[str, bool]: _flags}
 )
-"""The types that have a hook of their own, which says in words what does not fit."""
+"""The types with a hook of their own, which describes a mismatch in words."""
 
 
 def _is_optional(kind: object) -> bool:
@@ -212,7 +212,7 @@ def _is_optional(kind: object) -> bool:
 
 
 def _without_null(kind: Any, converter: Converter) -> Callable[[object, object], object]:  # noqa: ANN401 - a union
-    """Return the hook of what a key holds if it is there: `null` is refused."""
+    """Return the hook for a present key: `null` is refused."""
     (inner,) = (each for each in get_args(kind) if each is not NoneType)
     read = converter.get_structure_hook(inner)
     return lambda found, _kind: read(found, inner)

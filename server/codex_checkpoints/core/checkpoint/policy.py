@@ -1,10 +1,10 @@
-"""Find standing policies: texts that tell an agent how to behave from now on (DSC-12, DSC-60).
+"""Finds standing policies: texts that tell an agent how to behave from now on (DSC-12, DSC-60).
 
 Each row of `RULES` is one plain form.  A policy addresses the agent (an imperative at the start of
 a clause, the second person, or "we always …") and is meant to last.  Everything else passes: bare
-imperatives, which plan steps and decisions are made of, statements about the project, and reported
-speech ("README says: always run make").  When in doubt a text passes, since a note is quoted data
-with evidence (TRU-8).
+imperatives, as in plan steps and decisions, statements about the project, and reported speech
+("README says: always run make").  When in doubt a text passes, since a note is quoted data with
+evidence (TRU-8).
 
 Limits: English only, one line at a time.  Not found: indirect speech, the plain present ("replies
 are in French"), encoded text, spaced letters, orders quoted from a source.
@@ -34,7 +34,7 @@ class PolicyRule:
     pattern: str
 
     def fits(self, text: str) -> bool:
-        """Return whether a text has this form; the pattern is compiled when it is first needed."""
+        """Return whether a text has this form; the pattern is compiled lazily."""
         find = re.match if self.where == "clause" else re.search
         return find(self.pattern, text) is not None
 
@@ -53,7 +53,7 @@ def standing_policy(text: str) -> str | None:
 
 
 _JOINED = 4
-"""So many lines are also read as one."""
+"""Number of lines that are also read as one."""
 
 
 def _policy_in(line: str) -> str | None:

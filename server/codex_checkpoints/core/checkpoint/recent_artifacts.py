@@ -1,4 +1,4 @@
-"""The recent artifacts of a checkpoint as a person reads them, and where its plan is from."""
+"""Describes the recent artifacts of a checkpoint for a person, and the origin of its plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codex_checkpoints.core.checkpoint.state import OUTSIDE, Hashes, State
 
 @frozen
 class RecentArtifact:
-    """One of the recent artifacts; `words` say how it is, empty where nothing is worth a word.
+    """One of the recent artifacts; `words` describe its state, empty if it needs no remark.
 
     `state` is null for a file that is as the session saw it, and for a command that did not fail.
     `seen` says when the session saw a file last, as `turn 4`.
@@ -65,13 +65,13 @@ def _file(artifact: Artifact, turn: int, now: Hashes, *, is_edited: bool) -> Rec
     if artifact.is_changed:
         since = seen if turn else "Codex saw it"
         return RecentArtifact(uri, "file", "changed", f"changed since {since}", seen)
-    # Without the hash of what it saw nobody knows.
+    # Without the hash of the seen content nobody knows.
     is_same = is_edited and artifact.seen_hash is not None
     return RecentArtifact(uri, "file", None, "as the session left it" if is_same else "", seen)
 
 
 def _call(artifact: Artifact, state: State) -> RecentArtifact:
-    """Return a command or a tool output; a later run of a command says nothing of an earlier."""
+    """Return a command or a tool output; a later run does not change an earlier one."""
     observed = state.observations.artifacts.get(artifact.uri)
     is_it = observed is not None and observed.seq == artifact.last_observed_seq
     failed = observed.failed if observed is not None and is_it else None
@@ -80,7 +80,7 @@ def _call(artifact: Artifact, state: State) -> RecentArtifact:
 
 
 def plan_origin(checkpoint: Checkpoint, state: State, updates: Iterable[Update]) -> str:
-    """Return the turn of a plan that is not of the newest turn, as `from turn 9`; else nothing."""
+    """Return the turn of a plan older than the newest turn, as `from turn 9`; else nothing."""
     if not checkpoint.plan.steps:
         return ""
     planned = [seq for seq in _planned(state, updates) if seq <= checkpoint.seq]

@@ -1,7 +1,8 @@
 """The records of a checkpoint (DSC-14 to DSC-20), its canonical bytes, and the bounds.
 
 Equal checkpoints have equal bytes on every system: key order, escaping and the final LF are fixed.
-`from_bytes` refuses all it does not know: a file of another version is derived again (DSC-58).
+`from_bytes` refuses everything it does not know: a file of another version is derived again
+(DSC-58).
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ UNKNOWN_HASH = "unknown:"
 """The hash of a file that the host cannot read; it equals no hash, not even itself."""
 
 IMPORTED = "imported"
-"""What a fact from a pack rests on first, as its line in the view says: nobody saw it here."""
+"""The first dependency of a fact from a pack, as its line in the view says: nobody saw it here."""
 
 FOLDER = "folder:"
-"""Stands for a folder among what the host finds at uris; no artifact has it as its hash."""
+"""Marks a folder in the host's results for uris; no artifact has it as its hash."""
 
 NOTHING: Mapping[str, bool] = MappingProxyType({})
 
 
 @frozen
 class Evidence:
-    """What a note rests on; `source` is `user`, `file` or `tool_output`."""
+    """The basis of a note; `source` is `user`, `file` or `tool_output`."""
 
     source: EvidenceSource
     ref: str
@@ -94,8 +95,8 @@ class Decision:
 class Artifact:
     """A file, command or tool output of the session; `hash` is the current one (DSC-15).
 
-    `seen_hash` is that of the content at the last observation, where it is known and the host can
-    look now (rules, "Seen hashes").
+    `seen_hash` is the hash of the content at the last observation, where it is known and the host
+    can look now (rules, "Seen hashes").
     """
 
     uri: str
@@ -106,7 +107,7 @@ class Artifact:
 
     @property
     def is_changed(self) -> bool:
-        """Return whether the file is not what the session saw: it differs, or it is gone."""
+        """Return whether the file differs from the version that the session saw, or is gone."""
         return self.seen_hash is not None and self.seen_hash != self.hash
 
 
@@ -120,7 +121,7 @@ class Dependency:
 
 @frozen
 class Fact:
-    """A fact with what it rests on; its status is derived, never stored (DSC-37)."""
+    """A fact with its basis; its status is derived, never stored (DSC-37)."""
 
     value: str
     evidence: Evidence
@@ -282,7 +283,7 @@ _converter.register_unstructure_hook_factory(has, _unstructure_hook)
 
 
 class BadCheckpoint(ValueError):
-    """Bytes that are no checkpoint of this version."""
+    """Bytes that are not a checkpoint of this version."""
 
 
 def to_bytes(checkpoint: Checkpoint) -> bytes:

@@ -1,7 +1,7 @@
-"""From the bytes of a session to its checkpoint.
+"""Makes the checkpoint of a session from its bytes.
 
-`Replay` takes bytes in pieces of any size; the result is that of one pass over the whole (DSC-75).
-It can be saved and loaded.  Other folds can take the same lines in the same pass.
+`Replay` takes bytes in pieces of any size; the result is the same as for one pass over the whole
+(DSC-75).  It can be saved and loaded.  Other folds can take the same lines in the same pass.
 """
 
 from __future__ import annotations
@@ -85,23 +85,23 @@ _EVENTS_BESIDE_ITEMS = names(
 _PLAN = "update_plan"
 _GOAL_CALLS = names("create_goal update_goal")
 _KEPT_CALLS = _GOAL_CALLS | {_PLAN}
-"""The calls of a paginated file of which more counts than its items tell."""
+"""The calls of a paginated file of which more counts than their items show."""
 _MOST_GOAL_CALLS = 64
 
 
 class Reducer:
-    """The fold that keeps the state of a session; `scale` is that of the reader.
+    """The fold that keeps the state of a session; `scale` is the reader's.
 
     1. The head is the first `session_meta`; later ones belong to other sessions (ROL-4).
     2. The task is the newest request that counts, as `Turns` decides.  Items and events mark typed
-       messages; if there are none, messages of the model's history that nobody injected, else
-       those of the newest replacement (DSC-29, DSC-30).
+       messages; if there are none, messages of the model's history that nobody injected count, else
+       the messages of the newest replacement (DSC-29, DSC-30).
     3. The plan is the last `update_plan` of a turn that counts.
     4. An artifact comes from a call with a known outcome.  It stays when its turn is rolled back,
        since the operation did happen (DSC-78).  The latest observation decides its kind.
     5. The lines that a subagent inherited give none of these.
-    6. Files that we make have a `compacted` record in second place; their first task only names
-       the session.
+    6. Files that we make have a `compacted` record in second place; their first task only names the
+       session.
 
     In paginated files completed items count, in older ones events.  Messages of the history count
     only where no events mark typed messages (ROL-14).
@@ -109,7 +109,7 @@ class Reducer:
 
     def __init__(self, state: State, scale: Scale) -> None:
         self.item: items.Item = "quiet"
-        """What counts of the newest line."""
+        """The part of the newest line that counts."""
         self._state = state
         self._scale = scale
 
@@ -142,7 +142,7 @@ class Reducer:
 
     @property
     def _listens(self) -> bool:
-        """Whether a message of the history may be a request, or say that a task is for a goal."""
+        """Whether a message of the history may be a request, or mark a task as one for a goal."""
         return not self._state.typed or self._state.turns.may_be_for_goal
 
     @property
@@ -274,14 +274,14 @@ def _task_ended(state: State, item: items.TaskEnded, line: Line) -> None:
 
 
 def _reason(state: State, trouble: items.Trouble) -> str:
-    """Return what an error says, with the time when a limit that is used up begins anew."""
+    """Return the message of an error, with the time when a used-up limit begins anew."""
     text = value(trouble.text, MAX_VALUE_CHARS)
     resets_at = time_of(state.resets_at) if trouble.is_limit else None
     return text if resets_at is None else f"{text} (resets {resets_at})"
 
 
 def _answered(state: State, line: Line) -> None:
-    """Note an answer; a search passes over those that it does not want."""
+    """Note an answer; a search skips those that it does not want."""
     payload = line.payload
     if not state.tells(line.seq):
         return
@@ -371,7 +371,7 @@ def _observe(
 
 
 def plan_of(state: State, remembered: memory.Memory, limits: Limits) -> Plan:
-    """Return the newer of the last recorded and the last accepted plan, else that of the seed."""
+    """Return the newer of the last recorded and the last accepted plan, else the seed's plan."""
     plans = [turn.planned for turn in state.turns.counting() if turn.planned is not None]
     if state.planned is not None:
         plans.append(state.planned)
@@ -400,10 +400,10 @@ def _artifact(uri: str, observed: FileObservation, hashes: Hashes, seen: SeenHas
 
 
 LONGEST_TAIL = 1 << 23
-"""A longer last line is not read before its LF is there, in bytes."""
+"""A longer last line, in bytes, is not read before its LF is there."""
 
 SAVED = 24
-"""The version of what `Replay.save` returns."""
+"""The version of the result of `Replay.save`."""
 
 
 @define
@@ -417,14 +417,14 @@ class Replay(Reader):
     """A reader whose fold keeps the state of a session after the bytes so far."""
 
     def __init__(self, state: State | None = None, scale: Scale | None = None) -> None:
-        """Begin before the first byte of a session, or where a saved state ends."""
+        """Begin before the first byte of a session, or after a saved state."""
         super().__init__(scale=scale)
         self.state = State() if state is None else state
         self.reducer = Reducer(self.state, self.scale)
         self.folds.append(self.reducer)
 
     def read_alone(self) -> None:
-        """Let go of the folds that read along."""
+        """Drop the folds that share the pass."""
         self.folds[:] = [self.reducer]
 
     @property
@@ -453,9 +453,9 @@ class Replay(Reader):
         return ahead
 
     def near_the_end(self, lines: bytes, position: int | None = None) -> Replay:
-        """Return a replay that stands before the last `lines` of what this one has read.
+        """Return a replay positioned before the last `lines` that this one has read.
 
-        `position` is that of the last of them, where it is not the last that was read.
+        `position` is the position of the last of them, if it is not the last line read.
         """
         scale, state = self.scale, self.state
         count = sum(1 for line in lines.split(b"\n") if line.strip())
@@ -496,7 +496,7 @@ class Replay(Reader):
         )
 
     def files(self) -> tuple[str, ...]:
-        """Return the uris on whose files or folders a checkpoint depends."""
+        """Return the uris of the files and folders on which a checkpoint depends."""
         return self.state.observations.uris()
 
     def save(self) -> object | None:

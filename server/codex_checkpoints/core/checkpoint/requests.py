@@ -1,7 +1,7 @@
-"""What a session was asked: takes requests into its state, and finds its task.
+"""Takes the requests of a session into its state, and finds its task.
 
-A request is a user message, a goal, an approved plan, a review, or a message of another agent; what
-each of them does to the turns is decided by `Turns`.
+A request is a user message, a goal, an approved plan, a review, or a message of another agent;
+`Turns` decides the effect of each on the turns.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from codex_checkpoints.core.rollout.titles import PICTURE, title_in
 from codex_checkpoints.core.rollout.turns import Planned, Turn
 
 _GOAL_CONTEXT = ('<codex_internal_context source="goal">', "<goal_context>")
-"""How the text begins that Codex gives the model in a task that works for the goal."""
+"""The beginning of the text that Codex gives the model in a task that works for the goal."""
 
 
 def take_replaced(state: State, line: Line) -> None:
     """Take the newest user message of a replacement, in a file that has no other.
 
-    A replacement of ours and its undo ask for nothing new.
+    A replacement of ours and its undo contain no new request.
     """
     if line.tag == UNDO or is_ours(text_of(line.payload.get("message")) or ""):
         return
@@ -92,7 +92,7 @@ def take_message(state: State, item: items.UserMessage, line: Line) -> None:
 
 
 def _trust_events(state: State) -> None:
-    """Drop what only the history told: from here on items or events mark typed messages."""
+    """Drop the messages of the history: from here on items or events mark typed messages."""
     state.typed = True
     if state.first_in_history:
         state.first_text, state.first_in_history = None, False
@@ -110,7 +110,7 @@ def _title(state: State, text: str, seq: int, *, in_history: bool) -> None:
 
     A fork that refers to its source takes its own first one, as Codex does.
     """
-    is_bare = state.head is not None and state.head.bare  # there is nothing but the history
+    is_bare = state.head is not None and state.head.bare  # there is only the history
     is_better = state.first_in_history and not in_history and not is_bare
     is_own = state.head is None or seq >= state.head.forked_at
     is_better = is_better or (is_own and state.first_of_source)
@@ -120,13 +120,13 @@ def _title(state: State, text: str, seq: int, *, in_history: bool) -> None:
 
 
 def asked_by(state: State, kind: AskedKind, text: str, line: Line) -> Asked:
-    """Return a request that is no user message."""
+    """Return a request that is not a user message."""
     short, whole = value(text, MAX_VALUE_CHARS), cut(redact(text), LONGEST_ASKED)
     return Asked(kind, whole, short, f"seq:{line.seq}", line.seq, state.turns.next_order())
 
 
 def take_goal(state: State, item: items.GoalSet, line: Line, *, of_call: bool = False) -> None:
-    """Take the goal as it is now; a fork copies records about that of its source."""
+    """Take the goal as it is now; a fork copies records about its source's goal."""
     own = None if state.head is None else state.head.session_id
     if item.objective is None:
         state.turns.set_goal(None)
@@ -135,7 +135,7 @@ def take_goal(state: State, item: items.GoalSet, line: Line, *, of_call: bool = 
     goal = asked_by(state, "goal", item.objective, line)
     goal = evolve(goal, status=item.status, foreign=foreign)
     state.turns.set_goal(goal)
-    if not of_call:  # a person set it, and it may be all that the session begins with
+    if not of_call:  # a person set it, and it may be the session's only beginning
         _title(state, goal.short, line.seq, in_history=False)
 
 
@@ -160,7 +160,7 @@ def _planned_by(plan: Asked, text: str) -> Planned:
 
 
 def take_letter(state: State, item: items.AgentWrote, line: Line) -> None:
-    """Take the message of another agent; the result of a subagent asks for nothing."""
+    """Take the message of another agent; the result of a subagent is not a request."""
     if item.is_answer:
         return
     agent = None if state.head is None else state.head.agent
@@ -212,7 +212,7 @@ def task_of(state: State) -> Task | None:
 
 
 def request_in(turn: Turn) -> str | None:
-    """Return what a turn was asked, cut like a task; a message without words is a picture."""
+    """Return the request of a turn, cut like a task; a message without words is a picture."""
     if turn.said is None:
         return PICTURE if turn.messages else None
     return cut(turn.said.text, MAX_VALUE_CHARS)

@@ -12,9 +12,9 @@ from codex_checkpoints.core.rollout.tools import commands_of
 
 @frozen
 class Run:
-    """A command that ended, in the folder that its call names; `seconds` where they are told.
+    """A command that ended, in the folder that its call names; `seconds` if they are recorded.
 
-    Nothing is known of the outcome of a command among several of a code-mode script.
+    Nothing is known about the outcome of one command among several of a code-mode script.
     """
 
     script: str
@@ -24,9 +24,9 @@ class Run:
 
 
 def runs_in(observed: Observation) -> tuple[Run, ...]:
-    """Return the commands that ended with an observation; one that goes on is not among them.
+    """Return the commands that ended with an observation, without running ones.
 
-    Neither is a person's own: it verifies nothing for the agent.
+    A person's own commands are left out as well: they verify nothing for the agent.
     """
     item = observed.item
     if isinstance(item, CommandRun):

@@ -1,8 +1,8 @@
 """The patterns of secrets on the command lines of single programs (TRU-10).
 
 Programs are named since options differ: `-p` is a password of `mysql` and a port of `ssh`.  A row
-of the table is what stands before a secret: the programs, then the rest of the command.  In the
-rest a space is one to three blanks, `~` one to three of blank or `=`, and `…` any words of the same
+of the table is the text before a secret: the programs, then the rest of the command.  In the rest a
+space is one to three blanks, `~` one to three of blank or `=`, and `…` any words of the same
 command; ` ?` and `~?` may be absent.
 """
 
@@ -51,10 +51,10 @@ _OPTION = (
     r"… --[a-z-]{0,30}(?:password|passwd|passphrase|pass|pwd|secret(?!=[a-z-]{1,60}(?:\s|\Z))|token"
     r"|api-?key|access-?key)~"
 )
-"""An option for a secret, which may hold letters alone; `--secret=a-name` is that of one."""
+"""An option for a secret, which may have only letters; `--secret=a-name` is the name of one."""
 
 _TABLE = (
-    # The user stands in front of the secret.
+    # The user precedes the secret.
     ("http https xh ftp lftp", r"… (?:-[au]|--auth|--user)~[^\s:,\"']{1,64}[:,]"),
     ("http https xh", "… (?:-A|--auth-type)~bearer … (?:-a|--auth)~"),
     ("jenkins-cli", r"(?:\.jar)? … -auth~[^\s:\"']{1,64}:"),
@@ -63,7 +63,7 @@ _TABLE = (
     ("smbclient", r"… -U ?[^\s%]{1,64}%"),
     ("sqlplus impdp expdp rman sqlldr", r"… [\w$#]{1,30}/"),
     ("bundle", r"config … [\w.:/-]{3,100} [\w.+@-]{1,64}:"),
-    # The secret stands by itself, behind words.
+    # The secret is an argument of its own, after words.
     ("redis-cli", "… (?:auth|AUTH)(?: default)? "),
     ("openssl", r"passwd(?: -salt \S{1,32}| -(?!salt|in|stdin)\w{1,9}){0,4} "),
     ("aws", r"… \S{0,60}(?:aws_secret_access_key|aws_session_token)~"),
@@ -125,7 +125,7 @@ _TABLE = (
     ("set", rf"-[a-zA-Z]{{0,3}}x[a-zA-Z]{{0,2}} {_NAME} "),
     ("netlify", rf"env:set {_NAME} "),
     ("glab gh", rf"variable set {_NAME} "),
-    # The secret stands behind an option.
+    # The secret follows an option.
     ("docker podman buildah skopeo helm oras az twine oc cf ibmcloud expo poetry supabase",
      "… (?:login|upload|publish|link) … -p~?"),
     ("dotnet nuget", "nuget … -[pk] "),

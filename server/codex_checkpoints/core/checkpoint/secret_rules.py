@@ -1,6 +1,6 @@
 """The patterns of secrets: assignments, options, headers, URLs, and keys with a known beginning.
 
-`secret_commands` has those of the command lines of single tools; `text.redact` applies them all.
+`secret_commands` has the patterns for the command lines of single tools; `text.redact` applies all.
 """
 
 import re
@@ -19,11 +19,11 @@ class SecretRule:
     source: str
     flags: re.RegexFlag
     signs: str = ""
-    """One of these characters stands in all that it finds."""
+    """Each match contains one of these characters."""
     needs: str = ""
     """A pattern that is quick to find in small letters; without it the rule finds nothing."""
     repeats: bool = False
-    """Whether one command may hold several, of which only the first stands behind its program."""
+    """Whether one command may hold several, of which only the first follows its program."""
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -42,14 +42,14 @@ _NAME = r"""
 """
 QUOTE = r"""(?: \\{0,3} ["'`] )"""
 NEXT_WORD = r"""\\{0,3}["'],[ ]?\\{0,3}["']"""
-"""From one word of a command to the next where it is a list, as in `["mysql", "-pX"]`."""
+"""The transition from one word of a command to the next in a list, as in `["mysql", "-pX"]`."""
 
 _BECOMES = rf"""
     {QUOTE}? \]? \s{{0,3}}
     (?: : \s{{0,2}} [a-z_]\w{{0,20}} \s{{0,2}} = | => | :?={{1,3}} | : ) \s{{0,3}}
 """
 _WORD = r"[!#-%*+\-./0-9:=?@A-Z^_a-z~\u00a1-\u024f]"
-"""One character of a value without quotes: no white space, and nothing that ends a word in code."""
+"""One character of a value without quotes: not white space, nor the end of a word in code."""
 
 _PLAUSIBLE = rf"""
     (?! [$<{{*(\[-] | %[(s] | \.\.\. | \.[*+] | [~.]{{0,2}}/ | [a-z]:[\\/]
@@ -77,7 +77,7 @@ _RANDOM = r"""
     (?= (?: [A-Za-z0-9]++ [_-]++ ){0,6}?
         (?: [A-Za-z0-9]{20} | (?= [A-Za-z]*+ [0-9] ) [A-Za-z0-9]{10} ) )
 """
-"""After the prefix there is a piece that is no word: `sk-…` also begins CSS classes."""
+"""After the prefix there is a piece that is not a word: `sk-…` also begins CSS classes."""
 
 
 def rule(
@@ -98,7 +98,7 @@ def _key(name: str, hints: tuple[str, ...], pattern: str, signs: str = "") -> Se
 
 _NAMES_HINTS = ("token", "credential", "pass", "pwd", "secret", "key", "_auth")
 _IS_GIVEN = rf"(?:{'|'.join(_NAMES_HINTS)})[^=:]{{0,24}}[=:]"
-"""Not more than that stands between a hint and the sign behind the name that holds it."""
+"""The longest text between a hint and the sign after the name that contains it."""
 
 GENERAL = (
     rule(  # a PEM or PGP block, to its end or to the end of the text
@@ -146,7 +146,7 @@ GENERAL = (
         (?P<secret> (?= [a-z._~+/-]*+ [0-9] ) [a-z0-9._~+/-]{16,}+ =*+ )
         """,
     ),
-    rule(  # the 40 characters of an AWS secret access key behind its name
+    rule(  # the 40 characters of an AWS secret access key after its name
         "aws_secret_key",
         ("secret",),
         rf"secret_?access_?key {_BECOMES} {QUOTE}? (?P<secret> [a-z0-9/+]{{40}} (?![a-z0-9/+]) )",
@@ -268,7 +268,7 @@ GENERAL = (
         needs=r"</[\w.:-]{0,40}(?:pass|secret|key|token)",
         signs="/",
     ),
-    rule(  # 32 characters or more of hex or base64 a few words behind "key", "token", "password"
+    rule(  # 32 characters or more of hex or base64 a few words after "key", "token", "password"
         "told",
         ("key", "token", "secret", "password", "credential"),
         r"""
@@ -282,7 +282,7 @@ GENERAL = (
         needs=r"\A(?:[a-z0-9+/_]{0,31}+[^a-z0-9+/_]++)*+[a-z0-9+/_]{32}",  # in one pass
     ),
 )
-"""Those that match much text first."""
+"""Rules that match much text come first."""
 
 KEYS = (
     _key("openai_or_anthropic", ("sk-",), rf"sk- {_RANDOM} {_BLOB}{{16,}}+", signs="-"),
@@ -365,4 +365,4 @@ KEYS = (
         signs=".",
     ),
 )
-"""Keys with a known beginning, wherever they stand."""
+"""Keys with a known beginning, at any place."""

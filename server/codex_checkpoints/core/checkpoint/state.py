@@ -1,9 +1,9 @@
-"""The state of a session after some of its lines, with the artifacts that it observed.
+"""Keeps the state of a session after some of its lines, with the artifacts that it observed.
 
 A session may run fifty thousand commands, a checkpoint keeps the newest 256 artifacts, and parsing
 a command takes time.  So commands wait in a queue, and only the newest are parsed.  The result is
-the same: the newest observation of an artifact decides, and the artifacts observed last are kept,
-ties by uri (DSC-28).
+the same: the newest observation of an artifact decides, and the most recently observed artifacts
+are kept, ties by uri (DSC-28).
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ _CHANGES: Final = re.compile(
     r"|\b(?:black|isort|autopep8|yapf|rustfmt|stylua|swiftformat|docformatter|prettier|gofmt"
     r"|goimports|shfmt|clang-format|eslint|ruff|biome|dprint)\b"
 )
-"""What a command holds that may change a file; of any other one the outcome does not matter."""
+"""Parts of a command that may change a file; the outcome of other commands does not matter."""
 _ENCODED_CONTROL: Final = re.compile(
     "%(?:[01][0-9A-F]|7F|C2%[89][0-9A-F]|E2%80%A[89A-E]|E2%81%A[6-9])"
 )
 OUTSIDE: Final = re.compile(r"/|[A-Z]:/|\.\.(?:/|$)")
-"""How the uri of a file outside the session's folder begins."""
+"""The beginning of the uri of a file outside the session's folder."""
 
 
 _WORDS = (
@@ -93,18 +93,18 @@ _WORDS = (
     " black isort autopep8 yapf fmt stylua format prettier goimports eslint ruff biome"
 )
 _HINTS: Final = tuple(_WORDS.split())
-"""One of these stands in each such command."""
+"""Each such command contains one of these."""
 
 _CAT: Final = re.compile(r"\bcat\s[^|;&<>\n]*\Z")
-"""How a script ends that prints one file."""
+"""The end of a script that prints one file."""
 
 
 @frozen
 class Observation:
     """An item with an outcome, or a call with the texts of its answer.
 
-    `at` is the time stamp of the record.  `printed` is the hash of what a `cat` printed, if all of
-    it is recorded.  `failed` says how its command failed, as `exit 2`.
+    `at` is the time stamp of the record.  `printed` is the hash of a `cat`'s output, if all of it
+    is recorded.  `failed` says how its command failed, as `exit 2`.
     """
 
     place: Place
@@ -117,7 +117,7 @@ class Observation:
 
     @property
     def key(self) -> object:
-        """What decides which artifacts a command gives, but for their `seq`."""
+        """The key of the artifacts that a command gives, without their `seq`."""
         item: object = self.item
         if isinstance(item, ToolCall):
             item = item.name, orjson.dumps(item.arguments, option=orjson.OPT_NON_STR_KEYS)
@@ -134,12 +134,12 @@ class Observation:
 
     @property
     def plainly_looks(self) -> bool:
-        """Whether it is plain to see that a command only looks, without parsing it."""
+        """Whether a command evidently only looks, without parsing it."""
         argv = self.item.argv if isinstance(self.item, CommandRun) else ()
         return len(argv) == 3 and plainly_looks(argv[2])  # noqa: PLR2004 - `bash -lc SCRIPT`
 
     def seen(self) -> tuple[Seen, ...]:
-        """Return what the call touched."""
+        """Return the effects of the call."""
         # `tools` loads many modules, and a short look at a session parses no call.
         if isinstance(self.item, ToolCall):
             seen = tools.called(self.item, self.texts, shortened=self.shortened)
@@ -154,11 +154,11 @@ class Observation:
 class FileObservation:
     """The newest observation of an artifact.
 
-    The `hash` of a file is that of its content then, where the record proves it.  The host cannot
-    hash a file with an `opaque` name, since the name was changed.  `edited` is the `seq` of the
-    newest edit, `acted` that of the newest observation that was no look or chore; -1 if
-    there is none.  `at` is the time stamp of the record.  `only_if` is what must lie at which uri
-    now.  `failed` says how a command failed, as `exit 2`.
+    The `hash` of a file is the hash of its content then, where the record proves it.  The host
+    cannot hash a file with an `opaque` name, since the name was changed.  `edited` is the `seq` of
+    the newest edit, `acted` the one of the newest observation that was not a look or a chore; -1 if
+    there is none.  `at` is the time stamp of the record.  `only_if` is a condition: the kind of
+    entry that must be at a uri now.  `failed` says how a command failed, as `exit 2`.
     """
 
     kind: ArtifactKind
@@ -178,7 +178,7 @@ class FileObservation:
 
     @property
     def rank(self) -> tuple[bool, int]:
-        """The lowest goes first: commands that only look, then what was observed longest ago."""
+        """The lowest goes first: commands that only look, then the least recent observations."""
         return self.acted >= 0, self.seq if self.acted < 0 else self.acted
 
     def follows(self, older: FileObservation | None) -> None:
@@ -188,7 +188,7 @@ class FileObservation:
             self.acted = max(self.acted, older.acted)
 
     def holds(self, now: Hashes, seen: SeenHashes) -> bool:
-        """Return whether it counts, by what lies at the uris now, or was seen there then."""
+        """Return whether it counts, by the entries at the uris now, or as seen there then."""
         if self.only_if is None:
             return True
         what, uri = self.only_if
@@ -207,7 +207,7 @@ class FileObservation:
 class Observations:
     """The artifacts of a session, and the observations that were not parsed yet.
 
-    `conditional` has those that count only while something lies at a path, or no folder does.
+    `conditional` has those that count only while an entry exists at a path, or no folder does.
     """
 
     artifacts: dict[str, FileObservation] = Factory(dict[str, FileObservation])
@@ -269,7 +269,7 @@ class Observations:
     def kept(
         self, limits: Limits, now: Hashes = _NOTHING, seen: SeenHashes = NO_SEEN
     ) -> Mapping[str, FileObservation]:
-        """Return the artifacts of a checkpoint by uri, by what lies at the uris now."""
+        """Return the artifacts of a checkpoint by uri, given the entries at the uris now."""
         self.settle()
         kept = dict(self.artifacts)
         for uri, each in self.conditional.items():
@@ -287,13 +287,13 @@ class Observations:
         return {uri: each for uri, each in files.items() if each.hashable}
 
     def uris(self) -> tuple[str, ...]:
-        """Return what the host looks at for a checkpoint: files, and what decides on others."""
+        """Return the uris that the host checks for a checkpoint: files, and others' conditions."""
         files = self.files()
         conditions = (each.only_if for each in self.conditional.values())
         return tuple(dict.fromkeys((*files, *(each[1] for each in conditions if each))))
 
     def since(self, seq: int) -> tuple[bool, frozenset[str]]:
-        """Return whether a file was edited behind a record, and which commands ran there."""
+        """Return whether a file was edited after a record, and which commands ran there."""
         self.settle()
         both = (*self.artifacts.values(), *self.conditional.values())
         ran = (each for each in self.artifacts.items() if each[1].kind == "command")
@@ -308,9 +308,9 @@ class Observations:
         seen: tuple[Seen, ...] | None,
         parsed: dict[object, tuple[_Named, ...]],
     ) -> Iterator[tuple[str, _Named]]:
-        """Yield what one observation names, by uri, the last one first.
+        """Yield the things that one observation names, by uri, the last one first.
 
-        `parsed` remembers commands: sessions run the same ones again and again.
+        `parsed` is a cache of commands: sessions run the same ones again and again.
         """
         if seen is not None:
             names = _names_of(waiting.place, seen)
@@ -373,9 +373,9 @@ def name_of(seen: Seen, place: Place) -> tuple[str | None, bool]:
 
 
 def _slim(observation: Observation) -> tuple[Observation, int | None]:
-    """Return a command with no more of its outcome than matters, and its length.
+    """Return a command with only the relevant part of its outcome, and its length.
 
-    None is the length of anything else.
+    For anything else the length is None.
     """
     item = observation.item
     if isinstance(item, CommandRun):
@@ -413,7 +413,7 @@ def _failure(outcome: Outcome) -> str | None:
 
 
 def _printed(observation: Observation, script: str) -> str | None:
-    """Return the hash of what a `cat` printed, if it is known."""
+    """Return the hash of a `cat`'s output, if it is known."""
     if observation.shortened or _CAT.search(script) is None:
         return None
     if isinstance(observation.item, CommandRun):
@@ -436,7 +436,7 @@ def _applied(texts: tuple[str, ...]) -> str:
 
 
 def _put(kept: dict[str, FileObservation], uri: str, each: FileObservation) -> None:
-    """Join an observation with that of the same uri; the newer one of the two stands."""
+    """Join an observation with the one of the same uri; the newer of the two stays."""
     other = kept.get(uri)
     newer, older = (other, each) if other is not None and other.seq > each.seq else (each, other)
     kept[uri] = evolve(newer)
@@ -484,16 +484,16 @@ _NAMED = frozenset({None, "due", "done"})
 Seeds = Callable[[str], Checkpoint | None]
 """From a session id to the checkpoint that the session begins with, its seed (JUN-46).
 
-A compaction into a new session and a hard restore replace all older records, so the new file does
-not hold what was known.  Our record of the operation holds the seed.  The session's own records and
-updates change it, and its `seq` continues that of the seed, so that ages stay comparable.
+A compaction into a new session and a hard restore replace all older records, so the new file lacks
+the earlier facts.  Our record of the operation holds the seed.  The session's own records and
+updates change it, and its `seq` continues the seed's, so that ages stay comparable.
 """
 
 _NEVER = 1 << 62
 _WAITING = 1024  # calls
 _WAITING_BYTES = 1 << 22  # the newest call may always wait
 _DECIDED = 4096
-"""At least so many decided calls are remembered, at most twice as many."""
+"""Number of decided calls that are remembered at least, and half of the maximum."""
 
 
 @define
@@ -548,7 +548,7 @@ class State:
     own_from: int = -1
     """The first `seq` of a subagent's own lines."""
     inherits: bool | None = False
-    """Whether the lines of a subagent come from its parent now; None where none told so far."""
+    """Whether a subagent's lines come from its parent now; None if none has shown it so far."""
     typed: bool = False
     """Whether events mark typed messages, so that messages of the history do not count."""
     model: str | None = None
@@ -556,9 +556,9 @@ class State:
     first_text: str | None = None
     """The first request, the title of the session."""
     first_in_history: bool = False
-    """Whether only the model's history tells of that request."""
+    """Whether only the model's history records that request."""
     first_of_source: bool = False
-    """Whether that request is one of the session that this one was forked from."""
+    """Whether that request belongs to the session that this one was forked from."""
     turn_folder: str | None = None
     newest_folder: tuple[int, str] | None = None
     """The newest folder that the session was set to, with the number of the file that says so."""
@@ -568,7 +568,7 @@ class State:
     observations: Observations = Factory(Observations)
     calls: PendingCalls = Factory(PendingCalls)
     compactions: int = 0
-    """Those that were not taken back; `windows` counts all records that replaced the context."""
+    """Compactions that were not undone; `windows` counts all records that replaced the context."""
     windows: int = 0
     compacted_at: int = 0
     tokens: Tokens | None = None
@@ -580,13 +580,13 @@ class State:
     """The checkpoint that the session begins with, if we made the session."""
     unread_calls: int = 0
     goal_calls: list[str] = Factory(list[str])
-    """The newest calls for the goal without an output, which has it as it is then."""
+    """The newest calls for the goal without an output, which has the goal as of then."""
     resets_at: int | None = None
-    """When the newest limit that was reported as used up begins anew."""
+    """The time when the newest limit reported as used up begins anew."""
     answered_at: int = 0
     worked_at: int = 0
     observed: list[Observation] = field(init=False, factory=list)
-    """What the newest line gave."""
+    """The observations of the newest line."""
 
     @property
     def tokens_stale(self) -> bool:

@@ -1,4 +1,4 @@
-"""The text of values: secrets redacted, one line, no control characters, cut to a limit.
+"""Cleans the text of values: secrets redacted, one line, no control characters, cut to a limit.
 
 See (rules, "Text of values"), DSC-51, DSC-52 and DSC-81.
 """
@@ -45,7 +45,7 @@ def named_secrets(text: str) -> list[tuple[int, int, str]]:
 
 
 def _hinted(text: str) -> list[SecretRule]:
-    """Return the rules of which a hint and a sign stand in a text; others find nothing there."""
+    """Return the rules whose hint and sign a text contains; others find nothing there."""
     lower = text.lower()
     # One character is found many times sooner than a hint.
     here = {sign for sign in _SIGNS if sign in lower}
@@ -143,13 +143,13 @@ _PROGRAMS = frozenset(COMMANDS)
 
 
 def _programs_in(lower: str) -> list[str]:
-    """Return the programs in a text of which the command lines may hold secrets."""
+    """Return the programs in a text whose command lines may hold secrets."""
     words = _PROGRAM.findall(lower)
     return [] if _PROGRAMS.isdisjoint(words) else sorted(_PROGRAMS.intersection(words))
 
 
 RULES = (*GENERAL, *COMMAND_RULES, *KEYS)
-"""The rules in the order in which they apply, behind those of the programs in a text."""
+"""The rules in the order in which they apply, after the rules of the programs in a text."""
 
 KINDS_OF_SECRETS = len({each.name for each in (*RULES, *COMMANDS.values())})
 """How many kinds of secrets are known."""
@@ -158,7 +158,7 @@ _SIGNS = "-_:=.@/|"
 
 
 def _signs_of(hint: str) -> str:
-    """Return characters of which one stands in all that rules with this hint find, if any."""
+    """Return characters of which each match of the rules with this hint has one, if any."""
     own = "".join(sign for sign in _SIGNS if sign in hint)
     by_rules = [rule.signs for rule in RULES if hint in rule.hints]
     return own[:1] or ("".join(by_rules) if all(by_rules) else "")
@@ -172,7 +172,7 @@ def _grouped() -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 _HINTS = _grouped()
-"""The hints of all rules, by the characters without which they are of no use."""
+"""The hints of all rules, by the characters that they require."""
 
 
 SCANNED = 65_536

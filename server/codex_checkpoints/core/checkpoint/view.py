@@ -1,4 +1,4 @@
-"""`view_v1`: a checkpoint as the text that a model reads (DSC-42 to DSC-52, DSC-74).
+"""Renders a checkpoint as `view_v1`, the text that a model reads (DSC-42 to DSC-52, DSC-74).
 
 The functions for the lines of single records are public: a state pack uses them too.
 """

@@ -1,1 +1,1 @@
-"""Compaction: from a checkpoint and a history to what Codex sends instead (JUN-34)."""
+"""Builds the history that Codex sends after a compaction, from checkpoint and history (JUN-34)."""

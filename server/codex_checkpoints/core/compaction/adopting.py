@@ -1,4 +1,4 @@
-"""Adopt what Codex or another tool compacted: filter it, then report it like our own.
+"""Adopts a history compacted by Codex or another tool: filters it, then reports it like our own.
 
 Rules: CKP-20 to CKP-22.
 """
@@ -32,7 +32,7 @@ _NOT_SENT = ("id", "metadata", "internal_chat_message_metadata_passthrough")
 
 
 def filtered(items: Sequence[Json]) -> tuple[Json, ...]:
-    """Return what may be installed (CKP-21).
+    """Return the items that may be installed (CKP-21).
 
     User messages lose their payloads (JUN-9).  A message that looks like one of ours is dropped,
     whatever its role: only we write those.
@@ -52,7 +52,7 @@ def filtered(items: Sequence[Json]) -> tuple[Json, ...]:
 def handed_over(
     items: Sequence[Json], limit: int, cost: Callable[[Json], int]
 ) -> Fitted | NewestTooLarge:
-    """Choose the items for an external compactor: within its window, whole pairs alone (CKP-22).
+    """Choose the items for an external compactor: within its window, and only whole pairs (CKP-22).
 
     Calls with their outputs are dropped first, the oldest first; then the rest.
     """
@@ -73,7 +73,7 @@ def handed_over(
 def adopt(
     history: Sequence[Past], material: Sequence[Json], terms: Terms
 ) -> Replacement | Declined:
-    """Return what replaces this history, made of foreign `material`, or why nothing does."""
+    """Return the replacement of this history, made of foreign `material`, or why there is none."""
     before = terms.size_of(past.item for past in history)
     declined = not_now(terms, before)
     if declined is not None:

@@ -1,4 +1,4 @@
-"""Word the requests that are not user messages for a replacement or a pack (NOW-1, NOW-5).
+"""Words the requests that are not user messages for a replacement or a pack (NOW-1, NOW-5).
 
 A goal, an approved plan and the task of a helper reach a session outside its user messages, so a
 replacement that keeps only those would lose the purpose of the session.
@@ -18,9 +18,9 @@ from codex_checkpoints.core.rollout.turns import Turns
 
 @frozen
 class AskedMessage:
-    """A request as a message: where it came from, the heading, and all that was asked.
+    """A request as a message: its origin, the heading, and the whole request.
 
-    `followed_by` is how many messages of the user came after it.
+    `followed_by` is the number of user messages after it.
     """
 
     kind: AskedKind
@@ -38,7 +38,8 @@ class AskedMessage:
 class AskedMessages:
     """These requests, the oldest first.
 
-    `has_goal`: the session has a goal, or had one; what an earlier replacement says of it is old.
+    `has_goal`: the session has a goal, or had one; an earlier replacement's message about it is
+    old.
     """
 
     messages: tuple[AskedMessage, ...] = ()
@@ -56,7 +57,7 @@ def names_goal(text: str) -> bool:
 def asked_messages(turns: Turns) -> AskedMessages:
     """Return the goal in force, the newest approved plan and the newest task of another agent.
 
-    A goal that has ended is there only where nobody wrote a message: it was the only request.
+    A goal that has ended is included only if nobody wrote a message: it was the only request.
     """
     typed = [turn.said for turn in turns.counting() if turn.said and turn.said.typed]
     goal = turns.goal

@@ -1,4 +1,4 @@
-"""Build a replacement: the user's own messages, then one handoff; report what became of the rest.
+"""Builds a replacement of the user's messages and one handoff, and reports the fate of the rest.
 
 The same history, checkpoint, caps and terms give the same bytes (JUN-7, JUN-8, JUN-43, CKP-17).
 """
@@ -83,7 +83,7 @@ def fit(items: Sequence[Json], limit: int, cost: Callable[[Json], int]) -> Fitte
 
 
 def groups_of(items: Sequence[Json]) -> list[tuple[int, ...]]:
-    """Return the places of what must stay together, oldest first; an unpaired call is in none."""
+    """Return the places of items that must stay together, oldest first, without unpaired calls."""
     found: dict[tuple[str, str] | int, list[int]] = {}
     for place, item in enumerate(items):
         found.setdefault(_pair(item) or place, []).append(place)
@@ -96,11 +96,11 @@ def groups_of(items: Sequence[Json]) -> list[tuple[int, ...]]:
 
 
 def _pair(item: Json) -> tuple[str, str] | None:
-    """Return the key that a call and its output share; None for what stands alone."""
+    """Return the key that a call and its output share; None for an item without a partner."""
     form = str(item.get("type"))
     family = _FAMILIES.get(form)
     call_id = text_of(item.get("call_id"))
-    # Codex asks for no partner where the service ran the call, or nobody did.
+    # Codex requires no partner if the service ran the call, or nobody did.
     if family is None or item.get("execution") == "server":
         return None
     if call_id is None and form in {"local_shell_call", "tool_search_call"}:
@@ -115,7 +115,7 @@ STANDING_CONTEXT: dict[Placement, str] = {
     "pre_turn": "rebuilt by the next turn",
     "mid_turn": "carried over",
 }
-"""What happens to the standing context, in words for people (CKP-31)."""
+"""The treatment of the standing context, in words for people (CKP-31)."""
 
 
 def place(items: Sequence[Json], context: Sequence[Json], placement: Placement) -> tuple[Json, ...]:
@@ -135,7 +135,7 @@ def place(items: Sequence[Json], context: Sequence[Json], placement: Placement) 
 
 
 _LONGEST_HEAD = 64
-"""By so many characters of its first line a kind of standing context is known."""
+"""Number of characters of its first line that identify a kind of standing context."""
 
 Fate = Literal[
     "kept", "truncated", "replaced", "over_budget", "over_target", "only_payload", "merged"
@@ -152,7 +152,7 @@ Reason = Literal[
 
 @frozen
 class CompactionPiece:
-    """One item of the replaced history: its author, time and line, and what became of it.
+    """One item of the replaced history: its author, time and line, and its fate.
 
     `place` counts the items from 0.  `fate` is `kept`, `truncated`, `replaced`, `over_budget`,
     `over_target`, `only_payload` or `merged`, where a later message is equal; `cutTokens` is how
@@ -174,7 +174,7 @@ class CompactionPiece:
 class Report:
     """Both sides of a compaction: sizes, counts by kind, and every item of the old side.
 
-    `before`, `after` and `bound`, which was stated in advance, count all that is in use, by the
+    `before`, `after` and `bound`, which was stated in advance, count everything in use, by the
     `calibration` of the session (rules, "Tokens").
     """
 
@@ -189,7 +189,7 @@ class Report:
 
     @property
     def remark(self) -> str | None:
-        """Return `saves_nothing`, or `saves_little` where not even a tenth is saved."""
+        """Return `saves_nothing`, or `saves_little` if less than a tenth is saved."""
         before, after = self.before.tokens, self.after
         if after * 10 < before * 9:
             return None
@@ -197,23 +197,23 @@ class Report:
 
     @property
     def kept(self) -> tuple[CompactionPiece, ...]:
-        """Return what the replacement has word for word."""
+        """Return the items that the replacement has word for word."""
         return tuple(piece for piece in self.pieces if piece.fate == "kept")
 
     @property
     def truncated(self) -> tuple[CompactionPiece, ...]:
-        """Return what the replacement has, cut in the middle."""
+        """Return the items that the replacement has, cut in the middle."""
         return tuple(piece for piece in self.pieces if piece.fate == "truncated")
 
     @property
     def dropped(self) -> tuple[CompactionPiece, ...]:
-        """Return what the replacement no longer has (CKP-16)."""
+        """Return the items that the replacement does not have any more (CKP-16)."""
         return tuple(piece for piece in self.pieces if piece.fate not in {"kept", "truncated"})
 
 
 @frozen
 class Declined:
-    """A refused compaction: the reason, and the numbers behind it (JUN-45)."""
+    """A refused compaction: the reason, and its numbers (JUN-45)."""
 
     reason: Reason
     facts: Mapping[str, int | str]
@@ -237,7 +237,7 @@ _MARKER = re.compile("(?=(…[0-9]{1,19} tokens truncated…))")
 
 
 LONGEST_KEPT = 2_000
-"""Tokens to which messages are cut where not all fit."""
+"""Tokens to which messages are cut if not all fit."""
 
 LONGEST_NEWEST = 8_000
 """The same for the newest one."""
@@ -245,7 +245,7 @@ LONGEST_NEWEST = 8_000
 
 @frozen
 class Retained:
-    """A user message that is kept: its place in the history, and what replaces it."""
+    """A user message that is kept: its place in the history, and its new text."""
 
     place: int
     item: Json
@@ -258,8 +258,8 @@ class Retained:
 class Selection:
     """The chosen messages in the old order, and the places of messages that were only payload.
 
-    There was no room for what stands before `reached`.  `merged` are the places of messages to
-    which a later one is equal.
+    Messages before `reached` did not fit.  `merged` are the places of messages to which a later one
+    is equal.
     """
 
     retained: tuple[Retained, ...]
@@ -271,9 +271,9 @@ class Selection:
 def select(history: Sequence[Past], budget: int, *, has_goal: bool = False) -> Selection:
     """Return the user's messages that a replacement keeps (rules, "Retained user messages").
 
-    Where the session `has_goal`, the message of an earlier replacement about it goes.
-    When all fit into the budget, none is cut.  Else long ones are cut to `LONGEST_KEPT`, the oldest
-    first, until all fit; what then does not fit is left to the walk from the newest (JUN-14).
+    If the session `has_goal`, an earlier replacement's message about it goes.  If all fit into the
+    budget, none is cut.  Otherwise long ones are cut to `LONGEST_KEPT`, the oldest first, until all
+    fit; then the messages are taken from the newest on, as far as they fit (JUN-14).
     """
     found, merged = _messages(history)
     if has_goal:
@@ -301,7 +301,7 @@ def select(history: Sequence[Past], budget: int, *, has_goal: bool = False) -> S
 
 
 def _messages(history: Sequence[Past]) -> tuple[dict[int, PlainMessage], frozenset[int]]:
-    """Return the user's messages that say something, by place; of identical ones the newest.
+    """Return the user's messages with words, by place; of identical ones the newest.
 
     The places of the others come second.
     """
@@ -329,17 +329,17 @@ def _within(place: int, message: PlainMessage, tokens: int, limit: int) -> Retai
 def _cost(text: str) -> int:
     """Return the cost of a message, without the marker of an earlier cut.
 
-    So a message that was cut to the rest of a budget fits there at the next compaction: it does not
-    shrink further or get a second marker (JUN-1).
+    So a message that was cut to the rest of a budget fits there at the next compaction: it neither
+    shrinks further nor gets a second marker (JUN-1).
     """
     marker = _middle_marker(text)
     return approximate_tokens(text if marker is None else text[: marker[0]] + text[marker[1] :])
 
 
 def _middle_marker(text: str) -> tuple[int, int] | None:
-    """Return where the marker nearest to the middle stands: a cut leaves it there.
+    """Return the position of the marker nearest to the middle: a cut leaves it there.
 
-    One that a person typed stands elsewhere.
+    A typed one is elsewhere.
     """
     whole = len(text.encode(errors="replace"))
     best: tuple[int, int] | None = None
@@ -357,14 +357,14 @@ def _middle_marker(text: str) -> tuple[int, int] | None:
 
 @frozen
 class Terms:
-    """What a caller asks for, and what it knows of the session.
+    """The request of a caller, and its knowledge of the session.
 
     `placement` is one of `Placement`; any other text is refused (CKP-6).  `before` is the size of
-    the context, `calibration` says how it follows from estimates of a history.  Below `trigger`
-    nothing is done; the replacement fits into `target` (JUN-19).  `digest` makes the digest beside
+    the context, `calibration` relates it to estimates of a history.  Below `trigger` nothing is
+    done; the replacement fits into `target` (JUN-19).  `digest` makes the digest that accompanies
     these messages of the user, for a context of so many tokens.  `asked` are the requests that are
-    not user messages; `has_turns`: something was asked at all.  `waived` are refusals that the user
-    overrides: `not_smaller`, `turn_not_complete`.
+    not user messages; `has_turns`: the session has any request.  `waived` are refusals that the
+    user overrides: `not_smaller`, `turn_not_complete`.
     """
 
     placement: str
@@ -384,9 +384,9 @@ class Terms:
         return self.before or Figure(self.calibration.in_use(of_items(items)), "estimated")
 
     def within(self, tokens: int, again: int) -> int:
-        """Return the tokens in use with so many tokens of history, at most the target of it.
+        """Return the tokens in use with a history of this size, which is limited to the target.
 
-        `again` are those of the standing context that the next turn sends beside it.
+        `again` are the tokens of the standing context that the next turn sends in addition.
         """
         history = tokens if self.target is None else min(tokens, self.target)
         return self.calibration.in_use(history + again)
@@ -394,7 +394,7 @@ class Terms:
 
 @frozen
 class Replacement:
-    """The complete history that Codex sends from now on, and what became of the old one.
+    """The complete history that Codex sends from now on, and the fate of the old one.
 
     `origins` has the place of each item in the old history, None for the handoff; `view` and
     `digest` are the texts in ours.  `digest_refused`: it would be too large with its digest.
@@ -409,7 +409,7 @@ class Replacement:
 
     @property
     def added(self) -> int:
-        """Return the tokens of what the old history had not: the handoff or summary."""
+        """Return the tokens that are new to the history: the handoff or summary."""
         both = zip(self.items, self.origins, strict=True)
         return sum(of_item(item) for item, origin in both if origin is None)
 
@@ -417,10 +417,10 @@ class Replacement:
 def build(
     history: Sequence[Past], checkpoint: Checkpoint, caps: Caps, terms: Terms
 ) -> Replacement | Declined:
-    """Return what replaces this history, or why nothing does (JUN-45).
+    """Return the replacement of this history, or the reason against it (JUN-45).
 
-    Where only the digest makes it no smaller than the history, it has one as for a quarter of the
-    context, and where that is too large goes without.
+    If only its digest keeps it from being smaller than the history, the digest is made as for a
+    quarter of the context; if that is too large as well, it is omitted.
     """
     built = _build(history, checkpoint, caps, terms)
     quote = terms.digest
@@ -480,7 +480,7 @@ def _build(
             return Declined("item_too_large", {"tokens": size, "target": terms.target})
         if len(found.kept) == len(kept):
             break
-        # What goes no longer stands beside the digest, so that quotes it.
+        # A dropped message does not accompany the digest any more, so the digest quotes it.
         kept = [kept[place] for place in found.kept]
     ordered = [(place, None, item) for place, item in asked]
     ordered += [(each.place, each.place, each.item) for each in kept]
@@ -506,7 +506,7 @@ def reported(  # noqa: PLR0913, PLR0917 - both sides, and what became of each it
 ) -> Replacement | Declined:
     """Return a replacement with its report, or that it is not smaller than the history.
 
-    `bound` is the most that the new history takes.
+    `bound` is the maximum size of the new history.
     """
     again = _sent_again(history)
     before = terms.size_of(past.item for past in history)
@@ -530,9 +530,9 @@ def reported(  # noqa: PLR0913, PLR0917 - both sides, and what became of each it
 def _asked_items(
     history: Sequence[Past], asked: AskedMessages, selection: Selection
 ) -> list[tuple[int, Json]]:
-    """Return the other requests as messages, each with the place before which it stands.
+    """Return the other requests as messages, each with the place before which it goes.
 
-    One that an earlier replacement has as well is left out.
+    A request that an earlier replacement has as well is left out.
     """
     known = {"\n".join(texts(each.item)) for each in selection.retained}
     said = [place for place, past in enumerate(history) if past.kind == "user"]
@@ -545,7 +545,7 @@ def _asked_items(
 
 
 def _sent_again(history: Sequence[Past]) -> int:
-    """Return the tokens of standing context that the next turn sends, of each kind the newest."""
+    """Return the tokens of standing context that the next turn sends: of each kind the newest."""
     newest: dict[str, int] = {}
     for past in history:
         if past.kind in {"instructions", "context"}:
@@ -559,15 +559,15 @@ def _sent_again(history: Sequence[Past]) -> int:
 def _bound_of(selection: Selection, added: Sequence[Json], terms: Terms, unused: int) -> int:
     """Return the most tokens that a replacement takes, before it is built (DSC-56).
 
-    The sum of the handoff and other requests, the rest of the digest's budget, the budget for the
-    user's messages and their JSON.
+    It is the sum of the handoff and other requests, the rest of the digest's budget, and the budget
+    for the user's messages and their JSON.
     """
     around = sum(of_item(each.item) - each.tokens for each in selection.retained)
     return of_items(added) + unused + terms.budget + around
 
 
 def not_now(terms: Terms, before: Figure) -> Declined | None:
-    """Return why these terms allow no compaction, whatever the history is."""
+    """Return the reason why these terms allow no compaction of any history."""
     if terms.placement not in OFFERED:
         return Declined("unsupported_placement", {"placement": terms.placement})
     if not terms.turn_ended and "turn_not_complete" not in terms.waived:

@@ -1,4 +1,4 @@
-"""Describe a replacement, for its record and for a person who looks at it first (DIG-9)."""
+"""Describes a replacement, for its record and for a person who looks at it first (DIG-9)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codex_checkpoints.core.history.tokens import of_item
 
 
 def remaining(built: Replacement) -> tuple[Remaining, ...]:
-    """Return what the record keeps of each item of a replacement, in order."""
+    """Return the record's fields of each item of a replacement, in order."""
     found: list[Remaining] = []
     for item, origin in zip(built.items, built.origins, strict=True):
         kind, tokens = kind_of(item), of_item(item)
@@ -46,7 +46,7 @@ def counts_of(report: Report) -> Counts:
 class KeptMessage:
     """A message from the user as a replacement has it; `ref` names its record for `recall`.
 
-    `cutTokens` is how much was cut out of its middle.
+    `cutTokens` is the size of the cut in its middle.
     """
 
     ref: str | None
@@ -58,7 +58,7 @@ class KeptMessage:
 
 @frozen
 class CompactionWarning:
-    """A warning about a compaction: a code, how many things it concerns, and a sentence."""
+    """A warning about a compaction: a code, the number of things it concerns, and a sentence."""
 
     code: str
     count: int
@@ -67,7 +67,7 @@ class CompactionWarning:
 
 @frozen
 class CompactionContents:
-    """The parts of a replacement; `stateTokens` is what the how-to text and the view take."""
+    """The parts of a replacement; `stateTokens` is the size of the how-to text and the view."""
 
     messages: tuple[KeptMessage, ...]
     view: str
@@ -81,12 +81,12 @@ def contents_of(
 ) -> CompactionContents:
     """Return the parts of a replacement of ours; `live`: Codex has the session open.
 
-    `more` are warnings of what the replacement does not show.
+    `more` are warnings about facts that the replacement does not show.
     """
     messages: list[KeptMessage] = []
     for item, place in zip(built.items[:-1], built.origins, strict=False):
         text, tokens = "\n".join(texts(item)), of_item(item)
-        if place is None:  # a request that is no user message
+        if place is None:  # a request that is not a user message
             messages.append(KeptMessage(None, None, text, tokens, 0))
             continue
         piece = built.report.pieces[place]

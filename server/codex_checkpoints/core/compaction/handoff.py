@@ -49,9 +49,9 @@ def is_due(source: str, checkpoint: Checkpoint, view: str, window: Iterable[Item
     """Return whether Codex gets the bundle of a view at a `SessionStart`.
 
     `source` is Codex's word for why the session starts, `window` are the items that a model would
-    be sent, from the last compaction on.  After a compaction the bundle is always given; on a
-    resume or in a fork unless the last bundle in the window has the same view (older ones do not
-    count).  Any other source and an empty checkpoint get nothing (AGN-1).
+    get, from the last compaction on.  After a compaction the bundle is always given; on a resume or
+    in a fork unless the last bundle in the window has the same view (older ones do not count).  Any
+    other source and an empty checkpoint get nothing (AGN-1).
     """
     if source not in {"compact", "resume", "fork"} or is_empty(checkpoint):
         return False
@@ -68,7 +68,7 @@ def shows(text: str | None, view: str) -> bool:
 
 
 def is_empty(checkpoint: Checkpoint) -> bool:
-    """Return whether a checkpoint holds nothing for a model."""
+    """Return whether a checkpoint has nothing for a model."""
     return checkpoint.task is None and not (
         checkpoint.plan.steps or checkpoint.decisions or checkpoint.artifacts or checkpoint.facts
     )
@@ -87,11 +87,11 @@ def last_bundle(window: Iterable[Item]) -> str | None:
 
 
 COMPACTION = b'"type":"compacted","payload":{'
-"""How the line of a compaction begins; inside a text the quotes are escaped."""
+"""The beginning of a compaction's line; inside a text the quotes are escaped."""
 
 BEGINNINGS = (b'"payload":{"type":"task_started"', b'"payload":{"type":"turn_started"')
 ROLLBACK = b'"payload":{"type":"thread_rolled_back"'
-"""A rollback also takes back what follows it, until the next task begins."""
+"""A rollback also removes the lines after it, until the next task begins."""
 
 
 class Recent:
@@ -108,11 +108,11 @@ class Recent:
         self._clear = True
 
     def certain(self, view: str) -> bool:
-        """Return whether the items show which bundle is in the window, asked for this view.
+        """Return whether the items show which bundle is in the window, given this view.
 
         They do when they begin with a compaction, or end with that bundle.  A rollback may bring an
-        earlier window back, and an old compaction does not hold all that is left.  After a
-        compaction the caller must also check that no rollback stands before it in the same task.
+        earlier window back, and an old compaction does not hold everything that remains.  After a
+        compaction the caller must also check that no rollback precedes it in the same task.
         """
         return self._clear and (self.compacted or shows(last_bundle(self.items), view))
 
@@ -141,7 +141,7 @@ class Recent:
             case "compacted":
                 self._compacted(line)
             case "session_meta":
-                # Codex reads no further back than a head, wherever it stands.
+                # Codex reads no further back than a head, at any place.
                 self._clear = self._clear and at_head
             case "event_msg" if line.tag == "thread_rolled_back":
                 self._clear = False

@@ -1,4 +1,4 @@
-"""The lines that make Codex send a replacement from now on (CKP-18, CKP-27, DSC-54).
+"""Makes the lines after which Codex sends a replacement (CKP-18, CKP-27, DSC-54).
 
 They are appended to the session, or make a session of their own.  The store adds time stamps and
 ordinals, and writes the file.
@@ -61,7 +61,7 @@ class Naming:
 
 @frozen
 class NewSession:
-    """A new session: the payload of its head, the lines behind it, and its windows."""
+    """A new session: the payload of its head, the lines after it, and its windows."""
 
     meta: Json
     lines: tuple[RecordLine, ...]
@@ -100,9 +100,9 @@ def in_place(
 ) -> tuple[RecordLine, RecordLine]:
     """Return the two lines for a session: the replacement, then its size.
 
-    `chain` ends with the new window.  `after` are the tokens in use from now on (rules,
-    "Tokens"); `last_token_count` is the payload of the newest `token_count` of the
-    file; `undo` marks the record by which a compaction is taken back.
+    `chain` ends with the new window.  `after` are the tokens in use from now on (rules, "Tokens");
+    `last_token_count` is the payload of the newest `token_count` of the file; `undo` marks the
+    record that undoes a compaction.
     """
     return compacted(items, chain, undo=undo), token_count(after, last_token_count)
 
@@ -112,8 +112,8 @@ def in_task(
 ) -> tuple[RecordLine, ...]:
     """Return lines as a task of their own, as Codex writes them for a manual compaction.
 
-    `turn_id` is new.  The task has no message, so it is no turn and no rollback counts it; it names
-    no mode, so that of the turn before stays.
+    `turn_id` is new.  The task has no message, so it is not a turn and no rollback counts it; it
+    names no mode, so the mode of the turn before stays.
     """
     started, complete = (RecordLine("event_msg", each) for each in _task(turn_id, window, at))
     return (started, *lines, complete)
@@ -140,9 +140,9 @@ def compacted(items: Sequence[Json], chain: Chain, *, undo: bool = False) -> Rec
 def token_count(after: int, last: Json | None) -> RecordLine:
     """Return the line that gives Codex the size of the new window.
 
-    Without it Codex uses the last call before, and compacts again by a model.  The estimate is the
-    total alone: Codex writes its own like this, and readers know it from a reported one (CKP-28).
-    The sums over the session stay.
+    Without it Codex uses the last call before, and lets a model compact again.  The estimate is
+    only the total: Codex writes its own like this, and readers can tell it from a reported one
+    (CKP-28).  The sums over the session stay.
     """
     info = object_of(object_of(last).get("info"))
     known = object_of(info.get("total_token_usage"))
@@ -166,8 +166,8 @@ def new_session(
     """Return a session that begins with this replacement and that Codex lists.
 
     Codex takes the model, its effort and the approvals of a resumed session from a `turn_context`
-    behind the last task; a `comp_hash` in it of another version would make it compact again.
-    `ids` are three new ones: the session, its first window, and that of the replacement (WIN-13).
+    after the last task; a `comp_hash` in it of another version would make it compact again.  `ids`
+    are three new ones: the session, its first window, and the replacement's window (WIN-13).
     """
     session_id, first, second = ids
     chain = begun(first).opened(second)
@@ -192,14 +192,14 @@ def session_meta(session_id: str, window_id: str, source: SourceSession, at: Mom
         "cwd": source.cwd,
         "originator": "codex-checkpoints",
         "cli_version": text_of(head.get("cli_version")) or "0.0.0",
-        # A session that Codex would hide from its lists is listed as one of the command line.  A
-        # head without `source` means the editor to Codex.
+        # A session that Codex would hide from its lists is listed as a session of the command line.
+        # A head without `source` means the editor to Codex.
         "source": "vscode" if head.get("source", "vscode") == "vscode" else "cli",
         "model_provider": text_of(head.get("model_provider")),
         "history_mode": "paginated" if source.paginated else "legacy",
         "context_window": {"window_id": window_id},
     }
-    # What the model is sent, or the user chose.
+    # Parts that the model gets, or that the user chose.
     meta |= {key: head.get(key) for key in ("base_instructions", "dynamic_tools", "memory_mode")}
     return {key: value for key, value in meta.items() if value is not None}
 
@@ -254,7 +254,7 @@ def _task(turn_id: str, window: int | None, at: Moment) -> tuple[Json, Json]:
 
 
 Form = tuple[RecordLine, ...]
-"""Lines as they would be appended to a session."""
+"""Lines in the form in which they are appended to a session."""
 
 
 def effective(outline: FirstPass, forms: Sequence[Form], items: Sequence[Json]) -> Form | None:
@@ -266,7 +266,7 @@ def effective(outline: FirstPass, forms: Sequence[Form], items: Sequence[Json]) 
 
 
 def _history(outline: FirstPass, form: Form) -> tuple[Item, ...] | None:
-    """Return the history that lines install behind a session, None where they install none."""
+    """Return the history that lines install after a session, None if they install none."""
     data = b"".join(map(_written, form))
     survey = Survey()
     survey.reader.feed(data)
@@ -281,9 +281,9 @@ def _history(outline: FirstPass, form: Form) -> tuple[Item, ...] | None:
 
 
 def _written(line: RecordLine) -> bytes:
-    """Return a line as a store writes it, without what a store adds.
+    """Return a line as a store writes it, without the additions of a store.
 
-    The reader ignores what is no JSON to Codex, such as a number beyond 64 bits.
+    The reader ignores values that Codex cannot read as JSON, such as a number beyond 64 bits.
     """
     whole = {"timestamp": "", "type": line.type, "payload": dict(line.payload)}
     return json.dumps(whole, separators=(",", ":")).encode("ascii") + b"\n"

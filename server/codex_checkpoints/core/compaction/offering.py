@@ -1,8 +1,8 @@
-"""When a compaction is offered, between two turns, once the window is too full; and the outline.
+"""Offers a compaction between two turns once the window is too full; makes the outline.
 
-Both surfaces have the same rule (JUN-20): what a model is sent, by the window of that model, and
-the outline for people, by the window of the smaller one.  No text of a session and no tool can
-cause an offer (JUN-22).
+Both surfaces have the same rule (JUN-20): the model's context by the window of that model, and the
+outline for people by the window of the smaller one.  No text of a session and no tool can cause an
+offer (JUN-22).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def window(advertised: int | None, named: Named) -> int | None:
 
 
 def budget(advertised: int | None, named: Named) -> WindowBudget:
-    """Return the budget of what a model is sent."""
+    """Return the budget of the model's context."""
     return budget_of(advertised, named.environment, named.setting)
 
 
@@ -55,8 +55,8 @@ def outline_budget(named: Named) -> WindowBudget:
 class Between:
     """The state of a session: whether its last turn ended, and how full its window is.
 
-    `tokens` were in use at the last call, never the sum over calls (JUN-29); None where there is no
-    report, or where the window was replaced since.  `window` is the advertised size.
+    `tokens` were in use at the last call, never the sum over calls (JUN-29); None if there is no
+    report, or if the window was replaced since.  `window` is the advertised size.
     """
 
     ended: bool
@@ -66,9 +66,9 @@ class Between:
 
     @property
     def is_impossible(self) -> bool:
-        """Return whether a service reported more than the window holds (ROL-9).
+        """Return whether a service reported more tokens than the window has (ROL-9).
 
-        An estimate by the bytes may be more: the window is then more than full (DSC-55).
+        An estimate from the bytes may be higher: the window is then more than full (DSC-55).
         """
         if self.source != "reported" or self.tokens is None or self.window is None:
             return False
@@ -142,19 +142,19 @@ class Chunk:
 
 @frozen
 class Outline:
-    """What people see of a session, bounded: at most 16 chunks, then the recent turns."""
+    """The visible form of a session, bounded: at most 16 chunks, then the recent turns."""
 
     chunks: tuple[Chunk, ...] = ()
     recent: tuple[OutlineTurn, ...] = ()
 
     @property
     def tokens(self) -> int:
-        """Return what its texts cost, as a history is counted."""
+        """Return the cost of its texts, counted like a history."""
         return sum(approximate_tokens(each.text) for each in (*self.chunks, *self.recent))
 
 
 def outline_of(turns: Iterable[OutlineTurn], budget: WindowBudget) -> Outline:
-    """Return the outline of a session within a budget; the newest turn always stands (JUN-27).
+    """Return the outline of a session within a budget; the newest turn is always in it (JUN-27).
 
     It is never sent to a model.  Beyond the bound the oldest chunks merge; where the texts reach
     the trigger of its budget, they merge until they are within its target (JUN-20).
@@ -183,7 +183,7 @@ def _chunk(old: Sequence[OutlineTurn]) -> Chunk:
 
 
 def _bounded(chunks: tuple[Chunk, ...], most: int) -> tuple[Chunk, ...]:
-    """Merge the two oldest where there are more than `most`."""
+    """Merge the two oldest if there are more than `most`."""
     if len(chunks) <= most:
         return chunks
     first, second = chunks[:2]

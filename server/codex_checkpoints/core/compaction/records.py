@@ -1,4 +1,4 @@
-"""The records of compactions: who replaced what by what, and which was taken back (CKP-2).
+"""The records of compactions: who replaced which lines by what, and which was undone (CKP-2).
 
 All strategies share one form (CKP-23).  A record holds no text of the session except the seed.  A
 line of `compactions.jsonl` is one record; its `type` says which.
@@ -29,7 +29,7 @@ Placement = Literal["manual", "pre_turn", "mid_turn"]
 
 @frozen
 class Range:
-    """What was replaced: lines of a session from one `seq` to another, and digests (CKP-33).
+    """The replaced part: lines of a session from one `seq` to another, and digests (CKP-33).
 
     `history` is the digest of the items that Codex would have sent, `bytes_before` the size of the
     file, `prefix` the digest of those bytes.
@@ -82,7 +82,7 @@ class Sizes:
 
 @frozen
 class CompactionWindows:
-    """The chain of the source, and that of the session where the work continues."""
+    """The chain of the source, and the chain of the session where the work continues."""
 
     before: Chain
     after: Chain
@@ -119,7 +119,7 @@ class Installed:
 
 @frozen
 class Undone:
-    """A compaction that was taken back (JUN-25); `window` is the one opened by that in place."""
+    """A compaction that was undone (JUN-25); `window` is the one that the undo opened in place."""
 
     compaction_id: str
     at: str
@@ -132,7 +132,7 @@ class Undone:
 class Prepared:
     """A change that is about to happen, written before the history changes.
 
-    Who finds it last checks whether the change happened; if not, it is removed.
+    A later run that finds it last checks whether the change happened; if not, it is removed.
     """
 
     record: Installed | Undone
@@ -151,7 +151,7 @@ def to_value(record: Record) -> dict[str, Any]:
 
 
 def record_of(value: object) -> Record | None:
-    """Read a record from the JSON value of a line; None for what is none."""
+    """Read a record from the JSON value of a line; None if it is not one."""
     if not is_object(value):
         return None
     if value.get("type") == "prepared":
@@ -162,9 +162,9 @@ def record_of(value: object) -> Record | None:
 
 
 def standing(records: Sequence[Record], session_id: str) -> Installed | None:
-    """Return the newest compaction of this session that was not taken back: the pointer (JUN-24).
+    """Return the newest compaction of this session that was not undone: the pointer (JUN-24).
 
-    The records of a session that a compaction made begin with that of its source, which is skipped.
+    If a compaction made the session, its records begin with its source's, which is skipped.
     """
     taken_back: set[str] = set()
     for record in reversed(records):
@@ -193,8 +193,8 @@ def began_session(records: Iterable[Record], session_id: str) -> Installed | Non
 def remembered(history: Sequence[Past], record: Installed) -> tuple[Past, ...]:
     """Give the items of an earlier replacement their old time and line again (JUN-43).
 
-    In the file they all stand in the line of the compaction.  Where the history does not begin with
-    the replacement of `record`, it is returned as it is.
+    In the file they are all in the line of the compaction.  If the history does not begin with the
+    replacement of `record`, it is returned unchanged.
     """
     count = len(record.items)
     if digest_of([past.item for past in history[:count]]) != record.replacement:
@@ -203,9 +203,9 @@ def remembered(history: Sequence[Past], record: Installed) -> tuple[Past, ...]:
 
 
 def recalled(history: Sequence[Past], known: Sequence[Past]) -> tuple[Past, ...]:
-    """Give the items of a history that was brought back their old time and line (JUN-43).
+    """Give the items of a restored history their old time and line (JUN-43).
 
-    Where it does not begin with `known`, that history as it was before, it is returned as it is.
+    If it does not begin with `known`, the history before the compaction, it is returned unchanged.
     """
     count = len(known)
     if [past.item for past in history[:count]] != [past.item for past in known]:
@@ -222,6 +222,6 @@ def _dated(history: Sequence[Past], known: Sequence[Past | Remaining]) -> tuple[
 
 
 def digest_of(items: Sequence[Json]) -> str:
-    """Return the digest of items: of their JSON with sorted keys (CKP-27)."""
+    """Return the digest of items, from their JSON with sorted keys (CKP-27)."""
     data = orjson.dumps(list(items), option=orjson.OPT_SORT_KEYS)
     return f"sha256:{sha256(data).hexdigest()}"
