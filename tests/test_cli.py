@@ -530,7 +530,7 @@ def test_anchors_are_printed_as_they_are_cited(home: Home) -> None:
     assert text.splitlines() == [
         "user         u2       fix it for everybody",
         "user         u1       why does login fail?",
-        "tool_output  c1       /home/ana/shop/auth.py",
+        "tool_output  c1       auth.py",
         "file         auth.py",
     ]
     assert [each["ref"] for each in home.json("notes", "anchors", thread(1), "--limit", "1")] == [
@@ -1469,3 +1469,15 @@ def test_a_soft_preview_tells_notes_in_words_and_which_files_are_known_to_be_as_
     assert "\nNotes:\n  step: Find the cause (done)\n  step: Mend it\n" in told
     assert "\nNot as they were at the end of the marker's turn:\n  seen.py  changed since\n" in told
     assert told.endswith("\nNot known whether they are as they were then:\n  part.py\n")
+
+
+def test_a_state_folder_that_cannot_be_written_is_named_with_another_way(home: Home) -> None:
+    state = home.user / "state"
+    state.write_text("a file\n")
+
+    done = home.here("mark", thread(1), "--label", "x", "--state-dir", str(state))
+
+    assert done.returncode == 1
+    said_so = done.stderr.decode()
+    assert f"It is {state}" in said_so
+    assert "--state-dir names another state folder" in said_so

@@ -3,6 +3,7 @@ import type { App, Commands } from "./app.ts";
 import { branchCommands } from "./branches.ts";
 import { changeCommands } from "./changes.ts";
 import { CheckpointTree, checkpointCommands } from "./checkpointTree.ts";
+import { chooseCodex, choosePython, chooseStateFolder } from "./choosing.ts";
 import { Server } from "./client.ts";
 import { compactionCommands, offerCompaction } from "./compaction.ts";
 import { compactionPreviews } from "./compactionPreview.ts";
@@ -11,6 +12,7 @@ import { Documents } from "./documents.ts";
 import { warnOfDrift } from "./drift.ts";
 import { fileRestoreCommands } from "./fileRestores.ts";
 import { ChangeFeed, Following } from "./following.ts";
+import type { Seeker } from "./launch.ts";
 import { markerCommands } from "./markers.ts";
 import { inform } from "./messages.ts";
 import { noteCommands } from "./notes.ts";
@@ -23,7 +25,6 @@ import { sessionCommands } from "./sessions.ts";
 import { SessionTree } from "./sessionTree.ts";
 import { openSettings, SECTION, setContext } from "./settings.ts";
 import { firstIndex, reportTrouble, StatusBar } from "./statusBar.ts";
-import { chooseCodex } from "./terminal.ts";
 
 let running: Server | null = null;
 
@@ -31,7 +32,8 @@ let running: Server | null = null;
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("Codex Checkpoints", { log: true });
   const { extensionPath: folder, globalState: memory } = context;
-  const server = new Server({ folder, storage: context.globalStorageUri.fsPath, memory, log });
+  const seeker = { folder, storage: context.globalStorageUri.fsPath, memory, log };
+  const server = new Server(seeker);
   running = server;
   const feed = new ChangeFeed(server);
   const following = new Following(server, feed);
@@ -62,7 +64,7 @@ export function activate(context: vscode.ExtensionContext): void {
     checkpoint,
     new StatusBar(server, following),
     ...registered(context, {
-      ...serverCommands(app),
+      ...serverCommands(app, seeker),
       ...sessionCommands(app),
       ...sessionPageCommands(app),
       ...searchCommands(app),
@@ -138,7 +140,7 @@ function registered({ extension }: vscode.ExtensionContext, commands: Commands) 
   });
 }
 
-function serverCommands({ server, feed, documents }: App): Commands {
+function serverCommands({ server, feed, documents }: App, seeker: Seeker): Commands {
   return {
     doctor: () => documents.open("doctor", null),
     answerYes: (uri?: vscode.Uri) => documents.answer(uri, true),
@@ -147,7 +149,8 @@ function serverCommands({ server, feed, documents }: App): Commands {
     restart: () => server.restart(),
     showLog: () => server.log.show(),
     openSettings: () => openSettings("@ext:codex-checkpoints.codex-checkpoints"),
-    choosePython: () => openSettings("@id:codexCheckpoints.python"),
+    choosePython: () => choosePython(seeker),
+    chooseStateFolder: () => chooseStateFolder(),
     chooseCodex: () => chooseCodex(),
   };
 }

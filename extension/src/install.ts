@@ -76,6 +76,20 @@ export async function findPython(
   return last.reason === null ? last : null;
 }
 
+/** Where interpreters lie that need not be on the PATH of an editor. */
+const PLACES = ["/opt/homebrew/bin/python3", "/usr/local/bin/python3", "/usr/bin/python3"];
+
+/** Try all candidates, and what is in the usual places; the usable ones have no reason. */
+export async function allPythons(
+  sources: Sources,
+  around: Surroundings,
+): Promise<readonly Attempt[]> {
+  const places = sources.platform === "win32" ? [] : PLACES;
+  const others = places.map((path) => ({ origin: "installed", command: [path] }));
+  const all = [...candidates(sources), ...others];
+  return Promise.all([...all.map((each) => tryOut(each, around)), byUv(around)]);
+}
+
 /** Run the launcher's probe with a candidate. */
 export async function tryOut(candidate: Candidate, around: Surroundings): Promise<Attempt> {
   const [program = "", ...rest] = candidate.command;

@@ -7,18 +7,22 @@ import { createInterface } from "node:readline";
 import type * as vscode from "vscode";
 import {
   type Attempt,
+  allPythons,
   findPython,
   ISOLATED,
   LAUNCHER,
   launcherText,
   PYTHON_SETTING,
+  type Sources,
 } from "./install.ts";
-import { warn } from "./messages.ts";
+import { runCommand, warn } from "./messages.ts";
 import { plain } from "./model/text.ts";
 import * as settings from "./settings.ts";
 
 /** Where the working interpreter is remembered until it fails. */
 const REMEMBERED = "python";
+
+const TIMEOUT_MS = 10_000;
 
 export interface Seeker {
   readonly folder: string;
@@ -36,18 +40,14 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
   }
   const { folder, memory, log } = seeker;
   const launcher = join(folder, "bundled", "launch.py");
-  const sources = {
-    setting: settings.path("python"),
-    chosen: await settings.pythonExtensionChoice(),
-    platform: process.platform,
-  };
+  const sources = await knownSources();
   const key = JSON.stringify([launcher, sources]);
   const remembered = memory.get<Remembered>(REMEMBERED);
   if (remembered?.key === key) {
     log.info(`again ${remembered.command.join(" ")}`);
     return [...remembered.command, ...ISOLATED, launcher, "serve"];
   }
-  const around = { launcher, folder, environment: process.env, timeout: 10_000 };
+  const around = { launcher, folder, environment: process.env, timeout: TIMEOUT_MS };
   const found = await findPython(sources, around, (attempt) => {
     log.info(attemptText(attempt));
     if (attempt.candidate.origin === PYTHON_SETTING && attempt.reason !== null) {
@@ -64,12 +64,22 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
   return [...command, ...ISOLATED, launcher, "serve"];
 }
 
+/** All interpreters that are found here, with why one cannot run the server. */
+export async function interpreters({ folder }: Seeker): Promise<readonly Attempt[]> {
+  const launcher = join(folder, "bundled", "launch.py");
+  const around = { launcher, folder, environment: process.env, timeout: TIMEOUT_MS };
+  return allPythons(await knownSources(), around);
+}
+
+async function knownSources(): Promise<Sources> {
+  const chosen = await settings.pythonExtensionChoice();
+  return { setting: settings.path("python"), chosen, platform: process.platform };
+}
+
 /** Say that the interpreter of the settings is not used, instead of replacing it in silence. */
 async function warnOfSetting(reason: string): Promise<void> {
   const sentence = `The Python in the setting codexCheckpoints.python is not used: ${plain(reason)}.`;
-  await warn(sentence, {
-    "Open Settings": () => settings.openSettings("@id:codexCheckpoints.python"),
-  });
+  await warn(sentence, { "Choose Python…": () => runCommand("choosePython") });
 }
 
 /** Forget the interpreter; false if none was remembered. */

@@ -3,8 +3,11 @@
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import * as vscode from "vscode";
+import { chooseCodex } from "./choosing.ts";
 import { warn } from "./messages.ts";
+import { codexMissing } from "./model/choosing.ts";
 import { isPlainId } from "./model/sessions.ts";
+import { harmless } from "./model/text.ts";
 import * as settings from "./settings.ts";
 
 /** Start Codex, or resume a session in its folder. */
@@ -17,14 +20,13 @@ export async function openCodex(sessionId?: string, cwd?: string | null): Promis
   const folder = cwd ? await folderAt(cwd) : undefined;
   const where = folder === undefined ? {} : { cwd: folder };
   const chosen = settings.path("codexPath");
-  if (chosen !== "") {
+  if (!isThere(chosen || "codex")) {
+    const why = harmless(codexMissing(chosen, vscode.env.remoteName));
+    await warn(why, { "Choose Codex…": () => chooseCodex() });
+  } else if (chosen !== "") {
     const shellArgs = sessionId === undefined ? [] : ["resume", sessionId];
     const how = { name: "Codex", shellPath: chosen, shellArgs, ...where };
     vscode.window.createTerminal(how).show();
-  } else if (!isOnPath("codex")) {
-    await warn("Codex was not found on the PATH. Choose the program, or install Codex.", {
-      "Choose Codex…": () => chooseCodex(),
-    });
   } else {
     const terminal = vscode.window.createTerminal({ name: "Codex", ...where });
     terminal.show();
@@ -32,14 +34,8 @@ export async function openCodex(sessionId?: string, cwd?: string | null): Promis
   }
 }
 
-/** Ask for the program, and keep it in the settings. */
-export async function chooseCodex(): Promise<void> {
-  const [program] =
-    (await vscode.window.showOpenDialog({ title: "Choose the Codex Program" })) ?? [];
-  if (program !== undefined) {
-    await settings.setForAll("codexPath", program.fsPath);
-    vscode.window.setStatusBarMessage("Codex is started from there now", 4000);
-  }
+function isThere(program: string): boolean {
+  return /[\\/]/.test(program) ? existsSync(program) : isOnPath(program);
 }
 
 function isOnPath(name: string): boolean {

@@ -6,14 +6,17 @@ import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import {
   type Attempt,
+  allPythons,
   candidates,
   findPython,
   LAUNCHER,
   launcherText,
+  PYTHON_SETTING,
   type Sources,
   type Surroundings,
   tryOut,
 } from "../../extension/src/install.ts";
+import { pythonChoices } from "../../extension/src/model/choosing.ts";
 
 const NOT_HERE = { skip: process.platform === "win32" ? "these are shell scripts" : false };
 const NOTHING: Sources = { setting: "", chosen: null, platform: "linux" };
@@ -146,6 +149,24 @@ test("uv is asked last, and what it names is run like the others", NOT_HERE, asy
 
   assert.deepEqual(found?.candidate, { origin: "uv", command: [python] });
   assert.equal(told.at(-2), "python3.11: not found");
+});
+
+test("all that can run the server are found, each attempt with its reason", NOT_HERE, async () => {
+  const old = await program("python3", answering("3.9", "it is too old"));
+  const good = await program("python3.12", `echo '{"version":"3.12.1","executable":"${old}"}'`);
+  const environment = { PATH: join(folder, "bin") };
+
+  const all = await allPythons({ ...NOTHING, setting: good }, { ...around, environment });
+
+  const told = all.map(({ candidate, reason }) => [candidate.command[0], reason]);
+  assert.deepEqual(told.slice(0, 2), [
+    [good, null],
+    ["python3", "it is too old"],
+  ]);
+  const choices = pythonChoices(all.filter(({ candidate }) => candidate.origin !== "installed"));
+  assert.deepEqual(choices, [
+    { program: old, label: "Python 3.12.1", description: `${old} · ${PYTHON_SETTING}` },
+  ]);
 });
 
 test("where nothing does, every attempt is told with its reason", NOT_HERE, async () => {

@@ -67,6 +67,14 @@ test("a file that cannot be read is that of the session, unless a person named a
   assert.match(refusalText("unreadable_source", {}), /file of this session/);
 });
 
+test("a file of ours that fails is named with the reason, and another folder is offered", () => {
+  const facts = { path: "/srv/state/sessions", reason: "Read-only file system" };
+  const { sentence, remedies } = refusalWords("storage_error", facts);
+  assert.equal(sentence, "/srv/state/sessions cannot be read or written: Read-only file system.");
+  assert.deepEqual(remedies, ["stateFolder", "again"]);
+  assert.deepEqual(refusalWords("storage_error", {}).remedies, ["again", "log"]);
+});
+
 test("an archived session is unarchived by a button, and an unknown conflict tried again", () => {
   assert.deepEqual(refusalWords("conflict", { reason: "archived" }), {
     sentence: "This session is archived.",

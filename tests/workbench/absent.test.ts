@@ -76,6 +76,15 @@ test("without a Python the view says so, and finds one that comes", async (t) =>
   await workbench.sessions.getByText("needs Python 3.11").waitFor();
   await workbench.screenshot("no python");
 
+  await workbench.sessions.getByText("Choose Python Interpreter").click();
+  const picker = workbench.page.locator(".quick-input-widget:visible");
+  const choice = picker.locator(".monaco-list-row");
+  await choice.filter({ hasText: "Browse…" }).waitFor();
+  await workbench.screenshot("choose a python");
+  await choice.filter({ hasText: "How to Install Python" }).click();
+  await workbench.page.getByRole("dialog").getByText("sudo apt install python3").waitFor();
+  await workbench.page.keyboard.press("Escape");
+
   symlinkSync(realPython(), join(bin, "python3"));
   await workbench.sessions.getByText("Try Again").click();
   await workbench.sessions.getByRole("treeitem", { name: "Waiting." }).waitFor();

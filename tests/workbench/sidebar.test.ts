@@ -166,7 +166,8 @@ test("rows show age and meter; sessions are named and put away, and what is done
   await step(t, "without Codex on the PATH nothing is typed into a terminal", async () => {
     await row(/^Parts, the odd ones/).click();
     await workbench.command("Codex Checkpoints: Resume in Terminal");
-    await shows(toast("Codex was not found on the PATH."));
+    await shows(toast("Codex was not found on the PATH"));
+    await workbench.screenshot("codex not found");
     await toast("Codex was not found").getByRole("button", { name: "Choose Codex…" }).waitFor();
     await workbench.command("Notifications: Clear All Notifications");
   });

@@ -13,6 +13,7 @@ export const REMEDIES = {
   compactNew: { label: "Compact Session…", command: "compactSession" },
   goThere: { label: "Go to That Session", command: "goToSession" },
   codex: { label: "Choose Codex…", command: "chooseCodex" },
+  stateFolder: { label: "Choose State Folder…", command: "chooseStateFolder" },
   home: { label: "Open Settings", command: "chooseHome" },
   refresh: { label: "Refresh", command: "refresh" },
   doctor: { label: "Open Doctor Report", command: "doctor" },
@@ -122,7 +123,7 @@ export function refusalText(code: string, facts: Readonly<Record<string, unknown
 }
 
 function wordsOf(code: string, facts: Readonly<Record<string, unknown>>): RefusalWords | undefined {
-  const { reason, file, codexHome, problems, rule } = facts;
+  const { reason, file, path, codexHome, problems, rule } = facts;
   const byReason = REASONS[String(reason)];
   if (
     byReason !== undefined &&
@@ -135,6 +136,10 @@ function wordsOf(code: string, facts: Readonly<Record<string, unknown>>): Refusa
   }
   if (code === "missing_context" && "folder" in facts) {
     return by("The folder of this session is not on this machine.");
+  }
+  if (code === "storage_error" && typeof path === "string") {
+    const why = `${plain(path)} cannot be read or written: ${plain(String(reason))}.`;
+    return by(why, "stateFolder", "again");
   }
   if (code === "codex_not_found" && typeof codexHome === "string") {
     return by(`There is no folder of Codex at ${plain(codexHome)}.`, "home");

@@ -140,6 +140,8 @@ def _way_out(refusal: Refusal) -> str | None:
         candidates = cast("list[str]", refusal.facts["candidates"])
         more = ["…"] if len(candidates) > _NAMED else []
         return f"Give more of one: {', '.join([*candidates[:_NAMED], *more])}"
+    if refusal.code == "storage_error" and "path" in refusal.facts:
+        return f"It is {refusal.facts['path']}; --state-dir names another state folder."
     if "codexHome" in refusal.facts:
         return None  # the sentence itself says what to do: it is the home that is missing
     found = _WAYS_OUT_BY_REASON.get(str(refusal.facts.get("reason")))

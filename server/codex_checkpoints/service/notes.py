@@ -30,7 +30,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import call_ids, user_refs
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.service.reading.session_file import SessionFile
-from codex_checkpoints.service.refusal import Refusal, misfit
+from codex_checkpoints.service.refusal import Refusal, misfit, not_stored
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Row, UnreadableSource
@@ -202,14 +202,9 @@ class Notes:
             with self._sessions.records.journal(row.session_id, UPDATES) as journal:
                 written = write(journal.append)
         except StorageError as error:
-            message = f"the note cannot be stored: {error}"
-            facts = {
-                "sessionId": row.session_id,
-                "reason": str(error),
-                "rule": "storage",
-                "hint": "Make room or give the right to write, and try again.",
-            }
-            raise Refusal("storage_error", message, facts) from error
+            hint = "Make room or give the right to write, and try again."
+            facts = {"sessionId": row.session_id, "rule": "storage", "hint": hint}
+            raise not_stored("the note cannot be stored", error, facts) from error
         self._sessions.projections.keep(row, opened)
         return written
 

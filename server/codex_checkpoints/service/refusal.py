@@ -56,6 +56,15 @@ def reading_file(row: Row) -> Generator[None]:
         raise unreadable(row.path, str(error), row.session_id) from error
 
 
+def not_stored(
+    message: str, error: StorageError, facts: Mapping[str, object] | None = None
+) -> Refusal:
+    """Return the refusal for a file of ours; `path` among the facts names it where known."""
+    where = {} if error.path is None else {"path": error.path}
+    known = {**(facts or {}), "reason": str(error), **where}
+    return Refusal("storage_error", f"{message}: {error}", known)
+
+
 def keeping(what: str, session_id: str | None) -> AbstractContextManager[None]:
     """Turn a `StorageError` about our records into a refusal."""
     return _refusing(what, session_id, "kept", {"sessionId": session_id})
@@ -74,8 +83,7 @@ def _refusing(
         yield
     except StorageError as error:
         of_it = "" if session_id is None else f" of {session_id}"
-        message = f"the {what}{of_it} cannot be {done}: {error}"
-        raise Refusal("storage_error", message, {**facts, "reason": str(error)}) from error
+        raise not_stored(f"the {what}{of_it} cannot be {done}", error, facts) from error
 
 
 class Cancelled(Exception):

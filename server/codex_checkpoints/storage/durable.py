@@ -56,7 +56,14 @@ Append = Callable[[object], None]
 
 
 class StorageError(Exception):
-    """A file of ours that could not be read or written; the text is the system's reason."""
+    """A file of ours that could not be read or written; the text is the system's reason.
+
+    `path` is that file or its folder, None where the system names none.
+    """
+
+    def __init__(self, reason: str, path: str | None = None) -> None:
+        super().__init__(reason)
+        self.path = path
 
 
 class TooLarge(Exception):
@@ -75,13 +82,17 @@ def reason_of(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
+def _path_of(error: OSError) -> str | None:
+    return os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
+
+
 @contextlib.contextmanager
 def storage_errors() -> Generator[None]:
     """Turn `OSError` into `StorageError`."""
     try:
         yield
     except OSError as error:
-        raise StorageError(reason_of(error)) from error
+        raise StorageError(reason_of(error), _path_of(error)) from error
 
 
 # --- a whole file --------------------------------------------------------------------------------
@@ -537,7 +548,7 @@ def raw_lines_in(path: str, opener: Opener = own) -> Iterator[bytes | None]:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        raise StorageError(reason_of(error)) from error
+        raise StorageError(reason_of(error), _path_of(error)) from error
 
 
 def _bounded(file: BinaryIO) -> Iterator[bytes | None]:

@@ -88,11 +88,12 @@ from codex_checkpoints.service.compaction.source import (
 )
 from codex_checkpoints.service.digests import Digests, checked_budget, default_budget
 from codex_checkpoints.service.reading.pace import Steps, carried_out, elsewhere
-from codex_checkpoints.service.refusal import Refusal, misfit
+from codex_checkpoints.service.refusal import Refusal, misfit, not_stored
 from codex_checkpoints.service.sessions import CUT_OFF, Sessions
 from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.service.undertaking import added
 from codex_checkpoints.storage.contract import HistoryItem, NewThread, Row, in_text
+from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import MARKERS
 
 logger = logging.getLogger(__name__)
@@ -386,9 +387,8 @@ class Compacting:
         sessions.pace.commit()
         kept = sessions.projections.keep(source.row, source.opened)
         if kept.storage_problem is not None:
-            facts = {"sessionId": source_id, "reason": kept.storage_problem}
-            message = f"the checkpoint cannot be stored: {kept.storage_problem}"
-            raise Refusal("storage_error", message, facts)
+            error = StorageError(kept.storage_problem, sessions.records.state_dir)
+            raise not_stored("the checkpoint cannot be stored", error, {"sessionId": source_id})
         report = built.report
         record = Installed(
             compaction_id=ids[0],

@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { codexMissing, howToInstallPython } from "../../extension/src/model/choosing.ts";
+
+test("where Codex is not found it is said which setting was looked at", () => {
+  assert.equal(
+    codexMissing("", undefined),
+    "Codex was not found on the PATH. The setting codexCheckpoints.codexPath is not set.",
+  );
+  assert.match(codexMissing("", "ssh-remote"), /on the PATH on ssh-remote\. .* that machine count/);
+  assert.match(codexMissing("/opt/codex", undefined), /names \/opt\/codex, which is not there\.$/);
+});
+
+test("each system has a command that installs Python", () => {
+  for (const platform of ["win32", "darwin", "linux"] as const) {
+    assert.match(howToInstallPython(platform).command, /^(winget|brew|sudo apt) install /);
+  }
+});
