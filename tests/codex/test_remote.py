@@ -2,12 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from codex import product
-from codex.codex_cli import AppServer, CodexHome
+from codex.codex_cli import AppServer, CodexHome, Message
 from codex.conftest import MakeHome
 from codex.scripted_model import Answer, apply_patch, say, shell
 
@@ -71,6 +71,30 @@ def test_codex_resumes_a_pulled_session_without_what_only_its_account_can_read(
         assert text.encode() not in b"".join(_stored(tmp_path / "remote"))
     assert '"call_2"' in sent
     assert '"And what is next here?"' in sent
+
+
+@both_modes
+def test_codex_never_takes_over_the_permissions_of_another_machine(
+    scripted: MakeHome, tmp_path: Path, legacy: bool
+) -> None:
+    there, model = scripted(Answer(say("Done.")))  # its Codex never asks, and has no sandbox
+    with AppServer(there) as server:
+        thread = server.start(legacy=legacy)
+        server.turn(thread, "Go")
+    here = CodexHome(tmp_path / "other", model)
+    config = here.codex_home / "config.toml"
+    text = config.read_text().replace('"never"', '"on-request"')
+    config.write_text(text.replace('"danger-full-access"', '"read-only"'))
+    share(tmp_path / "remote", there, here)
+    ask(there, "push", thread, "--yes")
+
+    pulled = ask(here, "pull", thread, "--into", str(here.project))
+
+    with AppServer(here) as server:
+        found = server.call("thread/resume", {"threadId": pulled["sessionId"]})
+    assert found["approvalPolicy"] == "on-request"
+    assert cast("Message", found["sandbox"])["type"] == "readOnly"
+    assert (found["cwd"], found["model"]) == (str(here.project), "gpt-5.5")
 
 
 def test_a_fork_of_a_base_that_redaction_changed_loses_no_line(

@@ -16,7 +16,9 @@ from rollouts import (
     Form,
     assistant,
     compacted,
+    event,
     reasoning,
+    record,
     rollout,
     session,
     shell,
@@ -82,6 +84,34 @@ def test_the_folder_of_turns_moves_with_the_branch(machines: Machines) -> None:
     shop = str(machines.here.user / "shop")
     moved = [each["payload"]["cwd"] for each in records if each["type"] == "turn_context"]
     assert moved == [shop, f"{shop}/api", "/else"]
+
+
+def test_permissions_of_another_machine_are_not_taken_over(machines: Machines) -> None:
+    full: Json = {"approval_policy": "never", "sandbox_policy": {"type": "danger-full-access"}}
+    own: Json = {"permission_profile": {"type": "disabled"}, "approvals_reviewer": "nobody"}
+    settings = full | own | {"cwd": machines.shop, "model": "gpt-5.5"}
+    machines.write(
+        turn(
+            user("go"),
+            record("turn_context", settings),
+            event("thread_settings_applied", thread_settings=settings),
+        )
+    )
+    machines.push()
+
+    records = machines.branch(machines.pull()["sessionId"])
+
+    (context,) = (each["payload"] for each in records if each["type"] == "turn_context")
+    assert context == {
+        "cwd": str(machines.here.user / "shop"),
+        "model": "gpt-5.5",
+        "approval_policy": "on-request",
+        "sandbox_policy": {"type": "read-only"},
+    }
+    text = json.dumps(records)
+    assert "never" not in text
+    assert "thread_settings_applied" not in text
+    assert [each["ordinal"] for each in records] == list(range(len(records)))
 
 
 def test_a_fact_is_suspect_until_it_is_accepted_here(machines: Machines) -> None:

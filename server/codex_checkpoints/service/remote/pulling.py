@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 
 import orjson
-from attrs import frozen
+from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.memory import line_of as noted
@@ -235,29 +235,47 @@ def _arrived(
     record = load(line)
     if not is_object(record):
         raise damaged("one of its lines is not a record")
-    match record.get("type"):
-        case "session_meta":
-            return QUIET  # Codex forgets what comes before a second head
-        case "compacted":
+    payload = object_of(record.get("payload"))
+    match record.get("type"), payload.get("type"):
+        case ("session_meta", _) | ("event_msg", "thread_settings_applied"):
+            # Codex forgets what comes before a second head, and would take over the permissions
+            # and the folders of the other machine.
+            return evolve(QUIET, timestamp=text_of(record.get("timestamp")))
+        case "compacted", _:
             return Copied(names.renamed(line))
-        case "turn_context":
-            return Copied(_moved(line, record, before, folder))
+        case "turn_context", _:
+            return Copied(_settled(record, payload, before, folder))
         case _:
             return Copied(line)
 
 
-def _moved(line: bytes, record: Json, before: str | None, folder: str) -> bytes:
-    """Return the settings of a turn with the folder of the branch."""
-    payload = object_of(record.get("payload"))
+_PERMISSIONS = frozenset(
+    {"approval_policy", "approvals_reviewer", "permission_profile", "sandbox_policy"}
+)
+_CAREFUL: Json = {"approval_policy": "on-request", "sandbox_policy": {"type": "read-only"}}
+"""Codex reads no settings of a turn without these two; its own sandbox setting goes before."""
+
+
+def _settled(record: Json, payload: Json, before: str | None, folder: str) -> bytes:
+    """Return the settings of a turn with the folder of the branch and careful permissions.
+
+    Codex takes the approvals of a resumed session from here: a machine that never asks must not
+    make this one do so.
+    """
+    kept = {key: each for key, each in payload.items() if key not in _PERMISSIONS}
     cwd = text_of(payload.get("cwd"))
-    if before is None or cwd is None or folder == before:
-        return line
+    if before is not None and cwd is not None:
+        kept["cwd"] = _moved(cwd, before, folder)
+    return orjson.dumps({**record, "payload": {**kept, **_CAREFUL}})
+
+
+def _moved(cwd: str, before: str, folder: str) -> str:
+    """Return a folder of the other machine as one of the branch, if it is one of the session."""
     below = cwd[len(before) :]
     if not cwd.startswith(before) or below[:1] not in {"", "/", "\\"}:
-        return line
+        return cwd
     inside = os.path.join(folder, *filter(None, below.replace("\\", "/").split("/")))
-    now = inside if os.path.isdir(inside) else folder
-    return orjson.dumps({**record, "payload": {**payload, "cwd": now}})
+    return inside if os.path.isdir(inside) else folder
 
 
 def _name(sessions: Sessions, branch_id: str, row: SessionRow) -> None:
