@@ -84,11 +84,14 @@ test("markup, escapes, links and icons of a session are shown as they are writte
     await row.filter({ hasText: /\S/ }).waitFor();
     await isInert(workbench.sessions);
 
-    await workbench.checkpoint.getByText("make '[link]").waitFor();
     await workbench.checkpoint.getByRole("treeitem", { name: `${LINK}, open` }).waitFor();
     await workbench.checkpoint.getByRole("treeitem", { name: "<img src=x" }).first().waitFor();
     await isInert(workbench.checkpoint);
     await isInert(workbench.status);
+    await workbench.checkpoint.getByRole("treeitem", { name: /^Plan/ }).click();
+    await page.keyboard.press("End"); // the commands are the last rows
+    await workbench.checkpoint.getByText("make '[link]").waitFor();
+    await isInert(workbench.checkpoint);
 
     await row.hover();
     const hover = page.locator(".monaco-hover:visible, .workbench-hover:visible");
