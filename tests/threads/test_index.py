@@ -144,7 +144,7 @@ def test_an_index_whose_schema_is_damaged_is_made_anew_and_doctor_says_so(home: 
 
     assert listed.returncode == 0
     assert listed.stdout.count(b'"task"') == 5
-    assert b"the index is damaged and is made anew" in listed.stderr
+    assert b"the index is damaged and is rebuilt" in listed.stderr
     (found,) = [each for each in findings if each["code"] == "index_remade"]
     assert (found["severity"], found["path"]) == ("info", str(database(home)))
     assert found["wayOut"]

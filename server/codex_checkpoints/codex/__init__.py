@@ -16,6 +16,6 @@ IN_SCRATCH = "CODEX_CHECKPOINTS_SCRATCH"
 def resume(session_id: str) -> str:
     """Return the shell command that resumes a session.
 
-    The id is quoted, since it may come from a file of somebody else.
+    The id is quoted, since it may come from somebody else's file.
     """
     return f"codex resume {quote(session_id)}"

@@ -1,8 +1,8 @@
-"""The programs that we run: Codex's app server, and the hooks that the settings name.
+"""Runs Codex's app server, and the hooks that the settings name.
 
 With the app server we exchange one JSON message a line; its messages are untrusted.  No shell runs,
-and nothing from a session or its folder decides what runs.  Every wait ends by a time limit or by a
-cancel, and output is bounded.
+and neither a session nor its folder decides which program runs.  Every wait ends by a timeout or a
+cancellation, and output is bounded.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class RequestDeclined(AskingFailed):
 
 
 def nobody() -> bool:
-    """Return that nobody has cancelled."""
+    """Return False: nobody cancels."""
     return False
 
 
 class Patience:
-    """The limit for an answer: a time, or a cancel."""
+    """The limit for an answer: a timeout, or a cancellation."""
 
     def __init__(self, seconds: float, cancelled: Callable[[], bool] = nobody) -> None:
         self._seconds = seconds
@@ -64,7 +64,7 @@ class Patience:
         self._cancelled = cancelled
 
     def next(self) -> float:
-        """Return the seconds to wait before the next look.  Raises `AskingFailed`."""
+        """Return the seconds to wait before the next check.  Raises `AskingFailed`."""
         if self._cancelled():
             raise AskingFailed("cancelled", "the answer of Codex is no longer wanted")
         left = self._end - time.monotonic()
@@ -82,7 +82,7 @@ class AppServer:
         self._patience = patience
         self._asked = 0
         self._received: Queue[Message | None] = Queue()
-        """What Codex sent; None is its end."""
+        """The messages of Codex; None is the end."""
         self._sending: threading.Thread | None = None
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -90,7 +90,8 @@ class AppServer:
     def call(self, method: str, params: Message, patience: Patience | None = None) -> Message:
         """Send a request, and return the answer.
 
-        Raises `RequestDeclined` where Codex refuses or answers with no object; else `AskingFailed`.
+        Raises `RequestDeclined` if Codex refuses or its answer is not an object; else
+        `AskingFailed`.
         """
         self._asked += 1
         number = self._asked
@@ -131,7 +132,7 @@ class AppServer:
         self._listener.join(_GRACE)
 
     def _send(self, message: Message, patience: Patience) -> None:
-        """Write a message, within the limit for its answer."""
+        """Write a message, within the timeout for its answer."""
         data = orjson.dumps(message) + b"\n"
         sent = threading.Event()
         self._sending = threading.Thread(target=self._write, args=(data, sent), daemon=True)
@@ -156,7 +157,7 @@ class AppServer:
             except Empty:
                 continue
             if message is None:
-                self._received.put(None)  # for whoever asks once more
+                self._received.put(None)  # for a caller that asks once more
                 return
             if "id" in message and "method" in message:
                 error = {"code": -32601, "message": "not supported"}
@@ -218,17 +219,17 @@ def _read(stream: IO[bytes]) -> Iterator[Message]:
 
 
 MOST_OUTPUT = 65_536
-"""Bytes of an answer that are read; a hook that says more is stopped."""
+"""Bytes of an answer that are read; a hook with more output is stopped."""
 
 _HOOK_GRACE = 1.0
-"""Seconds for what is left in the pipes; a program that has left the group may hold them open."""
+"""Seconds for the rest in the pipes; a program that has left the group may hold them open."""
 
 End = Literal["exited", "timed_out", "not_started", "cancelled"]
 
 
 @frozen
 class Ran:
-    """How a program ended, and its output, None where that was too long."""
+    """The end of a program, and its output, None if that was too long."""
 
     end: End
     code: int | None
@@ -297,7 +298,7 @@ def _listen(stdout: IO[bytes], output: bytearray) -> None:
 
 
 def kill(child: subprocess.Popen[bytes]) -> None:
-    """Kill a program and, where the system knows groups, all that it started."""
+    """Kill a program and, where the system has groups, all its children."""
     with contextlib.suppress(OSError):
         if sys.platform == "win32":
             child.kill()

@@ -1,9 +1,9 @@
-"""Find, write and remove our entries in the text of Codex's `config.toml`.
+"""Finds, writes and removes our entries in the text of Codex's `config.toml`.
 
-They are one block between two comments, and found by their contents, since Codex moves tables. A
-change takes all of them out and puts one block at the end, with the values that others added to
-the table of our server. Every byte outside our tables stays. Each result is parsed again, and
-refused where other entries would change.
+They are one block between two comments, and found by their contents, since Codex moves tables.  A
+change takes all of them out and puts one block at the end, with the values that others added to the
+table of our server.  Every byte outside our tables stays.  Each result is parsed again, and refused
+if other entries would change.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from codex_checkpoints.core.rollout.fields import is_list, is_object, object_of
 
 BEGIN = "# >>> codex-checkpoints: added by `codex-checkpoints connect`, removed by `--remove`"
 END = "# <<< codex-checkpoints"
-"""A comment is one of the two only where it is all of the line: others may name us as well."""
+"""A comment is one of the two only if it is the whole line: others may name us as well."""
 
 _SERVER = "mcp_servers"
 _BARE = re.compile(r"[\w-]+", re.ASCII)
@@ -49,7 +49,7 @@ class Found:
 
     @property
     def nothing(self) -> bool:
-        """Return whether there is no entry of ours."""
+        """Return whether the text has none of our entries."""
         return not self.hooks and self.server is None
 
 
@@ -62,9 +62,9 @@ def found_in(text: str) -> Found:
 
 
 def with_entries(text: str | None, wanted: Entries) -> str:
-    """Return the text with our wanted entries; the same text where they stand already.
+    """Return the text with our wanted entries; the same text if it has them already.
 
-    None is a file that does not exist. Raises `CannotEdit`.
+    None is a file that does not exist.  Raises `CannotEdit`.
     """
     before = text or ""
     found = found_in(before)
@@ -83,7 +83,7 @@ def with_entries(text: str | None, wanted: Entries) -> str:
 
 
 def without_entries(text: str) -> str | None:
-    """Return the text without our entries, None where it is empty.  Raises `CannotEdit`."""
+    """Return the text without our entries, None if it is empty.  Raises `CannotEdit`."""
     if found_in(text).nothing and BEGIN not in text:
         return text
     left, is_all = _without_ours(text)
@@ -99,17 +99,17 @@ class _Float(str):
 
 
 def _parsed(text: str) -> dict[str, object]:
-    """Return what a text says.  Raises `UnreadableConfig`."""
+    """Return the values of a text.  Raises `UnreadableConfig`."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff"), parse_float=_Float)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        # Codex takes what TOML 1.1 allows; whether `tomllib` does hangs on the Python.
+        # Codex accepts TOML 1.1; whether `tomllib` does depends on the Python.
         reason = "it is not valid TOML to this program, though Codex may read a newer form of it"
         raise UnreadableConfig(f"{reason}: {error}") from error
 
 
 def _checked(before: str, after: str) -> str:
-    """Return a text that keeps the entries of others; raises `CannotEdit` where it does not."""
+    """Return a text that keeps the entries of others; raises `CannotEdit` if it does not."""
     try:
         is_same = entries.foreign(_parsed(before)) == entries.foreign(_parsed(after))
     except UnreadableConfig:
@@ -152,7 +152,7 @@ def _key(name: str) -> str:
 
 
 def _value(value: object) -> str:
-    """Return a value as TOML: a JSON string is a basic string, but for one escape."""
+    """Return a value as TOML: a JSON string is a basic string, except for one escape."""
     if isinstance(value, _Float):
         return value
     if is_list(value):
@@ -164,11 +164,11 @@ def _value(value: object) -> str:
     return str(value)  # a date or a time
 
 
-# --- what is ours in a text ----------------------------------------------------------------------
+# --- our part of a text ---------------------------------------------------------------------------
 
 
 def _without_ours(text: str) -> tuple[str, bool]:
-    """Return what is left without our entries, and whether the text began with the first."""
+    """Return the text without our entries, and whether it began with the first of them."""
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     body = text.removeprefix(mark)
     everything = [*statements(body)]
@@ -181,7 +181,7 @@ def _without_ours(text: str) -> tuple[str, bool]:
         for each in everything
         if each.start > gone[0] and each.start not in gone
     )
-    # The line end that was put in front of our block.
+    # The line end that was added before our block.
     shorter = head.removesuffix("\n").removesuffix("\r") if head.endswith("\n") else head
     if not tail or not shorter or shorter.endswith("\n"):
         head = shorter
@@ -189,7 +189,7 @@ def _without_ours(text: str) -> tuple[str, bool]:
 
 
 def _ours(body: str, everything: Sequence[Statement]) -> Iterator[int]:
-    """Yield where our tables and comments are, and the blank lines between the two comments."""
+    """Yield the places of our tables and comments, and the blank lines between the two comments."""
     tables = {*_our_headers(body, everything)}
     marks = _marks(body, everything, tables)
     within = mine = False
@@ -204,7 +204,7 @@ def _ours(body: str, everything: Sequence[Statement]) -> Iterator[int]:
 
 
 def _our_headers(body: str, everything: Sequence[Statement]) -> Iterator[int]:
-    """Yield where the headers of our tables are."""
+    """Yield the places of the headers of our tables."""
     data = _parsed(body)
     events = entries.groups_in(data)
     has_server = entries.is_our_server(object_of(data.get(_SERVER)).get(SERVER_NAME))
@@ -233,7 +233,7 @@ def _our_headers(body: str, everything: Sequence[Statement]) -> Iterator[int]:
 def _marks(body: str, everything: Sequence[Statement], tables: Iterable[int]) -> dict[int, str]:
     """Return the places of our two comments, `BEGIN` and `END`.
 
-    `END` is short: it is ours only behind `BEGIN`, or behind a table of ours.
+    `END` is short: it is ours only after `BEGIN`, or after a table of ours.
     """
     comments = {e.start: body[e.start : e.end].strip() for e in everything if e.kind == "comment"}
     firsts = [start for start, text in comments.items() if text == BEGIN]
@@ -290,7 +290,7 @@ def statements(text: str) -> Iterator[Statement]:
 
 
 def _statement_end(text: str, position: int) -> int:
-    """Return the place behind the line end outside of brackets and strings."""
+    """Return the place after the line end outside of brackets and strings."""
     depth = 0
     while position < len(text):
         piece = _TOML_PIECE.match(text, position)

@@ -1,4 +1,4 @@
-"""Our hooks and our MCP server as values, and how to recognise those that `connect` wrote.
+"""Defines our hooks and our MCP server as values, and recognises those that `connect` wrote.
 
 They are recognised exactly, since they may be removed.
 """
@@ -17,8 +17,7 @@ from codex_checkpoints.core.files.copies import CopyMode
 from codex_checkpoints.core.rollout.fields import is_list, list_of, object_of
 
 SERVER_NAME = "codex-checkpoints"
-"""Codex shows our tools in the namespace `mcp__codex_checkpoints`; nobody's own `memory` is near.
-"""
+"""Codex shows our tools in the namespace `mcp__codex_checkpoints`; nobody else's name is near."""
 
 SERVER_SECONDS = 20
 HOOK_SECONDS = 20
@@ -32,13 +31,13 @@ Groups = Mapping[str, Sequence[object]]
 
 
 class CannotEdit(Exception):
-    """A file that is not edited; the message says why, `code` is that of the refusal."""
+    """A file that cannot be edited; the message says why, `code` is the refusal's."""
 
     code = "conflict"
 
 
 class UnreadableConfig(CannotEdit):
-    """A text that is not of its format."""
+    """A text in another format."""
 
     code = "unreadable_source"
 
@@ -53,7 +52,7 @@ class CodexHook:
 
 
 ON_START = CodexHook("SessionStart", "resume|compact|fork", context_limit=0)
-"""The view goes back in where a window begins anew; 0 lets all of it through (DSC-54, DSC-59).
+"""The view goes back in when a window begins anew; 0 lets all of it through (DSC-54, DSC-59).
 
 After `startup` and `clear` there is nothing to give, so we are not even started (AGN-1).
 """
@@ -61,11 +60,11 @@ HOOKS = (ON_START, CodexHook("PreCompact"), CodexHook("PostCompact"))
 
 BEFORE_TOOL = CodexHook("PreToolUse", "apply_patch|Bash")
 AFTER_TOOL = CodexHook("PostToolUse", "Bash")
-"""On these we copy the files that a tool is about to write, and note what a script left."""
+"""On these we copy the files that a tool is about to write, and note a script's effects."""
 
 
 def hooks_for(copies: CopyMode) -> tuple[CodexHook, ...]:
-    """Return the hooks that Codex is to call, by the files that are copied."""
+    """Return the hooks for Codex to call, by the files that are copied."""
     before = () if copies == "off" else (BEFORE_TOOL,)
     after = (AFTER_TOOL,) if copies == "named" else ()
     return (*HOOKS, *before, *after)
@@ -73,7 +72,7 @@ def hooks_for(copies: CopyMode) -> tuple[CodexHook, ...]:
 
 @frozen
 class OurHook:
-    """A hook that `connect` wrote, as it stands in a file, and the words of its command."""
+    """A hook that `connect` wrote, as it is in a file, and the words of its command."""
 
     hook: CodexHook
     words: Sequence[str]
@@ -99,7 +98,7 @@ class Entries:
         return sorted(ours, key=str) == sorted(wanted, key=str)
 
     def server(self, old: Mapping[str, object]) -> dict[str, object]:
-        """Return the table of our MCP server, with what others added to the old one.
+        """Return the table of our MCP server, with other people's additions to the old one.
 
         Codex starts it without a shell.
         """
@@ -122,7 +121,7 @@ class Entries:
 
 
 def split(command: str) -> list[str]:
-    """Return the words of a command; none where it cannot be split."""
+    """Return the words of a command; none if it cannot be split."""
     if os.name == "nt":
         return [quoted or bare for quoted, bare in _WINDOWS_WORD.findall(command)]
     try:
@@ -150,7 +149,7 @@ def is_our_server(table: object) -> bool:
 
 
 def words_of(server: object) -> list[str]:
-    """Return the command and arguments of an MCP server; none where it is no such table."""
+    """Return the command and arguments of an MCP server; none if the value is not such a table."""
     command, arguments = object_of(server).get("command"), object_of(server).get("args")
     if not isinstance(command, str) or not is_list(arguments):
         return []
@@ -175,7 +174,7 @@ def is_our_handler(handler: object) -> bool:
 
 
 def is_our_group(group: object) -> bool:
-    """Return whether a group has our handlers and no others."""
+    """Return whether a group has only our handlers."""
     handlers = handlers_of(group)
     return bool(handlers) and all(map(is_our_handler, handlers))
 

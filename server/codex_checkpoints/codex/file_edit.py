@@ -1,4 +1,4 @@
-"""Write a configuration file of Codex so that nothing is lost.
+"""Writes a configuration file of Codex so that nothing is lost.
 
 The old bytes are kept in a copy beside it; mode, owner and symbolic links stay.  A file that
 somebody else changed since it was read is left alone.
@@ -17,7 +17,7 @@ from codex_checkpoints.codex.entries import CannotEdit
 from codex_checkpoints.storage import durable
 
 MAX_BYTES = 8 << 20
-"""More than anybody's configuration; beyond it a file is not read."""
+"""More than anybody's configuration; a larger file is not read."""
 
 BACKUP = "codex-checkpoints.bak"
 _BACKUPS = 1000
@@ -30,7 +30,7 @@ class TooLong(CannotEdit):
 
 
 class NotWritable(CannotEdit):
-    """The file or its folder is closed to writing, or a link leads nowhere."""
+    """The file or its folder is read-only, or a link leads nowhere."""
 
     code = "storage_error"
 
@@ -44,7 +44,7 @@ class Snapshot:
 
 
 def read(path: str) -> Snapshot:
-    """Read a file.  Raises `TooLong`, and `OSError` also for what is no regular file."""
+    """Read a file.  Raises `TooLong`, and `OSError` also for a non-regular file."""
     try:
         return Snapshot(path, durable.read(path, MAX_BYTES))
     except FileNotFoundError:
@@ -54,7 +54,7 @@ def read(path: str) -> Snapshot:
 
 
 def check_writable(before: Snapshot) -> None:
-    """Raise `NotWritable` where the file is closed to writing.
+    """Raise `NotWritable` if the file is read-only.
 
     A rename would succeed all the same; but a read-only file is meant to stay.
     """
@@ -72,7 +72,7 @@ def check_writable(before: Snapshot) -> None:
 def keep(before: Snapshot) -> str | None:
     """Copy the old bytes beside the file, unless such a copy exists; return its path.
 
-    None where there was no file. A copy of other bytes stays. Raises `OSError`.
+    None if the file does not exist.  A copy of other bytes stays.  Raises `OSError`.
     """
     if before.data is None:
         return None
@@ -90,7 +90,7 @@ def keep(before: Snapshot) -> str | None:
 
 
 def replace(before: Snapshot, data: bytes) -> None:
-    """Write new bytes; raises `OSError` and `CannotEdit`, and then the old file is whole."""
+    """Write new bytes; raises `OSError` and `CannotEdit`, and then the old file is intact."""
     target = os.path.realpath(before.path)
 
     def prepare(temporary: str) -> None:
@@ -145,7 +145,7 @@ def _is(path: str, data: bytes) -> bool:
 
 
 def _like(old: str, new: str) -> None:
-    """Give a new file the mode and, where we may, the owner of the old one."""
+    """Give a new file the mode and, if we may, the owner of the old one."""
     status = os.stat(old)
     if hasattr(os, "chown"):
         with contextlib.suppress(OSError):

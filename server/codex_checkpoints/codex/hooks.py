@@ -1,7 +1,7 @@
-"""Write and remove our hooks in the text of Codex's `hooks.json`, where a person has hooks.
+"""Writes and removes our hooks in the text of Codex's `hooks.json`, if a person has hooks.
 
 Ours come last of their event, since Codex keeps the trust in a hook by its place.  Every other byte
-stays.  Each result is parsed again, and refused where other entries would change.
+stays.  Each result is parsed again, and refused if other entries would change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def groups_in(text: str) -> dict[str, list[object]]:
 
 
 def with_hooks(text: str, wanted: Entries) -> str:
-    """Return the text with our wanted hooks alone; the same text where they stand already.
+    """Return the text with only our wanted hooks; the same text if it has them already.
 
     Raises `CannotEdit`.
     """
@@ -60,7 +60,7 @@ def _ours(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _without(text: str, event: str, at: int, number: int) -> str:
-    """Remove a handler, with its group and its event where it was alone."""
+    """Remove a handler, with its group and its event if it was the only one."""
     handlers = _found(text, "hooks", event, at, "hooks")
     if len(handlers) > 1:
         return _left(text, handlers, number)
@@ -74,7 +74,7 @@ def _without(text: str, event: str, at: int, number: int) -> str:
 
 
 def _with_group(text: str, event: str, group: str) -> str:
-    """Add a group at the end of its event, spaced as what stands before it.
+    """Add a group at the end of its event, spaced like the group before it.
 
     A blank before the group marks an array that was empty before.
     """
@@ -118,7 +118,7 @@ def _checked(before: str, after: str) -> str:
 
 def _parsed(text: str) -> Mapping[str, object]:
     try:
-        # A float is compared as it is written: not every one equals itself.
+        # A float is compared in its written form: not every one equals itself.
         data: object = json.loads(text, parse_float=str)
     except (ValueError, RecursionError) as error:
         raise UnreadableConfig(f"it is not valid JSON: {error}") from error
@@ -127,12 +127,12 @@ def _parsed(text: str) -> Mapping[str, object]:
     return data
 
 
-# --- where the values of a text stand ------------------------------------------------------------
+# --- the places of values in a text ---------------------------------------------------------------
 
 
 @frozen
 class _Part:
-    """A value of an array or an object; `start` is that of its name, if it has one."""
+    """A value of an array or an object; `start` is the start of its name, if it has one."""
 
     start: int
     value: int
@@ -159,7 +159,7 @@ def _parts(text: str, position: int) -> Iterator[_Part]:
 
 
 def _found(text: str, *path: str | int) -> list[_Part]:
-    """Return the values at a path of names, of which the last of several counts, and places."""
+    """Return the values at a path of names (the last of several counts) and indexes."""
     parts = [*_parts(text, _behind_space(text, 0))]
     for key in path:
         at = key if isinstance(key, int) else _place(parts, key)

@@ -1,7 +1,7 @@
-"""Codex's own program: its path, its version, and requests to its app server.
+"""Finds Codex's own program and its version, and sends requests to its app server.
 
-Where Codex keeps a database, a thread that is archived without it cannot be resumed.  A scratch
-fork is a copy of a thread that Codex compacts, by its own configuration and model, and archives; a
+If Codex keeps a database, a thread that is archived without it cannot be resumed.  A scratch fork
+is a copy of a thread that Codex compacts, by its own configuration and model, and archives; a
 killed process leaves a fork that its head identifies.
 """
 
@@ -29,16 +29,16 @@ from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of
 logger = logging.getLogger(__name__)
 
 SECONDS = 10.0
-"""What Codex may take to list its hooks; it takes a fraction of one."""
+"""Timeout for Codex to list its hooks; it takes a fraction of a second."""
 
 SECONDS_TO_MOVE = 30.0
-"""What Codex may take to start, and again to archive one thread; it takes a second."""
+"""Timeout for Codex to start, and again to archive one thread; it takes a second."""
 
 SECONDS_TO_ARCHIVE = 10.0
-"""What archiving the scratch fork may take, however the rest ended; it takes a fraction of one."""
+"""Timeout for archiving the scratch fork, whatever happened before; it takes less than a second."""
 
 SCRATCH_NAME = "Scratch of codex-checkpoints"
-"""What lists of sessions show, should a fork be left there."""
+"""The name in lists of sessions, should a fork be left over."""
 
 _VERSION = re.compile(r"/(\d+\.\d+\.\d+\S*)")
 _DATABASE = re.compile(r"state_\d+\.sqlite")
@@ -84,7 +84,7 @@ class SeenHook:
 
 @frozen
 class CodexReport:
-    """The answer of Codex; `hooks` is None where it knows no hooks."""
+    """The answer of Codex; `hooks` is None if it does not support hooks."""
 
     version: str | None
     hooks: tuple[SeenHook, ...] | None
@@ -98,7 +98,7 @@ def ask(codex: str, codex_home: str, environment: Mapping[str, str]) -> CodexRep
         version = _VERSION.search(agent)
         try:
             listed = server.call("hooks/list", {"cwds": [codex_home]})
-        except RequestDeclined:  # it does not know this question
+        except RequestDeclined:  # it does not know this request
             listed = None
     folders = [] if listed is None else [*map(object_of, list_of(listed.get("data")))]
     return CodexReport(
@@ -143,8 +143,8 @@ class CodexArchive:
     ) -> None:
         """Let Codex archive a thread, or unarchive it; call `begin` before anything changes.
 
-        Raises `AskingFailed`: `codex_not_found`, `timed_out`, `codex_failed`, and `cancelled` where
-        nobody wants it any more before it has begun; and whatever `begin` raises.
+        Raises `AskingFailed`: `codex_not_found`, `timed_out`, `codex_failed`, and `cancelled` if
+        nobody wants it any more before it has begun; and the error of `begin`.
         """
         codex = find(self._environment.get("PATH", ""))
         if codex is None:
@@ -158,7 +158,7 @@ class CodexArchive:
 
 @frozen
 class Excerpt:
-    """A part of a history for a new thread, where the whole does not fit into the window."""
+    """A part of a history for a new thread, if the whole does not fit into the window."""
 
     items: Sequence[Message]
     cwd: str | None
@@ -175,7 +175,7 @@ def compacted(
 ) -> str:
     """Return the id of an archived fork of a thread, or of an excerpt, that Codex has compacted.
 
-    Raises `AskingFailed`, and `RequestDeclined` with the reason where Codex refused.
+    Raises `AskingFailed`, and `RequestDeclined` with the reason if Codex refused.
     """
     environment = {**environment, IN_SCRATCH: "1"}
     with app_server(codex, codex_home, environment, patience) as (server, _):

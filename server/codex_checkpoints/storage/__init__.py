@@ -1,9 +1,9 @@
 """Storage: everything that reads or writes session files and our own files.
 
-`store` is the interface of a store of threads, with the rules, `contract` what goes in and out;
-only `assembly` knows which store there is (STO-1, STO-13).  `local` keeps threads in files,
-`memory` in this process.  `tree` finds session files, `rollout_file` reads one and makes its lines,
-`writer` writes one under Codex's `locks`, `index` remembers in SQLite what readers found.  None of
-these knows what a checkpoint is (STO-14).  `records` keeps our own files, `durable` writes all
-files, `workspace` hashes observed files and `watch` reports changes.
+`store` is the interface of a store of threads, with the rules, `contract` its inputs and results;
+only `assembly` knows the kind of store (STO-1, STO-13).  `local` keeps threads in files, `memory`
+in this process.  `tree` finds session files, `rollout_file` reads one and makes its lines, `writer`
+writes one under Codex's `locks`, `index` keeps the readers' results in SQLite.  None of these knows
+about checkpoints (STO-14).  `records` keeps our own files, `durable` writes all files, `workspace`
+hashes observed files and `watch` reports changes.
 """

@@ -1,6 +1,6 @@
-"""Whether some bytes stand in a session file, as fast as this language can tell.
+"""Searches a session file for some bytes, as fast as this language can.
 
-An image takes much room, and no record shows what stands in one: it is passed over.
+An image takes much room, and no record shows its content: it is skipped.
 
 For exact bytes there is `bytes.find`.  Without case SQLite's LIKE is the fastest loop at hand: it
 jumps from one possible first letter to the next.  For frequent letters `bytes.lower` and `find` are
@@ -13,23 +13,23 @@ import sqlite3
 from collections.abc import Sequence
 
 _COMMON = b" etnasoirlcdpuhfmgybwvxk_-/.,:()=jqz0123456789"
-"""The bytes of sessions, the most frequent first; what is not among them is rarer."""
+"""The bytes of sessions, the most frequent first; all others are rarer."""
 
 _FREQUENT = frozenset(b" etnasoirlcdpum")
-"""To jump to each of these takes longer than to put all letters into small ones."""
+"""Jumping to each of these takes longer than lowering all letters."""
 
 _LEAST = 4
 """A shorter end of a piece would be found too often."""
 
 _IMAGE = b'"image_url":"data:image/'
 _OPENED = _IMAGE.rindex(b'"')
-"""How an image begins, and where its quotation marks do.  Inside a text they are escaped."""
+"""Offset of the last quotation mark in an image's beginning; inside a text they are escaped."""
 
 _LIKE = "SELECT CAST(? AS TEXT) LIKE ? ESCAPE '!'"
 
 
 class ByteSearch:
-    """Tells of data that comes in chunks whether it holds one of some pieces.
+    """Searches data that comes in chunks for one of some pieces.
 
     With `folded` there is one piece, of ASCII with small letters, and case does not count.
     """
@@ -47,7 +47,7 @@ class ByteSearch:
         self._tail, self._in_image = b"", False
 
     def found(self, chunk: bytes) -> bool:
-        """Return whether a piece stands in the next chunk, or across its beginning."""
+        """Return whether the next chunk contains a piece, or a piece crosses its beginning."""
         chunk = self._without_image(chunk)
         if not chunk:
             return False
@@ -56,7 +56,7 @@ class ByteSearch:
         return self._holds(edge) or (self._may_hold(chunk) and self._holds(chunk))
 
     def _without_image(self, chunk: bytes) -> bytes:
-        """Return a chunk without an image that began in an earlier one, or goes on behind it."""
+        """Return a chunk without an image that began in an earlier one, or continues after it."""
         begin = 0
         if self._in_image:
             begin = chunk.find(b'"')
@@ -68,7 +68,7 @@ class ByteSearch:
         return chunk[begin : end if self._in_image else None]
 
     def close(self) -> None:
-        """Release what is held."""
+        """Close the SQLite connection."""
         if self._sql is not None:
             self._sql.close()
 
@@ -77,14 +77,14 @@ class ByteSearch:
         return any(piece in data for piece in self._pieces)
 
     def _may_hold(self, chunk: bytes) -> bool:
-        # For LIKE a text ends at a NUL, which stands in no line of JSON, but in torn files.
+        # For LIKE a text ends at a NUL, which no line of JSON contains, but torn files do.
         if self._sql is None or b"\0" in chunk:
             return True
         return bool(self._sql.execute(_LIKE, (chunk, self._pattern)).fetchone()[0])
 
 
 def _pattern(piece: bytes) -> str | None:
-    """Return the pattern for a piece from its rarest byte on; None if that is a frequent one."""
+    """Return the pattern for a piece from its rarest byte on; None if that byte is frequent."""
     text = piece.decode("ascii")
     starts = range(max(1, len(text) - _LEAST + 1))
     first = min(starts, key=lambda start: _frequency(piece[start]))

@@ -1,4 +1,4 @@
-"""What goes into a store of threads and comes out of it; `store` has its methods (STO-1).
+"""The inputs and results of a store of threads; `store` has its methods (STO-1).
 
 A *thread* is one Codex conversation; its history is one or more *rollouts*, of which one is
 current.  A store raises no other errors than these.
@@ -22,11 +22,11 @@ OURS = "codex-checkpoints"
 
 
 class StoreError(Exception):
-    """A store could not do it; the text is the reason, without any content of a history."""
+    """A store failed; the text is the reason, without any content of a history."""
 
 
 class ThreadNotFound(StoreError):
-    """There is no such thread, or no such rollout."""
+    """The thread or rollout does not exist."""
 
 
 class BadQuery(StoreError):
@@ -46,21 +46,21 @@ class ThreadIsLive(StoreError):
 
 
 class Conflict(StoreError):
-    """The thread is not as the caller saw it, or the name is taken: nothing was written."""
+    """The thread differs from the caller's version, or the name is taken: nothing was written."""
 
 
 class Unsupported(StoreError):
-    """This store, or this form of a thread, cannot do that: nothing was written."""
+    """This store, or this form of a thread, does not support that: nothing was written."""
 
 
 class StorageFailed(StoreError):
-    """The system refused (no space, no permission): what was there before is whole."""
+    """The system refused (no space, no permission); everything that existed before is intact."""
 
 
 # --- histories -----------------------------------------------------------------------------------
 
 Look = tuple[int, int, int]
-"""Size, time of change in ns and identity: what must be equal for a rollout to be unchanged."""
+"""Size, time of change in ns and identity: equal while a rollout is unchanged."""
 
 
 @frozen
@@ -81,12 +81,12 @@ class Rollout:
 
     @property
     def mtime_ns(self) -> int:
-        """Return when it was changed last."""
+        """Return the time of the last change, in ns."""
         return self.look[1]
 
 
 def by_rollout_id(rollouts: Iterable[Rollout]) -> dict[str, str]:
-    """Return the paths of rollouts by their ids; an active one goes before its archived twin."""
+    """Return the paths of rollouts by their ids; an active one precedes its archived twin."""
     paths: dict[str, str] = {}
     for rollout in rollouts:
         if rollout.rollout_id not in paths or not rollout.archived:
@@ -96,7 +96,7 @@ def by_rollout_id(rollouts: Iterable[Rollout]) -> dict[str, str]:
 
 @frozen
 class Mark:
-    """Where a reader stands, with digests of the first and the last bytes before `offset`."""
+    """The position of a reader, with digests of the first and the last bytes before `offset`."""
 
     offset: int
     inode: int
@@ -106,7 +106,7 @@ class Mark:
 
 @frozen
 class Reading:
-    """The mark behind the bytes that a reader consumed, and the bytes from there on."""
+    """The mark after the bytes that a reader consumed, and the bytes from there on."""
 
     mark: Mark
     rest: bytes
@@ -114,7 +114,7 @@ class Reading:
 
 @frozen
 class Identity:
-    """What the name of a rollout says of it; the ids in its first line go before these."""
+    """The ids in the name of a rollout; the ids in its first line take precedence."""
 
     thread_id: str
     rollout_id: str
@@ -125,8 +125,8 @@ class Identity:
 class HistoryItem:
     """One canonical item of a history, to be written as one line.
 
-    `extra` are further keys of the envelope (`metadata`); `timestamp` is UTC, the moment of writing
-    where it is None.  The store adds the ordinal.
+    `extra` are further keys of the envelope (`metadata`); `timestamp` is UTC, None for the moment
+    of writing.  The store adds the ordinal.
     """
 
     type: str
@@ -144,7 +144,7 @@ class Copied:
 
 @frozen
 class NewThread:
-    """A thread to be made: `meta` is the payload of its `session_meta`, with `id` and `timestamp`.
+    """A thread to create: `meta` is the payload of its `session_meta`, with `id` and `timestamp`.
 
     The history mode and the `history_base` in `meta` decide the ordinals.  `items` are read once.
     """
@@ -155,7 +155,7 @@ class NewThread:
 
 @frozen
 class Appended:
-    """What an append wrote from `start` to `end`; `ordinals` None in a legacy history."""
+    """The range that an append wrote, from `start` to `end`; `ordinals` None in a legacy one."""
 
     rollout: Rollout
     start: int
@@ -177,17 +177,17 @@ UNSET = Unset.UNSET
 
 @frozen
 class Row:
-    """What a reader found in one rollout at one look; the store only remembers it.
+    """A reader's results for one rollout at one look; the store only keeps them.
 
     `session_id` is the one in the rollout; `cwd` is the newest folder of the session, and `base`
     the one in its head, to which the paths of its files are relative; `context_source` is
-    `reported` or `estimated`; `source` is the origin of the session, and `background` says that no
-    person types in it; `updated_at` the time of the last record, UTC; `recorded_name` a name
-    in the history; `scratch` marks a session that was made only for a summary; `turn_open` a last
-    turn without an end; `git` is JSON: the commit, branch and URL of the repository; `problems` and
-    `skipped` are for `doctor`; `error` is the reason why it is unreadable.  What is None in the row
-    of a rollout that was not read whole (`is_glance`) is not known: `windows`, `compactions`,
-    `turns` and `seq` always, and other fields where its ends do not tell (rules, "Lists").
+    `reported` or `estimated`; `source` is the origin of the session, and `background` says that
+    nobody types in it; `updated_at` the time of the last record, UTC; `recorded_name` a name in the
+    history; `scratch` marks a session that was made only for a summary; `turn_open` a last turn
+    without an end; `git` is JSON: the commit, branch and URL of the repository; `problems` and
+    `skipped` are for `doctor`; `error` is the reason why it is unreadable.  In the row of a rollout
+    that was not read whole (`is_glance`), None means unknown: `windows`, `compactions`, `turns` and
+    `seq` always, and other fields if its ends do not give them (rules, "Lists").
     """
 
     rollout: Rollout
@@ -233,7 +233,7 @@ class Row:
 
     @property
     def is_blank(self) -> bool:
-        """Return whether it was read whole and holds neither a head nor a request."""
+        """Return whether it was read whole and has neither a head nor a request."""
         return not (self.has_head or self.first_text or self.is_glance or self.error)
 
     @property
@@ -243,7 +243,7 @@ class Row:
 
     @property
     def at(self) -> str:
-        """Return the time that sorts it: of the last record, else of the last change."""
+        """Return the time that sorts it: the last record's, else of the last change."""
         return self.updated_at or moment(self.rollout.mtime_ns)
 
     @property
@@ -264,11 +264,11 @@ class Row:
 
 @frozen
 class Patch:
-    """A change of metadata: each field is set, cleared (None) or left alone.
+    """A change of metadata: each field is set, cleared (None) or unchanged.
 
-    `name` is a person's name for the thread, durable without the index; one that is `listed` stands
-    in Codex's list of names alone.  `row` replaces the row of one rollout of the thread; None
-    removes that of the rollout `of`.
+    `name` is a person's name for the thread, durable without the index; one that is `listed` is
+    only in Codex's list of names.  `row` replaces the row of one rollout of the thread; None
+    removes the row of the rollout `of`.
     """
 
     name: str | Unset | None = UNSET
@@ -288,7 +288,7 @@ class StoredThread:
 
 @frozen
 class ThreadQuery:
-    """Which threads to list.
+    """A query for threads.
 
     `cwd` takes a folder and all below it, `outside` leaves out some folders and all below them;
     folders of Windows are compared without case.  `search` ignores case.  `cursor` is the
@@ -309,7 +309,7 @@ def in_text(at: datetime) -> str:
 
 
 def moment(time_ns: int) -> str:
-    """Return as `in_text` what a system gives in nanoseconds; 1970 for what is no time."""
+    """Return a system's time in nanoseconds as `in_text`; 1970 for an impossible time."""
     try:
         return in_text(datetime.fromtimestamp(time_ns / 1e9, UTC))
     except (ValueError, OverflowError, OSError):
@@ -351,10 +351,10 @@ class ThreadPage:
 
 @frozen
 class Touched:
-    """What changes at some paths mean for a store.
+    """The effect of changes at some paths on a store.
 
     `rollouts` are to be read again; with `everything`, some may have come or gone; with `lives`,
-    Codex may have loaded threads or let them go; `foreign` paths are not the store's.
+    Codex may have loaded threads or released them; `foreign` paths are not the store's.
     """
 
     rollouts: frozenset[str]
@@ -365,10 +365,10 @@ class Touched:
 
 @frozen
 class StoreFault:
-    """A reason why a store is not whole; `path` is one of `count` alike.
+    """A defect of a store; `path` is one example of `count`.
 
     `code` is one of `home_missing`, `rollouts_missing`, `rollouts_unreadable`, `index_unavailable`,
-    `index_remade`, `passed_over` (named like a rollout, but none).
+    `index_remade`, `passed_over` (named like a rollout, but not one).
     """
 
     code: str
@@ -378,21 +378,22 @@ class StoreFault:
 
 
 Feed = Callable[[bytes], int]
-"""Take a chunk, return how many bytes of it were consumed; the rest is offered again."""
+"""Takes a chunk, returns how many bytes of it were consumed; the rest is offered again."""
 
 
 See = Callable[[Iterable[bytes], Iterable[bytes]], T]
-"""Take pieces of a rollout from its beginning on, and pieces from its end backwards."""
+"""Takes pieces of a rollout from its beginning on, and pieces from its end backwards."""
 
 
 LONGEST_FIRST_LINE = 1 << 22
 
 
 class RolloutReader(Protocol):
-    """The bytes of rollouts, from any offset on; offsets are those of the plain text.
+    """The bytes of rollouts, from any offset on; offsets count the plain text.
 
     A rollout may grow, shrink, be replaced, change its form or vanish while it is read (ROL-2,
-    ROL-10); `Mark` is how a reader notices.  All methods but `identify` raise `UnreadableSource`.
+    ROL-10); a reader notices that by a `Mark`.  All methods but `identify` raise
+    `UnreadableSource`.
     """
 
     def identify(self, path: str) -> Identity:
@@ -400,16 +401,16 @@ class RolloutReader(Protocol):
         ...
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
-        """Feed what is behind `old`, or everything; None where it is another rollout now."""
+        """Feed the bytes after `old`, or all; None if it is a different rollout now."""
         ...
 
     def read(
         self, path: str, offset: int, feed: Feed, limit: int | None = None
     ) -> tuple[int, bytes]:
-        """Feed from `offset` to `limit` or the end; return where it stopped, and the rest.
+        """Feed from `offset` to `limit` or the end; return the final offset, and the rest.
 
-        What `feed` left is offered again together with what follows; when it takes nothing of a
-        full chunk, reading ends.
+        Bytes that `feed` left are offered again together with the next ones; when it takes nothing
+        of a full chunk, reading ends.
         """
         ...
 
@@ -420,10 +421,10 @@ class RolloutReader(Protocol):
     def first_line(self, path: str) -> bytes:
         """Return the first line that is not blank, with its LF if it has ended.
 
-        Of one that does not end within `LONGEST_FIRST_LINE` return the beginning, of that size.
+        If it does not end within `LONGEST_FIRST_LINE` bytes, return that many of them.
         """
         ...
 
     def ends(self, path: str, see: See[T]) -> T:
-        """Return what is seen in the ends of a rollout: up to 1 MiB and 4 MiB of them."""
+        """Return the result of `see` for the ends of a rollout: up to 1 MiB and 4 MiB of them."""
         ...

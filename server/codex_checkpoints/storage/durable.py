@@ -1,21 +1,21 @@
-"""Write and read our files, so that neither a crash nor a full disk leaves a part of one.
+"""Writes and reads our files, so that neither a crash nor a full disk leaves a part of one.
 
 There are three ways to write a file, and no others:
 
-- `replace` puts a whole file in the place of another: a reader sees the old bytes or the new;
-- `publish` makes a new file appear whole or not at all, and never takes another file's name;
+- `replace` atomically replaces a whole file: a reader sees the old bytes or the new;
+- `publish` creates a file atomically, and never takes another file's name;
 - `append` adds whole lines to a file that only grows (`held`, `locked`, `append_line`).
 
 Each is durable when it returns: the bytes are flushed before a file gets its name, and the folder
-is flushed after that.  Each raises `OSError` and leaves what was there before.  `storage_errors`
-turns that into `StorageError`.
+is flushed after that.  Each raises `OSError` and leaves the previous state.  `storage_errors` turns
+that into `StorageError`.
 
-What is only ours is opened by `own`, which follows no symbolic link: else who can write into our
-folder could have us write into any file of the user's.
+Files that are only ours are opened by `own`, which follows no symbolic link.  Otherwise anybody who
+can write into our folder could have us write into any file of the user's.
 
 A temporary file is locked until it has its name.  The lock ends with the process, so `clear`
-removes only what a killed process left.  Without locks (some file systems, and Windows, where a
-locked file cannot be renamed), a temporary file that nobody touched for a minute counts as left.
+removes only leftovers of a killed process.  Without locks (some file systems, and Windows, where a
+locked file cannot be renamed), a temporary file that nobody touched for a minute is a leftover.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NO_WAIT = file_lock.open_flags("NONBLOCK", "NOCTTY")
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 Append = Callable[[object], None]
-"""Append one line to a file that only grows, durable on return; raises `StorageError`."""
+"""Appends one line to a file that only grows, durable on return; raises `StorageError`."""
 
 
 class StorageError(Exception):
@@ -67,12 +67,12 @@ class StorageError(Exception):
 
 
 class TooLarge(Exception):
-    """A file beyond the bound; nothing of it was read."""
+    """A file beyond the bound; none of it was read."""
 
 
 @frozen
 class UnreadableRecord:
-    """A line that is no JSON; a `torn` one lacks its end, as a killed process leaves it."""
+    """A line that is not JSON; a `torn` one lacks its end, as a killed process leaves it."""
 
     torn: bool
 
@@ -99,10 +99,10 @@ def storage_errors() -> Generator[None]:
 
 
 def replace(path: str, data: bytes, prepare: Callable[[str], None] | None = None) -> None:
-    """Put a whole file in the place of whatever has its name; only its owner may read it.
+    """Replace whatever has this name with a whole file; only its owner may read it.
 
     `prepare` gets the name of the new file before the rename, to change its mode or to raise.
-    Raises `OSError`, or what `prepare` raises; then the old file is whole.
+    Raises `OSError`, or the error of `prepare`; then the old file is intact.
     """
     temporary = temporary_beside(path)
     with temporary_file(temporary, (data,), 0o600):
@@ -115,10 +115,10 @@ def replace(path: str, data: bytes, prepare: Callable[[str], None] | None = None
 def publish(
     path: str, portions: Iterable[bytes], temporary: str | None = None, mode: int = 0o600
 ) -> None:
-    """Make a new file of some bytes; it appears whole, or not at all.
+    """Create a file of some bytes atomically.
 
     It grows as `temporary`, or beside its place; memory does not grow with it.  Raises
-    `FileExistsError` where the name is taken, `OSError`, or what `portions` raises.
+    `FileExistsError` if the name is taken, `OSError`, or the error of `portions`.
     """
     temporary = temporary or temporary_beside(path)
     with temporary_file(temporary, portions, mode):
@@ -141,7 +141,7 @@ def temporary_in(folder: str, path: str) -> str:
 def temporary_file(temporary: str, portions: Iterable[bytes], mode: int) -> Generator[None]:
     """Write and flush a new file, locked until the block ends, and removed if that fails.
 
-    Raises `OSError`, `FileExistsError` where there is such a file.
+    Raises `OSError`, `FileExistsError` if the file exists.
     """
     try:
         file = _made(temporary, mode)
@@ -184,7 +184,7 @@ def take_name(temporary: str, path: str, mode: int = 0o666) -> None:
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            # It is another file system.
+            # The file systems differ.
             beside = os.path.join(folder, f".{os.path.basename(path)}.tmp")
             with open(temporary, "rb") as source:
                 portions = iter(partial(source.read, _PORTION), b"")
@@ -197,7 +197,7 @@ def take_name(temporary: str, path: str, mode: int = 0o666) -> None:
 
 
 def _link(temporary: str, path: str) -> None:
-    """Rename, but never onto a file that is there; raises `FileExistsError` then."""
+    """Rename, but never over an existing file; raises `FileExistsError` then."""
     if os.name == "nt":
         os.rename(temporary, path)
         return
@@ -206,7 +206,8 @@ def _link(temporary: str, path: str) -> None:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        # A file system without hard links: between the look and the name another may take it.
+        # A file system without hard links: between the check and the rename another may take the
+        # name.
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
         os.rename(temporary, path)
@@ -231,7 +232,7 @@ def _gathered(portions: Iterable[bytes]) -> Iterator[bytes]:
 def make_folder(folder: str, mode: int = 0o777) -> None:
     """Make a folder with this mode, and those above it, durably; raises `OSError`.
 
-    That is `FileNotFoundError` where another process removed it at once.
+    The error is `FileNotFoundError` if another process removed it at once.
     """
     if not folder or os.path.isdir(folder):
         return
@@ -248,9 +249,9 @@ T = TypeVar("T")
 
 
 def in_folder(path: str, make: Callable[[], T]) -> T:
-    """Make the folder of a file of ours, and in it the file; raises what `make` raises.
+    """Make the folder of a file of ours, and the file in it; raises the error of `make`.
 
-    `held` in another process may remove the folder in between, where it is empty.
+    `held` in another process may remove the folder in between, if it is empty.
     """
     for _ in range(_ATTEMPTS):
         with contextlib.suppress(FileNotFoundError):
@@ -279,19 +280,19 @@ def _flush_folder(folder: str) -> None:
 
 
 def discard(path: str) -> None:
-    """Remove a temporary file; where that fails, the next start removes it."""
+    """Remove a temporary file; if that fails, the next start removes it."""
     with contextlib.suppress(OSError):
         os.unlink(path)
 
 
 def clear(path: str) -> bool:
-    """Remove a temporary file that nobody writes any more; return whether this removed it."""
+    """Remove a temporary file that nobody writes any more; return whether this call removed it."""
     with contextlib.suppress(OSError):
         if not _LOCKS:
             return _clear_by_age(path)
         file = os.open(path, os.O_RDWR | _NO_WAIT | _NO_LINK)
         try:
-            # Locked while it goes, so that a file made under this name meanwhile stays.
+            # Locked during the removal, so that a file made under this name meanwhile stays.
             if stat.S_ISREG(os.fstat(file).st_mode) and _is_locked_by_us(file, path):
                 os.unlink(path)
                 return True
@@ -338,10 +339,10 @@ def _is_locked_by_us(file: int, path: str) -> bool:
 
 
 def append(file: int, data: bytes, folder: str, right: Literal["ours", "agreed"] = "ours") -> None:
-    """Add whole lines to a file that we have locked; durable on return.
+    """Append whole lines to a file that we have locked; durable on return.
 
-    A torn last line is ended first.  Raises `OSError`; then the file is as it was.  Where the lock
-    is only `agreed`, bytes that another process wrote behind ours stay.
+    A torn last line is ended first.  Raises `OSError`; then the file is unchanged.  If the lock is
+    only `agreed`, bytes that another process wrote after ours stay.
     """
     size = os.lseek(file, 0, os.SEEK_END)
     data = _end_of_line(file, size) + data
@@ -364,8 +365,8 @@ def append(file: int, data: bytes, folder: str, right: Literal["ours", "agreed"]
 def append_line(path: str, line: bytes, opener: Opener | None = None) -> None:
     """Append a line to a file that other processes grow as well, without a lock.
 
-    It is one write at the end, so lines of several processes do not mix.  Raises `OSError`; a part
-    of the line that came to the disk is ended by the next append.
+    It is one write at the end, so lines of several processes do not mix.  Raises `OSError`; if a
+    part of the line reached the disk, the next append ends it.
     """
     file = open_to_append(path, os.O_CREAT, opener)
     try:
@@ -431,7 +432,7 @@ def held(path: str, patience: float = PATIENCE) -> Generator[Journal]:
 
 
 def is_held(path: str) -> bool:
-    """Return whether a process holds the right to write; what cannot be locked counts as held."""
+    """Return whether a process holds the right to write; an unlockable file counts as held."""
     try:
         file = own(path, os.O_RDWR | _SAFE)
     except OSError:
@@ -480,7 +481,7 @@ def _hold(path: str, patience: float) -> int:
 
 
 def _end_of_line(file: int, size: int) -> bytes:
-    """Return the LF that the last line lacks, if it lacks one."""
+    """Return the LF that the last line lacks, or no bytes."""
     if size == 0:
         return b""
     os.lseek(file, size - 1, os.SEEK_SET)
@@ -491,7 +492,7 @@ def _end_of_line(file: int, size: int) -> bytes:
 
 
 Opener = Callable[[str, int], int]
-"""Open a path with flags; `regular` or `own`."""
+"""Opens a path with flags; `regular` or `own`."""
 
 
 def own(path: str, flags: int) -> int:
@@ -511,7 +512,7 @@ def regular(path: str, flags: int) -> int:
 
 
 def read(path: str, most: int) -> bytes:
-    """Return the bytes of a file; raises `TooLarge`, and `OSError` for what is no regular file."""
+    """Return the bytes of a file; raises `TooLarge`, and `OSError` for a non-regular file."""
     with open(path, "rb", opener=regular) as file:
         if os.fstat(file.fileno()).st_size > most:
             raise TooLarge
@@ -528,7 +529,7 @@ def lines_in(path: str, opener: Opener = own) -> Iterator[object]:
 
 
 def unreadable_in(path: str) -> Iterator[int]:
-    """Yield the numbers, from 1, of lines that hold no JSON object, but for a torn last one."""
+    """Yield the numbers, from 1, of lines that are not JSON objects, except a torn last one."""
     for number, line in enumerate(raw_lines_in(path), 1):
         value = value_of(line)
         is_torn = isinstance(value, UnreadableRecord) and value.torn
@@ -538,7 +539,7 @@ def unreadable_in(path: str) -> Iterator[int]:
 
 
 def raw_lines_in(path: str, opener: Opener = own) -> Iterator[bytes | None]:
-    """Yield the lines of a file, None for one that is too long; nothing where there is no file.
+    """Yield the lines of a file, None for one that is too long; nothing if the file is missing.
 
     Raises `StorageError`.
     """
@@ -561,7 +562,7 @@ def _bounded(file: BinaryIO) -> Iterator[bytes | None]:
 
 
 def value_of(line: bytes | None) -> object:
-    """Return the JSON value of a line, `UnreadableRecord` for what is none."""
+    """Return the JSON value of a line, `UnreadableRecord` if it is not JSON."""
     if line is None:
         return UnreadableRecord(torn=False)
     try:
@@ -571,13 +572,13 @@ def value_of(line: bytes | None) -> object:
 
 
 def _is_torn(line: bytes) -> bool:
-    """Return whether a line would be JSON if only it went on."""
+    """Return whether a line would be JSON if it continued."""
     try:
-        # What is not final may end within a character.
+        # Text that is not final may end within a character.
         text = codecs.getincrementaldecoder("utf-8")().decode(line.rstrip(b"\n"))
         orjson.loads(text)
     except orjson.JSONDecodeError as error:
         return error.pos >= len(error.doc)
     except UnicodeDecodeError:
         return False
-    return True  # but for a part of a character
+    return True  # except for a part of a character

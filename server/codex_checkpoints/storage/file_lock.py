@@ -1,7 +1,7 @@
-"""Locks on open files, of the kind that Codex takes: `flock`, on Windows `LockFileEx`.
+"""Locks open files in the way that Codex does: `flock`, on Windows `LockFileEx`.
 
-Nothing here waits, and a lock ends with its process.  `storage/locks` says what Codex's own locks
-mean, `durable` what those on our own files mean.
+Nothing here waits, and a lock ends with its process.  `storage/locks` explains the meaning of
+Codex's own locks, `durable` the meaning of ours.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if sys.platform == "win32":
         return True
 
     def let_go(descriptor: int) -> None:
-        """Unlock; what was not locked is left alone."""
+        """Unlock; an unlocked file is left alone."""
         kernel = ctypes.WinDLL("kernel32", use_last_error=True)
         unlock = kernel.UnlockFileEx
         unlock.argtypes = (wintypes.HANDLE, *(wintypes.DWORD,) * 3, ctypes.POINTER(_Overlapped))
@@ -61,11 +61,11 @@ if sys.platform == "win32":
         handle = msvcrt.get_osfhandle(descriptor)
         unlock(handle, 0, _WHOLE, _WHOLE, ctypes.byref(_Overlapped()))
 
-    # A lock keeps others from reading what it covers; no line ever lies so far out.
+    # A lock keeps others from reading the locked range; no line ever lies so far out.
     _BEHIND_ALL_LINES = 1 << 40
 
     def take_to_append(descriptor: int) -> bool:
-        """Lock without waiting, but for readers; raises `OSError` where nothing can be locked."""
+        """Lock without waiting, but let readers in; raises `OSError` if nothing can be locked."""
         os.lseek(descriptor, _BEHIND_ALL_LINES, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -95,7 +95,7 @@ else:
         return True
 
     def take_to_append(descriptor: int) -> bool:
-        """Lock without waiting, but for readers; raises `OSError` where nothing can be locked."""
+        """Lock without waiting, but let readers in; raises `OSError` if nothing can be locked."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -103,16 +103,16 @@ else:
         return True
 
     def let_go(descriptor: int) -> None:
-        """Unlock; what was not locked is left alone."""
+        """Unlock; an unlocked file is left alone."""
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def share(descriptor: int) -> bool:
-    """Lock without waiting, beside others who ask; any failure counts as held."""
+    """Lock without waiting, shared with other probes; any failure counts as held."""
     return _locked(descriptor, shared=True)
 
 
 def take(descriptor: int) -> bool:
-    """Lock without waiting, against everybody; any failure counts as held."""
+    """Lock without waiting, exclusively; any failure counts as held."""
     return _locked(descriptor, shared=False)

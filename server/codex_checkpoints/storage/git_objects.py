@@ -34,9 +34,9 @@ obey `GIT_NO_LAZY_FETCH`; older ones obey `GIT_ALLOW_PROTOCOL`, whatever the rep
 
 
 def texts_at(git: str, folder: str, commit: str, paths: Iterable[str], most: int) -> dict[str, str]:
-    """Return the texts that files had in a commit, by their paths below a folder.
+    """Return the texts of files in a commit, by their paths below a folder.
 
-    Left out are other files, those of more than `most` bytes, and all where git fails.
+    Left out are other files, files of more than `most` bytes, and all if git fails.
     """
     if _COMMIT.fullmatch(commit) is None:
         return {}
@@ -56,7 +56,7 @@ def texts_at(git: str, folder: str, commit: str, paths: Iterable[str], most: int
 
 
 def _printed(git: str, folder: str, option: str, names: Sequence[bytes]) -> bytes:
-    """Return what git prints about some objects, in their order; nothing about none."""
+    """Return git's output about some objects, in their order; nothing about none."""
     if not names:
         return b""
     # Windows starts no program without this one.

@@ -1,10 +1,10 @@
-"""The index: what readers found in the session files, in SQLite.  It is a cache.
+"""Caches the results of reading the session files, in SQLite.
 
-One row a file answers every list; a second table holds what folds keep of it, so that a reader need
-not begin at its first byte.  A database that is absent, old or damaged is made anew, and a third
-table says when it was damaged; each value has a checksum, since SQLite itself checks none.  One
-that is locked or read-only is kept in memory, and `fallback` holds the reason.  Several processes
-may use it at once (WAL); a lost race costs a second look at a file.
+One row a file answers every list; a second table holds the states of folds over it, so that a
+reader need not begin at its first byte.  A database that is absent, old or damaged is rebuilt, and
+a third table records when it was damaged; each value has a checksum, since SQLite itself checks
+none.  One that is locked or read-only is replaced by one in memory, and `fallback` holds the
+reason.  Several processes may use it at once (WAL); a lost race costs a second read of a file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 VERSION = 18
 BUSY_SECONDS = 0.5
-"""How long to wait for another process that keeps the database locked, before going on without."""
+"""Timeout for another process that keeps the database locked, before going on without it."""
 
 _PAUSE = 0.01
 _UNUSABLE = frozenset(
@@ -48,7 +48,7 @@ _UNUSABLE = frozenset(
         sqlite3.SQLITE_INTERRUPT,
     }
 )
-"""The primary codes of a database that may well be whole; any other error is damage."""
+"""The primary codes of a database that may well be intact; any other error is damage."""
 
 _FAILURES = (sqlite3.Error, UnicodeError)
 """`UnicodeError`: a message of SQLite quotes a damaged name."""
@@ -95,7 +95,7 @@ class Index:
             return {}
 
     def put(self, rows: Iterable[Row], gone: Iterable[str] = ()) -> None:
-        """Write rows and forget what is `gone`, by path: all of it or nothing."""
+        """Write rows and forget the paths in `gone`, in one transaction."""
         values = [_values(row) for row in rows]
         paths = [(path,) for path in gone]
 
@@ -103,7 +103,7 @@ class Index:
             if paths:
                 database.executemany("DELETE FROM rollouts WHERE path = ?", paths)
             database.executemany(_PUT, values)
-            if paths:  # and what a reading that had begun saved since for one that went
+            if paths:  # and states that a running read saved since for a file that went
                 known = "SELECT path FROM rollouts"
                 database.execute(f"DELETE FROM states WHERE path NOT IN ({known})")
 
@@ -126,7 +126,7 @@ class Index:
         self._write(lambda database: database.execute(put, values))
 
     def drop_states(self, path: str = "", fold: str = "") -> None:
-        """Keep no state of a file, of a fold over any file, or of that fold over that file."""
+        """Drop the states of a file, of a fold over any file, or of that fold over that file."""
         given = {name: each for name, each in (("path", path), ("fold", fold)) if each}
         having = f"FROM states WHERE {' AND '.join(f'{name} = ?' for name in given)}"
         values = tuple(given.values())
@@ -137,7 +137,7 @@ class Index:
         self._write(lambda database: database.execute(f"DELETE {having}", values))
 
     def damage(self) -> tuple[str, str] | None:
-        """Return when the database was damaged last, and how; None if it never was."""
+        """Return when and how the database was damaged last; None if it never was."""
         query = "SELECT at, reason FROM damages ORDER BY at DESC LIMIT 1"
         with contextlib.suppress(*_FAILURES):
             found = self._connection.execute(query).fetchone()
@@ -145,11 +145,11 @@ class Index:
         return None
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._connection.close()
 
     def _write(self, work: Callable[[sqlite3.Connection], object]) -> None:
-        """Write in one transaction; when that fails, go on without this file rather than fail."""
+        """Write in one transaction; when that fails, continue with another database."""
         try:
             with self._connection:
                 work(self._connection)
@@ -176,12 +176,12 @@ class Index:
         self._connection = self._instead(error)
 
     def _instead(self, error: Exception) -> sqlite3.Connection:
-        """Return a database in place of one that failed: on disk again where it was damaged."""
+        """Return a database that replaces a failed one: on disk again if it was damaged."""
         if not _is_damage(error):
             logger.warning("the index is kept in memory: %s", error)
             return self._in_memory(str(error))
-        # It holds nothing that cannot be read again.
-        logger.warning("the index is damaged and is made anew: %s", error)
+        # Everything in it can be read again.
+        logger.warning("the index is damaged and is rebuilt: %s", error)
         try:
             for suffix in ("", "-wal", "-shm"):
                 with contextlib.suppress(FileNotFoundError):
@@ -225,7 +225,7 @@ class Index:
 
     @staticmethod
     def _prepare(connection: sqlite3.Connection) -> None:
-        """Bring the tables to this version; what another version wrote is read again."""
+        """Bring the tables to this version; rows of another version are read again."""
         if _is_ours(connection):
             return
         connection.execute("BEGIN IMMEDIATE")
@@ -233,7 +233,7 @@ class Index:
             if _is_ours(connection):
                 return
             for table, (columns, key) in _TABLES.items():
-                # Not WITHOUT ROWID, where long rows fill four times as many pages.
+                # Not WITHOUT ROWID, with which long rows fill four times as many pages.
                 shape = f"({', '.join(columns)}, PRIMARY KEY ({key}))"
                 connection.execute(f"DROP TABLE IF EXISTS {table}")
                 connection.execute(f"CREATE TABLE {table} {shape}")
@@ -241,7 +241,7 @@ class Index:
 
 
 def _is_damage(error: Exception) -> bool:
-    """Return whether an error says that the database is not as it was written."""
+    """Return whether an error shows damage to the database."""
     return _code_of(error) not in _UNUSABLE
 
 
@@ -252,7 +252,7 @@ def _code_of(error: Exception) -> int | None:
 
 
 def _is_ours(connection: sqlite3.Connection) -> bool:
-    """Return whether the tables are those of this version."""
+    """Return whether the tables have this version's form."""
     if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
         return False
     return all(
@@ -265,7 +265,7 @@ def _row(path: str, data: bytes) -> Row:
     (thread_id, rollout_id, archived, compressed, look), own = orjson.loads(data)
     ids = sys.intern(thread_id), sys.intern(rollout_id)
     where = Rollout(sys.intern(path), *ids, archived, compressed, (*look,))
-    # What many rows say alike is kept once.
+    # Texts that many rows share are kept once.
     values: list[Any] = [sys.intern(each) if type(each) is str else each for each in own]
     return Row(where, *values)
 
@@ -278,7 +278,7 @@ def _values(row: Row) -> tuple[str, bytes, int]:
 
 
 def _checked(data: object, checksum: object, *key: str) -> bytes:
-    """Return data; raises `ValueError` where it or its key is not as it was written."""
+    """Return data; raises `ValueError` if it or its key is not as it was written."""
     if isinstance(data, bytes) and checksum == _checksum(data, *key):
         return data
     raise ValueError("a value is not as it was written")

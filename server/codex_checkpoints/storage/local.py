@@ -1,8 +1,8 @@
-"""The store of a Codex home: rollouts in files, what readers found in them in SQLite (STO-9).
+"""The store of a Codex home: rollouts in files, the readers' results in SQLite (STO-9).
 
-The files are the truth.  The index remembers what readers found, so that a list reads no file; an
-index that is absent, old, damaged or locked is filled again.  `store.RolloutStore` says what the
-methods do.
+The files are the truth.  The index caches the readers' results, so that a list reads no file; an
+index that is absent, old, damaged or locked is filled again.  `store.RolloutStore` documents the
+methods.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ _THREAD_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
 
 @frozen
 class ThreadName:
-    """What a thread was called, and when; an empty or missing text takes the name back."""
+    """The name of a thread, and its time; an empty or missing text removes the name."""
 
     text: str | None
     at: datetime
 
 
 class _Read(Generic[T]):
-    """What a file says, read again when it changed; `nothing` where it cannot be read."""
+    """The content of a file, read again when it changed; `nothing` if it cannot be read."""
 
     def __init__(self, path: str, read: Callable[[str], T], nothing: T) -> None:
         self.path = path
@@ -78,7 +78,7 @@ class _Read(Generic[T]):
 
 
 def _codex_names(path: str) -> Mapping[str, ThreadName]:
-    """Return what Codex's list says; the last line of a thread counts."""
+    """Return the names in Codex's list; the last line of a thread counts."""
     found: dict[str, ThreadName] = {}
     for line in durable.lines_in(path, durable.regular):
         if is_object(line) and isinstance(thread_id := line.get("id"), str):
@@ -89,7 +89,7 @@ def _codex_names(path: str) -> Mapping[str, ThreadName]:
 
 
 def _moment(text: object) -> datetime:
-    """Return the moment of a time stamp, in milliseconds; 1970 for what is no time."""
+    """Return the moment of a time stamp, in milliseconds; 1970 if it is not a time."""
     if isinstance(text, str):
         with contextlib.suppress(ValueError, OverflowError):
             when = datetime.fromisoformat(text)
@@ -111,12 +111,12 @@ class GivenNames:
 
     A name given through a patch is a line of `sessions/<thread>/metadata.jsonl` in the state
     folder; the last line counts (STO-10, STO-11).  A later line of Codex's own
-    `session_index.jsonl` goes before it; a name that the history holds comes last.
+    `session_index.jsonl` takes precedence; a name in the history comes last.
 
     Codex's list only grows.  A rename of a legacy thread adds one line, as Codex itself would, and
     so does the name of a soft branch, by which `codex resume` finds it.  For a legacy thread Codex
-    0.169 goes by the list unless it has named the thread itself: then by its database, which we
-    never write, until that is made anew.
+    0.169 uses the list unless it has named the thread itself.  Then it uses its database, which we
+    never write, until that is rebuilt.
     """
 
     def __init__(self, codex_home: str, state_dir: str, clock: Callable[[], str]) -> None:
@@ -131,18 +131,18 @@ class GivenNames:
         return _name_of(row, self._own(row.session_id), self._codex.now().get(row.session_id))
 
     def all(self) -> Callable[[Row], str | None]:
-        """Return the same for many: each file is looked at once, now."""
+        """Return a function with the same result for many: it reads each file once, now."""
         codex, ours = self._codex.now(), dict[str, ThreadName | None]()
         with contextlib.suppress(OSError):
             ours = {thread_id: self._own(thread_id) for thread_id in os.listdir(self._folder)}
         return lambda row: _name_of(row, ours.get(row.session_id), codex.get(row.session_id))
 
     def give(self, thread_id: str, text: str | None, *, legacy: bool) -> None:
-        """Name a thread or take its name back, durable on return.
+        """Name a thread or remove its name, durable on return.
 
         Codex keeps the name of a legacy thread in its list, where a line is added, and names of
-        others in its database, which is never written.  Raises `StorageFailed`, also where that
-        list cannot be written: then nothing is.
+        others in its database, which is never written.  Raises `StorageFailed`, also if that list
+        cannot be written: then nothing is.
         """
         if legacy:
             with _refusing("the name is not kept: session_index.jsonl"):
@@ -160,12 +160,12 @@ class GivenNames:
                 self._list(thread_id, text, at)
 
     def list(self, thread_id: str, text: str) -> None:
-        """Name a thread in Codex's list alone; raises `StorageFailed`."""
+        """Name a thread only in Codex's list; raises `StorageFailed`."""
         with _refusing("the name is not kept: session_index.jsonl"):
             self._list(thread_id, text, self._next_moment(thread_id))
 
     def _next_moment(self, thread_id: str) -> str:
-        # Where clocks differ, or went back, the new name counts all the same.
+        # If clocks differ, or went back, the new name counts all the same.
         now, before = _moment(self._clock()), self._codex.now().get(thread_id)
         return in_text(now if before is None else max(now, before.at))
 
@@ -210,7 +210,7 @@ def _name_of(row: Row, ours: ThreadName | None, codex: ThreadName | None) -> str
 
 
 def _look_at(path: str) -> tuple[int, int, int]:
-    """Return what is equal while a file is unchanged; raises `OSError` for what is no file."""
+    """Return values that are equal while a file is unchanged; raises `OSError` if there is none."""
     found = os.stat(path)
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "not a regular file")
@@ -309,7 +309,7 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
     def _rollouts_of(self, thread_id: str) -> list[Rollout]:
         own = tree.scan(self.codex_home, thread_id)
         known = (row.path for row in self.rows().values() if row.session_id == thread_id)
-        # A file may be of another thread than its name says.
+        # A file may belong to another thread than its name says.
         own |= {path: file for path, file in self.look(known).items() if file is not None}
         return [own[path] for path in filter(is_storable, own)]
 
@@ -373,7 +373,7 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         return rollout
 
     def _refuse_without_lock(self, thread_id: str) -> None:
-        """Raise for a thread that no lock could be taken for."""
+        """Raise for a thread that cannot have a lock."""
         if not is_thread_id(thread_id):
             self._newest(thread_id)
             raise Unsupported("Codex knows no lock for such a session id")
@@ -387,7 +387,7 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
 
 
 def _touch(path: str) -> None:
-    """Let a file count as used now, as Codex does; without the right to it nothing is lost."""
+    """Mark a file as used now, as Codex does; without the right to it nothing is lost."""
     try:
         os.utime(path)
     except OSError as error:

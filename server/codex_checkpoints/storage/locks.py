@@ -1,10 +1,10 @@
 """Codex's writer locks: find out who holds a thread, and hold one in order to write.
 
 Codex keeps `thread-writer-locks/<thread>.lock` locked while a thread is loaded.  A probe creates
-nothing, waits at most a fifth of a second, and lets go at once.  `hold` takes the lock as Codex
+nothing, waits at most a fifth of a second, and unlocks at once.  `hold` takes the lock as Codex
 does, and is the only way to a `WriterLock`, without which `writer` writes nothing (STO-16).
 
-A thread counts as live where we cannot find out: another process keeps `.coordination.lock` longer
+A thread counts as live if we cannot find out: another process keeps `.coordination.lock` longer
 than we wait, or the system does not let us open a lock file.  A session wrongly called live is only
 refused; one wrongly called free would be damaged.
 
@@ -28,7 +28,7 @@ from codex_checkpoints.storage.tree import lock_folder, parse_name
 _COORDINATION = ".coordination.lock"
 _SUFFIX = ".lock"
 
-# Follow no link, wait for nothing, pass nothing on.
+# Follow no link, never block, and do not inherit.
 _CAREFULLY = file_lock.open_flags(
     "CLOEXEC", "NOFOLLOW", "NONBLOCK", "NOCTTY", "BINARY", "NOINHERIT"
 )
@@ -57,7 +57,7 @@ def live_threads(codex_home: str) -> frozenset[str]:
 
 
 def is_live(codex_home: str, thread_id: str) -> bool:
-    """Return whether the thread's writer lock is held; what is no thread id is not live."""
+    """Return whether the thread's writer lock is held; an invalid thread id is not live."""
     return is_thread_id(thread_id) and bool(_held(lock_folder(codex_home), (thread_id,)))
 
 
@@ -72,14 +72,14 @@ class WriterLock:
         self._ended = False
 
     def end(self) -> None:
-        """Let `check` refuse everything from here on."""
+        """Make `check` refuse everything from here on."""
         self._ended = True
 
     def check(self, path: str) -> None:
-        """Raise where this does not allow to write to a rollout now.
+        """Raise if this does not allow writing to a rollout now.
 
         `Unsupported` for a rollout whose name is not this thread's; `ValueError`, a caller's
-        mistake, where the lock is held no longer, or for another Codex home.
+        mistake, if the lock is not held any more, or for another Codex home.
         """
         if self._ended:
             raise ValueError("the lock is no longer held")
@@ -89,7 +89,7 @@ class WriterLock:
 
 
 def check_name(path: str, thread_id: str) -> None:
-    """Raise `Unsupported` for a rollout that has not the name of this thread."""
+    """Raise `Unsupported` for a rollout without the name of this thread."""
     name = parse_name(os.path.basename(path))
     if name is None or name.thread_id != thread_id:
         raise Unsupported("the session file has the name of another session")
@@ -108,8 +108,8 @@ def hold(codex_home: str, thread_id: str) -> Generator[WriterLock]:
 
     Makes the folder of locks, and removes the thread's lock file at the end.  A killed process
     leaves that file, but unlocked.  Raises `ThreadIsLive` when another holds the lock or keeps
-    `.coordination.lock`, `StorageFailed` when the files cannot be opened, `Unsupported` for what is
-    no thread id.
+    `.coordination.lock`, `StorageFailed` when the files cannot be opened, `Unsupported` for an
+    invalid thread id.
     """
     if not is_thread_id(thread_id):
         raise Unsupported("no session id")
@@ -135,7 +135,7 @@ def _claim(place: str, path: str) -> int:
         if not coordinated:
             raise ThreadIsLive("another process keeps the sessions from being opened")
         descriptor = _made(path)
-        # A file that was put in the other's place belongs to somebody who does not coordinate.
+        # A file that replaced the other belongs to somebody who does not coordinate.
         if file_lock.take(descriptor) and _is_same(descriptor, path):
             return descriptor
         os.close(descriptor)
@@ -143,7 +143,7 @@ def _claim(place: str, path: str) -> int:
 
 
 def _give_back(place: str, path: str, descriptor: int) -> None:
-    """Remove the lock file and let go; without coordination the file stays, but unlocked."""
+    """Remove the lock file and unlock; without coordination the file stays, but unlocked."""
     with contextlib.suppress(OSError), _writing_coordinated(place) as coordinated:
         if coordinated and _is_same(descriptor, path):
             if os.name == "nt":  # an open file cannot be removed there
@@ -156,16 +156,16 @@ def _give_back(place: str, path: str, descriptor: int) -> None:
 
 @contextlib.contextmanager
 def _writing_coordinated(place: str) -> Generator[bool]:
-    """Keep others from opening or closing threads; yields False when they kept us waiting."""
+    """Keep others from opening or closing threads; yields False on a timeout."""
     descriptor = _made(os.path.join(place, _COORDINATION))
     try:
         yield _take_in_time(file_lock.take, descriptor, _COORDINATION_WAIT_TO_WRITE)
     finally:
-        os.close(descriptor)  # this lets go as well
+        os.close(descriptor)  # this unlocks as well
 
 
 def _made(path: str) -> int:
-    """Open a lock file in order to lock it, made where it is missing; raises `OSError`."""
+    """Open a lock file in order to lock it, created if missing; raises `OSError`."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _CAREFULLY, 0o666)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -189,7 +189,7 @@ def _held(place: str, threads: Sequence[str]) -> set[str]:
 
 @contextlib.contextmanager
 def _coordinated(place: str) -> Generator[bool]:
-    """Keep Codex from opening threads; yields False when it kept us waiting."""
+    """Keep Codex from opening threads; yields False on a timeout."""
     path = os.path.join(place, _COORDINATION)
     if not os.path.lexists(path):
         yield True
@@ -210,12 +210,12 @@ def _take_in_time(lock: Callable[[int], bool], descriptor: int, seconds: float) 
 def _is_held(path: str) -> bool:
     with _opened(path) as descriptor:
         if descriptor is None:
-            # Gone since we looked: its owner closed the thread. Still there: unknown.
+            # Gone since the check: its owner closed the thread.  Still there: unknown.
             return _is_file(path)
         if not file_lock.share(descriptor):
             return True
-        # Without a coordination lock the file may have been removed and made again
-        # between our opening and our locking; then our lock says nothing about the new one.
+        # Without a coordination lock the file may have been removed and made again between our
+        # opening and our locking; then our lock says nothing about the new one.
         return not _is_same(descriptor, path) and _is_file(path)
 
 

@@ -1,4 +1,4 @@
-"""A store that keeps everything in this process; `store.RolloutStore` says what the methods do.
+"""A store that keeps everything in this process; `store.RolloutStore` documents the methods.
 
 A rollout is a name and its bytes.  Only the threads in `live` count as loaded by another process.
 """
@@ -87,7 +87,7 @@ class InMemoryThreadStore(RolloutStore[None]):
         """The threads that count as loaded by another process."""
 
     def put(self, thread_id: str, data: bytes, rollout_id: str | None = None) -> Rollout:
-        """Place a whole rollout as another process would: new, longer, or another one."""
+        """Place a whole rollout as another process would: new, longer, or a different one."""
         path = f"{PLACE}{thread_id}/{rollout_id or thread_id}"
         before, old = self._held.get(path, (None, b""))
         grown = before is not None and data.startswith(old)
@@ -158,7 +158,7 @@ class InMemoryThreadStore(RolloutStore[None]):
         return len(data), self._changes, identity
 
     def _end(self, rollout: Rollout) -> End:
-        """Return how a rollout ends; raises where it cannot be continued."""
+        """Return the end of a rollout; raises if it cannot be continued."""
         data = self._held[rollout.path][1]
         return end_of(
             lambda start, length: data[start : start + length], len(data), rollout.thread_id

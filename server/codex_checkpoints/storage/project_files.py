@@ -1,7 +1,7 @@
-"""Read, replace and remove files of the user's projects, below one folder, without following links.
+"""Reads, replaces and removes files of the user's projects, below one folder, without links.
 
 The paths come from session files and are not to be trusted.  A file is written only if it is still
-the one that was looked at: same file, size and times.
+the one that was examined: same file, size and times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codex_checkpoints.storage.file_lock import open_flags
 from codex_checkpoints.storage.workspace import native
 
 LARGEST = 1 << 26
-"""The bytes of a file that is looked at."""
+"""Maximum size in bytes of a file that is examined."""
 
 Problem = Literal["outside", "link", "too_large", "unreadable"]
 
@@ -29,16 +29,16 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | open_flags("NOFOLLOW", "CLOEXEC", 
 _NO_FILE = (FileNotFoundError, NotADirectoryError)
 
 Stamp = tuple[int, int, int, int, int]
-"""Device, inode, size and times: what differs between two states of a file."""
+"""Device, inode, size and times: the difference between two states of a file."""
 
 
 class NotWritable(Exception):
-    """A file that is left as it is; the text says why."""
+    """A file that is left unchanged; the text says why."""
 
 
 @frozen
 class ProjectFile:
-    """A file as it was looked at: its bytes, None where there is none, its mode and its stamp."""
+    """A file as it was read: its bytes, None if it is missing, its mode and its stamp."""
 
     data: bytes | None = None
     mode: int = 0o644
@@ -51,7 +51,7 @@ def is_supported() -> bool:
 
 
 def look(root: str, uri: str, most: int = LARGEST) -> ProjectFile | Problem:
-    """Return a file below a folder, or why it is left alone; one of more than `most` bytes is."""
+    """Return a file below a folder, or why it is skipped; a file of more than `most` bytes is."""
     parts = _parts(uri)
     if parts is None:
         return "outside"
@@ -67,10 +67,10 @@ def look(root: str, uri: str, most: int = LARGEST) -> ProjectFile | Problem:
 
 
 def put(root: str, uri: str, data: bytes | None, seen: ProjectFile, tag: str) -> None:
-    """Give a file these bytes, durably, or remove it; its folder is made where it is gone.
+    """Give a file these bytes, durably, or remove it; its folder is made if it is gone.
 
-    It must still be as it was `seen`, and gets the mode of that.  `tag` names the temporary file,
-    for `clear`.  Raises `NotWritable`; then the file is as it was.
+    It must still be as it was `seen`, and keeps that mode.  `tag` names the temporary file, for
+    `clear`.  Raises `NotWritable`; then the file is unchanged.
     """
     parts = _parts(uri)
     if parts is None:
@@ -150,7 +150,7 @@ def _stamp(found: os.stat_result) -> Stamp:
 
 
 def _check(folder: int, name: str, seen: ProjectFile) -> None:
-    """Raise `NotWritable` where a file is not as it was seen."""
+    """Raise `NotWritable` if a file differs from the version that was seen."""
     try:
         now: Stamp | None = _stamp(os.lstat(name, dir_fd=folder))
     except FileNotFoundError:
@@ -170,7 +170,7 @@ def _replace(folder: int, name: str, temporary: str, data: bytes, seen: ProjectF
             os.fsync(file)
         finally:
             os.close(file)
-        # Between this look and the name nothing may happen; the system offers no exchange that
+        # Between this check and the rename nothing may happen; the system offers no exchange that
         # compares.  A new file never takes the name of another.
         _check(folder, name, seen)
         if seen.stamp is None:

@@ -1,4 +1,4 @@
-"""Our own durable files, below the state folder (rules, "Files"), and times and ids for them.
+"""Keeps our own durable files, below the state folder (rules, "Files"), and makes times and ids.
 
 A file is either replaced whole or only grows by whole lines, both by `durable`.  Except for the
 index we write no other files there.
@@ -71,7 +71,7 @@ class Records:
         return os.path.join(self.state_dir, "sessions")
 
     def noted_at(self, path: str) -> str | None:
-        """Return the session whose checkpoint rests on the record at a path, else None."""
+        """Return the session whose checkpoint depends on the record at a path, else None."""
         folder, name = os.path.split(path)
         above, session_id = os.path.split(folder)
         return session_id if name in {UPDATES, OBSERVED} and above == self.sessions_dir else None
@@ -93,7 +93,7 @@ class Records:
     def write_checkpoint(self, session_id: str, rollout_path: str, data: bytes) -> bool:
         """Store a checkpoint, durably; return whether its bytes had to change (DSC-80).
 
-        It is logged if what stood there was no checkpoint (TRU-4).
+        It is logged if the old file was not a checkpoint (TRU-4).
         """
         path = self.checkpoint_path(session_id, rollout_path)
         if path is None:
@@ -103,7 +103,7 @@ class Records:
             if before == data:
                 return False
             if before is not None and not _is_checkpoint(before):
-                logger.warning("%s was no checkpoint: it was made again", path)
+                logger.warning("%s was not a checkpoint and was rewritten", path)
             durable.in_folder(path, lambda: durable.replace(path, data))
         return True
 
@@ -116,7 +116,7 @@ class Records:
         return None
 
     def damaged_checkpoints(self, rollouts: Mapping[str, str]) -> Iterator[str]:
-        """Yield the stored checkpoints that are none, of sessions with these session files."""
+        """Yield the unreadable stored checkpoints of sessions with these session files."""
         for session_id, rollout in rollouts.items():
             path = self.checkpoint_path(session_id, rollout)
             with contextlib.suppress(OSError):
@@ -146,7 +146,7 @@ class Records:
             journal.append(*lines)
 
     def add_receipt(self, session_id: str, receipt: Mapping[str, object]) -> None:
-        """Append a receipt of what Codex was given; raises `StorageError`."""
+        """Append a receipt of a context given to Codex; raises `StorageError`."""
         with self.journal(session_id, RECEIPTS) as journal:
             journal.append(receipt)
 
@@ -163,7 +163,7 @@ class Records:
         return frozenset(map(os.path.basename, with_it))
 
     def look(self, session_id: str, name: str) -> Look | None:
-        """Return size and time of a file of a session; None where there is none."""
+        """Return size and time of a file of a session; None if it is missing."""
         folder = self.session_dir(session_id)
         return None if folder is None else look_at(os.path.join(folder, name))
 
@@ -201,7 +201,7 @@ class Records:
     def undertaking(
         self, session_id: str, patience: float = PATIENCE
     ) -> contextlib.AbstractContextManager[Journal]:
-        """Hold the file about a session that is being made; it goes with its last line."""
+        """Hold the file about a session that is being made; its last line's removal deletes it."""
         return held(self._undertaking(session_id), patience)
 
     def undertaken(self, session_id: str) -> Iterator[object]:
@@ -211,7 +211,7 @@ class Records:
         return lines_in(self._undertaking(session_id))
 
     def clear_leftovers(self, beside: Iterable[str] = ()) -> int:
-        """Remove temporary files that killed processes left, also in `beside`; return how many."""
+        """Remove leftover temporary files of killed processes, also in `beside`; return a count."""
         places = [(folder, _TEMPORARY) for folder in (self.state_dir, *_paths(self.sessions_dir))]
         places += [(folder, _TEMPORARY_BESIDE) for folder in beside]
         return sum(
@@ -240,7 +240,7 @@ def _is_missing(path: str) -> bool:
 
 
 def look_at(path: str) -> Look | None:
-    """Return size and time of a file; None where there is none."""
+    """Return size and time of a file; None if it is missing."""
     with contextlib.suppress(OSError):
         found = os.stat(path)
         return found.st_size, found.st_mtime_ns
@@ -256,7 +256,7 @@ def _is_checkpoint(data: bytes) -> bool:
 
 
 def _content(path: str) -> bytes | None:
-    """Return the bytes of a file, None where there is none, and no bytes for a symbolic link."""
+    """Return the bytes of a file, None if it is missing, and no bytes for a symbolic link."""
     if os.path.islink(path):
         return b""
     with (
@@ -295,7 +295,7 @@ def new_id() -> str:
 
 
 RANDOM_BYTES = 8
-"""What one id needs of a random source."""
+"""The bytes that one id needs from a random source."""
 
 
 def uuid7(at_ms: int, random: bytes, place: int = 0) -> str:

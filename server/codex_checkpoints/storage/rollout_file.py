@@ -1,13 +1,13 @@
-"""Read the bytes of one session file, plain or compressed, and make the lines of one.
+"""Reads the bytes of one session file, plain or compressed, and makes the lines of one.
 
-`contract.RolloutReader` says what the methods of a reader do.
+`contract.RolloutReader` documents the methods of a reader.
 
-Codex numbers on from the last line that it understands.  We number on from the highest ordinal of
-any JSON line in the last piece of the file that has one: a torn line has none, and lines that we do
-not know may repeat, skip or lack numbers.
+Codex continues the numbers after the last line that it understands.  We continue after the highest
+ordinal of any JSON line in the last piece of the file that has one: a torn line has none, and
+unknown lines may repeat, skip or lack numbers.
 
-Our own lines are ASCII.  So a line that a crash cut off is still UTF-8, and Codex, which refuses a
-file with any other byte, goes on with the next line (STO-15).
+Our own lines are ASCII. So a line that a crash cut off is still UTF-8.  Codex refuses a file with
+any other byte, but continues with the next line after this one (STO-15).
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ T = TypeVar("T")
 
 _PROOF = 4096
 _FRONT, _BACK = 1 << 20, 1 << 22
-"""How much is given of the two ends; longer lines would be read without their blobs."""
+"""Bytes that are given of the two ends; longer lines would be read without their blobs."""
 _FIRST = 1 << 15
-"""So much of each is read at first."""
+"""Bytes of each end that are read first."""
 _AT_ONCE = 3 << 15
-"""A file of no more bytes is read by one call."""
+"""A file of at most this many bytes is read by one call."""
 
 _READ_THROUGH = 1 << 28
 _WINDOW_LOG = 25  # a compressed file may ask for 32 MiB of memory, no more
-# Whatever lies there instead of a file must not block us; `_opened` then refuses it.
+# A non-file at this path must not block us; `_opened` then refuses it.
 _FLAGS = os.O_RDONLY | open_flags("BINARY", "NONBLOCK")
 
 
 class ChunkReader(ABC):
-    """What readers have in common; the heirs say where the bytes are."""
+    """The common part of readers; subclasses say where the bytes are."""
 
     @abstractmethod
     def chunks(self, path: str, offset: int, limit: int | None) -> Iterator[bytes]:
@@ -97,7 +97,7 @@ class ChunkReader(ABC):
         return see(self.chunks(path, 0, _FRONT), self._last(path))
 
     def _last(self, path: str) -> Iterator[bytes]:
-        """Yield the last bytes of what must be read through; nothing where that is too long."""
+        """Yield the last bytes of a compressed file; nothing if it is too long to read through."""
         size, last = 0, deque[bytes](maxlen=_BACK // CHUNK)
         for data in self.chunks(path, 0, None):
             last.append(data)
@@ -291,7 +291,7 @@ def lines_of(new: NewThread, at: datetime) -> Iterator[bytes]:
 def _numbered(
     items: Iterable[HistoryItem | Copied], ordinal: int | None, at: datetime
 ) -> Iterator[bytes]:
-    """Yield lines; a copied one keeps its ordinal, and what follows goes on from there."""
+    """Yield lines; a copied one keeps its ordinal, and later lines continue from there."""
     for item in items:
         if isinstance(item, HistoryItem):
             yield line_of(item, ordinal, at)
@@ -306,7 +306,7 @@ def _numbered(
 
 
 def _first_ordinal(meta: Mapping[str, object]) -> int | None:
-    """Return the ordinal behind the base of a history; None in a legacy one."""
+    """Return the ordinal after the base of a history; None in a legacy one."""
     if meta.get("history_mode") != "paginated":
         return None
     match meta.get("history_base"):
@@ -319,8 +319,8 @@ def _first_ordinal(meta: Mapping[str, object]) -> int | None:
 def line_of(item: HistoryItem, ordinal: int | None, at: datetime) -> bytes:
     """Return an item as one line with its LF, in the order of keys that Codex writes.
 
-    `at` stands in where the item has no time of its own.  Raises `Unsupported` for what is no JSON
-    that Codex can read: a number that is none, half a surrogate pair, a key of the envelope twice.
+    `at` is the time of an item without one.  Raises `Unsupported` for a value that Codex cannot
+    read as JSON: an invalid number, half a surrogate pair, a repeated key of the envelope.
     """
     if not _ENVELOPE.isdisjoint(item.extra):
         raise Unsupported("a key of the envelope stands in `extra` as well")
@@ -332,7 +332,7 @@ def line_of(item: HistoryItem, ordinal: int | None, at: datetime) -> bytes:
     try:
         text = json.dumps(envelope, ensure_ascii=False, allow_nan=False, separators=compact)
         text.encode()
-    except ValueError as error:  # whose text may hold some of the item
+    except ValueError as error:  # whose text may quote the item
         raise Unsupported("an item that is no JSON in Unicode") from error
     if not text.isascii():
         text = json.dumps(envelope, separators=compact)
@@ -342,9 +342,9 @@ def line_of(item: HistoryItem, ordinal: int | None, at: datetime) -> bytes:
 def lines_behind(
     last: int | None, items: Sequence[HistoryItem | Copied], at: datetime
 ) -> tuple[list[bytes], tuple[int, int] | None]:
-    """Return lines behind one with the ordinal `last`, and the ordinals of their first and last.
+    """Return lines after one with the ordinal `last`, and the ordinals of their first and last.
 
-    Raises `Unsupported` for a copied line that does not go on there.
+    Raises `Unsupported` for a copied line that does not continue there.
     """
     lines: list[bytes] = []
     for number, item in enumerate(items, 1):
@@ -362,11 +362,11 @@ def lines_behind(
 # --- how a file ends -----------------------------------------------------------------------------
 
 ReadAt = Callable[[int, int], bytes]
-"""Return `length` bytes from an offset on, fewer only at the end; may raise `OSError`."""
+"""Returns `length` bytes from an offset on, fewer only at the end; may raise `OSError`."""
 
 _STEP = 1 << 18
 _LOOK_BACK = 1 << 20
-"""At least so many bytes at the end are read, and more until an ordinal was found."""
+"""Minimum number of bytes read at the end; more are read until an ordinal is found."""
 
 _LONGEST_HEAD = 1 << 24
 _BLANK = b" \t\r\n"
@@ -374,18 +374,18 @@ _BLANK = b" \t\r\n"
 
 @frozen
 class End:
-    """The highest ordinal near the end, None in a legacy history; whether the last LF lacks."""
+    """The highest ordinal near the end, None in a legacy history; whether the last LF is absent."""
 
     ordinal: int | None
     torn: bool
 
 
 def end_of(read_at: ReadAt, size: int, thread_id: str) -> End:
-    """Look at the end of a session file of `size` bytes.
+    """Read the end of a session file of `size` bytes.
 
     Raises `Unsupported`, with the reason, for a file that Codex does not resume, as far as its
-    first line and its end tell: no `session_meta` first, another thread's, a history mode it does
-    not know, bytes that are no UTF-8, a paginated history without any ordinal.  Raises `OSError`.
+    first line and its end show: no `session_meta` first, another thread's, an unknown history mode,
+    bytes that are not UTF-8, a paginated history without any ordinal.  Raises `OSError`.
     """
     paginated = _is_paginated(_head(read_at, size), thread_id)
     highest: int | None = None
@@ -420,14 +420,14 @@ def reading(file: int) -> ReadAt:
 
 
 def follows(line: bytes, ordinal: int | None) -> bool:
-    """Return whether a line can be copied, and has the ordinal that is due, if any."""
+    """Return whether a line can be copied, and has the due ordinal, if any."""
     if b"\n" in line or not _is_utf8(line):
         return False
     return ordinal is None or ordinal_of(line) == ordinal
 
 
 def ordinal_of(line: bytes) -> int | None:
-    """Return the ordinal of a line, None where it is no JSON object or has none."""
+    """Return the ordinal of a line, None if it is not a JSON object or has none."""
     found = _record(line).get("ordinal")
     return found if type(found) is int and found >= 0 else None
 

@@ -1,8 +1,8 @@
-"""Keep the bytes of files that are replaced or removed, so that this can be undone.
+"""Keeps the bytes of files that are replaced or removed, so that this can be undone.
 
-`SafetyCopies` has those that a restore replaces, a folder for each operation; `FileCopies` those
-that Codex is about to replace, a packed file for each content.  Only their owner may read them.
-Each takes a bounded size and keeps a copy for a bounded time; the oldest go first.
+`SafetyCopies` has the files that a restore replaces, a folder for each operation; `FileCopies` the
+files that Codex is about to replace, a packed file for each content.  Only their owner may read
+them.  Each takes a bounded size and keeps a copy for a bounded time; the oldest go first.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ MOST_BYTES = 200 << 20
 MOST_SECONDS = 30 * 86_400
 
 LARGEST_COPY = 5 << 20
-"""The bytes of a file that a hook copies."""
+"""Maximum size in bytes of a file that a hook copies."""
 
 _MOST_COPIES = 10_000
-"""So many are looked at before Codex goes on."""
+"""Number of copies that are checked before Codex goes on."""
 
 
 @frozen
@@ -44,7 +44,7 @@ class Copy:
 
 
 class SafetyCopies:
-    """The copies in one state folder of what restores replaced."""
+    """The copies in one state folder of files that restores replaced."""
 
     def __init__(self, state_dir: str) -> None:
         self.folder = os.path.join(state_dir, "file-restores")
@@ -56,7 +56,7 @@ class SafetyCopies:
             durable.in_folder(path, lambda: durable.publish(path, (data,)))
 
     def kept(self, operation_id: str, name: str) -> bytes | None:
-        """Return kept bytes, None where they are gone."""
+        """Return kept bytes, None if they are gone."""
         path = os.path.join(self.folder, operation_id, name)
         with contextlib.suppress(OSError), open(path, "rb", opener=durable.own) as file:
             return file.read()
@@ -79,7 +79,7 @@ class SafetyCopies:
 
 
 class FileCopies:
-    """The copies in one state folder of what Codex replaced, by the hash of their bytes."""
+    """The copies in one state folder of files that Codex replaced, by the hash of their bytes."""
 
     def __init__(self, state_dir: str) -> None:
         self.folder = os.path.join(state_dir, "file-copies")
@@ -102,7 +102,7 @@ class FileCopies:
         return digest
 
     def kept(self, digest: str) -> bytes | None:
-        """Return the bytes with a hash; None where they are gone or damaged."""
+        """Return the bytes with a hash; None if they are gone or damaged."""
         with contextlib.suppress(OSError, EOFError, zstd.ZstdError):
             with (
                 open(self._path(digest), "rb", opener=durable.own) as packed,

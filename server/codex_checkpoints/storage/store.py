@@ -1,7 +1,7 @@
-"""The interface of a store of threads, and what all stores decide alike (STO-1).
+"""The interface of a store of threads, and the decisions that all stores share (STO-1).
 
-A store finds its rollouts and changes one at a time.  Which rollout is current, what fits a query
-and what is refused is decided here.  `local` and `memory` say where the bytes are;
+A store finds its rollouts and changes one at a time.  This module decides which rollout is current,
+which threads fit a query, and what is refused.  `local` and `memory` say where the bytes are;
 tests/threads/test_contract.py tests both.
 """
 
@@ -71,7 +71,7 @@ def _order(row: Row) -> tuple[bool, tuple[object, ...]]:
 
 def age(rollout: Rollout) -> tuple[bool, str, bool, bool, str]:
     """Return the key that sorts the rollouts of a thread, the current one last."""
-    # Segments carry a UUIDv7; the thread's own id, which the first one carries, may be of any kind.
+    # Segments carry a UUIDv7; the first one carries the thread's own id, which may be of any kind.
     later = rollout.rollout_id != rollout.thread_id
     return later, rollout.rollout_id, not rollout.archived, not rollout.compressed, rollout.path
 
@@ -81,7 +81,7 @@ Named = tuple[str | None, str | None, str | None]
 
 
 def is_referred_to(rollout: Rollout, others: Iterable[Named]) -> bool:
-    """Return whether one of others is based on a rollout, a fork of its thread or its subagent."""
+    """Return whether another one is based on a rollout, a fork of its thread or its subagent."""
     return any(
         base in {rollout.rollout_id, rollout.thread_id} or rollout.thread_id in {fork, parent}
         for base, fork, parent in others
@@ -109,7 +109,7 @@ def page(
         later = (row for row in rows if row.at <= stamp)  # newest first, then by id
         rows = [row for row in later if row.at < stamp or row.session_id > thread_id]
     rows = [row for row in rows if row.archived == query.archived]
-    # A scratch session is archived after its summary and hidden; one that is left is shown.
+    # A scratch session is archived after its summary and hidden; a leftover one is shown.
     rows = [row for row in rows if not ((row.scratch and row.archived) or row.is_blank)]
     if query.cwd is not None:
         below = _below(query.cwd)
@@ -147,7 +147,7 @@ def _below(folder: str) -> Callable[[str], bool]:
 
 
 def head(reader: RolloutReader, path: str) -> SessionMeta | None:
-    """Return the head of a rollout, None where its first line is none."""
+    """Return the head of a rollout, None if its first line is not one."""
     return head_of(reader.first_line(path))
 
 
@@ -168,10 +168,10 @@ Lock = TypeVar("Lock")
 class RolloutStore(ABC, Generic[Lock]):
     """Histories of threads, and rows about them; used by one thread of execution.
 
-    It keeps histories and what readers report of them.  It does not derive what a history means
-    (STO-14): a reader reports that in a patch, as a person's changes are (STO-4).  Bytes that are
-    there are never changed (STO-16).  Heirs say where the bytes are: they have what is abstract
-    here, the private methods under the right to write.
+    It keeps histories and the readers' reports of them.  It does not interpret a history (STO-14):
+    a reader reports its meaning in a patch, as a person's changes are (STO-4).  Existing bytes are
+    never changed (STO-16).  Subclasses say where the bytes are: they implement the abstract methods
+    here, and the private ones under the right to write.
     """
 
     reader: RolloutReader
@@ -189,10 +189,10 @@ class RolloutStore(ABC, Generic[Lock]):
     # histories
 
     def create_thread(self, new: NewThread, at: datetime) -> Rollout:
-        """Publish a thread whole; durable and visible to Codex when this returns.
+        """Publish a thread atomically; durable and visible to Codex when this returns.
 
-        Raises `Conflict` where the id exists already, `StorageFailed`, and `Unsupported` for a head
-        or a line that Codex would refuse, and for an id that is no UUID in lower case.
+        Raises `Conflict` if the id exists already, `StorageFailed`, and `Unsupported` for a head or
+        a line that Codex would refuse, and for an id that is not a UUID in lower case.
         """
         thread_id = id_of(new)
         if self._rollouts_of(thread_id):
@@ -208,10 +208,10 @@ class RolloutStore(ABC, Generic[Lock]):
     ) -> Appended:
         """Append to the current rollout in order, as given (STO-2); durable on return.
 
-        `expected` is the look that the caller decided by.  Raises `ThreadNotFound`,
+        `expected` is the look on which the caller decided.  Raises `ThreadNotFound`,
         `ThreadIsLive`, `Conflict` (not as expected), `StorageFailed`, `UnreadableSource` for a
         packed rollout that is damaged, and `Unsupported` for an archived thread, for a history that
-        Codex would not resume, for a line that would not go on with it, and for a second head.
+        Codex would not resume, for a line that would not continue it, and for a second head.
         """
         if any(map(is_head, items)):
             raise Unsupported("a session has one head; behind a second Codex forgets all before it")
@@ -226,7 +226,7 @@ class RolloutStore(ABC, Generic[Lock]):
     def check_append(self, thread_id: str) -> None:
         """Raise as `append_items` would; a packed rollout is checked when it is unpacked."""
 
-    # what there is
+    # existing rollouts and threads
 
     @abstractmethod
     def rollouts(self) -> Mapping[str, Rollout]:
@@ -235,32 +235,32 @@ class RolloutStore(ABC, Generic[Lock]):
     def has_moved(self) -> bool:
         """Return whether rollouts may have come or gone since the last call.
 
-        One that only grew or was written anew is for `look`.
+        One that only grew or was rewritten is for `look`.
         """
         return True
 
     def places(self) -> Mapping[str, str]:
-        """Return the paths of rollouts by their ids, without a look at any file."""
+        """Return the paths of rollouts by their ids, without reading any file."""
         return by_rollout_id(self.rollouts().values())
 
     def look(self, paths: Iterable[str]) -> Mapping[str, Rollout | None]:
-        """Look at some rollouts again, in both forms; None for what is none, or is gone."""
+        """Check some rollouts again, in both forms; None for a path that is not one, or is gone."""
         now = self.rollouts()
         return {path: now.get(path) for path in paths}
 
     def is_as_it_was(self, rollout: Rollout) -> bool:
-        """Return whether a rollout is unchanged, where none came or went."""
+        """Return whether a rollout is unchanged, if none came or went."""
         return self.rollouts().get(rollout.path) == rollout
 
     def rollout_at(self, path: str) -> Rollout:
-        """Look at a rollout anywhere; raises `UnreadableSource`."""
+        """Check a rollout anywhere; raises `UnreadableSource`."""
         rollout = self.rollouts().get(path)
         if rollout is None:
             raise UnreadableSource("there is no such rollout")
         return rollout
 
     def beside(self, _path: str, /) -> Mapping[str, str]:
-        """Return by id the paths of the rollouts in the folder of this one."""
+        """Return by id the paths of the rollouts in the same folder."""
         return {}
 
     def rows(self) -> dict[str, Row]:
@@ -289,7 +289,7 @@ class RolloutStore(ABC, Generic[Lock]):
         return StoredThread(row, self.name_of(row), self._is_live(thread_id))
 
     def list_threads(self, query: ThreadQuery) -> ThreadPage:
-        """Return threads that fit; raises `BadQuery` for a bad limit or cursor."""
+        """Return the threads that fit; raises `BadQuery` for a bad limit or cursor."""
         if self._ordered is None:
             self._ordered = ordered(self.current().values())
         name_of, live = self._names(), self.live_threads()
@@ -304,7 +304,8 @@ class RolloutStore(ABC, Generic[Lock]):
         """Apply patches, each to a thread id: the only way metadata is written (STO-3).
 
         Names are durable when this returns; rows may be lost with the index.  Raises
-        `ThreadNotFound` for a name of no thread, `StorageFailed` where a name cannot be written.
+        `ThreadNotFound` for a name of an unknown thread, `StorageFailed` if a name cannot be
+        written.
         """
         patches = tuple(patches)
         named = [
@@ -325,18 +326,18 @@ class RolloutStore(ABC, Generic[Lock]):
             self._current = self._ordered = None
 
     def recall(self, path: str, fold: str) -> object:
-        """Return what `remember` was given about a rollout and a fold over it, or None."""
+        """Return the state given to `remember` for a rollout and a fold over it, or None."""
         return self._index.state(path, fold)
 
     def remember(self, path: str, fold: str, state: object) -> None:
-        """Keep the state of a fold over a rollout, JSON values, until that is gone.
+        """Keep the state of a fold over a rollout, JSON values, until the rollout is gone.
 
         It may be lost at any time.
         """
         self._index.put_state(path, fold, state)
 
     def forget(self, *, path: str = "", fold: str = "") -> None:
-        """Keep no state of a rollout, none of a fold, or none of that fold over that rollout."""
+        """Drop the states of a rollout, of a fold, or of that fold over that rollout."""
         self._index.drop_states(path, fold)
 
     # lifecycle
@@ -344,7 +345,7 @@ class RolloutStore(ABC, Generic[Lock]):
     def archive_thread(self, thread_id: str) -> Rollout:
         """Archive all rollouts of a thread; done when this returns.
 
-        Called again, it finishes what was interrupted.  Raises `ThreadNotFound`, `ThreadIsLive`,
+        Called again, it finishes an interrupted call.  Raises `ThreadNotFound`, `ThreadIsLive`,
         `Conflict` (it is archived already), `Unsupported`, `StorageFailed`.
         """
         return self._move(thread_id, archived=True)
@@ -357,7 +358,7 @@ class RolloutStore(ABC, Generic[Lock]):
         """Remove a thread that we made and that nothing refers to; its name stays on record.
 
         Raises `ThreadNotFound`, `ThreadIsLive`, `UnreadableSource`, `StorageFailed`, and `Conflict`
-        where it is not ours, has gone on in a later rollout, or is or may be referred to.
+        if it is not ours, has gone on in a later rollout, or is or may be referred to.
         """
         with self._writing(thread_id) as lock:
             rollout, *later = self._present(thread_id)
@@ -374,15 +375,15 @@ class RolloutStore(ABC, Generic[Lock]):
     # surroundings
 
     def touched(self, paths: Iterable[str]) -> Touched:
-        """Return what changes at some paths may mean."""
+        """Return the possible effect of changes at some paths."""
         return Touched(frozenset(), everything=False, lives=False, foreign=frozenset(paths))
 
     def faults(self) -> tuple[StoreFault, ...]:
-        """Return the reasons why the store is not whole."""
+        """Return the defects of the store."""
         return ()
 
     def close(self) -> None:
-        """Release what is held."""
+        """Release all resources."""
         self._index.close()
 
     # under the right to write
@@ -442,15 +443,15 @@ class RolloutStore(ABC, Generic[Lock]):
             own = self._present(thread_id)
             if own[-1].archived == archived:
                 raise Conflict(f"the session is {'archived' if archived else 'active'} already")
-            # All of them, as Codex does; the current one last, so that whoever was killed in
-            # between can do it again.
+            # All of them, as Codex does; the current one last, so that a call after a kill in
+            # between can finish.
             for rollout in own:
                 if rollout.archived != archived:
                     self._put(rollout, lock, archived=archived)
         return self._newest(thread_id)
 
     def _lineage(self, without: str) -> Iterator[Named]:
-        """Yield of every other rollout what it names."""
+        """Yield the references of every other rollout."""
         rows = self.rows()
         for path, file in self._all().items():
             row = rows.get(path)
@@ -480,6 +481,6 @@ def is_head(item: HistoryItem | Copied) -> bool:
 
 
 def refuse_archived(rollout: Rollout) -> None:
-    """Raise `Unsupported` for a rollout that is not continued."""
+    """Raise `Unsupported` for a rollout that cannot be continued."""
     if rollout.archived:
         raise Unsupported("an archived session is not continued; unarchive it first")

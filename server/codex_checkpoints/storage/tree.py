@@ -1,8 +1,8 @@
-"""The session files under a Codex home, and what changes there mean (ROL-1, ROL-2).
+"""Finds the session files under a Codex home, and the effect of changes there (ROL-1, ROL-2).
 
-A file is found by its name: `rollout-<local time>-<thread>.jsonl`, `…-<thread>_<segment>.jsonl`
-for a later segment, either with `.zst` when it is compressed.  The session's id is that in the
-file itself.  Links are not followed, so that none leads us elsewhere.  No file is opened here.
+A file is found by its name: `rollout-<local time>-<thread>.jsonl`, `…-<thread>_<segment>.jsonl` for
+a later segment, either with `.zst` when it is compressed.  The session's id is in the file itself.
+Links are not followed, so that none leads us elsewhere.  No file is opened here.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _NAME = re.compile(
 _LIKE = re.compile(r".*\.jsonl(\.zst)?", re.DOTALL)
 _LARGEST = (1 << 63) - 1
 _MOMENT = 2_000_000_000
-"""A clock of files is at least so fine, in ns."""
+"""The resolution of a file clock is at least this fine, in ns."""
 
 
 @functools.lru_cache(1 << 14)  # every request goes through the names of all sessions
 def parse_name(name: str) -> Identity | None:
-    """Return the parts of a file name, None where it is no session file's."""
+    """Return the parts of a file name, None if it is not a session file's."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None
-    thread_id = sys.intern(match[1].lower())  # the rows say the same, thousands of times
+    thread_id = sys.intern(match[1].lower())  # the rows repeat it thousands of times
     rollout_id = sys.intern((match[2] or thread_id).lower())
     return Identity(thread_id, rollout_id, match[3] is not None)
 
 
 def identity(path: str) -> Identity:
-    """Return what the name of any file says, taken as that of a session file."""
+    """Return the ids in the name of any file, taken as a session file's."""
     own = os.path.basename(path)
     return parse_name(own) or Identity(own, "", is_compressed(path))
 
@@ -53,22 +53,22 @@ def is_compressed(path: str) -> bool:
 
 
 def forms(path: str) -> tuple[str, str]:
-    """Return a path and that of the same session file in its other form."""
+    """Return a path and the path of the same session file in its other form."""
     return path, path.removesuffix(".zst") if is_compressed(path) else f"{path}.zst"
 
 
 def roots(codex_home: str) -> tuple[str, str]:
-    """Return the folder of the active and that of the archived sessions."""
+    """Return the folder of the active and the one of the archived sessions."""
     return os.path.join(codex_home, "sessions"), os.path.join(codex_home, "archived_sessions")
 
 
 def lock_folder(codex_home: str) -> str:
-    """Return the folder of the locks: it changes when Codex loads a thread or lets it go."""
+    """Return the folder of the locks: it changes when Codex loads or releases a thread."""
     return os.path.join(codex_home, "thread-writer-locks")
 
 
 def scan(codex_home: str, thread_id: str | None = None) -> dict[str, Rollout]:
-    """Return session files by path, all or those of one thread; of twins only the plain one."""
+    """Return session files by path, all or one thread's; of twins only the plain one."""
     found: dict[str, Rollout] = {}
     for root, depth in _trees(codex_home):
         for path, name in _names(root, depth):
@@ -84,9 +84,9 @@ def scan(codex_home: str, thread_id: str | None = None) -> dict[str, Rollout]:
 
 
 def stamps(codex_home: str, now_ns: int) -> dict[str, int]:
-    """Return when each folder in which session files may lie was changed last, in ns.
+    """Return the time of the last change of each folder that may contain session files, in ns.
 
-    A change of just now says nothing: a file may come behind it at the same moment of the clock.
+    A change of just now says nothing: a file may come after it at the same moment of the clock.
     """
     found = dict(zip(roots(codex_home), map(_stamp, roots(codex_home)), strict=True))
     for root, depth in _trees(codex_home):
@@ -96,7 +96,7 @@ def stamps(codex_home: str, now_ns: int) -> dict[str, int]:
 
 
 def have_moved(known: Mapping[str, int]) -> bool:
-    """Return whether a folder has another stamp than it had."""
+    """Return whether the stamp of a folder has changed."""
     return not known or any(_stamp(folder) != stamp for folder, stamp in known.items())
 
 
@@ -108,7 +108,7 @@ def _stamp(folder: str) -> int:
 
 
 def places(codex_home: str) -> dict[str, str]:
-    """Return by rollout id where each lies, by names alone; of two the plain, active one."""
+    """Return the place of each rollout by its id, from names only; of two the plain, active one."""
     found: dict[str, str] = {}
     for root, depth in reversed(_trees(codex_home)):
         for path, name in _names(root, depth):
@@ -140,7 +140,7 @@ def _why_not(entry: os.DirEntry[str]) -> str | None:
 
 
 def find(path: str, *, archived: bool) -> Rollout | None:
-    """Look at one session file; None where it is none."""
+    """Check one session file; None if there is none."""
     name = parse_name(os.path.basename(path))
     return None if name is None else _found(path, name, archived=archived)
 
@@ -157,7 +157,7 @@ def _found(path: str, name: Identity, *, archived: bool) -> Rollout | None:
 
 
 def is_as_it_was(rollout: Rollout) -> bool:
-    """Return whether a session file is the same to the system as when it was looked at."""
+    """Return whether the system reports a session file as unchanged since a check."""
     try:
         found = os.stat(rollout.path, follow_symlinks=False)
     except OSError:
@@ -181,7 +181,7 @@ def place_for(codex_home: str, path: str, *, archived: bool) -> str:
 
 
 def is_out_of_sight(codex_home: str, path: str) -> bool:
-    """Return whether a link lies on the way to a session file, where `scan` would not find it."""
+    """Return whether a link lies on the way to a session file, so that `scan` would miss it."""
     active, _ = roots(codex_home)
     folder = os.path.dirname(path)
     while folder.startswith(active + os.sep):
@@ -203,7 +203,7 @@ def beside(path: str) -> dict[str, str]:
 
 
 def named(path: str) -> Rollout:
-    """Return the file that a person named, wherever it lies; raises `OSError`, `ValueError`."""
+    """Return the file that a person named, at any place; raises `OSError`, `ValueError`."""
     look = os.stat(path)
     name = identity(path)
     where = (path, name.thread_id, name.rollout_id)
@@ -211,7 +211,7 @@ def named(path: str) -> Rollout:
 
 
 def look_of(found: os.stat_result) -> Look:
-    """Return what must be equal for a file to be unchanged, in numbers that SQLite can hold.
+    """Return the values that are equal while a file is unchanged, in numbers that SQLite can hold.
 
     Identities have up to 128 bits on Windows, and 64 elsewhere; a time may be of any century.
     """
@@ -231,21 +231,21 @@ def _names(folder: str, depth: int) -> Iterator[tuple[str, Identity]]:
 
 
 def _trees(codex_home: str) -> tuple[tuple[str, int], tuple[str, int]]:
-    """Return the folder of the active and of the archived sessions, and how deep files lie."""
+    """Return the folders of the active and of the archived sessions, and how deep files lie."""
     active, archived = roots(codex_home)
     return (active, 3), (archived, 0)  # sessions/YYYY/MM/DD
 
 
 def within(folder: str, depth: int) -> Iterator[tuple[os.DirEntry[str], int, bool]]:
-    """Yield what lies in a folder and in those below it, each with how far it goes on from there.
+    """Yield the entries of a folder and of those below it, each with the depth left from there.
 
-    The last value tells of a folder that this goes into.
+    The last value is true for a folder that this descends into.
     """
     try:
         entries = os.scandir(folder)
     except OSError:  # missing or unreadable, which `doctor` reports
         return
-    with entries, contextlib.suppress(OSError):  # it can be read in part alone
+    with entries, contextlib.suppress(OSError):  # it can be read only in part
         for entry in entries:
             try:
                 is_passed = depth > 0 and entry.is_dir(follow_symlinks=False)
@@ -257,12 +257,12 @@ def within(folder: str, depth: int) -> Iterator[tuple[os.DirEntry[str], int, boo
 
 
 def watched(codex_home: str) -> tuple[str, ...]:
-    """Return the folders of the session files, and that of the locks."""
+    """Return the folders of the session files, and the folder of the locks."""
     return (*roots(codex_home), lock_folder(codex_home))
 
 
 def touched(codex_home: str, paths: Iterable[str]) -> Touched:
-    """Return what changes at some paths may mean."""
+    """Return the possible effect of changes at some paths."""
     *roots, keys = watched(codex_home)
     paths = frozenset(paths)
     inside = {path for path in paths if any(_is_below(path, root) for root in roots)}
@@ -274,7 +274,7 @@ def touched(codex_home: str, paths: Iterable[str]) -> Touched:
 
 
 def faults(codex_home: str) -> Iterator[StoreFault]:
-    """Yield what is wrong with the folders of a home."""
+    """Yield the defects of the folders of a home."""
     if not os.path.isdir(codex_home):
         yield StoreFault("home_missing", codex_home)
         return

@@ -1,8 +1,8 @@
-"""Watch folders with watchdog, and report the paths that may have changed.
+"""Watches folders with watchdog, and reports the paths that may have changed.
 
 `Watcher` decides which folders are watched; a `Watch` is one of them.  A thread of ours, the
-keeper, begins a watch anew when its folder was replaced.  What watchdog cannot watch deeper in a
-tree is found by the regular look at everything (`service.following`).
+keeper, begins a watch anew when its folder was replaced.  Changes that watchdog misses deeper in a
+tree are found by polling everything regularly (`service.following`).
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class WatchRequest:
 
 
 def requests(trees: set[str], folders: set[str]) -> dict[str, WatchRequest]:
-    """Return what to watch as the folders are now, by the real path of each.
+    """Return the watches for the present folders, by the real path of each.
 
-    The parent of a tree is watched too, since the tree may go or come back; where the parent is
-    missing, the nearest folder above that exists.
+    The parent of a tree is watched too, since the tree may go or come back; if the parent is
+    missing, the nearest existing folder above.
     """
     found: dict[str, WatchRequest] = {}
 
@@ -94,7 +94,7 @@ def _nearest_above(path: str) -> tuple[str, str | None]:
 
 
 def _real_folder(path: str) -> str | None:
-    # A watch on a link reports changes of the link alone.
+    # A watch on a link reports only changes of the link.
     real = os.path.realpath(path)
     return real if os.path.isdir(real) else None
 
@@ -107,7 +107,7 @@ _COMING_AND_GOING: tuple[type[FileSystemEvent], ...] = (
     DirMovedEvent,
     DirDeletedEvent,
 )
-# Neither opening nor closing is among them: else each look of ours would cause the next.
+# Neither opening nor closing is among them: otherwise each read of ours would cause the next.
 # Changed attributes are: a file that cannot be read any more is news.
 _EVERYTHING = (*_COMING_AND_GOING, FileModifiedEvent, FileAttribEvent, DirAttribEvent)
 
@@ -116,11 +116,11 @@ logging.getLogger("watchdog").setLevel(logging.CRITICAL)
 
 
 def begin_observer(poll_interval: float | None) -> BaseObserver:
-    """Start an observer: of the system's events, or one that looks regularly."""
+    """Start an observer: of the system's events, or a polling one."""
     if poll_interval is None:
         observer = Observer()
     else:
-        # Not following links, as events do not either, and for links in circles.
+        # It does not follow links, as events do not either, and because links may form circles.
         observer = PollingObserverVFS(os.lstat, _entries, polling_interval=poll_interval)
     observer.start()
     return observer
@@ -137,10 +137,10 @@ class Watch(FileSystemEventHandler):
         report: Callable[[str], None],
         wake: Callable[[str | None], None],
     ) -> None:
-        """Watch the folder with this real path; raises `OSError`, `RuntimeError` where that fails.
+        """Watch the folder with this real path; raises `OSError`, `RuntimeError` if that fails.
 
-        `report` gets the paths that may have changed; `wake` those that came or went, None for a
-        change that may have ended this watch.  Both are called on a thread of watchdog's.
+        `report` is a callback for the paths that may have changed; `wake` for those that came or
+        went, None for a change that may have ended this watch.  Both run on a thread of watchdog's.
         """
         self.request = request
         self._observer = observer
@@ -163,12 +163,12 @@ class Watch(FileSystemEventHandler):
             return False
 
     def end(self) -> None:
-        """Watch the folder no longer."""
+        """Stop watching the folder."""
         with contextlib.suppress(KeyError, OSError):
             self._observer.unschedule(self._scheduled)
 
     def dispatch(self, event: FileSystemEvent) -> None:
-        """Report the paths of an event; wake the keeper where a folder may have come or gone."""
+        """Report the paths of an event; wake the keeper if a folder may have come or gone."""
         coming_or_going = isinstance(event, _COMING_AND_GOING)
         for path in (os.fsdecode(event.src_path), os.fsdecode(event.dest_path)):
             for name in self._names_of(path) if path else ():
@@ -225,7 +225,7 @@ def sends_no_events(path: str, mounts: str, release: str) -> bool:
 
 
 def system() -> tuple[str, str]:
-    """Return what is mounted where, and the kernel's release; empty where it need not be known."""
+    """Return the mounts and the kernel's release; empty where they need not be known."""
     if sys.platform != "linux":
         return "", ""
     try:
@@ -255,9 +255,9 @@ class Watcher:
     ) -> None:
         """Begin with nothing to follow.
 
-        `look_again` gets the path, under the name by which its tree or folder is followed.  It is
-        called on a thread of the watcher, must be quick, and must not call back.
-        `polling`: True always, False where there are no events, None as the file system needs.
+        `look_again` is a callback; it gets the path, under the name by which its tree or folder is
+        followed.  It runs on a thread of the watcher, must be quick, and must not call back.
+        `polling`: True always, False if there are no events, None as the file system needs.
         """
         self._look_again = look_again
         self._polling = polling
@@ -276,12 +276,12 @@ class Watcher:
         self._keeper.start()
 
     def follow_tree(self, path: str) -> None:
-        """Follow a folder with all below it; look at it after this call, not before."""
+        """Follow a folder with all below it; read it after this call, not before."""
         with self._lock:
             self._follow(self._trees | {os.path.abspath(path)}, self._folders)
 
     def follow_folders(self, paths: set[str]) -> None:
-        """Follow exactly these folders, without what lies deeper; then look at them."""
+        """Follow exactly these folders, but not their subfolders; then read them."""
         folders = sorted({os.path.abspath(path) for path in paths})
         if len(folders) > MAX_FOLDERS:
             self._log_once("too many folders, left out: %d", len(folders) - MAX_FOLDERS)
@@ -330,7 +330,7 @@ class Watcher:
             self._log_once("a change was told in vain: %s", type(error).__name__)
 
     def _settle(self, new: AbstractSet[str] = frozenset()) -> None:
-        """Watch what can be watched now; remember names that may have changed unseen."""
+        """Begin every possible watch; remember names that may have changed unseen."""
         if self._stopping.is_set():
             return
         asked = self._trees | self._folders
@@ -338,7 +338,7 @@ class Watcher:
         for _ in range(_ROUNDS):
             if not (changed := self._settle_once()):
                 break
-            # What is followed from now on is looked at after this anyway.
+            # Newly followed folders are read after this anyway.
             self._news |= changed & asked - new
 
     def _settle_once(self) -> set[str]:

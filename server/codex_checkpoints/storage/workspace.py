@@ -1,13 +1,13 @@
-"""Content hashes of observed files, as they are on this machine now.
+"""Hashes the present contents of observed files on this machine.
 
 A checkpoint names files by uri: relative to the session's folder (its base), or absolute.  This
 module turns uris into hashes, and into the folders to watch for changes.
 
-The paths come from session files and are not to be trusted.  So a file is looked at before it is
-opened, opened without following a link and without blocking, and looked at again through the open
+The paths come from session files and are not to be trusted.  So a file is checked before it is
+opened, opened without following a link and without blocking, and checked again through the open
 descriptor.  Never more is read than its size, so that an endless file (`/proc`) gives nothing.
 
-A hash is remembered with the file's identity, size and times.  A file that changed within the clock
+A hash is cached with the file's identity, size and times.  A file that changed within the clock
 tick in which it was hashed is read again.
 """
 
@@ -42,8 +42,8 @@ _GRANULARITY_NS = 2_000_000_000
 _QUIET_NS = 1_000_000_000
 
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]|\\\\|//")
-# What Windows takes for a device, a pipe or a second stream of a file, wherever it stands.
-# Compiled where it is asked for: other systems never do.
+# Names that Windows takes for a device, a pipe or a second stream of a file, at any place.
+# Compiled on demand: other systems never need it.
 _WINDOWS_SPECIAL = (
     r"(?i)^[\\/]{2}[.?][\\/]|^.[^:]*:.*:|^[^:]{2,}:|^[A-Za-z]:(?![\\/])"
     r"|(?:^|[\\/])(?:CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(?:COM|LPT)[0-9\u00b9\u00b2\u00b3])"
@@ -59,7 +59,7 @@ _FOLDER_FLAGS = os.O_RDONLY | open_flags("PATH", "DIRECTORY", "NOFOLLOW", "CLOEX
 _NAMES_ARE_UTF8 = sys.getfilesystemencoding() == "utf-8"
 
 _Stamp = tuple[int, int, int, int, int]
-"""What differs between two states of a file, without reading it."""
+"""The difference between two states of a file, without reading it."""
 
 
 def _stamp_of(look: os.stat_result) -> _Stamp:
@@ -79,12 +79,12 @@ class _Hashed:
 
 
 def native(text: str) -> str:
-    """Return how Python names the file with this name in UTF-8, in any locale."""
+    """Return Python's form of a file name in UTF-8, in any locale."""
     return text if _NAMES_ARE_UTF8 else os.fsdecode(text.encode(errors="surrogateescape"))
 
 
 class Workspace:
-    """Looks at the files that sessions observed."""
+    """Reads the files that sessions observed."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Workspace:
     def looks(self, base: str | None, uris: Iterable[str]) -> dict[str, str | None]:
         """Return the same with `FOLDER` for a folder, and None for a file that is gone.
 
-        What cannot be seen is left out.
+        Files that cannot be seen are left out.
         """
         wanted, place = tuple(uris), self._place(base)
         found: dict[str, str | None] = {**self._hashes(place, wanted)}
@@ -125,8 +125,8 @@ class Workspace:
     def quiet(self, base: str | None, latest: Mapping[str, int]) -> tuple[dict[str, str], bool]:
         """Return the hashes of files inside the base that last changed by a time, in ns, each.
 
-        A file that changed within the last second is left out, and it is returned that there is
-        one.
+        A file that changed within the last second is left out; the second value says whether there
+        is one.
         """
         found: dict[str, str] = {}
         waiting, place = False, self._place(base)
@@ -143,7 +143,7 @@ class Workspace:
         return found, waiting
 
     def content(self, base: str | None, uri: str) -> bytes | None:
-        """Return the bytes of the file at a uri; None where it has no hash, or only of its size."""
+        """Return the bytes of the file at a uri; None if it has no hash, or one of its size."""
         with contextlib.suppress(OSError, ValueError):
             for _, path, root in _found(self._place(base), (uri,)):
                 with _opened(root, path, os.lstat(path)) as (file, look):
@@ -162,11 +162,11 @@ class Workspace:
         return found
 
     def is_here(self, base: str | None) -> bool:
-        """Return whether there is such a folder on this machine."""
+        """Return whether the base folder exists on this machine."""
         return self._place(base) is not None
 
     def missing(self, base: str | None, uris: Iterable[str]) -> tuple[str, ...]:
-        """Return the uris at which there is no file now; none where the base is not here."""
+        """Return the uris without a file now; none if the base is not here."""
         if (place := self._place(base)) is None:
             return ()
         paths = ((uri, place.path(uri)) for uri in uris)
@@ -176,7 +176,8 @@ class Workspace:
         """Return the existing folders in which a change may concern one of the files.
 
         All folders between the base and a file are among them, since a folder may be renamed or
-        made again, and the folder a link leads to; of a file outside it is its folder alone.
+        made again, and the folder a link leads to.  For a file outside the base it is only its own
+        folder.
         """
         place = self._place(base)
         return set() if place is None else {each for uri in uris for each in place.folders(uri)}
@@ -238,7 +239,7 @@ class _Place:
     _real_folders: dict[str, str | None] = field(factory=dict[str, "str | None"])
 
     def path(self, uri: str) -> str | None:
-        """Return the path of a file by text alone; None where it may not be looked at."""
+        """Return the path of a file by text only; None if it may not be read."""
         if not _is_native(uri):
             return None
         path = os.path.normpath(os.path.join(self.base, native(uri)))
@@ -248,7 +249,7 @@ class _Place:
         return path if self.outside and not path.startswith("\\\\") else None
 
     def real_path(self, uri: str) -> str | None:
-        """Return the path of a file without links; None where it may not be hashed."""
+        """Return the path of a file without links; None if it may not be hashed."""
         if (path := self.path(uri)) is None:
             return None
         folder, name = os.path.split(path)
@@ -263,7 +264,7 @@ class _Place:
         return real if self.outside or _is_below(self.root, real) else None
 
     def is_gone(self, uri: str) -> bool:
-        """Return whether there is no file at a uri, at a place where one could be hashed."""
+        """Return whether a file is missing at a uri, at a place where one could be hashed."""
         if (path := self.path(uri)) is None or not _is_gone(path):
             return False
         return self.outside or _is_below(self.root, os.path.realpath(path))
@@ -341,12 +342,12 @@ def _is_below(folder: str, path: str) -> bool:
 
 
 class _Replaced(OSError):
-    """There is another file now, or none that is regular."""
+    """The path leads to another file now, or to none that is regular."""
 
 
 @contextlib.contextmanager
 def _opened(root: str, path: str, checked: os.stat_result) -> Generator[tuple[int, os.stat_result]]:
-    """Open the file that was checked; raises `_Replaced` where it is another, or not regular."""
+    """Open the file that was checked; raises `_Replaced` if it is another, or not regular."""
     if not stat.S_ISREG(checked.st_mode):
         raise _Replaced
     file = _open_below(root, path)

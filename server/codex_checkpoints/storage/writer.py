@@ -1,16 +1,16 @@
-"""Write session files: a new one, lines at the end of one, a move, a removal (STO-12, STO-16).
+"""Writes session files: a new one, lines at the end of one, a move, a removal (STO-12, STO-16).
 
-Bytes that are there are never changed.  Everything but a new file needs the thread's `WriterLock`.
+Existing bytes are never changed.  Everything but a new file needs the thread's `WriterLock`.
 
 Codex packs old session files into one zstd frame.  Such a file is never appended to: it is unpacked
 beside itself, and removed when the plain file is complete.  Of both forms the plain one counts, so
 a process may be killed at any point.
 
-Codex 0.169 keeps the path of a thread in a database of its own.  Without such a row it goes by the
-folder: what lies in `archived_sessions/` is archived, and `codex unarchive` takes it back.  With
-one, it still lists a moved file rightly, but neither resumes, archives nor unarchives it ("no
-rollout found"), until the file is back in its old place or the database is made anew.  Codex
-itself moves all files of a thread: later segments build on earlier ones.
+Codex 0.169 keeps the path of a thread in a database of its own.  Without such a row it uses the
+folder: a file in `archived_sessions/` is archived, and `codex unarchive` restores it.  With a row
+it still lists a moved file rightly, but neither resumes, archives nor unarchives it ("no rollout
+found"), until the file is back in its old place or the database is rebuilt.  Codex itself moves all
+files of a thread: later segments build on earlier ones.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ Written = tuple[int, int, tuple[int, int] | None]
 def publish(path: str, lines: Iterable[bytes], nursery: str) -> None:
     """Write a new session file from whole lines; durable and complete when it appears.
 
-    It grows in `nursery`, or beside its place where that is another file system.  Raises `Conflict`
-    when there is such a file, packed or not, `StorageFailed`; then nothing is left.
+    It grows in `nursery`, or beside its place if that is another file system.  Raises `Conflict`
+    when such a file exists, packed or not, `StorageFailed`; then nothing is left.
     """
     if os.path.lexists(path) or os.path.lexists(path + PACKED):
         raise Conflict("there is such a session file already")
@@ -82,10 +82,10 @@ def append(
 ) -> Written:
     """Append lines to a plain session file in one write, durable when this returns.
 
-    A paginated history is numbered on.  Where the last line has no LF, that is written first.
-    Raises `Conflict` when the file is gone or not as `expected`, `Unsupported` for a file or a line
-    that Codex would refuse, `StorageFailed`.  After an error the file is as it was: what came to
-    the disk is cut off again, unless somebody without the lock has written behind it.
+    The numbers of a paginated history are continued.  If the last line has no LF, that is written
+    first.  Raises `Conflict` when the file is gone or not as `expected`, `Unsupported` for a file
+    or a line that Codex would refuse, `StorageFailed`.  After an error the file is unchanged: a
+    written part is truncated, unless somebody without the lock has written after it.
     """
     lock.check(path)
     if path.endswith(PACKED):
@@ -110,10 +110,10 @@ def check(path: str, thread_id: str) -> None:
 
 
 def move(source: str, target: str, lock: WriterLock) -> None:
-    """Give a session file another place; its time of change stays.  Durable when this returns.
+    """Move a session file; its time of change stays.  Durable when this returns.
 
-    It is one step: killed, it leaves the file in the old place or in the new one.  Raises
-    `Conflict` when the source is gone or the target taken, `StorageFailed`.
+    It is atomic: killed, it leaves the file in the old place or in the new one.  Raises `Conflict`
+    when the source is gone or the target taken, `StorageFailed`.
     """
     lock.check(source)
     lock.check(target)
@@ -123,7 +123,7 @@ def move(source: str, target: str, lock: WriterLock) -> None:
         durable.make_folder(os.path.dirname(target))
         plain = target.removesuffix(PACKED)
         # A file of this name could only come from another move of this thread, and we hold its
-        # lock: so this is no race, and one rename is better than a link and a removal.
+        # lock: so this is not a race, and one rename is better than a link and a removal.
         if os.path.lexists(plain) or os.path.lexists(plain + PACKED):
             raise Conflict("there is such a session file already")
         try:
@@ -135,7 +135,7 @@ def move(source: str, target: str, lock: WriterLock) -> None:
 
 
 def remove(path: str, lock: WriterLock) -> None:
-    """Remove a session file, if it is there, in both forms; durable when this returns."""
+    """Remove a session file in both forms, if it exists; durable when this returns."""
     lock.check(path)
     if os.path.lexists(path):
         drop_twin(path, lock)
@@ -146,7 +146,7 @@ def remove(path: str, lock: WriterLock) -> None:
 
 @contextlib.contextmanager
 def _opened(path: str) -> Generator[tuple[int, os.stat_result]]:
-    """Open a plain session file for appending; raises `Conflict` where it is gone."""
+    """Open a plain session file for appending; raises `Conflict` if it is gone."""
     try:
         file = os.open(path, os.O_RDWR | os.O_APPEND | _CAREFULLY)
     except FileNotFoundError as error:
@@ -168,11 +168,11 @@ def _opened(path: str) -> Generator[tuple[int, os.stat_result]]:
 
 
 def unpack(path: str, lock: WriterLock) -> str:
-    """Put the plain file into the place of a `.zst`; return its path, durable.
+    """Replace a `.zst` with the plain file; return its path, durable.
 
-    Time of change and permissions stay those of the packed file.  Killed at any point, this leaves
-    the packed file, or both.  Raises `UnreadableSource` when it cannot be unpacked to its end,
-    `Conflict` when it is gone or lies there twice and differs, `StorageFailed`.
+    Time of change and permissions stay as in the packed file.  Killed at any point, this leaves the
+    packed file, or both.  Raises `UnreadableSource` when it cannot be unpacked to its end,
+    `Conflict` when it is gone or exists in two differing forms, `StorageFailed`.
     """
     lock.check(path)
     if not path.endswith(PACKED):
@@ -185,7 +185,7 @@ def unpack(path: str, lock: WriterLock) -> str:
         look = _look(path)
         folder, name = os.path.split(plain)
         temporary = os.path.join(folder, f".{name}.tmp")
-        durable.discard(temporary)  # of somebody who was killed: the lock is ours now
+        durable.discard(temporary)  # a killed process left it: the lock is ours now
         with durable.temporary_file(temporary, _plain(path), 0o666):
             if os.name != "nt":
                 os.chmod(temporary, stat.S_IMODE(look.st_mode))
@@ -197,10 +197,10 @@ def unpack(path: str, lock: WriterLock) -> str:
 
 
 def drop_twin(path: str, lock: WriterLock) -> None:
-    """Remove the packed form beside a plain file, if the plain one holds all of it.
+    """Remove the packed form beside a plain file, if the plain one has all of it.
 
-    It would come to light again when the plain file is moved or removed.  Raises `Conflict` when it
-    holds anything else, `StorageFailed`.
+    It would reappear when the plain file is moved or removed.  Raises `Conflict` when it has
+    anything else, `StorageFailed`.
     """
     lock.check(path)
     if path.endswith(PACKED):
@@ -236,7 +236,7 @@ def _look(path: str) -> os.stat_result:
 
 
 def _plain(path: str) -> Iterator[bytes]:
-    """Yield what a packed file holds; raises `UnreadableSource` where it is damaged."""
+    """Yield the bytes of a packed file; raises `UnreadableSource` if it is damaged."""
     file = os.open(path, os.O_RDONLY | _CAREFULLY)
     try:
         with decompressed(file) as plain:
@@ -246,7 +246,7 @@ def _plain(path: str) -> Iterator[bytes]:
         os.close(file)
 
 
-# --- what killed processes left ------------------------------------------------------------------
+# --- leftovers of killed processes ----------------------------------------------------------------
 
 
 def clear_leftovers(nursery: str, codex_home: str) -> int:
