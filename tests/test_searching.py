@@ -41,8 +41,13 @@ NEXT = r.turn(
 )
 
 
-def found(home: Home, text: str, *options: str) -> Any:  # noqa: ANN401 - JSON
-    return home.json("search", text, *options)
+def found(home: Home, text: str, *options: str) -> list[Any]:
+    """Search by the command; return the hits, each with the id of its session."""
+    return [
+        {"sessionId": each["session"]["sessionId"], **hit}
+        for each in home.json("search", text, *options)
+        for hit in each["hits"]
+    ]
 
 
 def lines(hits: Sequence[Any]) -> list[tuple[int | None, str, str]]:
@@ -53,8 +58,12 @@ def searched(home: Home, text: str, **params: Any) -> list[tuple[str, int | None
     """Search in this process; return session, turn, `seq` and line of each hit."""
     with home.house() as house:
         services = Services(house_places(home), house)
-        hits = carried_out(search(services, SearchParams(text, **params))).items
-    return [(hit.session_id, hit.turn, hit.seq, hit.line) for hit in hits]
+        items = carried_out(search(services, SearchParams(text, **params))).items
+    return [
+        (each.session.session_id, hit.turn, hit.seq, hit.line)
+        for each in items
+        for hit in each.hits
+    ]
 
 
 def house_places(home: Home) -> Any:  # noqa: ANN401 - the folders, which a search does not need
@@ -78,10 +87,9 @@ def test_a_hit_says_which_line_of_which_session_turn_and_record_it_is(
         (1, "user", "Mend the sesame door."),
     ]
     [row] = home.json("sessions")
+    [group] = home.json("search", "sesame")
+    assert (group["session"], group["count"]) == (row, 4)
     for hit in hits:
-        assert {key: hit[key] for key in ("sessionId", "title", "cwd", "updatedAt")} == {
-            key: row[key] for key in ("sessionId", "title", "cwd", "updatedAt")
-        }
         assert hit["at"] is None or hit["at"] <= row["updatedAt"]
         record = home.json("recall", thread(1), "--ref", f"#{hit['seq']}")
         assert (record["turn"], record["turnId"]) == (hit["turn"], hit["turnId"])
@@ -98,11 +106,15 @@ def test_letters_of_ascii_match_without_case_unless_the_text_has_a_capital(home:
 
 
 def test_a_kind_leaves_out_all_others(home: Home) -> None:
-    home.put(r.rollout(r.session(), WORK, NEXT))
+    home.put(r.rollout(r.session(), WORK, NEXT, r.turn(r.patch(add="sesame.py"))))
 
-    for kind in ("user", "assistant", "command", "output"):
+    kinds = ("user", "assistant", "command", "output", "patch")
+    for kind in kinds:
         hits = found(home, "sesame", "--kind", kind)
         assert {hit["kind"] for hit in hits} == {kind}
+    two = found(home, "sesame", "--kind", "user", "--kind", "patch")
+    assert [hit["kind"] for hit in two] == ["patch", "user"]
+    assert {hit["kind"] for hit in found(home, "sesame")} == set(kinds)
 
 
 def test_with_kind_file_the_hits_are_the_turns_that_read_or_changed_a_path(home: Home) -> None:
@@ -123,7 +135,7 @@ def test_a_path_of_windows_is_named_with_either_slash_and_in_any_case(home: Home
     home.put(r.rollout(r.session(cwd="C:\\proj"), steps))
 
     for path in (r"c:\proj\src\Cave.py", "C:/proj/src/Cave.py", "src/Cave.py"):
-        assert [hit[3] for hit in searched(home, path, kind="file")] == ["changed src/Cave.py"]
+        assert [hit[3] for hit in searched(home, path, kinds=("file",))] == ["changed src/Cave.py"]
 
 
 def test_secrets_are_no_hits_and_no_line_shows_one_or_a_control_character(home: Home) -> None:
@@ -182,6 +194,23 @@ def test_the_newest_session_comes_first_and_options_choose_sessions(home: Home) 
     assert ids("--cwd", other) == [thread(2)]
     assert ids("--archived") == [thread(3)]
     assert ids("--limit", "1") == [thread(1)]
+
+
+def test_a_limit_of_each_session_leaves_hits_out_and_counts_them(home: Home) -> None:
+    home.put(r.rollout(r.session(), WORK, NEXT))
+    home.put(r.rollout(r.session(thread=thread(2)), r.turn(r.user("sesame 2"))), 2)
+
+    def counts(*options: str) -> list[tuple[int, int]]:
+        groups = home.json("search", "sesame", *options)
+        return [(each["count"], len(each["hits"])) for each in groups]
+
+    assert counts() == [(4, 4), (1, 1)]
+    assert counts("--per-session", "3") == [(4, 3), (1, 1)]
+    assert counts("--per-session", "3", "--limit", "4") == [(4, 3), (1, 1)]
+    assert counts("--per-session", "3", "--limit", "3") == [(4, 3)]
+    assert counts("--limit", "2") == [(4, 2)]
+    text = home.here("search", "sesame", "--per-session", "3").stdout.decode()
+    assert text.splitlines()[4] == "  1 more"
 
 
 def test_lines_that_a_fork_copied_are_hits_of_their_source_alone(home: Home) -> None:
@@ -243,6 +272,8 @@ def test_one_session_alone_is_searched_with_what_it_carries_on(
     home.put(r.rollout(r.session(form, thread=thread(2)), r.turn(r.user("A sesame."))), 2)
     marker = home.json("mark", thread(1), "--label", "here", "--turn", "1")["checkpointId"]
     branch = home.json("restore", thread(1), marker, "--mode", "soft")["sessionId"]
+    own = searched(home, "sesame", session_id=branch, carried=False)
+    assert own == [hit for hit in searched(home, "sesame") if hit[0] == branch] == []
     home.json("archive", branch)
 
     assert searched(home, "sesame", session_id=thread(1)) == whole
@@ -384,7 +415,7 @@ def test_the_command_prints_what_it_has_found_before_it_has_searched_all(home: H
         assert process.stdout is not None
         assert process.stdout.readline() == b"[\n"
         first = process.stdout.readline()
-        assert json.loads(first.rstrip(b",\n"))["line"] == "sesame 1"
+        assert json.loads(first.rstrip(b",\n"))["hits"][0]["line"] == "sesame 1"
         assert process.poll() is None
         assert len(json.loads(b"[" + first + process.stdout.read())) == 12
     assert process.returncode == 0
@@ -409,7 +440,7 @@ def test_a_person_reads_the_hits_below_their_session(home: Home) -> None:
     assert done[0].endswith("  Mend the sesame door.")
     assert done[1].startswith("  t2 #")
     assert done[1].endswith("  command  python cave.py sesame")
-    assert len(done) == 3
+    assert done[3:] == ["  2 more"]
     assert b"Nothing found." in home.here("search", "frankincense").stderr
     assert b"Nothing found." in home.here("recall", thread(1), "--query", "frankincense").stderr
 
@@ -430,10 +461,10 @@ def test_a_client_gets_the_hits_in_parts_and_then_an_answer_without_them(home: H
         parts = [peer.heard("$/progress") for _ in range(11)]
         assert result == {"items": [], "more": True}
         assert {part["token"] for part in parts} == {"p"}
-        got = [hit["line"] for part in parts for hit in part["value"]["items"]]
+        got = [each["hits"][0]["line"] for part in parts for each in part["value"]["items"]]
         assert got == [f"sesame {number}" for number in range(1, 12)]
         whole = peer.call("checkpoints/search", {"text": "sesame"})
-        assert [hit["line"] for hit in whole["items"]] == [*got, "sesame 12"]
+        assert [each["hits"][0]["line"] for each in whole["items"]] == [*got, "sesame 12"]
         assert whole["more"] is False
         peer.stop()
 
@@ -455,7 +486,13 @@ def test_a_wrong_kind_or_limit_is_refused(home: Home) -> None:
     home.put(r.rollout(r.session(), WORK))
     with Peer(home.root) as peer:
         peer.start()
-        for wrong in ({"kind": "secret"}, {"limit": 0}, {"text": ""}):
+        for wrong in (
+            {"kinds": ["secret"]},
+            {"kinds": ["file", "user"]},
+            {"limit": 0},
+            {"perSession": 0},
+            {"text": ""},
+        ):
             error = peer.error("checkpoints/search", {"text": "a", **wrong})
             assert error["data"]["code"] == "invalid_payload"
         peer.stop()

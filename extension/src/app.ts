@@ -20,7 +20,10 @@ export interface App {
   /** The session pages: one comes to the front, or takes the place of another's. */
   readonly pages: {
     show(session: SessionSummary): { sendBehind(place: PagePlace): void };
-    preview(session: SessionSummary): void;
+    preview(
+      session: SessionSummary,
+      preserveFocus?: boolean,
+    ): { sendBehind(place: PagePlace): void };
     replace(sessionId: string, by: SessionSummary): void;
   };
 }

@@ -20,6 +20,7 @@ import { pinCommands } from "./pins.ts";
 import { packCommands } from "./portable.ts";
 import { restoreCommands, restoreTabs } from "./restoring.ts";
 import { searchCommands } from "./searching.ts";
+import { SearchView } from "./searchView.ts";
 import { SessionPages, sessionPageCommands } from "./sessionPage.ts";
 import { sessionCommands } from "./sessions.ts";
 import { SessionTree } from "./sessionTree.ts";
@@ -49,10 +50,12 @@ export function activate(context: vscode.ExtensionContext): void {
   };
   const pages = new SessionPages(app, context.extensionUri);
   const connections = new ConnectionTree(server);
+  const search = new SearchView(server);
   const restores = restoreTabs(app, context.extensionUri);
   const previews = compactionPreviews(app, context.extensionUri);
   context.subscriptions.push(
     connections,
+    search,
     feed,
     following,
     tree,
@@ -67,7 +70,7 @@ export function activate(context: vscode.ExtensionContext): void {
       ...serverCommands(app, seeker),
       ...sessionCommands(app),
       ...sessionPageCommands(app),
-      ...searchCommands(app),
+      ...searchCommands(app, search, memory),
       ...checkpointCommands(app),
       ...changeCommands(app),
       ...fileRestoreCommands(app),

@@ -307,32 +307,31 @@ export interface RecallAnswer {
 /**
  * A text, and which sessions: those in or below `cwd`, the archived ones instead.
  *
- * With `sessionId` one session alone is searched, with all that it carries on from others.
- * `kind` is `user`, `assistant`, `command` or `output`; with `file` the text is a path, and the
- * hits are the turns that read or changed that file.  `limit` null asks for all.
+ * With `sessionId` one session alone is searched, with all that it carries on from others unless
+ * `carried` is false.  `kinds` are some of `user`, `assistant`, `command`, `output`, `patch` and
+ * `error`, none for all; with `file` the text is a path, and the hits are the turns that read or
+ * changed that file.  `limit` and `perSession` null ask for all hits.
  */
 export interface SearchParams {
   readonly text: string;
   readonly cwd: string | null;
   readonly archived: boolean;
   readonly limit: number | null;
-  readonly kind: string | null;
+  readonly perSession: number | null;
+  readonly kinds: readonly string[];
   readonly sessionId: string | null;
+  readonly carried: boolean;
   readonly workDoneToken: number | string | null;
   readonly partialResultToken: number | string | null;
 }
 
 /**
- * A line that contains the text, and where it stands.
+ * A line that contains the text, and its place.
  *
  * `turn` is null for a turn that was taken back, and before the first one.  `at` is the time of
- * the record, `updated_at` that of the session's last one.
+ * the record.
  */
 export interface SearchHit {
-  readonly sessionId: string;
-  readonly title: string | null;
-  readonly cwd: string | null;
-  readonly updatedAt: string | null;
   readonly turn: number | null;
   readonly turnId: string | null;
   readonly seq: number;
@@ -341,13 +340,20 @@ export interface SearchHit {
   readonly at: string | null;
 }
 
+/** The hits in one session, newest first; `count` includes those that a limit leaves out. */
+export interface SessionHits {
+  readonly session: SessionSummary;
+  readonly count: number;
+  readonly hits: readonly SearchHit[];
+}
+
 /**
- * Hits, of the newest session first; `more`: the limit left some out.
+ * Sessions with hits, the newest first; `more`: the limit of all hits left some out.
  *
  * Those that were reported to `partialResultToken` are not repeated.
  */
 export interface SearchAnswer {
-  readonly items: readonly SearchHit[];
+  readonly items: readonly SessionHits[];
   readonly more: boolean;
 }
 

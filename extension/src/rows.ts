@@ -38,12 +38,12 @@ export abstract class Tree<Row extends object>
   #drawnAt = Number.NEGATIVE_INFINITY;
   #telling: Promise<void> | null = null;
 
-  constructor(id: string, server: Server) {
+  constructor(id: string, server: Server, showCollapseAll = false) {
     this.server = server;
-    this.view = vscode.window.createTreeView(id, { treeDataProvider: this });
+    this.view = vscode.window.createTreeView(id, { treeDataProvider: this, showCollapseAll });
     this.subscriptions.push(
       this.view.onDidCollapseElement(({ element }) => {
-        const id = this.#idOf(element);
+        const id = this.idOf(element);
         this.#unfolded.delete(id);
         this.#folded.add(id);
         this.#loaded.delete(id);
@@ -70,7 +70,7 @@ export abstract class Tree<Row extends object>
   protected isUnfolded(row: Row): boolean {
     const { collapsibleState } = this.getTreeItem(row);
     const isExpanded = collapsibleState === vscode.TreeItemCollapsibleState.Expanded;
-    return isExpanded && !this.#folded.has(this.#idOf(row));
+    return isExpanded && !this.#folded.has(this.idOf(row));
   }
 
   /** Load the rows below one, or the top rows; `isNewest` tells whether they will be shown. */
@@ -150,18 +150,18 @@ export abstract class Tree<Row extends object>
 
   async #loadBelow(row: Row | undefined, loaded: Map<string, readonly Row[]>): Promise<void> {
     const rows = await this.load(row);
-    loaded.set(this.#idOf(row), rows);
-    const unfolded = rows.filter((each) => this.#unfolded.has(this.#idOf(each)));
+    loaded.set(this.idOf(row), rows);
+    const unfolded = rows.filter((each) => this.#unfolded.has(this.idOf(each)));
     await Promise.all(unfolded.map((each) => this.#loadBelow(each, loaded)));
   }
 
   /** What names a row for the editor; empty for what is above the top rows. */
-  #idOf(row: Row | undefined): string {
+  protected idOf(row: Row | undefined): string {
     return row === undefined ? "" : (this.itemOf(row).id ?? "");
   }
 
   async getChildren(row?: Row): Promise<Row[]> {
-    const id = this.#idOf(row);
+    const id = this.idOf(row);
     const loaded = this.#loaded.get(id) ?? (await this.load(row));
     this.#loaded.delete(id);
     this.#unfolded.add(id);

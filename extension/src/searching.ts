@@ -1,73 +1,206 @@
-/** Search what was said and done in all sessions; hits are shown as they are found. */
+/** The commands of a search: its text is typed in a box above the view that shows its hits. */
 
+import { isDeepStrictEqual } from "node:util";
 import * as vscode from "vscode";
-import { ProgressType } from "vscode-languageclient/node";
 import { type App, type Commands, onSession } from "./app.ts";
-import type { Server } from "./client.ts";
-import { type SearchRow, searchCount, searchRows } from "./model/searching.ts";
-import { cut, harmless, subject } from "./model/text.ts";
-import type { SearchAnswer, SearchHit, SessionSummary } from "./protocol.ts";
-import { errorText } from "./requests.ts";
-import { pathForSessions } from "./settings.ts";
+import {
+  FILE,
+  type HitNode,
+  isEnough,
+  KINDS,
+  type Query,
+  remembered,
+  type SearchNode,
+} from "./model/searching.ts";
+import { cut, harmless, iconless, plain, subject } from "./model/text.ts";
+import type { SessionSummary } from "./protocol.ts";
+import { attempt } from "./requests.ts";
+import type { SearchView } from "./searchView.ts";
+import { pathForSessions, setContext } from "./settings.ts";
 
-/** So many hits are shown; who wants others types more. */
-const MOST = 300;
-const PAUSE_MS = 250;
-/** One letter stands nearly everywhere. */
-const LEAST = 2;
+/** Where the texts of searches are remembered. */
+const MEMORY = "searches";
 
-const PARTS = new ProgressType<Pick<SearchAnswer, "items">>();
-
-type Item = vscode.QuickPickItem & { readonly hit?: SearchHit };
-interface Asked {
-  readonly text: string;
-  readonly kind: string | null;
-  /** The session that is searched alone. */
-  readonly sessionId: string | null;
-}
-type Open = (session: SessionSummary, hit: SearchHit) => Promise<void>;
-
-export function searchCommands(app: App): Commands {
+export function searchCommands(app: App, view: SearchView, memory: vscode.Memento): Commands {
+  const box = new SearchBox(view, memory);
+  const goOn = async (step: 1 | -1) => {
+    const row = view.revealNext(step);
+    if (row !== null) {
+      await openHit(app, view, row);
+    }
+  };
   return {
-    searchInSessions: () => search(app),
-    searchInSession: onSession(app, async (session) => searchIn(app, session)),
+    searchSessions: () => box.open(null),
+    searchInSession: onSession(app, async (session) => box.open(session)),
     sessionsOfFile: async (file?: vscode.Uri) => {
       const meant = file ?? vscode.window.activeTextEditor?.document.uri;
       if (meant?.scheme === "file") {
-        await showFile(app, meant);
+        await view.open();
+        void view.search({ text: await pathForSessions(meant), kinds: [FILE], session: null });
+        view.focusFirst();
       }
     },
+    recentSearches: () => box.openRecent(),
+    earlierSearch: () => box.recall(1),
+    laterSearch: () => box.recall(-1),
+    filterHits: () => box.filter(),
+    repeatSearch: () => view.query && view.search(view.query),
+    stopSearch: () => view.stop(),
+    clearSearch: () => view.close(),
+    searchOlder: () => view.searchOlder(),
+    showAllHits: (row: SearchNode) =>
+      attempt(async () => {
+        if (row.kind === "moreHits") {
+          await view.showAll(row.group);
+        }
+      }),
+    openHit: (row: HitNode) => openHit(app, view, row),
+    showHitRecord: ({ sessionId, hit }: HitNode) =>
+      app.documents.openRecord({ sessionId }, `#${hit.seq}`),
+    nextHit: () => goOn(1),
+    previousHit: () => goOn(-1),
   };
 }
 
-const WHAT = "What was said, run or printed. With a capital, case counts.";
-
-function recordOf(app: App): Open {
-  return (_, hit) => app.documents.openRecord(hit, `#${hit.seq}`);
+/** Show a hit in the page of its session, or its record where the hit is in no turn. */
+function openHit(app: App, view: SearchView, row: HitNode): Promise<void> {
+  const { sessionId } = row;
+  const { turn, seq, line } = row.hit;
+  view.choose(row);
+  const { text, kinds } = view.shown ?? { text: "", kinds: [FILE] };
+  const found = kinds.includes(FILE) ? null : { text, line };
+  return onSession(app, async (session) => {
+    app.following.choose(session);
+    await (turn === null
+      ? app.documents.openRecord(session, `#${seq}`)
+      : app.pages.preview(session, false).sendBehind({ kind: "place", turn, seq, found }));
+  })({ sessionId });
 }
 
-function search(app: App): void {
-  const hits = new HitPicker(app, "Search in Sessions", WHAT, recordOf(app));
-  hits.askFor(selected(), null);
-}
+/** The box in which a text is typed: the view follows it, and earlier texts come back. */
+class SearchBox {
+  readonly #view: SearchView;
+  readonly #memory: vscode.Memento;
+  #box: vscode.InputBox | null = null;
+  #session: Query["session"] = null;
+  #kinds: readonly string[] = [];
 
-/** Search in one session; its page shows the hit, or its record where the hit is in no turn. */
-function searchIn(app: App, session: SessionSummary): void {
-  const open: Open = async (each, hit) =>
-    hit.turn === null
-      ? recordOf(app)(each, hit)
-      : app.pages.show(each).sendBehind({ kind: "place", turn: hit.turn, seq: hit.seq });
-  const title = `Search in “${harmless(cut(subject(session), 40))}”`;
-  new HitPicker(app, title, WHAT, open).askFor(selected(), session.sessionId);
-}
+  constructor(view: SearchView, memory: vscode.Memento) {
+    this.#view = view;
+    this.#memory = memory;
+  }
 
-/** Show which turns of which sessions read or changed a file. */
-async function showFile(app: App, file: vscode.Uri): Promise<void> {
-  const text = await pathForSessions(file);
-  const about = "The turns that read or changed it";
-  const hits = new HitPicker(app, "Sessions for This File", about, recordOf(app));
-  hits.soon({ text, kind: "file", sessionId: null });
-  hits.picker.show();
+  /** Let a text be typed that is searched for in all sessions, or in one. */
+  async open(session: SessionSummary | null): Promise<void> {
+    const shown = this.#view.query;
+    const before = shown === null || shown.kinds.includes(FILE) ? "" : shown.text;
+    const text = selected() || before;
+    await this.#view.open();
+    const box = vscode.window.createInputBox();
+    this.#box = box;
+    this.#session = session && { sessionId: session.sessionId, name: subject(session) };
+    box.title =
+      session === null ? "Search Sessions" : `Search in “${harmless(cut(subject(session), 40))}”`;
+    box.placeholder = "Text that was said, run or printed";
+    box.prompt = "A capital makes case count. ↑ and ↓ bring back recent searches.";
+    box.value = text;
+    box.valueSelection = [0, text.length];
+    box.onDidChangeValue((value) => this.#view.soon(this.#queryFor(value)));
+    box.onDidAccept(() => {
+      const { value } = box;
+      box.hide();
+      this.#accept(value);
+    });
+    box.onDidHide(() => {
+      setContext("searchBox", false);
+      this.#box = null;
+      this.#remember(box.value);
+      box.dispose();
+    });
+    setContext("searchBox", true);
+    box.show();
+    if (!isDeepStrictEqual(this.#queryFor(text), shown)) {
+      this.#view.soon(this.#queryFor(text));
+    }
+  }
+
+  /** Put the text of an earlier search into the box, or of a later one. */
+  recall(step: 1 | -1): void {
+    const texts = this.#texts;
+    const text = texts[texts.indexOf(this.#box?.value ?? "") + step];
+    if (this.#box !== null && text !== undefined) {
+      this.#box.value = text;
+      this.#box.valueSelection = [0, text.length];
+      this.#view.soon(this.#queryFor(text));
+    }
+  }
+
+  /** Let one of the recent searches be chosen, and repeat it in all sessions. */
+  async openRecent(): Promise<void> {
+    const items = this.#texts.map((text) => ({ label: iconless(plain(text)), text }));
+    const placeHolder = items.length === 0 ? "There are no recent searches" : "Search again for";
+    const chosen = await vscode.window.showQuickPick(items, {
+      title: "Recent Searches",
+      placeHolder,
+    });
+    if (chosen !== undefined) {
+      this.#session = null;
+      await this.#show({ text: chosen.text, kinds: this.#kinds, session: null });
+    }
+  }
+
+  /** Let the kinds of hits be chosen. */
+  async filter(): Promise<void> {
+    const items = Object.entries(KINDS).map(([name, { icon, many }]) => ({
+      name,
+      label: many,
+      iconPath: new vscode.ThemeIcon(icon),
+      picked: this.#kinds.length === 0 || this.#kinds.includes(name),
+    }));
+    const title = "Kinds of Hits";
+    const placeHolder = "Show hits of these kinds only";
+    const chosen = await vscode.window.showQuickPick(items, {
+      title,
+      placeHolder,
+      canPickMany: true,
+    });
+    if (chosen !== undefined) {
+      this.#kinds = chosen.length === items.length ? [] : chosen.map(({ name }) => name);
+      const { query } = this.#view;
+      if (query !== null) {
+        await this.#show({ ...query, kinds: this.#kinds });
+      }
+    }
+  }
+
+  #queryFor(text: string): Query {
+    return { text, kinds: this.#kinds, session: this.#session };
+  }
+
+  /** Search for what is in the box, unless that is shown already, and go to the first hit. */
+  #accept(text: string): void {
+    const query = this.#queryFor(text);
+    if (isEnough(text) && !isDeepStrictEqual(query, this.#view.query)) {
+      void this.#view.search(query);
+    }
+    this.#view.focusFirst();
+  }
+
+  async #show(query: Query): Promise<void> {
+    await this.#view.open();
+    void this.#view.search(query);
+    this.#view.focusFirst();
+  }
+
+  get #texts(): readonly string[] {
+    return this.#memory.get<string[]>(MEMORY) ?? [];
+  }
+
+  #remember(text: string): void {
+    if (isEnough(text)) {
+      void this.#memory.update(MEMORY, remembered(this.#texts, text));
+    }
+  }
 }
 
 /** The text that is selected, where it is a part of one line. */
@@ -75,136 +208,4 @@ function selected(): string {
   const editor = vscode.window.activeTextEditor;
   const text = editor?.document.getText(editor.selection) ?? "";
   return text.length > 100 || text.includes("\n") ? "" : text.trim();
-}
-
-class HitPicker {
-  readonly picker = vscode.window.createQuickPick<Item>();
-  readonly #app: App;
-  readonly #title: string;
-  #timer: NodeJS.Timeout | undefined;
-  #stop: vscode.CancellationTokenSource | null = null;
-
-  constructor(app: App, title: string, about: string, open: Open) {
-    this.#app = app;
-    this.#title = this.picker.title = title;
-    this.picker.placeholder = about;
-    // Hits stay in their order; the editors that we support know this setting, their types do not.
-    Object.assign(this.picker, { sortByLabel: false });
-    this.picker.keepScrollPosition = true;
-    this.picker.onDidAccept(() => {
-      const [chosen] = this.picker.activeItems;
-      this.#open(chosen?.hit, open);
-    });
-    this.picker.onDidHide(() => {
-      this.#cancel();
-      this.picker.dispose();
-    });
-  }
-
-  /** Let a text be typed, and search for it meanwhile. */
-  askFor(first: string, sessionId: string | null): void {
-    this.picker.onDidChangeValue((text) => this.soon({ text, kind: null, sessionId }));
-    this.picker.value = first;
-    this.soon({ text: first, kind: null, sessionId });
-    this.picker.show();
-  }
-
-  /** Search in a moment, and no longer for what was asked before. */
-  soon(asked: Asked): void {
-    this.#cancel();
-    this.picker.busy = false;
-    if (asked.text.trim().length < LEAST) {
-      this.#show([], "");
-      return;
-    }
-    const stop = new vscode.CancellationTokenSource();
-    this.#stop = stop;
-    this.#timer = setTimeout(() => void this.#search(asked, stop.token), PAUSE_MS);
-  }
-
-  async #search(asked: Asked, token: vscode.CancellationToken): Promise<void> {
-    let rows: readonly SearchRow[] = [];
-    const found = (items: readonly SearchHit[]) => {
-      const last = rows.findLast((row) => row.kind === "hit");
-      const of = last?.kind === "hit" ? last.hit.sessionId : asked.sessionId;
-      rows = [...rows, ...searchRows(items, asked.text, of, Date.now())];
-      this.#show(rows.map(itemOf), `${searchCount(rows, false)}, searching`);
-    };
-    this.picker.busy = true;
-    try {
-      const { more } = await hitsOf(this.#app.server, asked, token, (items) => {
-        if (!token.isCancellationRequested) {
-          found(items);
-        }
-      });
-      if (!token.isCancellationRequested) {
-        this.#show(rows.map(itemOf), searchCount(rows, more));
-        this.picker.busy = false;
-      }
-    } catch (error) {
-      if (!token.isCancellationRequested) {
-        this.#show([], harmless(errorText(error)));
-        this.picker.busy = false;
-      }
-    }
-  }
-
-  /** Show items and what they are; the active one stays active. */
-  #show(items: readonly Item[], standing: string): void {
-    const active = this.picker.activeItems[0]?.hit;
-    this.picker.items = items;
-    const same = active && items.find(({ hit }) => hit === active);
-    if (same !== undefined) {
-      this.picker.activeItems = [same];
-    }
-    this.picker.title = standing === "" ? this.#title : `${this.#title}: ${standing}`;
-  }
-
-  #open(hit: SearchHit | undefined, show: Open): void {
-    if (hit !== undefined) {
-      this.picker.hide();
-      void onSession(this.#app, async (session) => {
-        this.#app.following.choose(session);
-        await show(session, hit);
-      })({ sessionId: hit.sessionId });
-    }
-  }
-
-  #cancel(): void {
-    clearTimeout(this.#timer);
-    this.#stop?.cancel();
-    this.#stop = null;
-  }
-}
-
-function itemOf(row: SearchRow): Item {
-  if (row.kind === "session") {
-    return { label: row.label, kind: vscode.QuickPickItemKind.Separator };
-  }
-  const { label, description, icon, hit } = row;
-  const iconPath = new vscode.ThemeIcon(icon);
-  return { label, description, iconPath, hit, alwaysShow: true };
-}
-
-let searches = 0;
-
-/** Send a search; `found` gets the hits of each session as they are found. */
-async function hitsOf(
-  server: Server,
-  asked: Asked,
-  token: vscode.CancellationToken,
-  found: (items: readonly SearchHit[]) => void,
-): Promise<SearchAnswer> {
-  searches += 1;
-  const partialResultToken = `search-${searches}`;
-  const rest = { cwd: null, archived: false, limit: MOST, workDoneToken: null };
-  const listening = server.client?.onProgress(PARTS, partialResultToken, ({ items }) =>
-    found(items),
-  );
-  try {
-    const params = { ...asked, ...rest, partialResultToken };
-    return await server.request("search", params, token);
-  } finally {
-    listening?.dispose();
-  }
 }

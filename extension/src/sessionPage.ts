@@ -40,17 +40,17 @@ export class SessionPages extends Tabs<"sessionId", SessionPage> {
     return this.open(cut(subject(session), 40), { sessionId }, insteadOf);
   }
 
-  /** Show a session in the place of the last preview; the focus stays where it is. */
-  preview(session: SessionSummary): void {
+  /** Show a session in the place of the last preview; the focus stays where it is if asked to. */
+  preview(session: SessionSummary, preserveFocus = true): SessionPage {
     const { sessionId } = session;
     if (this.find({ sessionId }) !== undefined) {
-      this.open("", { sessionId }, undefined, true);
-      return;
+      return this.open("", { sessionId }, undefined, preserveFocus);
     }
     const before = this.#previewed === null ? undefined : this.find({ sessionId: this.#previewed });
-    this.open(cut(subject(session), 40), { sessionId }, before, true);
+    const page = this.open(cut(subject(session), 40), { sessionId }, before, preserveFocus);
     this.#previewed = sessionId;
     before?.close();
+    return page;
   }
 
   /** Let the preview, if it is in sight, show this session. */
@@ -82,7 +82,7 @@ export function sessionPageCommands(app: App): Commands {
       app.pages.show(session);
     }),
     openTranscript: onSession(app, async (session) => {
-      app.pages.show(session).sendBehind({ kind: "place", turn: null, seq: null });
+      app.pages.show(session).sendBehind({ kind: "place", turn: null, seq: null, found: null });
     }),
     // The editor selects the row with the focus, and then runs what a click on it does.
     openRow: async () => {

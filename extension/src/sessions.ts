@@ -67,7 +67,7 @@ async function showActions(session: SessionSummary): Promise<void> {
   await askToDo(title, [
     offer("Resume in Terminal", "terminal", "resumeSession"),
     offer("Compact Session…", "fold", "compactSession"),
-    offer("Search in Sessions…", "search", "searchInSessions"),
+    offer("Search Sessions…", "search", "searchSessions"),
     offer("Add Note…", "add", "addNote"),
     offer("Show Checkpoint", "target", "checkpoint.focus"),
   ]);

@@ -177,23 +177,24 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
   });
 
   await step(t, "a search finds in this session alone, and a hit opens its turn", async () => {
-    const picker = page.locator(".quick-input-widget:visible");
+    const box = page.locator(".quick-input-widget:visible input.input");
+    const { search } = workbench;
     await front.getByRole("button", { name: "Search in This Session…" }).focus();
     await page.keyboard.press("Enter");
-    await picker.locator("input").fill("s/15/x");
-    await picker
-      .locator(".quick-input-title")
-      .getByText(/“.*”: 1 hit$/)
-      .waitFor();
+    await box.fill("s/15/x");
+    await search.getByText(/^“s\/15\/x” · in “.*” · 1 hit$/).waitFor();
+    await page.keyboard.press("Enter");
+    await search.locator(".monaco-list:focus-within .focused").getByText("s/15/x").waitFor();
     await page.keyboard.press("Enter");
     await turn.getByRole("heading", { name: "Turn 17" }).waitFor();
     const found = pane.getByRole("listitem").filter({ hasText: "s/15/x" });
     await found.waitFor();
     assert.equal(await found.evaluate((each) => each.contains(document.activeElement)), true);
     await workbench.command("Codex Checkpoints: Search in This Session…");
-    await picker.locator("input").fill("frankincense");
-    await picker.locator(".quick-input-title").getByText("nothing found").waitFor();
+    await box.fill("frankincense");
+    await search.getByText("no hits").waitFor();
     await page.keyboard.press("Escape");
+    await workbench.command("Codex Checkpoints: Clear Search Results");
   });
 
   await step(

@@ -102,7 +102,7 @@ test("rows show age and meter; sessions are named and put away, and what is done
       await row(/^Find out why/).click();
       await workbench.status.getByText("Codex 45%").waitFor();
       await workbench.status.click();
-      for (const name of ["Resume in Terminal", "Compact Session…", "Search in Sessions…"]) {
+      for (const name of ["Resume in Terminal", "Compact Session…", "Search Sessions…"]) {
         await picker.locator(".monaco-list-row").filter({ hasText: name }).waitFor();
       }
       await workbench.screenshot("status bar menu");

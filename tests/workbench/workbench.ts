@@ -271,6 +271,11 @@ export class Workbench {
     return this.#view("Sessions");
   }
 
+  /** The view of a search. */
+  get search(): Locator {
+    return this.part("panel");
+  }
+
   /** The view of one checkpoint. */
   get checkpoint(): Locator {
     return this.#view("Checkpoint");

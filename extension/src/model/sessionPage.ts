@@ -64,11 +64,18 @@ export interface PageEvent extends TimelineEvent {
 }
 
 /** A place in the session that the page is to show: a turn, or null for the newest one, and a
- * record of it, or null for the beginning of its conversation. */
+ * record of it, or null for the beginning of its conversation; and what was found there. */
 export interface PagePlace {
   readonly kind: "place";
   readonly turn: number | null;
   readonly seq: number | null;
+  readonly found: FoundText | null;
+}
+
+/** A text that was searched for, and a line that holds it. */
+export interface FoundText {
+  readonly text: string;
+  readonly line: string;
 }
 
 /** A part of what was said and done in a turn. */

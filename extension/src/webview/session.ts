@@ -153,6 +153,7 @@ class SessionPage implements Shown<SessionView> {
       takeWhole(message);
     } else if (message.kind === "place") {
       this.#chooseOnly(message.turn);
+      this.#transcript.highlights.show(message.found);
       this.#open(message.seq);
     }
   }

@@ -13,6 +13,7 @@ import {
   stepOf,
 } from "../model/sessionPage.ts";
 import { el, fill, keepingFocus, send, time } from "./draw.ts";
+import { Highlights } from "./highlights.ts";
 import { eventRows } from "./lists.ts";
 import { type Rows, rowsOf, showSteps } from "./steps.ts";
 
@@ -45,6 +46,7 @@ interface Sought {
 
 export class Transcript {
   readonly element = el("div.pane", { role: "region", aria: { label: "Conversation" } });
+  readonly highlights = new Highlights(this.element);
   readonly #waiting = el("p.quiet", "Reading…");
   readonly #reads: (turn: number) => void;
   /** What happened behind each turn, by its number. */
@@ -224,6 +226,9 @@ export class Transcript {
       const folded = seq === null ? null : found?.querySelector("details");
       if (folded) {
         folded.open = true;
+      }
+      if (seq !== null && found !== null) {
+        this.highlights.seek(found);
       }
       const own = seq === null ? null : found?.querySelector("button");
       (own ?? this.element).focus({ preventScroll: true });

@@ -22,14 +22,11 @@ from codex_checkpoints.cli.commands import (
 from codex_checkpoints.cli.opening import Terminal
 from codex_checkpoints.operations import searching
 from codex_checkpoints.presentation import searching as texts
-from codex_checkpoints.service.searching import SearchHit
+from codex_checkpoints.service.searching import KINDS, SessionHits
 
-_KINDS = ("user", "assistant", "command", "output", "file")
-
-
-KINDS_OF_HITS = (
-    f"only hits of this kind: {', '.join(_KINDS)}; with `file` TEXT is a path, and the hits are "
-    "the turns that read or changed that file"
+_KINDS_OF_HITS = (
+    f"only hits of this kind: {', '.join(KINDS)}; can be repeated; with `file` TEXT is a path, and "
+    "the hits are the turns that read or changed that file"
 )
 
 
@@ -41,24 +38,32 @@ def add(commands: Commands) -> None:
         value("text", "TEXT", "a text of one line; case counts if it has a capital", nargs="+"),
         *CHOSEN,
         value("--limit", "N", "show at most N lines", type=positive),
-        value("--kind", "KIND", KINDS_OF_HITS, choices=_KINDS),
+        value("--per-session", "N", "show at most N lines of each session", type=positive),
+        value(
+            "--kind",
+            "KIND",
+            _KINDS_OF_HITS,
+            dest="kinds",
+            action="append",
+            default=[],
+            choices=KINDS,
+        ),
         JSON,
     )
 
 
 def _search(options: argparse.Namespace, services: Terminal) -> int:
+    count, options.text, options.kinds = 0, " ".join(options.text), tuple(options.kinds)
 
-    count, options.text = 0, " ".join(options.text)
-
-    def show(hits: Sequence[SearchHit]) -> None:
+    def show(found: Sequence[SessionHits]) -> None:
         nonlocal count
-        if options.json:
-            for number, hit in enumerate(hits, count):
-                line = orjson.dumps(wire.unstructure(hit))
-                output.write((b",\n" if number else b"[\n") + line)
-        else:
-            output.write_lines(texts.found_lines(hits, screen(options)))
-        count += len(hits)
+        for each in found:
+            if options.json:
+                line = orjson.dumps(wire.unstructure(each))
+                output.write((b",\n" if count else b"[\n") + line)
+            else:
+                output.write_lines(texts.found_lines(each, screen(options)))
+            count += len(each.hits)
 
     options.cwd = options.cwd or None
     services.show = show

@@ -43,16 +43,17 @@ def more_hits(count: int) -> str:
     return f"The first {count} hits; raise --limit, or leave it out, for more."
 
 
-def found_lines(hits: Sequence[searching.SearchHit], screen: Screen) -> list[str]:
-    """Return the hits of one session below its name: turn, anchor, what it is, and the line."""
-    lines: list[str] = []
-    for hit in hits[:1]:
-        folder = folder_name(hit.cwd or "-")
-        head = f"{moment(hit.updated_at, screen)}  {folder}  {hit.session_id[:13]}  "
-        title = hit.title or "(no message yet)"
-        lines.append(screen.tinted(DIM, plain(head)) + screen.behind(plain(head), plain(title)))
-    for hit in hits:
+def found_lines(found: searching.SessionHits, screen: Screen) -> list[str]:
+    """Return the hits of one session below its name: turn, anchor, kind and line."""
+    session = found.session
+    folder = folder_name(session.cwd or "-")
+    head = plain(f"{moment(session.updated_at, screen)}  {folder}  {session.session_id[:13]}  ")
+    title = plain(session.title or "(no message yet)")
+    lines = [screen.tinted(DIM, head) + screen.behind(head, title)]
+    for hit in found.hits:
         turn = "" if hit.turn is None else f"t{hit.turn} "
         head = plain(f"  {turn}#{hit.seq}  {hit.kind}  ")
         lines.append(f"{screen.tinted(DIM, head)}{plain(hit.line)}")
+    if (more := found.count - len(found.hits)) > 0:
+        lines.append(screen.tinted(DIM, f"  {more} more"))
     return lines

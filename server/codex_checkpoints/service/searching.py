@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 
 from attrs import frozen
 
@@ -26,10 +27,16 @@ from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.session_file import open_session
 from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.summaries import SessionSummary
 from codex_checkpoints.storage.byte_search import ByteSearch
 from codex_checkpoints.storage.contract import OURS, Row, ThreadQuery, UnreadableSource
 
-KINDS = ("user", "assistant", "command", "output", "file")
+FILE = "file"
+"""The kind of a search for the uses of a file; it goes with no other."""
+
+KINDS = ("user", "assistant", "command", "output", "patch", "error", FILE)
+
+Rows = Sequence[Row]
 
 _BATCH = 1 << 25
 """Bytes that are searched at a time, more or less."""
@@ -37,16 +44,12 @@ _BATCH = 1 << 25
 
 @frozen
 class SearchHit:
-    """A line that contains the text, and where it stands.
+    """A line that contains the text, and its place.
 
     `turn` is null for a turn that was taken back, and before the first one.  `at` is the time of
-    the record, `updated_at` that of the session's last one.
+    the record.
     """
 
-    session_id: str
-    title: str | None
-    cwd: str | None
-    updated_at: str | None
     turn: int | None
     turn_id: str | None
     seq: int
@@ -56,53 +59,65 @@ class SearchHit:
 
 
 @frozen
-class _Found:
+class SessionHits:
+    """The hits in one session, newest first; `count` includes those that a limit leaves out."""
+
+    session: SessionSummary
+    count: int
+    hits: tuple[SearchHit, ...]
+
+
+@frozen
+class FoundEntries:
     """The entries of a session that hold the text, oldest first, and the numbers of its turns."""
 
     entries: Sequence[Entry]
     numbers: dict[str, int]
 
+    @property
+    def count(self) -> int:
+        """Return how many lines hold the text."""
+        return sum(each.lines for each in self.entries)
+
 
 class Search:
     """One search over the sessions of a home.
 
-    `kind` is one of `KINDS`, or None for all but `file`.  Refuses `invalid_payload`.
+    `kinds` are some of `KINDS`, or none for all but `FILE`.  Refuses `invalid_payload`.
     """
 
-    def __init__(self, sessions: Sessions, text: str, kind: str | None = None) -> None:
-        problem = _problem(text, kind)
+    def __init__(self, sessions: Sessions, text: str, kinds: Sequence[str] = ()) -> None:
+        problem = _problem(text, kinds)
         if problem is not None:
             raise misfit(problem)
         self._sessions = sessions
-        self._kind = kind
+        self._kinds = frozenset(kinds or KINDS) - {FILE}
         path = text.strip().replace("\\", "/").removeprefix("./").rstrip("/")
-        if kind == "file" and not path:
+        if not self._kinds and not path:
             raise misfit("text: must name a file")
-        self._needle = Needle.of(path if kind == "file" else text)
-        name = Needle.of(path.rsplit("/", 1)[-1]) if kind == "file" else self._needle
+        self._needle = Needle.of(text if self._kinds else path)
+        name = self._needle if self._kinds else Needle.of(path.rsplit("/", 1)[-1])
         self._bytes = ByteSearch(name.pieces, folded=name.folded)
         self._reader = PacedReader(sessions.catalogue.store.reader)
         self._reader.pace = sessions.pace
         self._searched: frozenset[str] = frozenset()
+        self._describe: Callable[[Row], SessionSummary] | None = None
 
     def close(self) -> None:
         """Release what is held."""
         self._bytes.close()
 
-    def batches(
-        self, session: str | None, cwd: str | None, *, archived: bool
-    ) -> Iterator[Sequence[Row]]:
+    def batches(self, query: ThreadQuery, session: str | None, *, carried: bool) -> Iterator[Rows]:
         """Yield sessions in order, newest first, as many as are searched at a time.
 
-        They are those of a folder, or the one that is named, which is searched with all that it
-        carries on; refuses as `Sessions.find`.
+        They are those of a query, or the one that is named.  That one is searched with all that it
+        carries on from others, unless `carried` is false: then with what a search of the query
+        finds in it.  Refuses as `Sessions.find`.
         """
-        if session is not None:
-            rows = [self._sessions.find(session)]
-        else:
-            query = ThreadQuery(cwd, archived=archived)
-            rows = [each.row for each in self._sessions.catalogue.store.list_threads(query).items]
+        named = None if session is None else self._sessions.find(session)
+        rows = [named] if named and carried else self._listed(query)
         self._searched = frozenset(row.session_id for row in rows)
+        rows = rows if named is None else [named]
         self._reader.pace.expect(sum(row.rollout.size for row in rows))
         batch, size = list[Row](), 0
         for row in rows:
@@ -114,7 +129,10 @@ class Search:
         if batch:
             yield batch
 
-    def scanning(self, rows: Sequence[Row]) -> Callable[[], list[Row]]:
+    def _listed(self, query: ThreadQuery) -> list[Row]:
+        return [each.row for each in self._sessions.catalogue.store.list_threads(query).items]
+
+    def scanning(self, rows: Rows) -> Callable[[], list[Row]]:
         """Return what finds, on any thread, the sessions whose bytes hold the text."""
         below = self._sessions.catalogue.chains.below
         files = [
@@ -140,7 +158,7 @@ class Search:
             self._reader.read(path, 0, feed)
         return found
 
-    def reading(self, row: Row) -> Callable[[], _Found]:
+    def reading(self, row: Row) -> Callable[[], FoundEntries]:
         """Return what reads, on any thread, the entries of a session that hold the text."""
         # Most searches read few sessions or none, and what that loads would make all of them slow.
         catalogue = self._sessions.catalogue
@@ -156,7 +174,7 @@ class Search:
         copied = not below and source is not None and source.session_id in self._searched
         ignored = Ignoring(self._sessions.settings.digest_ignore)
 
-        def read() -> _Found:
+        def read() -> FoundEntries:
             replay, until = Replay(), 0
             if copied and source is not None:
                 is_ours = row.originator == OURS
@@ -177,7 +195,8 @@ class Search:
             counted = enumerate(replay.state.turns.counting(), 1)
             numbers = {turn.turn_id: number for number, turn in counted}
             typed = replay.state.typed
-            return _Found([each for each in entries() if not (typed and each.in_history)], numbers)
+            kept = [each for each in entries() if not (typed and each.in_history)]
+            return FoundEntries(kept, numbers)
 
         return read
 
@@ -186,14 +205,14 @@ class Search:
     ) -> Callable[[], Sequence[Entry]]:
         """Have the entries of a session collected; return what returns them then."""
         needle = self._needle
-        if self._kind == "file":
+        if not self._kinds:
             uses = searching.FileUses(replay, needle, is_own)
             return lambda: tuple(uses.entries.values())
         replay.passes_over = searching.passing_over(needle.may_hit)
-        kind, kind_of = self._kind, searching.kind_of
+        kinds = self._kinds
         found = recall.Recall(
             replay,
-            lambda entry: recall.says_more(entry) and kind in {None, kind_of(entry)},
+            lambda entry: recall.says_more(entry) and kind_of(entry) in kinds,
             partial(searching.with_lines, needle=needle, ignored=ignored),
             recall.MOST_HITS,
             lambda line: is_own(line) and needle.may_hit(line.raw),
@@ -201,29 +220,33 @@ class Search:
         )
         return lambda: found.entries
 
-    def hits(self, row: Row, found: _Found) -> Iterator[SearchHit]:
-        """Yield the hits of a session, newest first."""
-        title = self._sessions.title(row)
-        for entry in reversed(found.entries):
-            for line in entry.text.split("\n"):
-                yield SearchHit(
-                    row.session_id,
-                    title,
-                    row.cwd,
-                    row.updated_at,
-                    found.numbers.get(entry.turn_id or ""),
-                    entry.turn_id,
-                    entry.seq,
-                    kind_of(entry),
-                    one_line(line),
-                    utc(entry.stamp),
-                )
+    def hits(self, row: Row, found: FoundEntries, most: int | None) -> SessionHits:
+        """Return the hits of a session, at most so many."""
+        if self._describe is None:
+            self._describe = self._sessions.summaries.describing()
+        return SessionHits(self._describe(row), found.count, tuple(islice(_hits(found), most)))
 
 
-def _problem(text: str, kind: str | None) -> str | None:
+def _hits(found: FoundEntries) -> Iterator[SearchHit]:
+    """Yield the hits of a session, newest first."""
+    for entry in reversed(found.entries):
+        for line in entry.text.split("\n"):
+            yield SearchHit(
+                found.numbers.get(entry.turn_id or ""),
+                entry.turn_id,
+                entry.seq,
+                kind_of(entry),
+                one_line(line),
+                utc(entry.stamp),
+            )
+
+
+def _problem(text: str, kinds: Sequence[str]) -> str | None:
     """Return what is wrong with the params of a search, None where nothing is."""
-    if kind is not None and kind not in KINDS:
-        return f"kind: must be one of {', '.join(KINDS)}"
+    if not set(kinds) <= set(KINDS):
+        return f"kinds: must be some of {', '.join(KINDS)}"
+    if FILE in kinds and len(kinds) > 1:
+        return f"kinds: {FILE} goes with no other"
     if not one_line(text):
         return "text: must not be empty"
     if "\n" in text or "\r" in text:

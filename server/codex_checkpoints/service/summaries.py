@@ -212,9 +212,15 @@ class Summaries:
 
     def of(self, row: Row) -> SessionSummary:
         """Return one session as a list shows it."""
-        store = self._catalogue.store
-        live = row.session_id in store.live_threads()
-        return self._summary(row, store.name_of(row), self._branches(), self._ours(), live=live)
+        return self.describing()(row)
+
+    def describing(self) -> Callable[[Row], SessionSummary]:
+        """Return a function that describes sessions as a list shows them, all as of now."""
+        store, branches, ours = self._catalogue.store, self._branches(), self._ours()
+        live = store.live_threads()
+        return lambda row: self._summary(
+            row, store.name_of(row), branches, ours, live=row.session_id in live
+        )
 
     def _summary(
         self,

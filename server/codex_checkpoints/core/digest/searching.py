@@ -72,13 +72,12 @@ def passing_over(
 
 _SEARCHED: Final[dict[Kind, str]] = {
     "call": "command",
-    "patch": "command",
     "summary": "assistant",
 }
 
 
 def kind_of(entry: Entry) -> str:
-    """Return what a hit is called: a patch is a command, and a summary the agent's word."""
+    """Return what a hit is called: a call is a command, and a summary the agent's word."""
     return _SEARCHED.get(entry.kind, entry.kind)
 
 
