@@ -23,7 +23,7 @@ export interface SessionsParams {
   readonly workDoneToken: number | string | null;
 }
 
-/** The repository that a session began in, as Codex noted it. */
+/** The repository in which a session began, as Codex noted it. */
 export interface Git {
   readonly commit: string | null;
   readonly branch: string | null;
@@ -46,17 +46,17 @@ export interface Offer {
 }
 
 /**
- * One session in a list; what is null is not known before the session was read whole.
+ * One session in a list; a null value is unknown before the session was read whole.
  *
  * `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
  * compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
  * by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
- * service reported more than the window holds, so nothing goes by it; `refused` says why Codex
- * does not resume it, as far as it was read; `branches` counts sessions made from it; `madeBy` is
- * `restore`, `compaction`, `import`, `pull`, or null for Codex; `undone`: the compaction that made
- * it was undone; `source` is its origin, `cli`, `vscode`, `exec`, `mcp`, `subagent`, `review`,
- * `compact`, `memory`, `guardian` or another name; `background`: no person types in it, so lists
- * fold it away.
+ * service reported more tokens than the window has, so the report is ignored; `refused` says why
+ * Codex does not resume it, as far as it was read; `branches` counts sessions made from it;
+ * `madeBy` is `restore`, `compaction`, `import`, `pull`, or null for Codex; `undone`: the
+ * compaction that made it was undone; `source` is its origin, `cli`, `vscode`, `exec`, `mcp`,
+ * `subagent`, `review`, `compact`, `memory`, `guardian` or another name; `background`: nobody
+ * types in it, so lists fold it away.
  */
 export interface SessionSummary {
   readonly sessionId: string;
@@ -106,9 +106,9 @@ export interface SessionParams {
 }
 
 /**
- * One turn that is not rolled back; `task` is what the user said last in it.
+ * One turn that is not rolled back; `task` is the user's last message in it.
  *
- * `startedAt` is the time of its first message, UTC, null where no record tells.
+ * `startedAt` is the time of its first message, UTC, null if no record gives it.
  */
 export interface TurnEntry {
   readonly turnId: string;
@@ -131,10 +131,10 @@ export interface EffectiveCaps {
 }
 
 /**
- * Something that Codex was given; of the text only digest and size are kept.
+ * A context that Codex was given; of the text only digest and size are kept.
  *
- * `door` is `hook` or `memory.read`; `event` and `source` are what a hook was called for;
- * `isCurrent` says whether it would be given the very same text now.
+ * `door` is `hook` or `memory.read`; `event` and `source` are the occasion of a hook; `isCurrent`
+ * says whether it would get the very same text now.
  */
 export interface Receipt {
   readonly at: string;
@@ -162,9 +162,10 @@ export interface WindowBudget {
 }
 
 /**
- * One session with its turns; `problems` and `skipped` are what could not be read.
+ * One session with its turns; `problems` and `skipped` are the unreadable parts.
  *
- * `received` is what Codex was given of it last; `outlineBudget` is that of the smaller model.
+ * `received` is the last context that Codex was given of it; `outlineBudget` is the smaller
+ * model's.
  */
 export interface SessionDetail {
   readonly summary: SessionSummary;
@@ -271,11 +272,11 @@ export interface RecallParams {
 }
 
 /**
- * A record behind an anchor: at most 8,000 code points of its text, from `offset` on.
+ * The record of an anchor: at most 8,000 code points of its text, from `offset` on.
  *
  * `total` is the length of the whole text, redacted.  `turn` is the number of its turn, null in a
- * session that this one goes on from.  `kind` is `user`, `assistant`, `call`, `output`, `patch` or
- * `summary`, that of the first where several records have the number.
+ * session that this one continues.  `kind` is `user`, `assistant`, `call`, `output`, `patch` or
+ * `summary`, the first record's if several have the number.
  */
 export interface Recalled {
   readonly ref: string;
@@ -328,7 +329,7 @@ export interface SearchParams {
 /**
  * A line that contains the text, and its place.
  *
- * `turn` is null for a turn that was taken back, and before the first one.  `at` is the time of
+ * `turn` is null for a turn that was rolled back, and before the first one.  `at` is the time of
  * the record.
  */
 export interface SearchHit {
@@ -374,7 +375,7 @@ export interface Evicted {
  * An update that was accepted, or would be.
  *
  * `updateId` is null for a dry run, `id` for a plan; `shortened` names the texts and steps that
- * are kept in part, `evicted` what had to make room.
+ * are kept in part, `evicted` the notes that had to make room.
  */
 export interface Applied {
   readonly accepted: boolean;
@@ -664,11 +665,11 @@ export interface TimelineTurn {
 }
 
 /**
- * Something that happened to a session, with the turn that was the last one then.
+ * Something that happened to a session, with its last turn at that time.
  *
- * `kind` is `compaction`, one that was not taken back, `marker`, or `branch`: another session
- * was made from this one.  `id` is that of the compaction of ours, or else of the window; of the
- * marker; of the other session.  All but `kind` are null where no record tells.
+ * `kind` is `compaction`, one that was not undone, `marker`, or `branch`: another session was made
+ * from this one.  `id` is the id of the compaction of ours, or else of the window; of the marker;
+ * of the other session.  All but `kind` are null if no record gives them.
  */
 export interface TimelineEvent {
   readonly kind: string;
@@ -681,8 +682,8 @@ export interface TimelineEvent {
 /**
  * The turns of a session that were not rolled back, and its events, each in order.
  *
- * There are at most 400 rows: `merged` is how many turns a row stands for, 1 where each has its
- * own.  Of the events there are at most the 1,024 newest.
+ * There are at most 400 rows: `merged` is the number of turns that a row represents, usually 1.
+ * There are at most the 1,024 newest events.
  */
 export interface SessionTimeline {
   readonly turns: readonly TimelineTurn[];
@@ -698,14 +699,14 @@ export interface TranscriptParams {
 }
 
 /**
- * A record of a turn: its text, redacted, and how long all of it is.
+ * A record of a turn: its text, redacted, and its whole length.
  *
  * `kind` is `user`, `assistant`, `plan`, `call`, `output`, `patch` or `summary`.  A plan has a
- * line a step, with `[x]` in front where it is done, `[>]` where it is in progress, else `[ ]`.
- * A long text is cut: `text` is its beginning and `tail`, of an output alone, its end.
- * `about` is the command that an output is of; `exitCode` is how it ended, null where the output
- * does not tell.  `failed`: a command failed, or a patch was not applied.  `answered`: the output
- * of a call stands further on in the turn.
+ * line a step, with `[x]` in front of a done step, `[>]` of one in progress, else `[ ]`.  A long
+ * text is cut: `text` is its beginning and `tail`, for an output only, its end.  `about` is the
+ * command of an output; `exitCode` is how it ended, null if the output does not show it.
+ * `failed`: a command failed, or a patch was not applied.  `answered`: the output of a call is
+ * further on in the turn.
  */
 export interface TranscriptItem {
   readonly ref: string;
@@ -721,9 +722,9 @@ export interface TranscriptItem {
 }
 
 /**
- * A turn with its items from `offset` on; `nextOffset` is null where no more follow.
+ * A turn with its items from `offset` on; `nextOffset` is null if no more follow.
  *
- * `total` counts the items of all of the turn.
+ * `total` counts all items of the turn.
  */
 export interface TurnTranscript {
   readonly turnId: string;
@@ -736,10 +737,10 @@ export interface TurnTranscript {
 /**
  * Some turns of a session, by id or number: `turnId` alone is that turn.
  *
- * With `afterTurnId` it is all turns behind that one, up to `turnId` or to now; with neither the
- * whole session.  `uri` asks for one file alone, even if it was only read.  With `texts` the
- * answer has texts and patches; `bases` are by uri texts that files may have had before the
- * session, as git has them, or at some time in it.
+ * With `afterTurnId` it is all turns after that one, up to `turnId` or to now; with neither the
+ * whole session.  `uri` asks for one file only, even if it was only read.  With `texts` the answer
+ * has texts and patches; `bases` are by uri texts that files may have had before the session, as
+ * git has them, or at some time in it.
  */
 export interface ChangesParams {
   readonly sessionId: string;
@@ -753,7 +754,7 @@ export interface ChangesParams {
 /**
  * One change of a file: its turn and its record, and the rows of its hunks, redacted.
  *
- * `text` is null where no patch tells what was changed.
+ * `text` is null if no patch shows the change.
  */
 export interface FilePatch {
   readonly ref: string;
@@ -762,16 +763,16 @@ export interface FilePatch {
 }
 
 /**
- * What the turns did to a file.
+ * The effect of the turns on a file.
  *
  * `kind` is `created`, `changed`, `deleted`, `moved`, `put_back` (by git, and left so) or `read`;
  * `movedFrom` and `movedTo` are the other end of a move.  `added` and `removed` count lines, as
- * far as patches tell; `turns` are the numbers of those that changed it.  `putBack` is the record
- * in which git put it back last; what was changed since the commit before is not counted then.
- * `seenIn` is the turn in which the session read or changed it last, and `now` what lies there
- * compared with that: `same`, `changed`, `gone` or `unknown`.
- * `before` and `after` are its whole text before the first of these changes and when the turns had
- * ended; null where no hash proves it, where it holds a secret, and without `texts`.
+ * far as patches show; `turns` are the numbers of the turns that changed it.  `putBack` is the
+ * record in which git restored it last; changes since the commit before are not counted then.
+ * `seenIn` is the turn in which the session read or changed it last, and `now` compares the
+ * present file with that: `same`, `changed`, `gone` or `unknown`.  `before` and `after` are its
+ * whole text before the first of these changes and after the turns; null if no hash proves it, if
+ * it holds a secret, and without `texts`.
  */
 export interface FileChange {
   readonly uri: string;
@@ -907,11 +908,11 @@ export interface PinList {
 }
 
 /**
- * A marker to go on from; `mode` is `soft` or `hard`.
+ * A marker to continue from; `mode` is `soft` or `hard`.
  *
  * `budget` is the tokens of a state pack, null for the setting; `window` the number of the user's
- * last messages in it, 0 to 5; `reason` stands in it; `digestTokens` is how much of a digest up to
- * the marker it may have.
+ * last messages in it, 0 to 5; `reason` is quoted in it; `digestTokens` limits the digest up to
+ * the marker.
  */
 export interface RestoreParams {
   readonly sessionId: string;
@@ -1157,9 +1158,9 @@ export interface UndoFilesParams {
 /**
  * The session at one end of a step of the tree, and how the step was made.
  *
- * `kind` is `restore`, `compaction` or `fork`, `mode` that of a restore, `soft` or `hard`; `at`,
- * `turnId`, `checkpointId` and `operationId` are null where no record tells.  One that is not
- * `available` is known by its id alone; `undone`: the compaction that made it was undone.
+ * `kind` is `restore`, `compaction` or `fork`, `mode` is a restore's, `soft` or `hard`; `at`,
+ * `turnId`, `checkpointId` and `operationId` are null if no record gives them.  One that is not
+ * `available` is known only by its id; `undone`: the compaction that made it was undone.
  */
 export interface Branch {
   readonly sessionId: string;
@@ -1341,15 +1342,15 @@ export interface CompactionContents {
  * A compaction that was done, or a preview (`compactionId` is null), which has `contents`.
  *
  * `sessionId` is the one to resume, `replacement` the history that Codex sends from now on.
- * `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
- * of each is beside the history (instructions, tools and standing context), null where the session
- * reported nothing; then these figures are the history alone.  `tokensAfter` is `tokensBeside`
- * plus `tokensScale` thousandths of the estimates of all that is kept, added and sent again.
- * `tokensAdded` is the size of the new items: handoff or summary, goal, plan; `digestTokens` that
- * of the digest in it.  `tokensSentAgain` is the standing context that the next turn sends again.
- * `remark` is `cut_off` where the last turn was cut off, else `saves_nothing` or `saves_little`
- * where not even a tenth is saved, else null; `remarkText` says it in sentences, and of one that
- * is done whether a goal stays with the old session.
+ * `tokensBefore`, `tokensAfter` and `bound`, its limit, count everything in use; `tokensBeside` of
+ * each is the part besides the history (instructions, tools and standing context), null if the
+ * session reported nothing; then these figures are only the history.  `tokensAfter` is
+ * `tokensBeside` plus `tokensScale` thousandths of the estimates of everything kept, added and
+ * sent again.  `tokensAdded` is the size of the new items: handoff or summary, goal, plan;
+ * `digestTokens` the size of the digest in it.  `tokensSentAgain` is the standing context that the
+ * next turn sends again.  `remark` is `cut_off` if the last turn was cut off, else `saves_nothing`
+ * or `saves_little` if less than a tenth is saved, else null; `remarkText` says it in sentences,
+ * and after a compaction whether a goal stays with the old session.
  */
 export interface Compacted {
   readonly compactionId: string | null;
@@ -1414,10 +1415,10 @@ export interface NotCompacted {
 /**
  * How to go on with a session: the command `resume`, to be run in `cwd`.
  *
- * `cwdGone`: there is no such folder on this machine, so Codex starts where it is called.
- * `compacted` is a compaction that the setting `automatic` asked for, `notCompacted` why it was
- * refused, `offer` one to propose.  `live`: Codex has the session loaded.  `continuedBy`: the
- * session in which its work went on.  `notice` is a sentence for a notification.
+ * `cwdGone`: the folder is not on this machine, so Codex starts where it is called.  `compacted`
+ * is a compaction that the setting `automatic` required, `notCompacted` why it was refused,
+ * `offer` one to propose.  `live`: Codex has the session loaded.  `continuedBy`: the session in
+ * which its work went on.  `notice` is a sentence for a notification.
  */
 export interface Resumed {
   readonly sessionId: string;
@@ -1551,10 +1552,10 @@ export interface ConnectFailure {
 /**
  * One way in which Codex calls us: `hook` or `mcp`.
  *
- * `trusted` is null where that is not known; Codex asks for no trust in an MCP server.  `problem`
- * is null or `not_configured`, `unreadable` (whether it is configured is not known),
+ * `trusted` is null if that is not known; Codex asks for no trust in an MCP server.  `problem` is
+ * null or `not_configured`, `unreadable` (whether it is configured is not known),
  * `program_missing`, `outdated` (not as `connect` would write it), `no_hooks`, `disabled`,
- * `untrusted`, `failed`.  `next` is what helps: null or `connect`, `repair`, `trust`,
+ * `untrusted`, `failed`.  `next` is the remedy: null or `connect`, `repair`, `trust`,
  * `update_codex`, `choose_home`; `wayOut` says it in a sentence.
  */
 export interface ConnectDoor {
@@ -1589,7 +1590,7 @@ export interface ConnectChange {
 }
 
 /**
- * How Codex is connected with us, and what was `written` or would be.
+ * The connection of Codex with us, and the files that were `written` or would be.
  *
  * `codexProblem` is null or `codex_not_found`, `timed_out`, `codex_failed`, `hooks_unknown`.
  */
@@ -1609,7 +1610,7 @@ export interface ConnectReport {
 /** No params. */
 export type DoctorParams = Readonly<Record<string, never>>;
 
-/** One thing worth knowing, with a way out; `severity` is `error`, `warning` or `info`. */
+/** One thing worth knowing, with a remedy; `severity` is `error`, `warning` or `info`. */
 export interface DoctorFinding {
   readonly code: string;
   readonly severity: string;
@@ -1619,7 +1620,7 @@ export interface DoctorFinding {
   readonly wayOut: string;
 }
 
-/** What was found, skipped and why; `skipped` counts what gave nothing, by reason. */
+/** The findings, and the skipped lines with reasons; `skipped` counts lines without a result. */
 export interface DoctorReport {
   readonly codexHome: string;
   readonly stateDir: string;
@@ -1641,10 +1642,10 @@ export interface Changed {
 }
 
 /**
- * Files that Codex edited though neither the plan nor recent work speaks of them.
+ * Files that Codex edited though neither the plan nor recent work mentions them.
  *
- * Sent only where the setting `driftGuard` asks for it, once for the new records of a session.
- * `seq` is that of the session after them.
+ * Sent only if the setting `driftGuard` asks for it, once for the new records of a session.  `seq`
+ * is the session's `seq` after them.
  */
 export interface Strayed {
   readonly sessionId: string;

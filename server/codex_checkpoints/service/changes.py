@@ -1,4 +1,4 @@
-"""What a session changed in files: by turn, with its patches and with texts that are proved."""
+"""Reports a session's changes of files: by turn, with its patches and with proven texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_TEXT = 1 << 20
 """Code points of a text of a file, and of its patches; a longer one is not given."""
 
 MOST_TEXTS = 1 << 23
-"""The same for all of an answer."""
+"""The same for a whole answer."""
 
 Kind = ChangeKind | Literal["read"]
 Standing = Literal["same", "changed", "gone", "unknown"]
@@ -36,10 +36,10 @@ Standing = Literal["same", "changed", "gone", "unknown"]
 class ChangesParams:
     """Some turns of a session, by id or number: `turnId` alone is that turn.
 
-    With `afterTurnId` it is all turns behind that one, up to `turnId` or to now; with neither the
-    whole session.  `uri` asks for one file alone, even if it was only read.  With `texts` the
-    answer has texts and patches; `bases` are by uri texts that files may have had before the
-    session, as git has them, or at some time in it.
+    With `afterTurnId` it is all turns after that one, up to `turnId` or to now; with neither the
+    whole session.  `uri` asks for one file only, even if it was only read.  With `texts` the answer
+    has texts and patches; `bases` are by uri texts that files may have had before the session, as
+    git has them, or at some time in it.
     """
 
     session_id: str
@@ -54,7 +54,7 @@ class ChangesParams:
 class FilePatch:
     """One change of a file: its turn and its record, and the rows of its hunks, redacted.
 
-    `text` is null where no patch tells what was changed.
+    `text` is null if no patch shows the change.
     """
 
     ref: str
@@ -64,16 +64,16 @@ class FilePatch:
 
 @frozen
 class FileChange:
-    """What the turns did to a file.
+    """The effect of the turns on a file.
 
     `kind` is `created`, `changed`, `deleted`, `moved`, `put_back` (by git, and left so) or `read`;
     `movedFrom` and `movedTo` are the other end of a move.  `added` and `removed` count lines, as
-    far as patches tell; `turns` are the numbers of those that changed it.  `putBack` is the record
-    in which git put it back last; what was changed since the commit before is not counted then.
-    `seenIn` is the turn in which the session read or changed it last, and `now` what lies there
-    compared with that: `same`, `changed`, `gone` or `unknown`.
-    `before` and `after` are its whole text before the first of these changes and when the turns had
-    ended; null where no hash proves it, where it holds a secret, and without `texts`.
+    far as patches show; `turns` are the numbers of the turns that changed it.  `putBack` is the
+    record in which git restored it last; changes since the commit before are not counted then.
+    `seenIn` is the turn in which the session read or changed it last, and `now` compares the
+    present file with that: `same`, `changed`, `gone` or `unknown`.  `before` and `after` are its
+    whole text before the first of these changes and after the turns; null if no hash proves it, if
+    it holds a secret, and without `texts`.
     """
 
     uri: str
@@ -104,7 +104,7 @@ class FileChanges:
 
 
 def changes(sessions: Sessions, params: ChangesParams) -> FileChanges:
-    """Return what some turns of a session changed in files.
+    """Return the changes of some turns of a session in files.
 
     Refuses as `Sessions.find`, `unknown_turn`, `unreadable_source`.
     """
@@ -170,7 +170,7 @@ def _text(data: bytes | None) -> str | None:
 
 @frozen
 class _One:
-    """What is needed to tell of each file: the numbers of turns by id, and the seen hashes."""
+    """The data for each file: the numbers of turns by id, and the seen hashes."""
 
     numbers: Mapping[str | None, int]
     seen: SeenHashes
@@ -189,7 +189,7 @@ class _One:
         *,
         quotes: bool,
     ) -> FileChange:
-        """Return what some turns did to a file."""
+        """Return the effect of some turns on a file."""
         begin, end = between
         places = [at for at, each in enumerate(touches) if begin < each.position <= end]
         edited = [at for at in places if touches[at].edits]
@@ -241,5 +241,5 @@ class _One:
 
 
 def _shown(text: str | None) -> str | None:
-    """Return a text that may be shown: none that is too long or holds a secret."""
+    """Return a text that may be shown: not one that is too long or holds a secret."""
     return None if text is None or len(text) > MOST_TEXT or redact(text) != text else text

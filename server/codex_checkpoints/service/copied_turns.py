@@ -1,6 +1,6 @@
 """Finds the turns that a fork in the older format copied from its parent, and their times there.
 
-Codex copies whole lines behind the fork's own head and gives them the time of the fork.
+Codex copies whole lines after the fork's own head and gives them the time of the fork.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Times = tuple[str | None, str | None]
 """When a turn began and ended."""
 
 _HEAD = 1
-"""So many lines of a fork stand in front of those that it copied."""
+"""Number of lines of a fork before the copied ones."""
 
 
 def copied_from(sessions: Sessions, row: Row) -> tuple[Row, int] | None:
@@ -40,7 +40,7 @@ def copied_from(sessions: Sessions, row: Row) -> tuple[Row, int] | None:
 
 
 def times_of(sessions: Sessions, row: Row) -> dict[int, Times]:
-    """Return the times of the copied turns, as the session has them that they were made in.
+    """Return the times of the copied turns, from the session in which they were made.
 
     The keys are the `seq` at which these turns begin in the fork.
     """

@@ -1,6 +1,6 @@
-"""Delete a session that we made, and write down that it is gone (AGN-18).
+"""Deletes a session that we made, and records that it is gone (AGN-18).
 
-What its user did in it since, the turns of their own, goes only where they say so.
+The user's own turns in it since are deleted only if they agree.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def delete(
     force: bool = False,
     agreed: Callable[[SessionSummary], bool] = lambda _: True,
 ) -> SessionSummary:
-    """Delete a session of ours that nothing refers to; return what it was.
+    """Delete a session of ours that nothing refers to; return its last summary.
 
-    Refuses as `ThreadManager.delete`, `has_own_turns` without `force`, and `cancelled` where
-    `agreed`, which is asked last, says no.
+    Refuses as `ThreadManager.delete`, `has_own_turns` without `force`, and `cancelled` if `agreed`,
+    which is asked last, says no.
     """
     row = sessions.own(session)
     was = sessions.summaries.of(row)
@@ -57,7 +57,7 @@ def delete(
         try:
             sessions.threads.delete(row.session_id)
         except Refusal as refusal:
-            # A process that deletes it meanwhile writes its own event, perhaps after this look.
+            # A process that deletes it meanwhile writes its own event, perhaps after this check.
             # Only a failing disk may leave the file removed by us.
             if refusal.code != "storage_error":
                 work.published = False
@@ -67,13 +67,13 @@ def delete(
 
 
 def own_turns(sessions: Sessions, row: Row) -> int:
-    """Return how many turns, rolled back or not, were begun behind what we wrote.
+    """Return how many turns, rolled back or not, began after our lines.
 
     A subagent that works for the session counts as one more.  Refuses `unreadable_source`,
     `storage_error`.
     """
     made = RestoreRecords(sessions.records).made(row.session_id)
-    # Of a compaction, an import or a hard restore no turn is ours, and nothing is to be skipped.
+    # After a compaction, an import or a hard restore no turn is ours, and nothing is to be skipped.
     start = 0 if made is None else made.branch_bytes or 0
     replay, reader = Replay(), sessions.catalogue.reader
     with reading_file(row):
@@ -91,7 +91,7 @@ def _work(sessions: Sessions, event: Json) -> OneStep:
     session_id = str(event.get("sessionId"))
 
     def is_deleted() -> bool:
-        """Return whether it is gone and nobody has told so: else another process deleted it."""
+        """Return whether it is gone and no event reports it: else another process deleted it."""
         told = map(object_of, sessions.records.audit.events())
         return sessions.catalogue.look_for(session_id) is None and not any(
             (each.get("type"), each.get("sessionId")) == (DELETED, session_id) for each in told
@@ -101,6 +101,6 @@ def _work(sessions: Sessions, event: Json) -> OneStep:
 
 
 def reopened(sessions: Sessions, written: Json) -> OneStep | None:
-    """Return the deletion that a process wrote down; None where its line cannot be read."""
+    """Return the deletion that a process wrote down; None if its line cannot be read."""
     event = object_of(written.get("delete"))
     return None if text_of(event.get("sessionId")) is None else _work(sessions, event)

@@ -1,4 +1,4 @@
-"""Describe one session with its turns."""
+"""Describes one session with its turns."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The digest of a session, over the sessions that it goes on from.
+"""Makes the digest of a session, including the sessions that it continues.
 
-A compaction into a new session and a hard restore put state in the place of records.  So the digest
-runs over the source up to the cut, which is the `seq` of the state that the session begins with,
-and then over the session's own records.
+A compaction into a new session and a hard restore replace records by state.  So the digest covers
+the source up to the cut, which is the `seq` of the state that the session begins with, and then the
+session's own records.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ from codex_checkpoints.storage.records import MARKERS
 
 MOST_TOKENS = 32_000
 _NEAR = 1 << 21
-"""Bytes that a hook reads of a session for its digest, in front of the last compaction."""
+"""Bytes before the last compaction that a hook reads for a session's digest."""
 
 _MESSAGES = frozenset({"user", "assistant"})
 
 _FAR = 1 << 25
-"""How far back a hook looks for that compaction."""
+"""Distance in bytes in which a hook searches for that compaction."""
 
 
 def default_budget(setting: int, window: int | None, before: int | None = None) -> int:
-    """Return the budget of a digest that nobody named in tokens.
+    """Return the budget of a digest whose tokens nobody named.
 
     At most 1/16 of the context window, in a replacement also a quarter of the tokens `before`, and
     300 at least, but never more than the setting; 0 switches digests off.
@@ -85,11 +85,11 @@ def checked_budget(tokens: int | None, default: int) -> int:
 
 @frozen
 class Recalled:
-    """A record behind an anchor: at most 8,000 code points of its text, from `offset` on.
+    """The record of an anchor: at most 8,000 code points of its text, from `offset` on.
 
     `total` is the length of the whole text, redacted.  `turn` is the number of its turn, null in a
-    session that this one goes on from.  `kind` is `user`, `assistant`, `call`, `output`, `patch` or
-    `summary`, that of the first where several records have the number.
+    session that this one continues.  `kind` is `user`, `assistant`, `call`, `output`, `patch` or
+    `summary`, the first record's if several have the number.
     """
 
     ref: str
@@ -103,7 +103,7 @@ class Recalled:
 
     @property
     def heading(self) -> str:
-        """Return what the text is, and which part of it."""
+        """Return the kind of the text, and the part that it is."""
         end = self.offset + len(self.text)
         part = f"{end} of {self.total} characters"
         if self.offset:
@@ -126,10 +126,10 @@ class Hit:
 
 @frozen
 class Lost:
-    """A digest of what a history no longer holds, empty if that is nothing.
+    """A digest of everything that a history has lost, empty if that is nothing.
 
-    `seq` is that of the compaction, and `place` where its line begins; `files` and `commands` are
-    those of the digest that may be marked when they change or run again.
+    `seq` is the compaction's, and `place` where its line begins; `files` and `commands` are the
+    ones in the digest that may be marked when they change or run again.
     """
 
     text: str = ""
@@ -141,7 +141,7 @@ class Lost:
 
 @frozen
 class _WholeDigest:
-    """The digest of a session as of now, and the uris on which it depends where a folder is."""
+    """The digest of a session as of now, and the uris at which it depends on a folder."""
 
     digest: Digest
     targets: tuple[str, ...]
@@ -220,10 +220,10 @@ class Digests:
         return digest_v1(gathered, self.terms(budget, beside)).text
 
     def lost(self, row: Row, setting: int, beside: Collection[str] = ()) -> Lost:
-        """Return what a session's history no longer holds, for a hook, without how it ended.
+        """Return everything a session's history has lost, for a hook, without how it ended.
 
-        It is of the records before the newest compaction: they are never others, while the session
-        goes on.  What was changed or run since is only marked, or left out.
+        It covers the records before the newest compaction: they never change while the session goes
+        on.  Files changed and commands run since are only marked, or left out.
         """
         opened, compressed = self._sessions.catalogue.open(row), row.rollout.compressed
         state = opened.now().state
@@ -250,7 +250,7 @@ class Digests:
         return Lost(text, before, place, tuple(found.changes), tuple(dict.fromkeys(ran)))
 
     def _before(self, opened: SessionFile, place: int) -> bytes:
-        """Return the lines before the compaction at a place, and that one."""
+        """Return the lines before the compaction at a place, and its own line."""
         reader, path = opened.reader, opened.path
         data = bytes_between(reader, path, place - _NEAR, place)
         line = line_at(reader, path, place, opened.mark.offset + len(opened.tail))
@@ -262,7 +262,7 @@ class Digests:
         return last_line_with(reader, opened.path, size, (COMPACTION,), least)
 
     def _as_it_is(self, row: Row, opened: SessionFile, gathered: Gathered) -> Gathered:
-        """Return what was gathered of a part of a session with its pins and files as of now."""
+        """Return the collected part of a session with its pins and files as of now."""
         now = opened.now()
         return evolve(gathered, pinned=self._pinned(row, now), drifted=self._drifted(opened, now))
 
@@ -280,10 +280,10 @@ class Digests:
         own: tuple[Replay, Gathered] | None = None,
         now: State | None = None,
     ) -> Gathered:
-        """Return what a digest quotes of a session and of those it goes on from.
+        """Return the quotable part of a session and of the sessions it continues.
 
         `until` is the position of the last line to read; `own` has read the session's own records;
-        `now` is the state of the whole session, where that is not read to its end.
+        `now` is the state of the whole session, if that is not read to its end.
         """
         replay, gathered = self._gathered(row, until, own, now)
         return self.as_of_now(row, self._sessions.catalogue.open(row), replay, gathered)
@@ -295,7 +295,7 @@ class Digests:
         own: tuple[Replay, Gathered] | None = None,
         now: State | None = None,
     ) -> tuple[Replay, Gathered]:
-        """Return the same as its records tell it, and the replay of the session itself."""
+        """Return the same as recorded, and the replay of the session itself."""
         replay, gathered = self._read(row, until, None, now) if own is None else own
         at_its_end = replay
         parts = [gathered]
@@ -311,7 +311,7 @@ class Digests:
             replay, gathered = self._read(at, None, seed.seq)
             parts.append(gathered)
         else:
-            parts[-1] = evolve(parts[-1], carried=())  # what it quotes stands in the file
+            parts[-1] = evolve(parts[-1], carried=())  # its quotes are in the file
         whole = parts.pop()
         while parts:
             whole = parts.pop().after(whole)
@@ -320,18 +320,18 @@ class Digests:
     def as_of_now(
         self, row: Row, opened: SessionFile, replay: Replay, gathered: Gathered
     ) -> Gathered:
-        """Return what was gathered with the pins of a session and its files as they are now."""
+        """Return the collected part with the pins of a session and its files as they are now."""
         drifted = self._drifted(opened, replay)
         gathered = gathered.without(self._folders(replay, gathered.targets))
         return evolve(gathered, pinned=self._pinned(row, replay), drifted=drifted)
 
     def _folders(self, replay: Replay, targets: Collection[str]) -> frozenset[str]:
-        """Return those of some uris at which a folder is now."""
+        """Return the uris at which a folder is now."""
         looks = self._sessions.workspace.looks(replay.state.base, targets) if targets else {}
         return frozenset(uri for uri, now in looks.items() if now == FOLDER)
 
     def _drifted(self, opened: SessionFile, replay: Replay) -> frozenset[str]:
-        """Return the files that are not what a session had seen at the end of a replay."""
+        """Return the files that differ from the session's view at the end of a replay."""
         artifacts = self._sessions.projections.project(opened, replay, ()).artifacts.values()
         return frozenset(each.uri for each in artifacts if each.is_changed)
 
@@ -367,20 +367,20 @@ class Digests:
         return replay, gathering.gathered()
 
     def _source_of(self, row: Row) -> Row | None:
-        """Return the session that one of ours goes on from, None where it is gone."""
+        """Return the session that one of ours continues, None if it is gone."""
         below = tuple(self._sessions.catalogue.chains.below(row))
         made = below[-1].session_id if below else row.session_id
         source = went_on_from(self._sessions.records, made)
         return None if source is None else self._sessions.catalogue.current().get(source[0])
 
-    # --- looking things up -----------------------------------------------------------------------
+    # --- recall and search ------------------------------------------------------------------------
 
     def recall(
         self, session: str, ref: str, offset: int = 0, *, rolled_back: bool = True
     ) -> Recalled:
-        """Return the record behind an anchor, of a session or of those it goes on from.
+        """Return the record of an anchor, of a session or of those it continues.
 
-        `rolled_back`: turns that were taken back count too.  Refuses `unknown_session`,
+        `rolled_back`: turns that were rolled back count too.  Refuses `unknown_session`,
         `unknown_ref`, `invalid_payload`.
         """
         row = self._sessions.find(session)
@@ -403,7 +403,7 @@ class Digests:
     def message(self, session: str, ref: str) -> str:
         """Return the anchor of the message that a reference names, the request of a turn.
 
-        Turns that were taken back do not count.  Refuses `unknown_session`, `unknown_ref`.
+        Turns that were rolled back do not count.  Refuses `unknown_session`, `unknown_ref`.
         """
         for _, entries in self._named(session, ref, rolled_back=False):
             for entry in entries:
@@ -414,7 +414,7 @@ class Digests:
     def _named(
         self, session: str, ref: str, *, rolled_back: bool
     ) -> Iterator[tuple[_Found, list[Entry]]]:
-        """Yield what a reference names in a session, then in those that it goes on from."""
+        """Yield the entries that a reference names in a session, then in those it continues."""
         wanted = Ref.of(ref.strip())
         named = _naming(wanted, self._turn_id(session, wanted.turn))
         row = self._sessions.find(session)
@@ -427,7 +427,7 @@ class Digests:
     def search(
         self, session: str, query: str, limit: int, *, rolled_back: bool = True
     ) -> tuple[Hit, ...]:
-        """Return the lines of a session, and of those it goes on from, that contain a text.
+        """Return the lines of a session, and of those it continues, that contain a text.
 
         The newest come first.
         """
@@ -452,7 +452,7 @@ class Digests:
         return tuple(hits)
 
     def _turn_id(self, session: str, number: int | None) -> str | None:
-        """Return the id of the turn of a number, None where there is none."""
+        """Return the id of the turn with a number, None if there is none."""
         if number is None:
             return None
         _, opened = self._sessions.open(session)
@@ -468,9 +468,9 @@ class Digests:
         *,
         rolled_back: bool,
     ) -> Iterator[_Found]:
-        """Yield the accepted entries of a session, then of each that it goes on from.
+        """Yield the accepted entries of a session, then of each that it continues.
 
-        `part` and `most` are those of `Recall`; without a part it is what may be shown.
+        `part` and `most` are as in `Recall`; without a part it is everything that may be shown.
         """
         ignored = Ignoring(self._sessions.settings.digest_ignore)
         last: int | None = None
@@ -503,7 +503,7 @@ class _Found:
     typed: bool
 
     def is_copy(self, entry: Entry) -> bool:
-        """Return whether an entry is the history's copy of a message that stands beside it."""
+        """Return whether an entry is the history's copy of a message that the file has as well."""
         return self.typed and entry.in_history
 
 
@@ -513,7 +513,7 @@ def _unknown(row: Row, ref: str, what: str) -> Refusal:
 
 
 def _naming(wanted: Ref, turn_id: str | None) -> Callable[[Entry], bool]:
-    """Return the test for the entries that a reference names; `turn_id` is that of its turn."""
+    """Return the test for the entries that a reference names; `turn_id` is its turn's."""
     if wanted.seq is not None:
         return lambda entry: entry.seq == wanted.seq
     if wanted.id is not None:

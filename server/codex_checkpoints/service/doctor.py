@@ -1,4 +1,4 @@
-"""Report what was found and skipped, and why; each finding has a way out (`doctor`)."""
+"""Reports findings and skipped lines, with reasons; each finding has a remedy (`doctor`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from codex_checkpoints.storage.safety_copies import Copy, FileCopies, SafetyCopi
 
 @frozen
 class Finding:
-    """One thing worth knowing, with a way out; `severity` is `error`, `warning` or `info`."""
+    """One thing worth knowing, with a remedy; `severity` is `error`, `warning` or `info`."""
 
     code: str
     severity: str
@@ -56,7 +56,7 @@ _CONNECTION_PROBLEMS: Mapping[str, tuple[str, str]] = {
 
 
 def of_connection(connection: Connection) -> Iterator[Finding]:
-    """Yield what is wrong in the connection and in its files, nothing without one."""
+    """Yield the problems of the connection and its files, nothing without a connection."""
     home = connection.codex_home
     failures = {str(door.failure) for door in connection.doors}
     for problem in connection.problems:
@@ -87,7 +87,7 @@ _OF_A_SESSION = (
     *(FILE_RESTORES, FILE_COPIES),
 )
 _SHOWN = 8
-"""So many line numbers are listed; the others are counted."""
+"""Number of line numbers that are listed; the others are counted."""
 
 
 def damage(records: Records) -> Iterator[Finding]:
@@ -110,7 +110,7 @@ def damage(records: Records) -> Iterator[Finding]:
 
 
 def _spoilt(records: Records, rows: Iterable[Row]) -> Iterator[Finding]:
-    """Report stored checkpoints that are none; the next look at a session mends its own (TRU-4)."""
+    """Report unreadable stored checkpoints; the next read of a session repairs its own (TRU-4)."""
     found = [*records.damaged_checkpoints({row.session_id: row.path for row in rows})]
     if found:
         message = "A stored checkpoint is damaged."
@@ -137,7 +137,7 @@ def _lines(numbers: tuple[int, ...]) -> str:
 
 @frozen
 class Diagnosis:
-    """What was found, skipped and why; `skipped` counts what gave nothing, by reason."""
+    """The findings, and the skipped lines with reasons; `skipped` counts lines without a result."""
 
     codex_home: str
     state_dir: str
@@ -149,9 +149,9 @@ class Diagnosis:
 def diagnose(
     sessions: Sessions, problems: tuple[str, ...] = (), connection: Connection | None = None
 ) -> Diagnosis:
-    """Check folders, index and sessions, all read whole; `problems` are those of the settings."""
+    """Check folders, index and sessions, all read whole; `problems` are the settings'."""
     catalogue = sessions.catalogue
-    sessions.read_all()  # the ends of a file do not tell what was skipped in it
+    sessions.read_all()  # the ends of a file do not show the skipped lines in it
     rows = tuple(catalogue.rows().values())
     skipped = {row.path: skipped_of(row) for row in rows if row.skipped}
     config, settings = os.path.join(sessions.records.state_dir, "config.toml"), sessions.settings
@@ -208,7 +208,7 @@ def _extent(copies: Sequence[Copy]) -> str:
 
 
 def delete_copies(records: Records) -> None:
-    """Delete the copies of files, but for those of a restore that is being done."""
+    """Delete the copies of files, except those of a running restore."""
     restored, replaced = SafetyCopies(records.state_dir), FileCopies(records.state_dir)
     under_way = records.undertakings()
     for each in restored.copies():
@@ -223,7 +223,7 @@ _INSTEAD = dict(zip(WINDOW_VARIABLES, _SETTINGS, strict=True))
 
 
 def _over_window(rows: Iterable[Row]) -> Iterator[Finding]:
-    """Report sessions of which more tokens are reported than their window holds (ROL-9)."""
+    """Report sessions of which more tokens are reported than their window has (ROL-9)."""
     over = [
         row.path
         for row in rows
@@ -287,7 +287,7 @@ def _fault(fault: StoreFault) -> Finding:
     message = message.format(fault.reason)
     if fault.code == "passed_over" and fault.count > 1:
         message = f"{message.removesuffix('.')}. So are {fault.count - 1} more."
-    path = fault.path.encode(errors="backslashreplace").decode()  # no name need be UTF-8
+    path = fault.path.encode(errors="backslashreplace").decode()  # a file name need not be UTF-8
     return Finding(code, severity, message, path, fault.count, way_out)
 
 
@@ -354,7 +354,7 @@ def _rows(sessions: Sessions) -> Iterator[Finding]:
 
 
 def _is_twin(row: Row, current: Mapping[str, Row]) -> bool:
-    """Return whether another file is this very rollout, as an archived copy is."""
+    """Return whether another file is a twin of this rollout, as an archived copy is."""
     newest = current.get(row.session_id)
     return newest is not None and newest.rollout_id == row.rollout_id
 
@@ -466,7 +466,7 @@ def _sums(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
 
 
 def _skipped(skipped: Mapping[str, Mapping[str, int]]) -> Iterator[Finding]:
-    """Yield what was skipped: for each reason how much, and the file with the most."""
+    """Yield the skipped lines: for each reason the number, and the file with the most."""
     for reason, count in sorted(_sums(skipped.values()).items()):
         words = reason.replace("_", " ").capitalize()
         words, severity, way_out = _SKIPPED.get(reason, (words, "info", "Nothing to do."))

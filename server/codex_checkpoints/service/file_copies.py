@@ -1,7 +1,7 @@
-"""Copy the files that Codex is about to write, and find these copies again (`fileCopies`).
+"""Copies the files that Codex is about to write, and finds these copies again (`fileCopies`).
 
-The hook asks for it before each call of a tool, and Codex waits: so this opens neither the index
-nor the session, of whose file the first line is read alone.
+The hook calls this before each tool call, and Codex waits.  So this opens neither the index nor the
+session, and reads only the first line of its file.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _GONE = "a file was there, and its copy is gone"
 
 @frozen
 class ToolUse:
-    """A call of a tool, right before it or right after it, as Codex tells its hooks.
+    """A call of a tool, right before it or right after it, as Codex reports it to its hooks.
 
     `command` is the patch or the script, which runs in `folder`.
     """
@@ -64,10 +64,10 @@ class ToolUse:
 def note(records: Records, use: ToolUse, mode: CopyMode) -> None:
     """Copy the files that a call is about to write; after it, note their hashes.
 
-    Refuses `unknown_session` where the session file is another one's; raises `StorageError`.
+    Refuses `unknown_session` if the session file is another's; raises `StorageError`.
     """
     if use.event == "PostToolUse" and (mode != "named" or use.tool != SHELL_TOOL):
-        return  # the session file has what a patch wrote
+        return  # the session file has the text that a patch wrote
     base = _base(use)
     root = os.path.realpath(base)
     copies = FileCopies(records.state_dir)

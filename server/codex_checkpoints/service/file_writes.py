@@ -1,4 +1,4 @@
-"""Write files of a session's folder as one operation, and complete its record after a crash.
+"""Writes files of a session's folder as one operation, and completes its record after a crash.
 
 Each file is checked again right before it is written; one that changed meanwhile stays.
 """
@@ -44,13 +44,13 @@ def root_of(folder: str | None, session_id: str) -> str:
 
 
 def hash_of(data: bytes | None) -> str | None:
-    """Return the hash of a file's bytes, None for no file."""
+    """Return the hash of a file's bytes, None for a missing file."""
     return None if data is None else digest_of(data)
 
 
 @frozen
 class FileChange:
-    """A file, and the bytes that it gets, None where it goes; `mode` of a new one."""
+    """A file, and its new bytes, None for a removal; `mode` of a new one."""
 
     path: str
     data: bytes | None
@@ -59,7 +59,7 @@ class FileChange:
 
 @frozen
 class Restoring:
-    """One operation on files of a session, which were looked at before."""
+    """One operation on files of a session, which were checked before."""
 
     sessions: Sessions
     session_id: str
@@ -113,7 +113,7 @@ class Restoring:
 
 @frozen
 class FilesWork:
-    """The end of a restore of files: the record and the event of what is written; `Work`."""
+    """The end of a restore of files: the record and the event of the writes; `Work`."""
 
     _sessions: Sessions
     _made: FileRestore
@@ -141,7 +141,7 @@ class FilesWork:
         return SafetyCopies(self._sessions.records.state_dir).remove(self._made.operation_id)
 
     def _done(self) -> tuple[FileWrite, ...]:
-        """Return the files that have the bytes that they were to get."""
+        """Return the files that have their new bytes."""
         root = os.path.realpath(self._made.folder)
         found = [(each, project_files.look(root, each.path)) for each in self._made.writes]
         return tuple(
@@ -154,7 +154,7 @@ class FilesWork:
 
 
 def reopened(sessions: Sessions, written: Json) -> FilesWork | None:
-    """Return the restore that a process wrote down; None where its line cannot be read."""
+    """Return the restore that a process wrote down; None if its line cannot be read."""
     made = next(iter(file_restores_in([written.get("files")]).values()), None)
     if made is None:
         return None

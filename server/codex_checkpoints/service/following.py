@@ -1,7 +1,7 @@
-"""Keep checkpoints current while session files and workspace files change (DSC-80).
+"""Keeps checkpoints current while session files and workspace files change (DSC-80).
 
 Any thread marks paths in a `Follower`; its owner calls `drain`.  Marks of one file merge, so ten
-events cost one look.
+events cost one check.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from codex_checkpoints.storage.workspace import native
 logger = logging.getLogger(__name__)
 
 DEBOUNCE_SECONDS = 0.03
-"""How long marks are gathered after the first one; later marks do not prolong it."""
+"""How long marks are collected after the first one; later marks do not prolong it."""
 
 RECONCILE_SECONDS = 10.0
-"""How often everything is checked without an event, since events can be lost."""
+"""How often everything is polled without an event, since events can be lost."""
 
 _QUIET_SECONDS = 1.1
-"""After this long a file that was being written is looked at again."""
+"""After this long a file that was being written is checked again."""
 
 _ATTENDED = 4
 _IN_TURN = 60
-"""Of what is not followed, a look without an event takes one part of so many."""
+"""Of sessions that are not followed, a poll checks one part of this many."""
 
 _AT_LEAST = 32
-"""How many sessions such a part has at least."""
+"""Minimum number of sessions in such a part."""
 
 _TURNS, _FEW = 5, 3
-"""The same for what is followed, without what Codex has loaded or a person looks at."""
+"""The same for followed sessions, without those that Codex has loaded or a person looks at."""
 
 
 T = TypeVar("T")
@@ -57,14 +57,14 @@ class Changed:
 
 
 def _changes(**session_ids: Iterable[str]) -> list[Changed]:
-    """Return what changed, by the reason; nothing for a reason without sessions."""
+    """Return the changes by their reason; nothing for a reason without sessions."""
     found = {reason: tuple(sorted(each)) for reason, each in session_ids.items()}
     return [Changed(each, reason) for reason, each in found.items() if each]
 
 
 @frozen
 class _Observed:
-    """Where a followed session's files lie: folders to watch, and names in them."""
+    """The places of a followed session's files: folders to watch, and names in them."""
 
     folders: frozenset[str]
     names: frozenset[str]
@@ -75,7 +75,7 @@ class _Observed:
 
 
 class Follower:
-    """The changes since the last look, for the sessions of one home."""
+    """The changes since the last check, for the sessions of one home."""
 
     def __init__(self, sessions: Sessions) -> None:
         self.sessions = sessions
@@ -95,12 +95,12 @@ class Follower:
 
     @property
     def patience(self) -> float:
-        """Return how many seconds to wait for a mark before the next look."""
+        """Return the timeout in seconds for the next mark."""
         waiting = self.sessions.projections.waiting
         return _QUIET_SECONDS if waiting else RECONCILE_SECONDS
 
     def unmarked(self) -> list[Changed]:
-        """Look as it is due when no mark came: at files being written, else at everything."""
+        """Poll after a timeout without a mark: files being written, else everything."""
         waiting = self.sessions.projections.take_waiting()
         if not waiting:
             return self.reconcile()
@@ -131,7 +131,7 @@ class Follower:
         self._keep(self._current([session_id]))
 
     def folders(self) -> frozenset[str]:
-        """Return the folders to watch without what is below."""
+        """Return the folders to watch without their subfolders."""
         return self._folders
 
     def begin(self) -> Changed:
@@ -139,9 +139,9 @@ class Follower:
         return next(filter(None, self.beginning()))
 
     def beginning(self) -> Iterator[Changed | None]:
-        """Do the same in steps, a session in each, between which others may use the sessions.
+        """Do the same in steps, one session each; others may use the sessions in between.
 
-        Yields None, and what changed at last.
+        Yields None for each step, and the changes at last.
         """
         self._lives_changed()
         self.sessions.take_unreported()
@@ -161,7 +161,7 @@ class Follower:
         return Changed(tuple(sorted(changed)), "rollout")
 
     def drain(self) -> list[Changed]:
-        """Look at what was marked; return what changed."""
+        """Check the marked paths; return the changes."""
         with self._lock:
             paths, self._paths = self._paths, set()
             self.marked.clear()
@@ -174,9 +174,9 @@ class Follower:
         return _changes(rollout=rollouts, memory=memory, workspace=workspace)
 
     def reconcile(self) -> list[Changed]:
-        """Look at what is followed, and in turn at the rest, marked or not; return what changed.
+        """Check the followed sessions, and part of the rest in turn, marked or not; return changes.
 
-        All is looked at where a folder of session files changed.
+        Everything is checked if a folder of session files changed.
         """
         self._looks += 1
         catalogue = self.sessions.catalogue
@@ -186,7 +186,7 @@ class Follower:
         else:
             looked_at = {row.path: row for row in self._in_turn([*catalogue.rows().values()])}
             looked_at |= {row.path: row for row in self._followed()}
-            # What could not be read may be readable now, which a look at the file does not show.
+            # An unreadable file may be readable now, which its look does not show.
             changed = catalogue.look(
                 path
                 for path, row in looked_at.items()
@@ -224,7 +224,7 @@ class Follower:
         noted = {each for each in found if each is not None}
         if not noted:
             return set()
-        # Who builds on a session inherits its memory.
+        # A session inherits the memory of its bases.
         return self._keep(self._current(noted | self.sessions.catalogue.chains.sessions_on(noted)))
 
     def _workspace_changed(self, paths: Iterable[str]) -> set[str]:
@@ -247,7 +247,7 @@ class Follower:
         return changed
 
     def _outdated(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield those of some sessions whose stored checkpoint has an older hash."""
+        """Yield the sessions whose stored checkpoint has an older hash."""
         projections = self.sessions.projections
         for row in () if projections.storage_problem is not None else rows:
             if projections.is_outdated(row):
@@ -262,7 +262,7 @@ class Follower:
         return sorted((row for row in others if row.base), key=lambda row: row.session_id)
 
     def _due(self) -> list[Row]:
-        """Return the followed sessions that somebody uses, and those of the rest in their turn."""
+        """Return the followed sessions in use, and part of the other followed ones in turn."""
         used, rest = list[Row](), list[Row]()
         for row in self._followed():
             in_use = row.session_id in self._live or row.session_id in self._attended
@@ -272,7 +272,7 @@ class Follower:
     def _in_turn(
         self, all_of_them: list[T], most: int = _IN_TURN, least: int = _AT_LEAST
     ) -> list[T]:
-        """Return the part whose turn it is, so that each comes at last."""
+        """Return the next part in turn, so that each comes at last."""
         parts = min(most, max(1, len(all_of_them) // least))
         return all_of_them[self._looks % parts :: parts]
 
@@ -302,7 +302,7 @@ class Follower:
         return changed
 
     def _is_news(self, session_id: str, projection: Projection, *, remember: bool) -> bool:
-        """Return whether the bytes changed since our last look, whatever process stored them."""
+        """Return whether the bytes changed since our last check, whatever process stored them."""
         digest = sha256(projection.data).hexdigest()
         before = self._digests.get(session_id)
         if remember:
@@ -334,6 +334,6 @@ class Follower:
         artifacts = projection.checkpoint.artifacts
         files = [uri for uri, artifact in artifacts.items() if artifact.kind == "file"]
         folders = self.sessions.workspace.folders(opened.now().state.base, files)
-        # Any part of the way may be made again or renamed.
+        # Any part of the path may be made again or renamed.
         names = (native(part) for uri in files for part in uri.split("/"))
         return _Observed(frozenset(folders), frozenset(names))

@@ -1,4 +1,4 @@
-"""What Codex would send when a session is resumed.
+"""Rebuilds the history that Codex would send when a session is resumed.
 
 The core reads a session twice (`core.history`); this brings the bytes.  The session may grow in
 between, so the second pass stops where the first did.  Nothing is written.
@@ -49,17 +49,17 @@ class Surveyed:
 
     @classmethod
     def of(cls, outline: FirstPass, parts: tuple[ChainPart, ...]) -> Surveyed:
-        """Return what a first pass over a chain found."""
+        """Return the result of a first pass over a chain."""
         return cls(outline, choose(outline), parts)
 
 
 @frozen
 class Traced:
-    """A history, and what else its compaction needs.
+    """A history, and the other inputs of its compaction.
 
-    `head` is the payload of the session's own head, `last_report` that of the newest `token_count`,
-    `last_settings` that of the newest `turn_context`.  `surveyed` is the first pass, `in_front`
-    that of what lies in front of its cut.
+    `head` is the payload of the session's own head, `last_report` of the newest `token_count`,
+    `last_settings` of the newest `turn_context`.  `surveyed` is the first pass, `in_front` the one
+    over the part before its cut.
     """
 
     history: RebuiltHistory
@@ -76,7 +76,7 @@ class Traced:
 
     @property
     def from_seq(self) -> int:
-        """Return the first line that the history is made of; the last is that of the outline."""
+        """Return the first line that the history is made of; the last is the outline's."""
         base = self.surveyed.choice.base
         return self.outline.opened_seq if base is None else base.seq
 
@@ -89,7 +89,7 @@ class Histories:
         self._reader = sessions.catalogue.reader
 
     def history(self, session: str) -> RebuiltHistory:
-        """Return what Codex would send on resume, without what the next turn adds (JUN-2)."""
+        """Return the history that Codex would send on resume, without the next turn's (JUN-2)."""
         row = self._sessions.find(session)
         for _ in range(_TRIES):
             surveyed = self.first_pass(row)
@@ -112,8 +112,8 @@ class Histories:
     ) -> Traced:
         """Return a history for its compaction, up to byte `end` of its own file.
 
-        What lies in front of the byte `cut` is found, too; `seed` is the `seq` of the checkpoint
-        that the session begins with.  Raises `unreadable_source`.
+        The part before the byte `cut` is found, too; `seed` is the `seq` of the checkpoint that the
+        session begins with.  Raises `unreadable_source`.
         """
         survey, parts = self._survey(row, end, cut, seed)
         return self.trace(row, survey, parts, cut)
@@ -134,7 +134,7 @@ class Histories:
         )
 
     def surveyed(self, row: Row, surveyed: Surveyed) -> RebuiltHistory:
-        """Return the history behind a first pass; raises `unreadable_source`."""
+        """Return the history after a first pass; raises `unreadable_source`."""
         rebuild = self._rebuilt(row, surveyed)
         if not rebuild.found:
             raise _replaced(row)
@@ -193,7 +193,7 @@ def state_at(
 
 @frozen
 class ChainPart:
-    """One rollout of a chain, and where it is cut: at an ordinal, or at a byte."""
+    """One rollout of a chain, and its cut: at an ordinal, or at a byte."""
 
     path: str
     ordinal: int | None = None
@@ -201,7 +201,7 @@ class ChainPart:
 
 
 def survey_of(reader: Reader, below: Sequence[ChainPart], cut: int | None) -> Survey:
-    """Return a survey of what a reader reads, a file above some bases; `cut` is a byte of it."""
+    """Return a survey that joins a reader, for a file above some bases; `cut` is a byte of it."""
     return Survey(reader, None if cut is None else Place(len(below), cut))
 
 

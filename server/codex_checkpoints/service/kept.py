@@ -1,4 +1,4 @@
-"""The records of compactions and restores, and how sessions of ours began."""
+"""Reads and writes the records of compactions and restores, and how our sessions began."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class CompactionsOf:
         self.records = (*self.records, record)
 
     def settle(self, *, done: bool) -> None:
-        """End what was prepared last, done or not."""
+        """End the last prepared change, done or not."""
         prepared = self.prepared
         if prepared is not None and done:
             self.add(prepared)
@@ -303,7 +303,7 @@ Held = Literal["standing", "referred_to"]
 
 
 def held(records: Records, store: ThreadStore, session_id: str) -> Held | None:
-    """Return what forbids to delete a session: its own compaction, or a session made from it.
+    """Return the obstacle to deleting a session: its own compaction, or a session made from it.
 
     Refuses `storage_error`: records that cannot be read may forbid it.
     """

@@ -1,4 +1,4 @@
-"""The tree of sessions around a session, with the exact cut on every edge (AGN-86).
+"""Finds the tree of sessions around a session, with the exact cut on every edge (AGN-86).
 
 Its links come from the heads of session files (forks, subagents, segments after a revert) and from
 the records of restores, compactions and imports.  `core.restore.lineage` builds the tree.
@@ -39,7 +39,7 @@ from codex_checkpoints.service.windows import windows_in
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 
 _WITH_WINDOWS = 64
-"""How many other nodes get their windows at most: each costs reading a whole file."""
+"""Number of other nodes that get their windows: each costs reading a whole file."""
 
 
 def lineage(sessions: Sessions, session: str) -> Tree:
@@ -58,7 +58,7 @@ def lineage(sessions: Sessions, session: str) -> Tree:
 def way_up(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
     """Return the links from a session up to the first one, the nearest first (AGN-86).
 
-    Only what stands on the way is read.
+    Only the sessions on this path are read.
     """
     restores, imports = RestoreRecords(sessions.records), ImportRecords(sessions.records)
     pulls = PullRecords(sessions.records)
@@ -84,7 +84,7 @@ def way_up(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
 
 
 def ancestors(sessions: Sessions, session_id: str) -> tuple[Ancestor, ...]:
-    """Return the ancestors, the newest step first, by the records on the way (AGN-86)."""
+    """Return the ancestors, the newest step first, by the records on the path (AGN-86)."""
     way, restores = way_up(sessions, session_id), RestoreRecords(sessions.records)
     last = [each.child for each in way if each.kind == "restore"][-1:]
     records = (restores.made(each) for each in last)
@@ -92,7 +92,7 @@ def ancestors(sessions: Sessions, session_id: str) -> tuple[Ancestor, ...]:
 
 
 def leaving(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
-    """Return the links to the sessions that were made from one; subagents are none of them."""
+    """Return the links to the sessions that were made from one, without subagents."""
     owners = _owners(sessions)
     links = _links_with(sessions, session_id)
     for row in sessions.catalogue.current().values():
@@ -132,7 +132,7 @@ def _compactions_with(sessions: Sessions, session_id: str) -> Iterator[Link]:
 
 
 def _own_ordinal(sessions: Sessions, session_id: str, seq: int) -> int | None:
-    """Return a `seq`, which counts on from a seed, as an ordinal of the session's own lines."""
+    """Return a `seq`, which continues a seed's, as an ordinal of the session's own lines."""
     row = sessions.catalogue.current().get(session_id)
     below = () if row is None else tuple(sessions.catalogue.chains.below(row))
     root = below[-1].session_id if below else session_id
@@ -184,7 +184,7 @@ def _links_in_head(sessions: Sessions, row: Row, owners: Mapping[str, str]) -> I
 
 
 def _cut(head: SessionMeta | None, sessions: Sessions, row: Row) -> Cut:
-    """Return where a session leaves its parent; lines count from 1 where they have no ordinals."""
+    """Return where a session leaves its parent; lines count from 1 if they have no ordinals."""
     if head is None:
         return Cut()
     if head.base is None:
@@ -224,7 +224,7 @@ def _with_windows(
 
 
 def _with_turn(sessions: Sessions, link: Link | None, current: Mapping[str, Row]) -> Link | None:
-    """Return a link with the number of the turn behind which it leaves its parent."""
+    """Return a link with the number of the turn after which it leaves its parent."""
     row = None if link is None else current.get(link.parent)
     if link is None or row is None or link.cut == Cut():
         return link
@@ -244,9 +244,9 @@ def _with_turn(sessions: Sessions, link: Link | None, current: Mapping[str, Row]
 class Branch:
     """The session at one end of a step of the tree, and how the step was made.
 
-    `kind` is `restore`, `compaction` or `fork`, `mode` that of a restore, `soft` or `hard`; `at`,
-    `turnId`, `checkpointId` and `operationId` are null where no record tells.  One that is not
-    `available` is known by its id alone; `undone`: the compaction that made it was undone.
+    `kind` is `restore`, `compaction` or `fork`, `mode` is a restore's, `soft` or `hard`; `at`,
+    `turnId`, `checkpointId` and `operationId` are null if no record gives them.  One that is not
+    `available` is known only by its id; `undone`: the compaction that made it was undone.
     """
 
     session_id: str
@@ -305,7 +305,7 @@ def around(sessions: Sessions, session: str) -> Branches:
         for each in current.values()
         if source_of(each) == session_id
     ]
-    # Ids are times: those that no record dates stand where they began.
+    # Ids contain times: sessions without a recorded time are sorted by their beginning.
     branches.sort(key=lambda branch: branch.session_id)
     source = source_of(row)
     above = None if source is None else end(source, session_id)

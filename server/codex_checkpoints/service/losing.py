@@ -1,7 +1,7 @@
-"""What each compaction in a session lost, Codex's own included.
+"""Reports the losses of each compaction in a session, including Codex's own.
 
-`core.losses` computes it.  A session that a compaction of ours began lacks what was replaced; that
-is read from the source session, up to the byte where the compaction ended.
+`core.losses` computes them.  A session that a compaction of ours began lacks the replaced records;
+they are read from the source session, up to the byte where the compaction ended.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from codex_checkpoints.storage.contract import (
 from codex_checkpoints.storage.durable import StorageError
 
 LOSSES = CachedKind("losses", 10, tuple[Loss, ...], most=108 << 10)
-"""The losses of a session; the version changes with the rules by which they are found."""
+"""The losses of a session; the version changes with the rules that find them."""
 
 
 def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
     """Return a loss for each compaction in a session, the oldest first (DSC-57, DSC-73).
 
-    Where the source of the first one has changed, only the seed says what was there.  Refuses as
+    If the source of the first one has changed, only the seed shows the earlier facts.  Refuses as
     `Sessions.find`, `unreadable_source` and `storage_error`.
     """
     row, opened = sessions.open(session)
@@ -70,7 +70,7 @@ def _source_of(sessions: Sessions, path: str) -> Account | None:
 
 
 def _sources(sessions: Sessions, path: str) -> Iterator[tuple[str, Range]]:
-    """Yield path and range of what our compactions replaced below a session, the nearest first."""
+    """Yield path and range of the sources of our compactions below a session, the nearest first."""
     seen: set[str] = set()
     place: str | None = path
     while place is not None:
@@ -113,7 +113,7 @@ def _place_of(sessions: Sessions, session_id: str) -> str | None:
 def _as_it_was(
     sessions: Sessions, path: str, source: Range, before: Account | None
 ) -> Account | None:
-    """Read a session up to where a compaction ended; None where it has changed since."""
+    """Read a session up to where a compaction ended; None if it has changed since."""
     catalogue, account = sessions.catalogue, Account(source=before)
     reader = _UpTo(catalogue.reader, path, source.bytes_before)
     try:
@@ -153,13 +153,13 @@ class _UpTo(PacedReader):
     def read(
         self, path: str, offset: int, feed: Feed, limit: int | None = None
     ) -> tuple[int, bytes]:
-        """Feed from `offset` to `limit` or the end; return where it stopped, and the rest."""
+        """Feed from `offset` to `limit` or the end; return the final offset, and the rest."""
         limit = self._end if path == self._path and limit is None else limit
         return super().read(path, offset, feed, limit)
 
 
 def _as_recorded(sessions: Sessions, row: Row, losses: tuple[Loss, ...]) -> tuple[Loss, ...]:
-    """Return the losses, with strategy and trigger from our own records where we have any."""
+    """Return the losses, with strategy and trigger from our own records if we have any."""
     made = opened_by_us(sessions, row)
     return tuple(
         each

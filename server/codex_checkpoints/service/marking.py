@@ -1,4 +1,4 @@
-"""Set, rename and remove markers and pins (AGN-7, AGN-83).
+"""Sets, renames and removes markers and pins (AGN-7, AGN-83).
 
 A marker names a turn that has ended; when that turn is rolled back later the marker is detached.
 `core.restore.markers` defines the lines of `markers.jsonl`.
@@ -43,7 +43,7 @@ _LINES = re.compile(r"(?P<path>.+)#L(?P<start>[0-9]{1,9})(?:-L?(?P<end>[0-9]{1,9
 
 @frozen
 class Placed:
-    """A marker with the number of its turn now, None where the turn no longer counts.
+    """A marker with the number of its turn now, None if the turn does not count any more.
 
     `remark` is `cut_off` for a new marker on a turn that was cut off.
     """
@@ -131,7 +131,7 @@ class Markers:
         `name` is a file, or lines of it (`PATH#L3-L9`), a reference as for `recall`, the key of a
         fact or the id of a decision, or a text of the user.  A relative path is one in the
         session's folder.  Refuses `invalid_payload`, also for a path that neither is nor was a
-        file; where the folder is not on this machine the name is enough.  Refuses `unknown_ref`,
+        file; if the folder is not on this machine the name is enough.  Refuses `unknown_ref`,
         `unknown_note`, `secret_text`.
         """
         row, opened = self._sessions.open_own(session)
@@ -151,7 +151,7 @@ class Markers:
         return self.marker_set(row.session_id).pins
 
     def unpin(self, session: str, kind: PinKind, name: str) -> tuple[AnyPin, ...]:
-        """Remove a pin; return those that are left.  Refuses `invalid_payload`, `unknown_ref`."""
+        """Remove a pin; return the remaining ones.  Refuses `invalid_payload`, `unknown_ref`."""
         row, opened = self._sessions.open_own(session)
         pin = self._meant(row, opened, kind, name)
         with self._writing(row.session_id) as append:
@@ -186,7 +186,7 @@ class Markers:
         live = self._sessions.catalogue.store.live_threads()
         cut_off = was_cut_off(row, live, stamps.moment())
         found = _complete(opened, turn, row.session_id, cut_off=cut_off)
-        # Of the files that were active at its end there are the hashes of now.
+        # For the files that were active at its end there are the present hashes.
         until = end_of(found, opened.now().state.turns.turns)
         then = opened.now() if until is None else self._sessions.catalogue.read(row, until).now()
         hashes = self._sessions.workspace.hashes(then.state.base, then.files())

@@ -1,4 +1,4 @@
-"""Add notes to the memory of a session, revoke them, and list them with their evidence.
+"""Adds notes to the memory of a session, revokes them, and lists them with their evidence.
 
 A note is a fact or a decision that passed `claims.check`.  It is durable and in the stored
 checkpoint before the caller gets an answer; a refusal writes nothing (DSC-36).  The check runs
@@ -40,12 +40,12 @@ from codex_checkpoints.storage.records import UPDATES
 T = TypeVar("T")
 
 ANCHORS = 12
-"""How many messages, calls and files are listed by default."""
+"""Number of messages, calls and files that are listed by default."""
 
 MOST_ANCHORS = 256
 
 _ENDS = (1 << 21, 1 << 24)
-"""How many bytes of the end of a long session are searched before all of it is read."""
+"""Bytes of the end of a long session that are searched before all of it is read."""
 
 _NAMES = {"fact": "key", "decision": "decisionId"}
 _SHOWN = 80
@@ -64,7 +64,7 @@ class Applied:
     """An update that was accepted, or would be.
 
     `updateId` is null for a dry run, `id` for a plan; `shortened` names the texts and steps that
-    are kept in part, `evicted` what had to make room.
+    are kept in part, `evicted` the notes that had to make room.
     """
 
     accepted: bool
@@ -112,7 +112,7 @@ class Notes:
         """
         row, opened = self._sessions.open_own(session)
         place = self._place(row, opened)
-        # Asked first without the right to append: a refusal makes no file.
+        # Checked first without the right to append: a refusal makes no file.
         _judged(place, payload)
         update_id = self._new_id()
 
@@ -193,7 +193,7 @@ class Notes:
             memory.replay(updates, counts, Limits(), seed),
             self._sessions.projections.project(opened, replay, updates),
             _Calls(self._sessions, row, seed) if calls is None else calls,
-            # A file may have become shorter; what is accepted later still comes later.
+            # A file may have become shorter; later updates still come later.
             max([replay.seq, *(each.seq for each in updates if counts(each.turn_id))]),
         )
 
@@ -210,7 +210,7 @@ class Notes:
 
 
 class _Calls:
-    """The finished calls of a session; each is searched when it is asked for."""
+    """The finished calls of a session; each is searched for lazily."""
 
     def __init__(self, sessions: Sessions, row: Row, seed: Checkpoint | None) -> None:
         self._sessions = sessions
@@ -250,7 +250,7 @@ class _Place:
     def turn_id(self) -> str | None:
         """Return the turn that an update belongs to now, None before the first.
 
-        A turn that was rolled back before it ended may still be the task of the file; nothing new
+        A turn that was rolled back before it ended may still be the task of the file; no new update
         belongs to it.
         """
         turns = self.replay.state.turns
@@ -260,7 +260,7 @@ class _Place:
         return None if turn is None else turn.turn_id
 
     def known(self) -> Known:
-        """Return what a claim is checked against; a decision id that was rolled back is free."""
+        """Return the facts to check a claim against; a decision id that was rolled back is free."""
         task = self.replay.task()
         turns = self.replay.state.turns.counting()
         seed = self.replay.state.seed
@@ -278,12 +278,12 @@ class _Place:
         )
 
     def _files_read(self, call_id: str) -> tuple[str, ...]:
-        # What a call only names counts where it is a file, and so an artifact.
+        # A mere name in a call counts if it is a file, and so an artifact.
         read = self.calls.files_read(call_id)
         return tuple(uri for uri, sure in read.items() if sure or uri in self.checkpoint.artifacts)
 
     def update(self, accepted: Accepted, at: str | None) -> Update:
-        """Return what is stored of an accepted payload."""
+        """Return the stored form of an accepted payload."""
         return Update(self.seq, self.turn_id, accepted.payload, accepted.hashes, at=at)
 
     def _evicted_by(self, update: Update) -> tuple[Evicted, ...]:

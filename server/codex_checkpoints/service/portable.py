@@ -1,6 +1,6 @@
-"""Export a session as a portable pack, and import one as a session to resume (AGN-14, AGN-81).
+"""Exports a session as a portable pack, and imports one as a session to resume (AGN-14, AGN-81).
 
-A pack is validated before anything of it is written.  The audit gets ids, counts and a digest, but
+A pack is validated before any of it is written.  The audit gets ids, counts and a digest, but
 nothing about a session file outside the Codex home (rules, "Lines, `seq`, identity").
 """
 
@@ -128,7 +128,7 @@ def past_of(
 
 
 def _turns_until(sessions: Sessions, session_id: str, until: int) -> tuple[PackedTurn, ...]:
-    """Return the turns of a session up to a record; none where it cannot be read."""
+    """Return the turns of a session up to a record; none if it cannot be read."""
     row = sessions.catalogue.current().get(session_id)
     if row is None:
         return ()
@@ -140,7 +140,7 @@ def _turns_until(sessions: Sessions, session_id: str, until: int) -> tuple[Packe
 
 @frozen
 class Packed:
-    """A pack of a session, as its bytes too; nothing is stored of a session outside this home."""
+    """A pack of a session, also as bytes; nothing is stored of a session outside this home."""
 
     session_id: str
     file: str
@@ -191,7 +191,7 @@ def export(
     if not found.is_of_this_home:
         _put(file, found.data, mode)
         return found
-    if mode == "new" and os.path.lexists(file):  # what is there is not of this export
+    if mode == "new" and os.path.lexists(file):  # an existing file is not from this export
         raise _is_there(file)
     checkpoint, operation_id = found.pack.checkpoint, stamps.new_id()
     operation = operation_of(sessions.settings, operation_id, found.session_id, found.session_id)
@@ -221,7 +221,7 @@ def _hashes(sessions: Sessions, opened: SessionFile) -> Mapping[str, str]:
 def contents_of(
     sessions: Sessions, row: Row, opened: SessionFile, hashes: Mapping[str, str]
 ) -> SessionContents:
-    """Return what a pack of a session is made of; `hashes` are those of its files now."""
+    """Return the contents of a pack of a session; `hashes` are the present ones of its files."""
     replay = opened.now()
     updates = sessions.projections.updates_of(opened)
     base = replay.state.base
@@ -266,7 +266,7 @@ def _refuse_relative(file: str) -> None:
 
 
 def _put(file: str, data: bytes, mode: Literal["new", "replace"]) -> None:
-    """Write a pack; refuses `conflict` for a file that is there, and `storage_error`."""
+    """Write a pack; refuses `conflict` for an existing file, and `storage_error`."""
     try:
         if mode == "new":
             durable.publish(file, (data,))
@@ -298,7 +298,7 @@ def _work(sessions: Sessions, event: Json, file: str) -> OneStep:
 
 
 def reopened_export(sessions: Sessions, written: Json) -> OneStep | None:
-    """Return the export that a process wrote down; None where its line cannot be read."""
+    """Return the export that a process wrote down; None if its line cannot be read."""
     event, file = object_of(written.get("export")), text_of(written.get("file"))
     return None if file is None or not event else _work(sessions, event, file)
 
@@ -319,7 +319,7 @@ def plan_import(sessions: Sessions, file: str, cwd: str) -> ImportPlan:
     """Read and validate a pack; write nothing.
 
     Refuses `invalid_payload`, `limit_exceeded`, `policy_text`, `unreadable_source`, and `conflict`
-    where this pack was imported already. Raises `Cancelled`.
+    if this pack was imported already.  Raises `Cancelled`.
     """
     folder = os.path.abspath(cwd)
     if not os.path.isdir(folder):
@@ -412,7 +412,7 @@ def import_pack(sessions: Sessions, file: str, cwd: str) -> tuple[ImportPlan, Im
 
 
 def _import_work(sessions: Sessions, session_id: str, made: Import | None) -> OneStep:
-    """Return the work of an import; its record lies with the session before that is published."""
+    """Return the work of an import; its record exists before the session is published."""
 
     def is_published() -> bool:
         return made is not None and sessions.catalogue.look_for(session_id) is not None

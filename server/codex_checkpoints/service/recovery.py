@@ -1,4 +1,4 @@
-"""Finish or take back what killed processes left half done."""
+"""Finishes or rolls back the unfinished operations of killed processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 def recover(sessions: Sessions) -> int:
-    """Settle what was left and can be written now; return how many operations."""
+    """Settle the leftovers that can be written now; return the number of operations."""
     records, count = sessions.records, 0
     for name in records.left_undertakings():
         try:

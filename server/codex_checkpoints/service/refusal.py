@@ -10,7 +10,7 @@ from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.durable import StorageError
 
 SHORTEST_PREFIX = 8
-"""The fewest characters of an id that may stand for all of it."""
+"""The fewest characters of an id that may identify it."""
 
 
 class Refusal(Exception):

@@ -1,8 +1,8 @@
-"""Search what was said and done in all sessions: the files are read as they are (RCL-2).
+"""Searches the messages and actions of all sessions: the files are read as they are (RCL-2).
 
-The bytes of a session's files are searched first; where they hold the text, its lines are read.
-That reads files and nothing else, so it may run on any thread; what belongs to the sessions is
-looked up before and after.
+The bytes of a session's files are searched first; if they contain the text, its lines are read.
+That only reads files, so it may run on any thread; data of the sessions is looked up before and
+after.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ KINDS = ("user", "assistant", "command", "output", "patch", "error", FILE)
 Rows = Sequence[Row]
 
 _BATCH = 1 << 25
-"""Bytes that are searched at a time, more or less."""
+"""Approximate number of bytes that are searched at a time."""
 
 
 @frozen
 class SearchHit:
     """A line that contains the text, and its place.
 
-    `turn` is null for a turn that was taken back, and before the first one.  `at` is the time of
+    `turn` is null for a turn that was rolled back, and before the first one.  `at` is the time of
     the record.
     """
 
@@ -69,14 +69,14 @@ class SessionHits:
 
 @frozen
 class FoundEntries:
-    """The entries of a session that hold the text, oldest first, and the numbers of its turns."""
+    """The entries of a session with the text, oldest first, and the numbers of its turns."""
 
     entries: Sequence[Entry]
     numbers: dict[str, int]
 
     @property
     def count(self) -> int:
-        """Return how many lines hold the text."""
+        """Return how many lines contain the text."""
         return sum(each.lines for each in self.entries)
 
 
@@ -104,15 +104,15 @@ class Search:
         self._describe: Callable[[Row], SessionSummary] | None = None
 
     def close(self) -> None:
-        """Release what is held."""
+        """Release all resources."""
         self._bytes.close()
 
     def batches(self, query: ThreadQuery, session: str | None, *, carried: bool) -> Iterator[Rows]:
         """Yield sessions in order, newest first, as many as are searched at a time.
 
-        They are those of a query, or the one that is named.  That one is searched with all that it
-        carries on from others, unless `carried` is false: then with what a search of the query
-        finds in it.  Refuses as `Sessions.find`.
+        They are the sessions of a query, or the named one.  That one is searched with all its
+        bases, or, unless `carried`, with the part that a search of the query finds in it.  Refuses
+        as `Sessions.find`.
         """
         named = None if session is None else self._sessions.find(session)
         rows = [named] if named and carried else self._listed(query)
@@ -133,7 +133,7 @@ class Search:
         return [each.row for each in self._sessions.catalogue.store.list_threads(query).items]
 
     def scanning(self, rows: Rows) -> Callable[[], list[Row]]:
-        """Return what finds, on any thread, the sessions whose bytes hold the text."""
+        """Return a function for any thread that finds the sessions whose bytes contain the text."""
         below = self._sessions.catalogue.chains.below
         files = [
             (row, [row.path, *(each.path for each in below(row) if self._is_own(each, row))])
@@ -159,8 +159,8 @@ class Search:
         return found
 
     def reading(self, row: Row) -> Callable[[], FoundEntries]:
-        """Return what reads, on any thread, the entries of a session that hold the text."""
-        # Most searches read few sessions or none, and what that loads would make all of them slow.
+        """Return a function for any thread that reads the entries of a session with the text."""
+        # Most searches read few sessions or none, and its imports would make all of them slow.
         catalogue = self._sessions.catalogue
         below = tuple(catalogue.chains.below(row))
         places = {each.rollout_id: each.path for each in below}
@@ -203,7 +203,7 @@ class Search:
     def _entries(
         self, replay: Replay, ignored: Ignoring, is_own: Callable[[Line], bool]
     ) -> Callable[[], Sequence[Entry]]:
-        """Have the entries of a session collected; return what returns them then."""
+        """Collect the entries of a session; return a function that returns them then."""
         needle = self._needle
         if not self._kinds:
             uses = searching.FileUses(replay, needle, is_own)
@@ -221,7 +221,7 @@ class Search:
         return lambda: found.entries
 
     def hits(self, row: Row, found: FoundEntries, most: int | None) -> SessionHits:
-        """Return the hits of a session, at most so many."""
+        """Return the hits of a session, up to a number."""
         if self._describe is None:
             self._describe = self._sessions.summaries.describing()
         return SessionHits(self._describe(row), found.count, tuple(islice(_hits(found), most)))
@@ -242,7 +242,7 @@ def _hits(found: FoundEntries) -> Iterator[SearchHit]:
 
 
 def _problem(text: str, kinds: Sequence[str]) -> str | None:
-    """Return what is wrong with the params of a search, None where nothing is."""
+    """Return the problem of a search's params, None if there is none."""
     if not set(kinds) <= set(KINDS):
         return f"kinds: must be some of {', '.join(KINDS)}"
     if FILE in kinds and len(kinds) > 1:

@@ -1,4 +1,4 @@
-"""Find sessions, list them, and return the checkpoint and view of one.
+"""Finds sessions, lists them, and returns the checkpoint and view of one.
 
 `Sessions` is the one object behind every door.  One thread owns it.
 """
@@ -71,7 +71,7 @@ def find_session(catalogue: Catalogue, session: str) -> Row:
 
 
 def _newest(rows: Iterable[Row]) -> Row | None:
-    """Return the row that changed last, of those in which a person types."""
+    """Return the row that changed last, among those in which a person types."""
     of_people = (row for row in rows if not row.background and row.parent_session is None)
     return max(of_people, key=lambda row: (row.updated_at or "", row.session_id), default=None)
 
@@ -79,7 +79,7 @@ def _newest(rows: Iterable[Row]) -> Row | None:
 def _by_name(catalogue: Catalogue, session: str) -> Row | None:
     """Return the one session that was given this name, else the one with this title, if any.
 
-    Case does not count.  Refuses `ambiguous_session` where several have it.
+    Case does not count.  Refuses `ambiguous_session` if several have it.
     """
     wanted, name_of = " ".join(session.split()).casefold(), catalogue.store.name_of
     given, titled = list[Row](), list[Row]()
@@ -140,7 +140,7 @@ def _is_path(session: str) -> bool:
 
 
 REST = timedelta(hours=1)
-"""How long a session rests before its open turn counts as cut off."""
+"""How long a session is idle before its open turn counts as cut off."""
 
 CUT_OFF = "cut_off"
 """The remark about an operation on a session whose last turn was cut off."""
@@ -155,14 +155,14 @@ def was_cut_off(row: Row, live: Container[str], now: datetime) -> bool:
 
 
 Report = Callable[[Progress], bool]
-"""Told after each slice of an index; answers whether to go on."""
+"""Callback after each slice of an index; returns whether to go on."""
 
 
 class Sessions:
     """The use cases around sessions and their checkpoints.
 
     With an `environment`, the Codex CLI on its PATH archives threads, and its variables set the
-    windows of models.  A part that few commands need is imported with its first use.
+    windows of models.  A part that few commands need is imported lazily.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class Sessions:
         self.workspace = Workspace(settings.hash_limit_bytes, settings.hash_outside_folder)
         window, fast_window = ((environment or {}).get(name) for name in WINDOW_VARIABLES)
         self.window_variables = window, fast_window
-        """What the environment says of the windows of the model and of the smaller one."""
+        """The environment's values for the windows of the model and of the smaller one."""
         self.search_path = (environment or {}).get("PATH", "")
         """The folders in which programs are found, as in PATH."""
         self.projections = Projections(catalogue, records, self.workspace)
@@ -201,7 +201,7 @@ class Sessions:
 
     @cached_property
     def threads(self) -> ThreadManager:
-        """Return what changes threads."""
+        """Return the manager that changes threads."""
         from codex_checkpoints.codex.program import CodexArchive
         from codex_checkpoints.service.threads import ThreadManager
 
@@ -229,7 +229,7 @@ class Sessions:
         )
 
     def ignored_variables(self) -> tuple[str, ...]:
-        """Return the window variables whose value is no positive number."""
+        """Return the window variables whose value is not a positive number."""
         from codex_checkpoints.core.history.tokens import size_in
 
         values = zip(WINDOW_VARIABLES, self.window_variables, strict=True)
@@ -251,7 +251,7 @@ class Sessions:
             reader.pace = before
 
     def refresh(self, report: Report | None = None) -> frozenset[str]:
-        """Bring the index up to date; raises `Cancelled` where `report` returns False."""
+        """Bring the index up to date; raises `Cancelled` if `report` returns False."""
         changed: frozenset[str] = frozenset()
         for progress in self.catalogue.refresh():
             changed |= progress.changed
@@ -266,7 +266,7 @@ class Sessions:
         return unreported | self.catalogue.take_completed()
 
     def read_all(self, report: Report | None = None) -> None:
-        """Read every session whole of which only the ends were read; stops as `refresh` does."""
+        """Read every session whole whose ends only were read; stops as `refresh` does."""
         for progress in self.catalogue.read_whole():
             if report is not None and not report(progress):
                 raise Cancelled

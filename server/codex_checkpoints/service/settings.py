@@ -1,4 +1,4 @@
-"""Settings of all doors: `config.toml` in the state folder, overridden by the editor's.
+"""Reads the settings of all doors: `config.toml` in the state folder, overridden by the editor's.
 
 A wrong setting keeps its default and is reported; it never stops anything.
 """
@@ -31,7 +31,7 @@ WINDOW_VARIABLES: tuple[str, str] = (
 
 _LONGEST_NAME = 128
 CODEX_TIMEOUT = 300
-"""Seconds that a summary by Codex may take: its model reads the whole window once."""
+"""Timeout in seconds for a summary by Codex: its model reads the whole window once."""
 
 FAILURE_POLICIES = ("stop", "continue")
 HOOK_EVENTS = ("preCompact", "postCompact")
@@ -39,7 +39,7 @@ HOOK_EVENTS = ("preCompact", "postCompact")
 
 @frozen
 class CompactionHook:
-    """A program that runs around a compaction; `on_failure` is what its failure does to it."""
+    """A program that runs around a compaction; `on_failure` is the effect of its failure."""
 
     command: tuple[str, ...]
     timeout_seconds: float = 10.0
@@ -47,7 +47,7 @@ class CompactionHook:
 
 
 _UNREADABLE_HOOKS: Mapping[str, tuple[CompactionHook, ...]] = {"preCompact": (CompactionHook(()),)}
-"""Stands for hooks that cannot be read: they might have refused, so no compaction starts."""
+"""Replaces unreadable hooks: they might have refused, so no compaction starts."""
 
 
 @frozen
@@ -55,19 +55,18 @@ class Settings:
     """All settings.
 
     `hash_limit_bytes` is the size above which a file gets a `stat:` hash; `caps_per_model` are view
-    caps by model (DSC-72); `followed_sessions` is how many of the newest sessions have their files
-    watched; `drift_guard` reports edits off plan and recent work (DSC-68); `retained_tokens` is how
-    much of the user's own words a compaction keeps (JUN-13); `context_window_tokens`, above 0,
-    replaces a model's own window (JUN-21), `fast_context_window_tokens` that of the smaller model;
-    `compaction_offer` is what a full window leads to (JUN-36); `hooks` are programs by event
+    caps by model (DSC-72); `followed_sessions` is the number of the newest sessions whose files are
+    watched; `drift_guard` reports edits off plan and recent work (DSC-68); `retained_tokens` is the
+    size of the user's own words that a compaction keeps (JUN-13); `context_window_tokens`, above 0,
+    replaces a model's own window (JUN-21), `fast_context_window_tokens` the smaller model's;
+    `compaction_offer` is the action on a full window (JUN-36); `hooks` are programs by event
     (CKP-11); `codex_timeout_seconds` limits a summary by Codex (CKP-20); `mark_before_compaction`
     marks before each compaction of Codex's; `file_copies` are the files that a hook copies before
-    Codex writes them;
-    `digest_tokens` is the most that a digest takes in a handoff, `hook_digest_tokens` in what a
-    hook gives Codex, 0 for none; `digest_ignore` are names of files that are never quoted;
-    `never_push` are globs of folders whose sessions never leave this machine;
-    `restore_budget_tokens` is for the state pack of a hard restore (AGN-53); `user_id` and `org_id`
-    go into the audit.
+    Codex writes them; `digest_tokens` is the maximum for a digest in a handoff,
+    `hook_digest_tokens` in a hook's answer to Codex, 0 for none; `digest_ignore` are names of files
+    that are never quoted; `never_push` are globs of folders whose sessions never leave this
+    machine; `restore_budget_tokens` is for the state pack of a hard restore (AGN-53); `user_id` and
+    `org_id` go into the audit.
     """
 
     checkpoint_location: str = "state"
@@ -101,7 +100,7 @@ class Settings:
 
 
 UNREADABLE = Settings(hooks=_UNREADABLE_HOOKS)
-"""The settings where the user's choice cannot be read."""
+"""The settings if the user's choice cannot be read."""
 
 NOT_TOML = "not valid TOML"
 UNREAD = "cannot be read"
@@ -111,7 +110,7 @@ _WRONG_HOOKS = "setting 'hooks'"
 
 
 def what_helps(problem: str, settings: Settings) -> str:
-    """Return how to solve a reported problem, and what holds until then (CKP-12)."""
+    """Return the remedy of a reported problem, and the effect until then (CKP-12)."""
     stops = settings.hooks == _UNREADABLE_HOOKS
     if problem.startswith((NOT_TOML, UNREAD)):
         named = ", and no compaction starts, since it may name hooks that would stop it"
@@ -124,7 +123,7 @@ def what_helps(problem: str, settings: Settings) -> str:
 
 
 def left_aside(variable: str) -> str:
-    """Return the sentence about a variable that is no positive whole number (JUN-21)."""
+    """Return the sentence about a variable that is not a positive whole number (JUN-21)."""
     return f"{variable} is no positive whole number; it is left aside"
 
 
@@ -160,7 +159,7 @@ def with_editor(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings,
     """Return settings overridden by an editor's, which a workspace may have chosen.
 
     So `hooks` are left out, since they are programs to run, and `digestIgnore` and `neverPush` add
-    names to those of the file and take none away.
+    names to those in the file and remove none.
     """
     allowed = {name: value for name, value in table.items() if name != "hooks"}
     found, problems = overridden(settings, allowed)
@@ -255,7 +254,7 @@ def _hook(table: Mapping[str, object]) -> CompactionHook:
     if not isinstance(words, list) or not words:
         raise TypeError("command must be a list of words, the program first")
     command = tuple(str(word) for word in cast("list[object]", words))
-    # Where it runs is ours to choose, and no folder of a session may decide what runs.
+    # Where it runs is ours to choose, and no folder of a session may decide which program runs.
     if not os.path.isabs(command[0]):
         raise ValueError("the program of a hook must be named by its whole path")
     seconds = table.get("timeoutSeconds", 10)

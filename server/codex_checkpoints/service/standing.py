@@ -1,7 +1,7 @@
-"""Whether a bundle still stands in the current window of a session, and the id of that window.
+"""Checks whether the handoff is still in the session's current context window; finds its id.
 
-Codex waits for the answer and a session may be large, so the bytes are searched from the end; only
-where that does not suffice does `history` read the whole.
+Codex waits for the answer and a session may be large, so the bytes are searched from the end.  Only
+if that does not suffice does `history` read the whole.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import RolloutReader, Row
 
 _BLOCK = 1 << 18
-"""Bytes searched at a time: what fits the caches of a processor."""
+"""Bytes searched at a time, sized for the caches of a processor."""
 
 _LINE = 1 << 8
-"""A line names its kind within so many bytes."""
+"""Number of bytes within which a line names its kind."""
 
 _BEGINS = (COMPACTION, ROLLBACK)
-"""What a line holds behind which a window begins anew, or perhaps an earlier one again."""
+"""Parts of a line after which a window begins anew, or perhaps an earlier one again."""
 
 _VIEW = CHECKPOINT_LINE.encode()
-"""How a view begins, as it stands in a file."""
+"""The beginning of a view, as a file has it."""
 
 _MANY = 16
-"""Among more lines with a view, that of one is searched for by itself."""
+"""Among more lines with a view, one view is searched for separately."""
 
 _LONG = 1 << 20
-"""Bytes; after a shorter search nothing is kept of it."""
+"""Bytes; the result of a shorter search is not cached."""
 
 _Rollouts = Sequence[tuple[str, int]]
 """Rollouts of a session, the newest first, and the byte where each ends."""
@@ -63,7 +63,7 @@ def window_of(sessions: Sessions, row: Row, view: str) -> CurrentWindow:
 
 
 def _near_the_end(sessions: Sessions, row: Row, view: str) -> CurrentWindow | None:
-    reader, trace = sessions.catalogue.reader, orjson.dumps(view)[1:-1]  # as it stands in a file
+    reader, trace = sessions.catalogue.reader, orjson.dumps(view)[1:-1]  # as a file has it
     path, size = row.path, row.rollout.size
     places = _places(sessions, row)
     if places is None:
@@ -98,10 +98,10 @@ WINDOW = CachedKind("window", 2, _Searched)
 
 
 def _places(sessions: Sessions, row: Row) -> tuple[int, ...] | None:
-    """Return where the lines begin that hold a view, the newest first; None if they are many.
+    """Return where the lines begin that contain a view, the newest first; None if they are many.
 
-    It ends with the newest line behind which a window may begin.  What was found in a long search
-    is kept, and the next one goes no further back.
+    It ends with the newest line after which a window may begin.  The result of a long search is
+    cached, and the next one goes no further back.
     """
     catalogue, path, size = sessions.catalogue, row.path, row.rollout.size
     reader, opened = catalogue.reader, catalogue.open(row)
@@ -131,9 +131,9 @@ def _begins(line: bytes) -> bool:
 def _last_of(
     reader: RolloutReader, path: str, size: int, places: Sequence[int], trace: bytes
 ) -> tuple[int | None, int]:
-    """Return the first place of a line that begins a window or holds a text, else None.
+    """Return the first place of a line that begins a window or contains a text, else None.
 
-    Also where the newest line that begins one ends, 0 if there is none.
+    The second value is the end of the newest line that begins one, 0 if there is none.
     """
     last: int | None = None
     for place in places:
@@ -146,7 +146,7 @@ def _last_of(
 
 
 def _below(sessions: Sessions, row: Row) -> _Rollouts | None:
-    """Return the rollouts below and where each is cut; None where one is compressed."""
+    """Return the rollouts below and the cut of each; None if one is compressed."""
     bases, _ = bases_below(
         sessions.catalogue.reader, row.path, sessions.catalogue.chains.locator(row.path)
     )
@@ -166,8 +166,8 @@ def _opened(
 ) -> CurrentWindow | None:
     """Return these items with the id of the window that the newest compaction opened.
 
-    Without a compaction in `rollouts` the head of the current one names the first window.  None
-    where a rollback may have brought back an earlier window.
+    Without a compaction in `rollouts` the head of the current one names the first window.  None if
+    a rollback may have brought back an earlier window.
     """
     for path, end in rollouts:
         place = last_line_with(reader, path, end, _BEGINS)
@@ -179,10 +179,10 @@ def _opened(
 
 
 def _recent(reader: RolloutReader, path: str, size: int, last: int, trace: bytes) -> Recent | None:
-    """Read from the line on where the window begins or where the text stands.
+    """Read from the line on where the window begins or where the text is.
 
     `last` is the last line that is either, or a rollback.  A compaction without the text is read
-    alone: the text does not come after it.  None where a rollback may have brought back an earlier
+    alone: the text does not come after it.  None if a rollback may have brought back an earlier
     window.
     """
     line = line_at(reader, path, last, size)
@@ -208,7 +208,7 @@ def _read_alone(line: bytes, place: int) -> Recent:
 
 
 def _is_behind_rollback(reader: RolloutReader, path: str, place: int) -> bool:
-    """Return whether a rollback stands before a place, and no beginning of a task between."""
+    """Return whether a rollback precedes a place, without a beginning of a task between them."""
     found = last_line_with(reader, path, place, (*BEGINNINGS, ROLLBACK))
     if found is None:
         return False
@@ -224,7 +224,7 @@ def _first_window(reader: RolloutReader, path: str) -> str | None:
 def last_line_with(
     reader: RolloutReader, path: str, size: int, traces: Sequence[bytes], least: int = 0
 ) -> int | None:
-    """Return where the last line begins that holds one of some traces, at `least` or behind it."""
+    """Return where the last line begins that contains one of some traces, from `least` on."""
     overlap = max(map(len, traces))
     end = size
     while end > least:

@@ -1,4 +1,4 @@
-"""The list of sessions: a row each, with what its records and its checkpoint add.
+"""Lists sessions: a row each, with the additions of its records and its checkpoint.
 
 A module of its own, so that a hook, which lists nothing, does not load it.
 """
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 @frozen
 class Git:
-    """The repository that a session began in, as Codex noted it."""
+    """The repository in which a session began, as Codex noted it."""
 
     commit: str | None
     branch: str | None
@@ -53,17 +53,17 @@ class Git:
 
 @frozen
 class SessionSummary:
-    """One session in a list; what is null is not known before the session was read whole.
+    """One session in a list; a null value is unknown before the session was read whole.
 
     `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
     compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
     by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
-    service reported more than the window holds, so nothing goes by it; `refused` says why Codex
-    does not resume it, as far as it was read; `branches` counts sessions made from it; `madeBy` is
-    `restore`, `compaction`, `import`, `pull`, or null for Codex; `undone`: the compaction that made
-    it was undone; `source` is its origin, `cli`, `vscode`, `exec`, `mcp`, `subagent`, `review`,
-    `compact`, `memory`, `guardian` or another name; `background`: no person types in it, so lists
-    fold it away.
+    service reported more tokens than the window has, so the report is ignored; `refused` says why
+    Codex does not resume it, as far as it was read; `branches` counts sessions made from it;
+    `madeBy` is `restore`, `compaction`, `import`, `pull`, or null for Codex; `undone`: the
+    compaction that made it was undone; `source` is its origin, `cli`, `vscode`, `exec`, `mcp`,
+    `subagent`, `review`, `compact`, `memory`, `guardian` or another name; `background`: nobody
+    types in it, so lists fold it away.
     """
 
     session_id: str
@@ -111,9 +111,9 @@ class SessionList:
 
 @frozen
 class TurnEntry:
-    """One turn that is not rolled back; `task` is what the user said last in it.
+    """One turn that is not rolled back; `task` is the user's last message in it.
 
-    `startedAt` is the time of its first message, UTC, null where no record tells.
+    `startedAt` is the time of its first message, UTC, null if no record gives it.
     """
 
     turn_id: str
@@ -126,10 +126,10 @@ class TurnEntry:
 
 @frozen
 class Receipt:
-    """Something that Codex was given; of the text only digest and size are kept.
+    """A context that Codex was given; of the text only digest and size are kept.
 
-    `door` is `hook` or `memory.read`; `event` and `source` are what a hook was called for;
-    `isCurrent` says whether it would be given the very same text now.
+    `door` is `hook` or `memory.read`; `event` and `source` are the occasion of a hook; `isCurrent`
+    says whether it would get the very same text now.
     """
 
     at: str
@@ -145,9 +145,10 @@ class Receipt:
 
 @frozen
 class SessionDetail:
-    """One session with its turns; `problems` and `skipped` are what could not be read.
+    """One session with its turns; `problems` and `skipped` are the unreadable parts.
 
-    `received` is what Codex was given of it last; `outlineBudget` is that of the smaller model.
+    `received` is the last context that Codex was given of it; `outlineBudget` is the smaller
+    model's.
     """
 
     summary: SessionSummary
@@ -165,7 +166,7 @@ MadeBy = Literal["restore", "compaction", "import", "pull"]
 
 
 def source_of(row: Row) -> str | None:
-    """Return the source of a branch; subagents and scratch forks are no branches."""
+    """Return the source of a branch; subagents and scratch forks are not branches."""
     return None if row.scratch or row.parent_session is not None else row.forked_from
 
 
@@ -182,10 +183,10 @@ EVERYTHING = ThreadQuery()
 
 @define
 class Summaries:
-    """Lists of the sessions of one home.
+    """Lists the sessions of one home.
 
-    `compactions` returns the records of compactions, which few lists need; `named` the windows that
-    were named, if any.
+    `compactions` returns the records of compactions, which few lists need; `named` the named
+    windows, if any.
     """
 
     _catalogue: Catalogue
@@ -238,10 +239,10 @@ class Summaries:
         source = "reported" if row.context_source == "reported" else "estimated"
         ended = row.turn_open is not None and not row.turn_open
         state = offering.Between(ended, row.context_tokens, source, row.context_window)
-        # A session of which only the ends were read may have used tokens, and a window.
+        # A session whose ends only were read may have used tokens, and a window.
         told = row.context_source is not None and not (row.is_glance and row.context_window is None)
         offer = None
-        if told and not row.archived and not continued_by:  # by reported tokens alone (JUN-28)
+        if told and not row.archived and not continued_by:  # only by reported tokens (JUN-28)
             offer = offering.offer(self._settings.compaction_offer, state, named)
         below = (base.session_id for base in self._catalogue.chains.below(row))
         is_noted = bool(ours.noted) and not ours.noted.isdisjoint((session_id, *below))
@@ -286,7 +287,7 @@ class Summaries:
         return _Ours(self._records.known(), noted)
 
     def _branches(self) -> Mapping[str, int]:
-        """Return how many sessions of this home came from each (AGN-17)."""
+        """Return the number of sessions of this home that came from each (AGN-17)."""
         sources = map(source_of, self._catalogue.current().values())
         return Counter(source for source in sources if source is not None)
 
@@ -304,7 +305,7 @@ class Summaries:
     def _refused(self, row: Row) -> str | None:
         """Return why Codex does not resume a session, for people; the rest of a glance is trusted.
 
-        Of a paginated file it reads on after a line that is not UTF-8.
+        In a paginated file Codex reads on after a line that is not UTF-8.
         """
         if self._catalogue.chains.is_broken(row):
             return "Codex cannot resume it: the file with its earlier part is missing"
@@ -324,7 +325,7 @@ class Summaries:
         return known[1]
 
     def _made_by(self, row: Row) -> MadeBy | None:
-        """Return which operation of ours made a session, which never changes; None where none."""
+        """Return which operation of ours made a session, which never changes; None if none did."""
         if row.originator != OURS or row.scratch:
             return None
         session_id = row.session_id

@@ -1,4 +1,4 @@
-"""Change threads: create, append, name, archive, delete (STO-8).
+"""Changes threads: create, append, name, archive, delete (STO-8).
 
 A thread that is loaded in this process is changed through its `LiveThread`, any other through the
 store.  An error of the store becomes a refusal.
@@ -60,7 +60,7 @@ KEPT = frozenset(
         "realtime_item",
     }
 )
-"""What may stand behind the first line; at a second `session_meta` Codex forgets all before it."""
+"""Kinds allowed after the first line; at a second `session_meta` Codex forgets all before it."""
 
 TRANSIENT = {
     "event_msg": frozenset(
@@ -115,7 +115,7 @@ class LiveThread:
     def append(
         self, items: Iterable[HistoryItem | Copied], at: datetime, expected: Look | None = None
     ) -> Appended | None:
-        """Append the items that belong in a rollout, durably; return None where there are none."""
+        """Append the items that belong in a rollout, durably; return None if there are none."""
         kept = tuple(filter(is_kept, items))
         if not kept:
             return None
@@ -123,7 +123,7 @@ class LiveThread:
         try:
             self.update_metadata(*self._patches(appended))
         except StoreError as error:
-            logger.warning("%s: what was appended is not told yet: %s", self.thread_id, error)
+            logger.warning("%s: the append is not reported yet: %s", self.thread_id, error)
         return appended
 
     def update_metadata(self, *patches: Patch) -> None:
@@ -148,7 +148,7 @@ class LiveThread:
 
 @frozen
 class Move:
-    """A move; `codex` makes it where Codex keeps a database, `failure` is why it did not."""
+    """A move; `codex` makes it if Codex keeps a database, `failure` is why it did not."""
 
     thread_id: str
     archive: bool
@@ -178,7 +178,7 @@ _HELD: dict[Held, tuple[str, str]] = {
         "Delete those first: `codex-checkpoints lineage {0}` shows them.",
     ),
 }
-"""What is said of it, and what to do first; {0} is the id of the thread."""
+"""The obstacle in words, and the step to take first; {0} is the id of the thread."""
 
 _CODES: dict[type, str] = {
     ThreadNotFound: "unknown_session",
@@ -187,7 +187,7 @@ _CODES: dict[type, str] = {
     Unsupported: "conflict",
     UnreadableSource: "unreadable_source",
 }
-"""The code of each error of a store; of any other it is `storage_error`."""
+"""The code of each error of a store; the default is `storage_error`."""
 
 
 def _not_ours(row: Row) -> Refusal:
@@ -252,7 +252,7 @@ class ThreadManager:
         at: datetime,
         expected: Look | None = None,
     ) -> Appended | None:
-        """Append to a thread, durably; return None where no item belongs in a rollout."""
+        """Append to a thread, durably; return None if no item belongs in a rollout."""
         live = self._live.get(thread_id) or self._opened(thread_id)
         with refusing(thread_id):
             appended = live.append(items, at, expected)
@@ -266,14 +266,14 @@ class ThreadManager:
             self._store.check_append(thread_id)
 
     def take_changed(self) -> set[str]:
-        """Return, once, the threads changed here; looking at their files finds nothing new."""
+        """Return, once, the threads changed here; reading their files finds nothing new."""
         changed, self._changed = self._changed, set()
         return changed
 
     def rename(self, thread_id: str, name: str | None, *, listed: bool = False) -> None:
         """Name a thread in one line of at most 160 code points; None removes the name.
 
-        With `listed` it stands in Codex's list of names alone.
+        With `listed` the name is only in Codex's list of names.
         """
         text = cut(one_line(name), MAX_VALUE_CHARS) if name is not None else ""
         self.update_metadata(thread_id, Patch(name=text or None, listed=listed))
@@ -296,15 +296,15 @@ class ThreadManager:
         return Move(thread_id, archive, codex if codex is not None and codex.is_kept() else None)
 
     def moved(self, move: Move) -> Row:
-        """Do the last step: look at what Codex did, else move the files; refuses as the store."""
+        """Do the last step: check Codex's result, else move the files; refuses as the store."""
         row = None if move.codex is None else self._catalogue.look_for(move.thread_id)
         if row is None or row.archived != move.archive:
             row = self._moved_by_us(move)
-        self.unload(move.thread_id)  # it lies elsewhere now
+        self.unload(move.thread_id)  # it is elsewhere now
         return row
 
     def put_away(self, thread_id: str) -> Row:
-        """Archive a thread of ours that Codex has no part in; refuses as the store."""
+        """Archive a thread of ours in which Codex has no part; refuses as the store."""
         return self.moved(Move(thread_id, archive=True, codex=None))
 
     def check_delete(self, thread_id: str) -> None:

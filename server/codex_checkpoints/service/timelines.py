@@ -1,4 +1,4 @@
-"""The timeline of a session, and the conversation of one of its turns, to be read by people."""
+"""Makes the timeline of a session, and the conversation of one of its turns, for people."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.records import MARKERS
 
 MOST_EVENTS = 1024
-"""The newest so many events are kept."""
+"""Number of events that are kept, the newest."""
 
 _LARGEST_PICTURE = 1 << 22
 
@@ -47,11 +47,11 @@ EventKind = Literal["compaction", "marker", "branch"]
 
 @frozen
 class TimelineEvent:
-    """Something that happened to a session, with the turn that was the last one then.
+    """Something that happened to a session, with its last turn at that time.
 
-    `kind` is `compaction`, one that was not taken back, `marker`, or `branch`: another session
-    was made from this one.  `id` is that of the compaction of ours, or else of the window; of the
-    marker; of the other session.  All but `kind` are null where no record tells.
+    `kind` is `compaction`, one that was not undone, `marker`, or `branch`: another session was made
+    from this one.  `id` is the id of the compaction of ours, or else of the window; of the marker;
+    of the other session.  All but `kind` are null if no record gives them.
     """
 
     kind: EventKind
@@ -65,8 +65,8 @@ class TimelineEvent:
 class SessionTimeline:
     """The turns of a session that were not rolled back, and its events, each in order.
 
-    There are at most 400 rows: `merged` is how many turns a row stands for, 1 where each has its
-    own.  Of the events there are at most the 1,024 newest.
+    There are at most 400 rows: `merged` is the number of turns that a row represents, usually 1.
+    There are at most the 1,024 newest events.
     """
 
     turns: tuple[TimelineTurn, ...]
@@ -77,7 +77,7 @@ class SessionTimeline:
 def timeline(sessions: Sessions, session: str) -> SessionTimeline:
     """Return the timeline of a session; refuses as `Sessions.find`, `unreadable_source`."""
     row = sessions.find(session)
-    # What was read before is only read on.
+    # The fold continues from its saved state.
     found = timeline_in(sessions.catalogue.follow(row, TIMELINE).now())
     times = times_of(sessions, row)
     turns = (_at(turn, times.get(turn.seq)) for turn in found.turns())
@@ -130,13 +130,13 @@ def _place(link: Link, ends: dict[str, int], replay: Replay) -> int | None:
 
 
 NEAR = 1 << 22
-"""Bytes in which a turn is looked for at a time, from the end of a session on."""
+"""Bytes in which a turn is searched for at a time, from the end of a session on."""
 
 _FAR = 8
-"""What begins before this part of a session is read from its beginning on."""
+"""A turn that begins before this part of a session is read from its beginning on."""
 
 _MOST_NEAR = 8
-"""So many times as long a turn is read at once; a longer one is read from the beginning on."""
+"""Multiple of that size of a turn that is read at once; a longer one is read from the beginning."""
 
 MOST_ITEMS = 200
 """Items of one answer."""
@@ -150,14 +150,14 @@ OUTPUT_ENDS = (3_000, 1_000)
 
 @frozen
 class TranscriptItem:
-    """A record of a turn: its text, redacted, and how long all of it is.
+    """A record of a turn: its text, redacted, and its whole length.
 
     `kind` is `user`, `assistant`, `plan`, `call`, `output`, `patch` or `summary`.  A plan has a
-    line a step, with `[x]` in front where it is done, `[>]` where it is in progress, else `[ ]`.
-    A long text is cut: `text` is its beginning and `tail`, of an output alone, its end.
-    `about` is the command that an output is of; `exitCode` is how it ended, null where the output
-    does not tell.  `failed`: a command failed, or a patch was not applied.  `answered`: the output
-    of a call stands further on in the turn.
+    line a step, with `[x]` in front of a done step, `[>]` of one in progress, else `[ ]`.  A long
+    text is cut: `text` is its beginning and `tail`, for an output only, its end.  `about` is the
+    command of an output; `exitCode` is how it ended, null if the output does not show it.
+    `failed`: a command failed, or a patch was not applied.  `answered`: the output of a call is
+    further on in the turn.
     """
 
     ref: str
@@ -174,9 +174,9 @@ class TranscriptItem:
 
 @frozen
 class TurnTranscript:
-    """A turn with its items from `offset` on; `nextOffset` is null where no more follow.
+    """A turn with its items from `offset` on; `nextOffset` is null if no more follow.
 
-    `total` counts the items of all of the turn.
+    `total` counts all items of the turn.
     """
 
     turn_id: str
@@ -187,7 +187,7 @@ class TurnTranscript:
 
 
 def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -> TurnTranscript:
-    """Return what was said and done in a turn, in order.
+    """Return the messages and actions of a turn, in order.
 
     Refuses as `Sessions.find`, `unknown_turn`, `unreadable_source`, `invalid_payload`.
     """
@@ -197,7 +197,7 @@ def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -
     state = opened.now().state
     meant = find_turn(opened.now(), turn, row.session_id)
     until = end_of(meant, state.turns.turns)
-    # Without ordinals what stands before may name it.
+    # Without ordinals earlier lines may name it.
     is_numbered = opened.replay.scale.paginated and not row.rollout.compressed
     near, last = (is_numbered and _around(opened, meant.opened, until)) or (None, 0)
     replay = Replay() if near is None else opened.replay.near_the_end(near, last)
@@ -207,7 +207,7 @@ def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -
         lambda entry: entry,
         scripts=True,
     )
-    # What stands before the turn is only read for where turns begin.
+    # Lines before the turn are only read to find where turns begin.
     replay.passes_over = passing_over(lambda _raw: replay.scale.lines + 1 >= meant.opened)
     if near is None:
         sessions.catalogue.read_with(replay, row, until)
@@ -235,9 +235,9 @@ def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -
 def _around(opened: SessionFile, first: int, until: int | None) -> tuple[bytes, int] | None:
     """Return the lines around those from `first` to `until`, and the position of the last one.
 
-    They are looked for backwards from the end, or from the next place whose position is known by
-    now.  None where that takes longer than to read from the beginning, where they begin before the
-    file does, as in a base, where they are long, or where it changed.
+    They are searched for backwards from the end, or from the next place whose position is known by
+    now.  None if that takes longer than reading from the beginning, if they begin before the file
+    does, as in a base, if they are long, or if it changed.
     """
     places, lines_read = opened.places, opened.replay.scale.lines
     if first * _FAR < lines_read:
@@ -279,17 +279,17 @@ def _says_nothing(output: Entry, *, of_patch: bool) -> bool:
 _APPLIED = re.compile(
     r"(?:bash: [^\n]*warning: here-document[^\n]*\n)*Success\.[^\n]*(?:\n[AMDR] [^\n]*)*\s*"
 )
-"""All that is printed where every hunk was applied."""
+"""The whole output of a patch whose hunks were all applied."""
 
 
 def _printed(output: Entry) -> str:
-    """Return what a command printed, without what Codex says of it."""
+    """Return the output of a command, without Codex's additions."""
     printed = outcome_in((output.text,)).printed
     return output.text if printed is None else printed
 
 
 def _item(entry: Entry, answer: Entry | None) -> TranscriptItem:
-    """Return a record as it is told; `answer` is the output of its call."""
+    """Return a record as a transcript shows it; `answer` is the output of its call."""
     is_output = entry.kind == "output"
     text = _printed(entry) if is_output else entry.text
     plan = _plan_in(text) if entry.kind == "call" else None

@@ -1,12 +1,13 @@
-"""How compaction, restore, packs, deletion and connection are done: wholly, or not at all.
+"""Runs compaction, restore, import, deletion and connect as atomic operations.
 
-1. prepare: write the operation, with all that its end needs, to `restoring/<id>.jsonl`; 2. publish:
-make a session or a file, append to one, or remove one, in one step; 3. record: write the records
-and the audit; 4. settle: remove the file of step 1.
+1. prepare: write the operation, with everything its end needs, to `restoring/<id>.jsonl`;
+2. publish: make a session or a file, append to one, or remove one, in one step;
+3. record: write the records and the audit;
+4. settle: remove the file of step 1.
 
 A process that dies before step 2 has changed nothing that counts; one that dies later lacks steps 3
-and 4.  So one rule ends a broken operation: a published one is recorded, any other is taken back.
-It is applied at once where an operation fails, and at the next start where a process was killed
+and 4.  So one rule ends a broken operation: a published one is recorded, any other is rolled back.
+It is applied at once if an operation fails, and at the next start if a process was killed
 (`recovery`).  The file of step 1 stays locked, so no other process settles a running operation.
 """
 
@@ -34,18 +35,18 @@ INTERRUPTED = "interrupted"
 
 
 class Work(Protocol):
-    """The end of an operation; where `record` or `take_back` fails, the next start repeats it."""
+    """The end of an operation; if `record` or `take_back` fails, the next start retries it."""
 
     def is_published(self) -> bool:
         """Return whether step 2 is done."""
         ...
 
     def record(self) -> None:
-        """Write the records and the events of what is published."""
+        """Write the records and the events of the published step."""
         ...
 
     def take_back(self, code: str) -> bool:
-        """Remove what was written for a session that was not made; return whether all is gone."""
+        """Remove the files of a session that was not made; return whether all are gone."""
         ...
 
 
@@ -53,9 +54,9 @@ class Work(Protocol):
 def undertaking(records: Records, name: str, work: Work) -> Generator[Append]:
     """Hold the file of an operation for steps 1 and 2, then do steps 3 and 4; yield its `append`.
 
-    A block that fails with one of our errors is settled too; any other failure, and what cannot be
-    settled now, is left to the next start.  Raises `StorageError`, where the audit cannot be
-    written before anything is done.
+    A block that fails with one of our errors is settled too; any other failure, and an operation
+    that cannot be settled now, is left to the next start.  Raises `StorageError`, if the audit
+    cannot be written before anything is done.
     """
     records.audit.check()
     with records.undertaking(name) as journal:
@@ -68,7 +69,7 @@ def undertaking(records: Records, name: str, work: Work) -> Generator[Append]:
 
 
 def settled(name: str, journal: Journal, work: Work, code: str) -> bool:
-    """Do steps 3 and 4, or take back what is not published; return whether that is done."""
+    """Do steps 3 and 4, or roll back an unpublished operation; return whether that is done."""
     try:
         if work.is_published():
             work.record()
@@ -117,7 +118,7 @@ def operation_of(
     source_id: str | None,
     turn_id: str | None = None,
 ) -> Operation:
-    """Return what the events of an operation share; those of a restore have more."""
+    """Return the common part of an operation's events; a restore's events have more."""
     turn = None if turn_id is None or source_id is None else TurnSource(source_id, turn_id)
     user, org = settings.user_id, settings.org_id
     return Operation(operation_id, session_id, source_id, None, turn, None, user, org)
@@ -127,7 +128,7 @@ def operation_of(
 class OneStep:
     """An operation that publishes one thing and leaves one event; `Work`.
 
-    `undo` removes what was written before; it returns whether all is gone.
+    `undo` removes the files written before; it returns whether all are gone.
     """
 
     _records: Records
@@ -135,7 +136,7 @@ class OneStep:
     _is_done: Callable[[], bool]
     _undo: Callable[[], bool] = lambda: True
     published: bool | None = None
-    """None where it must be looked at."""
+    """None if it must be checked."""
 
     def is_published(self) -> bool:
         """Return whether the thing is changed."""
@@ -146,13 +147,13 @@ class OneStep:
         close(self._records, self._event, again=self.published is None)
 
     def take_back(self, code: str) -> bool:
-        """Undo what was written before; there is nothing to tell."""
+        """Remove the files written before; no event is needed."""
         del code
         return self._undo()
 
 
 def close(records: Records, event: Mapping[str, object], *, again: bool) -> None:
-    """Write the closing event of an operation, once; `again` where another process may have.
+    """Write the closing event of an operation, once; `again` if another process may have.
 
     Raises `StorageError`.
     """

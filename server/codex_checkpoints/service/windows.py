@@ -1,4 +1,4 @@
-"""The windows of a session, with the records of those that we opened, and what follows from them.
+"""Returns the windows of a session, with the records of those we opened, and the outline.
 
 Nothing is written.
 """
@@ -45,7 +45,7 @@ def windows_in(sessions: Sessions, session: str) -> tuple[HistoryWindow, ...]:
 
 
 def undone_in(sessions: Sessions, session: str) -> dict[str | None, str | None]:
-    """Return by the window that an undo opened the one that it took back (JUN-25)."""
+    """Return, by the window that an undo opened, the window that it undid (JUN-25)."""
     made = opened_by_us(sessions, sessions.find(session))
     return {
         each: opened.undone and opened.undone.windows.after.current
@@ -97,7 +97,7 @@ def _load_timeline(value: object) -> Replay | None:
 
 
 TIMELINE = FoldSpec("timeline", lambda: Timeline(Replay()).replay, _save_timeline, _load_timeline)
-"""What makes, saves and loads a timeline."""
+"""The fold that makes, saves and loads a timeline."""
 
 
 def _with_record(opened: Opened | None, window: HistoryWindow) -> HistoryWindow:
@@ -108,7 +108,7 @@ def _with_record(opened: Opened | None, window: HistoryWindow) -> HistoryWindow:
 
 
 def _shift(sessions: Sessions, row: Row, root: ChainPart) -> int:
-    """Return the lead of a session's `seq` over its lines, which a seed causes."""
+    """Return the lead of a session's `seq` over its lines, caused by a seed."""
     with reading_file(row):
         head = head_of(sessions.catalogue.reader.first_line(root.path))
     if head is None or head.originator != OURS:

@@ -1,1 +1,1 @@
-"""Compact a session: plan, ask the hooks, install, and take back."""
+"""Compacts a session: plans, runs the hooks, installs, and undoes."""

@@ -1,4 +1,4 @@
-"""A summary by Codex: what it is handed, how long it may take, what it left (CKP-20, CKP-22)."""
+"""Lets Codex make a summary: its input, its time limit, and its result (CKP-20, CKP-22)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from codex_checkpoints.service.sessions import Sessions
 LONGEST_REASON = 300
 
 BASE_TOKENS = 6_000
-"""What base instructions take where the session file does not hold them, as older ones."""
+"""Tokens of base instructions if the session file does not hold them, as in older ones."""
 
 CONTEXT_TOKENS = 2_000
-"""What the context of a new thread and the request for a summary take at least."""
+"""Minimum tokens of a new thread's context and the request for a summary."""
 
 _COMES_ANEW: frozenset[Kind] = frozenset({"instructions", "context"})
 
@@ -81,12 +81,12 @@ class Job:
 def excerpt_of(sessions: Sessions, source: CompactionSource, room: int) -> Excerpt | None:
     """Return the part of a session that fits into `room` tokens (CKP-22); calls go first.
 
-    Base instructions, tools and context take room as well.  None where Codex can fork the whole
-    session. A compressed session gives an excerpt too: Codex would unpack its file for a fork.
+    Base instructions, tools and context take room as well.  None if Codex can fork the whole
+    session.  A compressed session gives an excerpt too: Codex would unpack its file for a fork.
     Refuses `item_too_large`.
     """
     history, context = source.traced.history.items, source.traced.history.context
-    # Reports that count what a session no longer holds must not leave it without room.
+    # Reports that count content which the session has lost must not leave it without room.
     beside = min(context.beside or 0, room // 2)
     room -= max(source.traced.outline.instructions or BASE_TOKENS, beside)
     if context.history <= room:

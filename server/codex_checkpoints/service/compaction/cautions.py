@@ -1,4 +1,4 @@
-"""Warn before a compaction: a goal that does not go along, hooks of Codex that do not run."""
+"""Warns before a compaction: a goal that stays in the old session, hooks that do not run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def leaves_goal(source: CompactionSource, into: Into) -> bool:
 
 
 SAME_HASH_SINCE = (0, 147)
-"""The first version of Codex whose `comp_hash` for a model is still that of 0.169."""
+"""The first version of Codex whose `comp_hash` for a model is still the one of 0.169."""
 
 _VERSION = re.compile(r"(\d+)\.(\d+)\.")
 
@@ -33,7 +33,7 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.")
 def cautions(
     sessions: Sessions, source: CompactionSource, into: Into
 ) -> Iterator[CompactionWarning]:
-    """Yield what is to be said of this compaction."""
+    """Yield the warnings about this compaction."""
     if count := _own_hooks(sessions.catalogue.store.place):
         which = "hook does" if count == 1 else "hooks do"
         why = "Codex runs such hooks only before its own compactions."
@@ -47,7 +47,7 @@ def cautions(
 
 
 def _own_hooks(codex_home: str) -> int:
-    """Return how many hooks of a person's own stand in Codex's files for before a compaction.
+    """Return the number of a person's own hooks before a compaction in Codex's files.
 
     A file that cannot be read has none.
     """

@@ -1,7 +1,7 @@
-"""Compaction as an operation: install a checkpoint in the place of a history (CKP-1).
+"""Compacts a session as one operation: installs a checkpoint in place of a history (CKP-1).
 
-The replacement is built without writing (CKP-14).  Then hooks are waited for, and Codex where it
-makes the summary; a session that changed meanwhile is read again.  Hooks hear what is installed.
+The replacement is built without writing (CKP-14).  Then it waits for hooks, and for Codex if Codex
+makes the summary; a session that changed meanwhile is read again.  Hooks are told the result.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ logger = logging.getLogger(__name__)
 
 @frozen
 class CompactionPlan:
-    """A session, and the replacement of its history; `determinism` tells who made it (CKP-24)."""
+    """A session, and the replacement of its history; `determinism` is its maker (CKP-24)."""
 
     source: CompactionSource
     terms: Terms
@@ -157,10 +157,10 @@ class Compacting:
         cancelled: Callable[[], bool] = nobody,
         asks_codex: Callable[[], object] = nothing,
     ) -> Steps[Compacted]:
-        """Install a replacement: durable, and what Codex sends next, on return (CKP-12).
+        """Install a replacement: durable on return, and the next history that Codex sends (CKP-12).
 
-        `cancelled` is called while a program runs, `asks_codex` before Codex is asked.  Refuses
-        `unknown_session`, `unreadable_source`, `turn_not_complete`, `session_live`,
+        `cancelled` is a callback while a program runs, `asks_codex` one before Codex is asked.
+        Refuses `unknown_session`, `unreadable_source`, `turn_not_complete`, `session_live`,
         `unsupported_placement`, `codex_not_found`, `missing_context`, `not_smaller`,
         `item_too_large`, `blocked_by_hook`, `timed_out`, `codex_failed`, `conflict`,
         `storage_error`; raises `Cancelled` only before anything is written.
@@ -192,7 +192,7 @@ class Compacting:
         observed = yield from elsewhere(lambda: after.notify(words))
         if observed:
             events.note("CompactionObserved", {"hooks": without_reasons(observed)}, step=1)
-        with contextlib.suppress(Refusal):  # it can be derived again, whoever asks first
+        with contextlib.suppress(Refusal):  # the next request derives it again
             self._sessions.projections.keep(row, self._sessions.catalogue.open(row))
         made = record.compaction_id, record.session_id
         return _report(request, done, record.windows, *made, hooks=(*results, *observed))
@@ -218,7 +218,7 @@ class Compacting:
             plan = self._built(request, seal=seal)
             return plan.source, plan
         source = self._source(request, seal=seal)
-        # What would be refused after Codex was called is refused before.
+        # A request that Codex's answer could not save is refused before Codex is called.
         limits = budget(source.window, self._sessions.named)
         excerpt = excerpt_of(self._sessions, source, limits.window - limits.reserve)
         declined = not_now(self._terms(request, source), source.traced.history.context.usable)
@@ -256,7 +256,7 @@ class Compacting:
     def _digest(
         self, request: Request, source: CompactionSource, gathered: Gathered
     ) -> Callable[[Sequence[str], int], Digest]:
-        """Return what makes the digest of a source, beside messages and for a context."""
+        """Return the function that makes a source's digest, beside messages and for a context."""
         setting = self._sessions.settings.digest_tokens
         digests = Digests(self._sessions)
 
@@ -282,7 +282,7 @@ class Compacting:
             raise Refusal("conflict", message, facts)
         if not request.force:
             _refuse_repeated(self._sessions.compactions.of(source.session_id), source)
-        if request.requested_by != "automatic":  # else whoever looked before has told it
+        if request.requested_by != "automatic":  # otherwise the check before has reported it
             for name in self._sessions.ignored_variables():
                 logger.warning("%s", left_aside(name))
         return source
@@ -333,15 +333,15 @@ class Compacting:
         plan: CompactionPlan | Job,
         fork: str | None,
     ) -> CompactionPlan:
-        """Return the plan to install, made anew where the session changed in the meantime.
+        """Return the plan to install, made anew if the session changed in the meantime.
 
-        `fork` is the scratch fork with a summary by Codex, which knows nothing of what came since.
+        `fork` is the scratch fork with a summary by Codex, which knows nothing of later records.
         """
         changed = self._sources.is_changed(source)
         if isinstance(plan, CompactionPlan):
             if changed:
                 plan = self._built(request, seal=True)
-                # Whoever compacted it in the meantime was first.
+                # The compaction that was written in the meantime came first.
                 plan = evolve(plan, source=evolve(plan.source, known=source.known))
             return plan
         if changed:
@@ -443,7 +443,7 @@ class Compacting:
             moment_of(stamp),
             (session_id, first, second),
         )
-        # By this a list knows how full the session is before Codex has ever sent it (CKP-28).
+        # From this a list knows how full the session is before Codex has ever sent it (CKP-28).
         info = {"info": {"model_context_window": window}}
         size = token_count(plan.built.report.after, info)
         return NewThread(made.meta, items_of((*made.lines, size))), made.chain
@@ -454,7 +454,7 @@ class Compacting:
 
 
 def _refuse_repeated(records: Sequence[Record], source: CompactionSource) -> None:
-    """Refuse `conflict` where nothing was added since the newest compaction; name that one."""
+    """Refuse `conflict` if nothing was added since the newest compaction; name that one."""
     newest = standing(records, source.session_id)
     if newest is None:
         return
@@ -474,7 +474,7 @@ def _refuse_repeated(records: Sequence[Record], source: CompactionSource) -> Non
 
 
 def _refuse_second(records: Sequence[Record], source: CompactionSource) -> None:
-    """Refuse `conflict` where another process compacted a session since it was read."""
+    """Refuse `conflict` if another process compacted a session since it was read."""
     newest = standing(records, source.session_id)
     if newest is not None and newest.compaction_id not in source.known:
         message = f"session {source.session_id} was compacted meanwhile: {newest.session_id}"
@@ -491,7 +491,7 @@ def _blocked(
 ) -> Refusal:
     """Write the event of a compaction that a hook stopped, and return its refusal (CKP-11).
 
-    Settings that cannot be read, and may name one, stand as a hook without words.
+    Unreadable settings, which may name a hook, count as a hook without words.
     """
     facts: dict[str, object] = {
         "sessionId": source.session_id,
@@ -558,7 +558,7 @@ def _report(  # noqa: PLR0913 - what was asked, what became of it, and what is s
 
 
 def _remark_text(plan: CompactionPlan, into: Into | None) -> str | None:
-    """Return the remarks about a compaction as sentences; `into` is where one that is done went."""
+    """Return the remarks about a compaction as sentences; `into`: where a finished one went."""
     report = plan.built.report
     before, after = report.before.tokens, report.after
     sentences = {
@@ -573,7 +573,7 @@ def _remark_text(plan: CompactionPlan, into: Into | None) -> str | None:
 
 
 def _told(record: Installed) -> dict[str, object]:
-    """Return what hooks are told of a compaction: ids, counts and digests."""
+    """Return the facts of a compaction for hooks: ids, counts and digests."""
     return {
         "compaction_id": record.compaction_id,
         "session_id": record.session_id,

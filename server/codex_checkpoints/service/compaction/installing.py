@@ -1,4 +1,4 @@
-"""How a compaction is written, whole or not at all, and taken back (CKP-14, JUN-26).
+"""Writes a compaction atomically, and undoes it (CKP-14, JUN-26).
 
 Each step is durable before the next: the checkpoint (DSC-53); a *prepared* record; the new session
 or the lines; the record, which moves the pointer (JUN-24); the event (CKP-2, CKP-11), without text.
@@ -52,9 +52,9 @@ _NOT_IN_EVENT = frozenset({"type", "compactionId", "at", "sessionId", "items", "
 
 @define
 class CompactionWork:
-    """A compaction, or its undoing, from its first line to its last; `undertaking.Work`.
+    """A compaction, or its undo, from its first line to its last; `undertaking.Work`.
 
-    `records` are those of the source, where the caller holds them already.
+    `records` are the source's, if the caller has them already.
     """
 
     _sessions: Sessions
@@ -66,7 +66,7 @@ class CompactionWork:
 
     @property
     def line(self) -> dict[str, object]:
-        """Return what the next start of the service needs to end it."""
+        """Return the facts that the next start of the service needs to finish it."""
         record = to_value(self._record)
         return {"compaction": record, "sessionId": self._session_id, "event": self._event}
 
@@ -78,14 +78,14 @@ class CompactionWork:
             return _has_happened(self._sessions, self._record, held.records)
 
     def record(self) -> None:
-        """Settle what was prepared, and write the event."""
+        """Settle the prepared record, and write the event."""
         with self._held() as held:
             if held.prepared == self._record:
                 held.settle(done=True)
             close(self._sessions.records, self._event, again=not self.published)
 
     def take_back(self, code: str) -> bool:
-        """Remove what was prepared; the caller writes the event."""
+        """Remove the prepared record; the caller writes the event."""
         del code
         record = self._record
         with self._held() as held:
@@ -108,10 +108,10 @@ class CompactionWork:
 def changing(
     sessions: Sessions, source_id: str, record: Installed | Undone, event: Mapping[str, object]
 ) -> Generator[CompactionsOf]:
-    """Hold the records of a session while a block changes it, wholly or not at all."""
+    """Hold the records of a session while a block changes it atomically."""
     with storing_compaction(source_id), sessions.compactions.held(source_id) as held:
         left = held.prepared
-        if left is not None:  # by a process that died; the next start writes its event
+        if left is not None:  # a killed process left it; the next start writes its event
             work = CompactionWork(sessions, source_id, left, {}, held)
             if work.is_published():
                 held.settle(done=True)
@@ -127,7 +127,7 @@ def changing(
 
 
 def reopened(sessions: Sessions, written: Json) -> CompactionWork | None:
-    """Return the compaction that a process wrote down; None where its line cannot be read."""
+    """Return the compaction that a process wrote down; None if its line cannot be read."""
     record, session_id = record_of(written.get("compaction")), text_of(written.get("sessionId"))
     if session_id is None or not isinstance(record, Installed | Undone):
         return None
@@ -192,7 +192,7 @@ class Events:
         source_id: str,
         turn: Turn | None,
     ) -> Events:
-        """Return what makes the events of a compaction; `turn` is the last one of its source."""
+        """Return the events of a compaction; `turn` is the last one of its source."""
         ids = operation_id, None, source_id, None if turn is None else turn.turn_id
         return cls(sessions.records, moment, operation_of(sessions.settings, *ids))
 
@@ -230,16 +230,16 @@ def fields_of(record: Installed | Undone) -> dict[str, object]:
 
 @define
 class Undoing:
-    """Takes compactions of one home back."""
+    """Undoes compactions of one home."""
 
     _sessions: Sessions
     _outside: HookRunner
 
     def uncompact(self, compaction_id: str) -> Installed:
-        """Take a compaction back, durable on return; return its record.
+        """Undo a compaction, durable on return; return its record.
 
-        Refuses `unknown_compaction`, `conflict` where it was undone already or its window is no
-        longer the current one, and, in place, `session_live`, `turn_not_complete`,
+        Refuses `unknown_compaction`, `conflict` if it was undone already or its window is not the
+        current one any more, and, in place, `session_live`, `turn_not_complete`,
         `unreadable_source`; `storage_error`.  Raises `Cancelled` before anything is written.
         """
         record = self._sessions.compactions.find(compaction_id)
@@ -263,7 +263,7 @@ class Undoing:
         at = self._outside.moment()
         window_id, turn_id = self._outside.new_ids(at, 2)
         chain = opened_after(source.traced.history.chain, window_id)
-        # The number of before, and what was added since.
+        # The number of items before, and the items added since.
         added = of_items(source.traced.history.items[len(record.items) :])
         size = record.sizes.before.tokens + added
         lines = behind(source, items, size, chain, turn_id, moment_of(in_text(at)), undo=True)
@@ -286,7 +286,7 @@ class Undoing:
         if source.live:
             raise session_live(source.session_id)
         said_since = len(source.traced.history.items) > len(record.items)
-        # A turn that was cut off before a forced compaction stays open, and so does the way back.
+        # A turn that was cut off before a forced compaction stays open, and an undo stays possible.
         if said_since and not source.ended:
             message = f"the last turn of session {source.session_id} is open"
             raise Refusal("turn_not_complete", message, {"sessionId": source.session_id})
@@ -302,7 +302,7 @@ class Undoing:
 def _items(
     record: Installed, source: CompactionSource, before: tuple[Json, ...]
 ) -> tuple[Json, ...]:
-    """Return the history `before` the compaction, and what was added since."""
+    """Return the history `before` the compaction, and the items added since."""
     now, count = source.traced.history.items, len(record.items)
     same = digest_of(now[:count]) == record.replacement
     if not same or digest_of(before) != record.source.history:

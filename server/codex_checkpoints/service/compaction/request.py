@@ -1,4 +1,4 @@
-"""What a compaction is asked for, whom it asks, and what it answers or refuses."""
+"""The request of a compaction, the hooks it asks, its result and its refusals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from codex_checkpoints.service.settings import CompactionHook
 
 MOST_REASON = 500
 _KEYS = {"continue", "stopReason", "suppressOutput", "systemMessage"}
-"""What Codex 0.169 lets its own hooks around a compaction say."""
+"""The fields that Codex 0.169 accepts from its own hooks around a compaction."""
 
 Outcome = Literal["passed", "blocked", "failed", "timed_out", "not_started", "garbage"]
 IsCancelled = Callable[[], bool]
@@ -52,8 +52,8 @@ class HookEvent:
     ) -> tuple[tuple[HookOutcome, ...], HookOutcome | None]:
         """Run the hooks in order until one stops the operation; return all results, and that one.
 
-        A hook that fails stops it too, unless the settings say `continue` (CKP-12). Raises
-        `Cancelled` where the caller cancelled; the hook that runs then is ended.
+        A hook that fails stops it too, unless the settings say `continue` (CKP-12).  Raises
+        `Cancelled` if the caller cancelled; the running hook is then ended.
         """
         results: list[HookOutcome] = []
         for number, hook in enumerate(self.hooks, 1):
@@ -95,7 +95,7 @@ def _answer(number: int, output: bytes | None) -> HookOutcome:
         answer: object = orjson.loads(output)
     except orjson.JSONDecodeError:
         return HookOutcome(number, "garbage")
-    # What we do not know may be meant to stop us: such an answer counts as none.
+    # An unknown field may be meant to stop us: such an answer counts as none.
     if (
         not is_object(answer)
         or not answer.keys() <= _KEYS
@@ -136,8 +136,8 @@ class HookRunner:
 class Request:
     """A request; `placement` and `strategy` are validated later.
 
-    `seconds` is the limit for a summary by Codex; None takes that of the settings, and so does
-    `digest_tokens`, the budget of the digest.
+    `seconds` is the timeout for a summary by Codex, `digest_tokens` the budget of the digest; None
+    takes the setting.
     """
 
     session: str
@@ -156,15 +156,15 @@ class Compacted:
     """A compaction that was done, or a preview (`compactionId` is null), which has `contents`.
 
     `sessionId` is the one to resume, `replacement` the history that Codex sends from now on.
-    `tokensBefore`, `tokensAfter` and `bound`, its limit, count all that is in use; `tokensBeside`
-    of each is beside the history (instructions, tools and standing context), null where the session
-    reported nothing; then these figures are the history alone.  `tokensAfter` is `tokensBeside`
-    plus `tokensScale` thousandths of the estimates of all that is kept, added and sent again.
-    `tokensAdded` is the size of the new items: handoff or summary, goal, plan; `digestTokens` that
-    of the digest in it.  `tokensSentAgain` is the standing context that the next turn sends again.
-    `remark` is `cut_off` where the last turn was cut off, else `saves_nothing` or `saves_little`
-    where not even a tenth is saved, else null; `remarkText` says it in sentences, and of one that
-    is done whether a goal stays with the old session.
+    `tokensBefore`, `tokensAfter` and `bound`, its limit, count everything in use; `tokensBeside` of
+    each is the part besides the history (instructions, tools and standing context), null if the
+    session reported nothing; then these figures are only the history.  `tokensAfter` is
+    `tokensBeside` plus `tokensScale` thousandths of the estimates of everything kept, added and
+    sent again.  `tokensAdded` is the size of the new items: handoff or summary, goal, plan;
+    `digestTokens` the size of the digest in it.  `tokensSentAgain` is the standing context that the
+    next turn sends again.  `remark` is `cut_off` if the last turn was cut off, else `saves_nothing`
+    or `saves_little` if less than a tenth is saved, else null; `remarkText` says it in sentences,
+    and after a compaction whether a goal stays with the old session.
     """
 
     compaction_id: str | None

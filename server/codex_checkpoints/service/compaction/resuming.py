@@ -1,7 +1,7 @@
-"""The check before a person resumes a session (JUN-16).
+"""Checks a session before a person resumes it (JUN-16).
 
-We can act only while Codex does not have it loaded (JUN-36).  Nothing is compacted in place by
-itself, and no text of a session has an influence (JUN-22).
+We can act only while Codex does not have it loaded (JUN-36).  Nothing is compacted in place
+automatically, and no text of a session has an influence (JUN-22).
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class NotCompacted:
 class Resumed:
     """How to go on with a session: the command `resume`, to be run in `cwd`.
 
-    `cwdGone`: there is no such folder on this machine, so Codex starts where it is called.
-    `compacted` is a compaction that the setting `automatic` asked for, `notCompacted` why it was
-    refused, `offer` one to propose.  `live`: Codex has the session loaded.  `continuedBy`: the
-    session in which its work went on.  `notice` is a sentence for a notification.
+    `cwdGone`: the folder is not on this machine, so Codex starts where it is called.  `compacted`
+    is a compaction that the setting `automatic` required, `notCompacted` why it was refused,
+    `offer` one to propose.  `live`: Codex has the session loaded.  `continuedBy`: the session in
+    which its work went on.  `notice` is a sentence for a notification.
     """
 
     session_id: str
@@ -107,7 +107,7 @@ class Ready:
 
 
 def preview(sessions: Sessions, compacting: Compacting, session: str) -> Resumed:
-    """Say what would be done before a session is resumed; nothing is written, no hook is asked.
+    """Return the steps before a session is resumed; write nothing, ask no hook.
 
     Refuses as `check`.
     """
@@ -121,7 +121,7 @@ def preview(sessions: Sessions, compacting: Compacting, session: str) -> Resumed
 
 
 def check(sessions: Sessions, session: str) -> Ready:
-    """Look whether a session is to be compacted before it is resumed; nothing is written.
+    """Check whether a session is to be compacted before it is resumed; write nothing.
 
     Refuses as `Sessions.find`, and `conflict` for a session that Codex would not resume.
     """
@@ -131,7 +131,8 @@ def check(sessions: Sessions, session: str) -> Ready:
     for name in sessions.ignored_variables():
         logger.warning("%s", left_aside(name))
     if sessions.records.session_dir(source.session_id) is None:
-        # The command that resumes it names it, and must hold no option and no other command.
+        # The command that resumes it contains the id, which must be neither an option nor a
+        # command.
         message = "the session file has no valid id: Codex cannot resume it"
         raise Refusal("conflict", message, {"path": source.path, "reason": "no_id"})
     if source.archived:

@@ -1,4 +1,4 @@
-"""A session that is to be compacted, read up to one byte while others may write behind it.
+"""Reads a session for a compaction, up to one byte, while others may append to it.
 
 The checkpoint, the history, the state of the last turn and the digests are of the same bytes.
 """
@@ -62,8 +62,8 @@ class CompactionSource:
     """A session up to the byte `end` of its file; `live` while a process has it loaded.
 
     `cut_off`: nobody continues its last turn, if that is open.  `prefix` is the digest of these
-    bytes, or None; `gathered` is what a digest quotes of it; `known` are the ids of the compactions
-    in its records before it was read.
+    bytes, or None; `gathered` is the quotable part of it; `known` are the ids of the compactions in
+    its records before it was read.
     """
 
     row: Row
@@ -84,12 +84,12 @@ class CompactionSource:
 
     @property
     def look(self) -> Look:
-        """Return what stays equal while the session is unchanged."""
+        """Return the look, which is equal while the session is unchanged."""
         return self.row.rollout.look
 
     @property
     def window(self) -> int | None:
-        """Return the size of the window of its model, where it is known."""
+        """Return the size of its model's window, if it is known."""
         return self.traced.history.context.window or self.row.context_window
 
     @property
@@ -116,8 +116,8 @@ class Sources:
     ) -> CompactionSource:
         """Read a session of this home; refuses as `Sessions.find`, `unreadable_source`.
 
-        In the same pass come the digest of its bytes with `seal` (CKP-33), the history in front of
-        the byte `cut`, and with `quoted` what a digest quotes.
+        The same pass gives the digest of its bytes with `seal` (CKP-33), the history before the
+        byte `cut`, and with `quoted` the quotable part.
         """
         catalogue = self._sessions.catalogue
         self._look_around()
@@ -137,7 +137,7 @@ class Sources:
     ) -> CompactionSource | None:
         """Read a session in one pass, which the catalogue takes over.
 
-        None for one with long lines of which a fold alone would be given less, or nothing.
+        None if it has long lines of which one fold alone would get less, or nothing.
         """
         catalogue, histories = self._sessions.catalogue, self._histories
         with reading_file(row):
@@ -179,7 +179,7 @@ class Sources:
     def look_at(self, session: str) -> CompactionSource:
         """Read a session for a preview; refuses as `read`.
 
-        One that has not changed since the last look is not read again, whatever is asked of it now.
+        An unchanged one is taken from the cache, whatever part is needed now.
         """
         cache = self._sessions.catalogue.cache
         kept = cache.latest_of(CompactionSource)
@@ -192,7 +192,7 @@ class Sources:
         return evolve(self._as_of_now(kept), gathered=gathered)
 
     def _as_of_now(self, source: CompactionSource) -> CompactionSource:
-        """Return a source with who uses it now."""
+        """Return a source with its present users."""
         live = self._sessions.catalogue.store.live_threads()
         cut_off = not source.ended and was_cut_off(source.row, live, stamps.moment())
         return evolve(source, live=source.session_id in live, cut_off=cut_off)
@@ -204,7 +204,7 @@ class Sources:
         return seen is None or seen.look != source.look
 
     def items_in_front(self, source: CompactionSource) -> tuple[Json, ...]:
-        """Return the history in front of the `cut`."""
+        """Return the history before the `cut`."""
         in_front = source.traced.in_front
         return () if in_front is None else self._histories.surveyed(source.row, in_front).items
 
@@ -237,7 +237,7 @@ class Sources:
             case Opened(by=Installed() as record):
                 return remembered(past, record)
             case Opened(undone=Installed() as record):
-                # No window is opened twice: so this ends, whatever records say.
+                # No window is opened twice: so this ends, whatever the records say.
                 others = {key: each for key, each in opened.items() if key != base.window_id}
                 return recalled(past, self._before(surveyed, base, record, others))
             case _:
@@ -280,7 +280,7 @@ class Sources:
 
 
 def _check_whole(row: Row, opened: SessionFile) -> None:
-    """Check that what a session builds on is there; refuses `unreadable_source`."""
+    """Check that the bases of a session are complete; refuses `unreadable_source`."""
     broken = [each for each in opened.problems if each.code != "base_short"]
     if broken:
         message = f"session {row.session_id} builds on a rollout that is not there"
@@ -289,14 +289,14 @@ def _check_whole(row: Row, opened: SessionFile) -> None:
 
 
 def _sealed(prefix: Fingerprint, opened: SessionFile, end: int) -> str | None:
-    """Return the digest of a file up to `end`, None where more of it was read."""
+    """Return the digest of a file up to `end`, None if more of it was read."""
     if prefix.size < end:
         prefix.add(opened.tail[prefix.size - opened.mark.offset :])  # the last line has no end
     return prefix.digest if prefix.size == end else None
 
 
 def _state_of(opened: SessionFile) -> tuple[Replay, int]:
-    """Return the state of a session, and how many bytes of its file tell it."""
+    """Return the state of a session, and how many bytes of its file it covers."""
     now = opened.now()
     return now, opened.mark.offset + (0 if now is opened.replay else len(opened.tail))
 
@@ -324,8 +324,7 @@ def behind(  # noqa: PLR0913, PLR0917 - the history, its size, its window, and i
     """Return the lines to append so that these items become the history of a session.
 
     `size` are the tokens in use from then on, `turn_id` a new one for lines that need a task;
-    `undo`: they take a compaction back.
-    Refuses `conflict` where no such lines work.
+    `undo`: they undo a compaction.  Refuses `conflict` if no such lines work.
     """
     traced = source.traced
     lines = in_place(items, chain, size, traced.last_report, undo=undo)

@@ -1,6 +1,6 @@
-"""The use case `connect`: report the connection, preview a change, write it, take it back.
+"""Connects Codex: reports the connection, previews a change, writes it, and undoes it.
 
-A person must trust hooks in Codex itself. `codex.config` and `codex.hooks` edit the two files.
+A person must trust hooks in Codex itself.  `codex.config` and `codex.hooks` edit the two files.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ EVENTS: Mapping[ConnectRequest, str] = {"connect": "CodexConnected", "remove": "
 
 @frozen
 class Change:
-    """The new bytes of one file; `after` is None where the file is removed."""
+    """The new bytes of one file; `after` is None if the file is removed."""
 
     before: Snapshot
     after: bytes | None
@@ -52,7 +52,7 @@ class Change:
 
     @property
     def line(self) -> dict[str, object]:
-        """Return what tells later whether the file was written."""
+        """Return the facts that show later whether the file was written."""
         digest = None if self.after is None else digest_of(self.after)
         return {"name": os.path.basename(self.path), "digest": digest}
 
@@ -64,7 +64,7 @@ class Change:
             file_edit.replace(self.before, self.after)
 
     def done(self, backup: str | None = None) -> Done:
-        """Return what is reported of it; of the text no lines that stay, which may hold keys."""
+        """Return the report of it, without unchanged lines of the text, which may hold keys."""
         before, after = self.before.data, self.after
         old, new = (
             (data or b"").decode(errors="replace").removeprefix("\ufeff").splitlines()
@@ -96,12 +96,12 @@ class Connector:
         return self._look(status.find_codex(self.environment))
 
     def preview(self, request: ConnectRequest) -> Connection:
-        """Return what would be written.  Raises `Refusal`."""
+        """Return the planned writes.  Raises `Refusal`."""
         changes = tuple(each.done() for each in self._changes(request))
         return evolve(self.inspect(), changes=changes)
 
     def carry_out(self, request: ConnectRequest) -> Connection:
-        """Write it, and look again.  Raises `Refusal`; a file is written whole or not at all.
+        """Write the change, and check the connection again.  Raises `Refusal`; each file is atomic.
 
         The audit names each file that was written, also after a crash between two of them.
         """
@@ -133,7 +133,7 @@ class Connector:
 class ConnectWork:
     """A change of the connection, from its first line to its event; `undertaking.Work`.
 
-    Of each file there is the name and the digest of its new bytes, None for one that is removed.
+    For each file it has the name and the digest of its new bytes, None for a removal.
     """
 
     _records: Records
@@ -178,10 +178,10 @@ def reopened(records: Records, codex_home: str, written: Json) -> ConnectWork:
 
 
 def plan(codex_home: str, wanted: Entries) -> tuple[Change, ...]:
-    """Return the changes so that Codex calls us; none where it does already.
+    """Return the changes that make Codex call us; none if it does already.
 
-    The hooks go into `config.toml`, unless a person has hooks in `hooks.json` alone: Codex reads
-    both files, and warns where both have hooks. Raises `Refusal`.
+    The hooks go into `config.toml`, unless a person has hooks only in `hooks.json`: Codex reads
+    both files, and warns if both have hooks.  Raises `Refusal`.
     """
     toml, json = _open(codex_home)
     with _explained(toml.path):
@@ -207,7 +207,7 @@ def removal(codex_home: str) -> tuple[Change, ...]:
 
 @frozen
 class _File:
-    """A file of Codex and its text, None where it is missing or is not to be edited."""
+    """A file of Codex and its text, None if it is missing or cannot be edited."""
 
     before: Snapshot
     text: str | None
@@ -240,7 +240,7 @@ def _open(codex_home: str) -> tuple[_File, _File]:
 
 
 def _hooks_of(data: bytes | None) -> str | None:
-    """Return the text of hooks that Codex can read; raises what is wrong where some may be ours."""
+    """Return the text of hooks that Codex can read; raises for a broken one that may have ours."""
     try:
         text = None if data is None else data.decode()
         if text is not None:
@@ -271,7 +271,7 @@ def take_out(changes: Sequence[Change]) -> tuple[Done, ...]:
 
 
 def _write(changes: Sequence[Change]) -> None:
-    """Write all changes.  Raises `Refusal`, which names what is written already."""
+    """Write all changes.  Raises `Refusal`, which names the files written already."""
     written: list[str] = []
     try:
         for change in changes:

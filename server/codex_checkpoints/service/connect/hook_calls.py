@@ -23,7 +23,7 @@ NOBODYS = dict.fromkeys(
         "orgId",
     )
 )
-"""What every event of the audit says, and a hook has no word for."""
+"""The fields of every audit event for which a hook has no value."""
 
 
 @frozen

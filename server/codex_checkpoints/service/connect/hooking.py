@@ -1,8 +1,8 @@
-"""Answer a hook of Codex: the view for a new window, a marker, a receipt.
+"""Answers a hook of Codex: the view for a new window, a marker, a receipt.
 
-`core.compaction.handoff` decides whether Codex is given a view. Nothing here starts a compaction
-or a restore (JUN-22, AGN-23).  Codex waits for a hook, so the modules that make digests and markers
-are imported only by the calls that make one.
+`core.compaction.handoff` decides whether Codex gets a view.  Nothing here starts a compaction or a
+restore (JUN-22, AGN-23).  Codex waits for a hook, so only the calls that make a digest or a marker
+import the modules for it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from codex_checkpoints.storage.records import MARKERS, UPDATES
 
 LABEL = "before compaction"
 COMPACTED = "CodexCompacted"
-"""The type under which a compaction of Codex's stands in the audit."""
+"""The type of the audit event for a compaction by Codex."""
 
 
 @frozen
@@ -78,7 +78,7 @@ class Hooking:
         return self._receipt(call, row, text, window.window_id, checkpoint.seq, view)
 
     def _digest(self, row: Row, source: str, shown: View, window: CurrentWindow) -> str:
-        """Return the digest to give with a view: on a resume what the history no longer holds."""
+        """Return the digest to give with a view: on a resume, of all that the history has lost."""
         setting, whole = self._sessions.settings.hook_digest_tokens, source == "compact"
         if not setting or not (whole or (row.windows or 1) > 1):
             self._sessions.catalogue.cache.may_quote(self._sessions.settings)
@@ -130,7 +130,7 @@ class Hooking:
         session = session_of(self._sessions.catalogue, call.session)
         rows = self._sessions.catalogue.rows().values()
         own = (row.path for row in rows if row.session_id == session)
-        # Links above the file are Codex's own doing; the file itself must be none.
+        # Links above the file are Codex's own doing; the file itself must not be one.
         if _settled(call.transcript) not in {_settled(path) for path in own}:
             message = "the file that Codex names is none of this session in this home"
             raise Refusal("unknown_session", message, {"sessionId": session})
@@ -175,9 +175,9 @@ def _settled(path: str) -> str:
 
 
 # --- the digest of a resume ----------------------------------------------------------------------
-# To make it takes many times as long as all the rest of a call.  It is of the records before the
-# newest compaction, which stay what they are while a session goes on.  So it is kept in the index
-# with a hash of all else that it is made of, and only how the last turn ended is said anew.
+# Making it takes many times as long as the rest of a call.  It covers the records before the newest
+# compaction, which do not change while a session goes on.  So it is cached in the index with a hash
+# of its other inputs, and only the end of the last turn is worded anew.
 
 
 @frozen
@@ -197,7 +197,7 @@ RESUME_DIGEST = CachedKind("digest", DIGEST_RULES, _ResumeDigest, most=32 << 10)
 def _lost_digest(
     sessions: Sessions, row: Row, shown: View, setting: int, beside: Sequence[str]
 ) -> str:
-    """Return what the history no longer holds, empty if that is nothing.
+    """Return the digest of everything the history has lost, empty if that is nothing.
 
     `beside` are the user's messages in the history.
     """

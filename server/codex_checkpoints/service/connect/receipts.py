@@ -1,6 +1,6 @@
-"""The receipts of a session: what Codex was given, when, in which window, and if it is current.
+"""Reads the receipts of a session: the views given to Codex, their windows, and the current one.
 
-A call that handed nothing over has a receipt without a digest, which is left out here.
+A call that gave nothing has a receipt without a digest, which is left out here.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 
 
 def received(sessions: Sessions, session: str) -> tuple[Receipt, ...]:
-    """Return what Codex was given of a session, the oldest first.
+    """Return the views of a session that Codex was given, the oldest first.
 
-    Nothing is stored; the present view is made only where there is a receipt. Refuses as
+    Nothing is stored; the present view is made only if there is a receipt.  Refuses as
     `Sessions.find`.
     """
     row, opened = sessions.open(session)
@@ -35,7 +35,7 @@ def received(sessions: Sessions, session: str) -> tuple[Receipt, ...]:
     replay = opened.now()
     checkpoint = sessions.projections.current(opened)
     view = view_v1(checkpoint, sessions.settings.caps_for(replay.state.model))
-    # A hook hands over the bundle, a tool the view alone; newer receipts have the view apart.
+    # A hook hands over the bundle, a tool only the view; newer receipts have the view apart.
     current = {digest_of(each.encode()) for each in (bundle(view), view)}
     return tuple(_receipt(each, digest, current) for each, digest in given)
 
@@ -104,7 +104,7 @@ def hand_over(sessions: Sessions, session: str, door: str, window: str | None, a
 
 
 def note_call(records: Records, session: str, door: str, at: str) -> None:
-    """Write a receipt of a call that hands no view over: `connect --status` counts it."""
+    """Write a receipt of a call that hands over no view: `connect --status` counts it."""
     _add(records, session, {"at": at, "door": door, "sessionId": session})
 
 

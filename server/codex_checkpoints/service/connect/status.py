@@ -1,4 +1,4 @@
-"""How Codex is connected with us: each door, hook and MCP server, what is wrong and what helps.
+"""Reports the connection with Codex: each door, hook and MCP server, its problem and the remedy.
 
 Successful calls are read from the receipts, failed ones from the audit.  No file is changed.
 """
@@ -23,7 +23,7 @@ from codex_checkpoints.storage.records import AUDIT, FILE_COPIES, HOOK_FAILED, R
 CONFIG, HOOKS = "config.toml", "hooks.json"
 
 TOOLS = "mcp"
-"""The name under which the calls of our tools are reported; a hook's call has that of its event."""
+"""The name of our tools' calls in reports; a hook's call has the name of its event."""
 
 _TAIL = 64 << 10
 """Bytes of a long file that are read, from its end."""
@@ -97,10 +97,10 @@ class HookState:
 class Door:
     """One way in which Codex calls us: `hook` or `mcp`.
 
-    `trusted` is null where that is not known; Codex asks for no trust in an MCP server.  `problem`
-    is null or `not_configured`, `unreadable` (whether it is configured is not known),
+    `trusted` is null if that is not known; Codex asks for no trust in an MCP server.  `problem` is
+    null or `not_configured`, `unreadable` (whether it is configured is not known),
     `program_missing`, `outdated` (not as `connect` would write it), `no_hooks`, `disabled`,
-    `untrusted`, `failed`.  `next` is what helps: null or `connect`, `repair`, `trust`,
+    `untrusted`, `failed`.  `next` is the remedy: null or `connect`, `repair`, `trust`,
     `update_codex`, `choose_home`; `wayOut` says it in a sentence.
     """
 
@@ -127,7 +127,7 @@ class Done:
 
 @frozen
 class Connection:
-    """How Codex is connected with us, and what was `written` or would be.
+    """The connection of Codex with us, and the files that were `written` or would be.
 
     `codexProblem` is null or `codex_not_found`, `timed_out`, `codex_failed`, `hooks_unknown`.
     """
@@ -146,7 +146,7 @@ class Connection:
 
 @frozen
 class FoundCodex:
-    """The program of Codex, its answer about hooks, and what is wrong with it.
+    """The program of Codex, its answer about hooks, and its problem.
 
     `problem` is None, `codex_not_found`, `timed_out`, `codex_failed`, or `hooks_unknown` for a
     version without hooks.
@@ -164,7 +164,7 @@ def find_codex(environment: Mapping[str, str]) -> FoundCodex:
 
 
 def ask_codex(codex_home: str, environment: Mapping[str, str]) -> FoundCodex:
-    """Ask Codex which hooks it sees and trusts, where an entry calls us."""
+    """Ask Codex which hooks it sees and trusts, if an entry calls us."""
     found = find_codex(environment)
     ours = _found(codex_home)
     if found.path is None or not (ours.hooks or ours.server):
@@ -242,11 +242,11 @@ def _hook_states(
         for each in listed or ()
         if entries.is_call_of("hook", entries.split(each.command))
     }
-    there = [each.hook for each in ours]  # what stands in a file need have no hash
+    there = [each.hook for each in ours]  # a hook in a file need have no hash
     for hook in wanted.hooks:
         trust, enabled = None, None
         if hook in there and listed is not None:
-            its = seen.get(hook.event)  # one that is not listed is switched off
+            its = seen.get(hook.event)  # a hook that is not listed is switched off
             trust, enabled = (None, False) if its is None else (its.trust, its.enabled)
         called = calls.of([hook.event])
         yield HookState(
@@ -302,7 +302,7 @@ def _door(
 
 
 def _advised(door: Door, codex_home: str, *, is_unreadable: bool) -> Door:
-    """Return a door with what helps."""
+    """Return a door with its remedy."""
     problem = door.problem or (None if door.failure is None else "failed")
     if is_unreadable and problem == "not_configured":
         problem = "unreadable"
@@ -315,14 +315,14 @@ def _advised(door: Door, codex_home: str, *, is_unreadable: bool) -> Door:
 
 
 def _trusted(words: Sequence[str | None]) -> bool | None:
-    """Return whether all hooks are trusted; None where that is not known of each."""
+    """Return whether all hooks are trusted; None if that is not known for each."""
     if any(word not in {"trusted", "managed", None} for word in words):
         return False
     return None if None in words or not words else True
 
 
 def _problem_of(calls: Sequence[Sequence[str]]) -> Problem | None:
-    """Return what is wrong with our commands, wherever they lead."""
+    """Return the problem of our commands, wherever they lead."""
     if not calls:
         return "not_configured"
     for words in calls:

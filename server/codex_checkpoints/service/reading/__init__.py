@@ -1,1 +1,1 @@
-"""Reading and following session files."""
+"""Reads and follows session files."""

@@ -1,4 +1,4 @@
-"""The index of sessions: read new and changed rollouts, and give their rows to the store (STO-14).
+"""Keeps the index of sessions: reads new and changed rollouts, and stores their rows (STO-14).
 
 All metadata goes through one call of the store (STO-4).
 """
@@ -87,7 +87,7 @@ def row_of(rollout: Rollout, session: SessionFile) -> Row:
 
 
 def _newest_folder(replay: Replay) -> str | None:
-    """Return the folder to which the session's own file was set last, else that of its head."""
+    """Return the folder to which the session's own file was set last, else the head's."""
     newest = replay.state.newest_folder
     if newest is not None and newest[0] == replay.scale.file:
         return newest[1]
@@ -95,7 +95,7 @@ def _newest_folder(replay: Replay) -> str | None:
 
 
 def _row_by(rollout: Rollout, session_id: str, found: Glance) -> Row:
-    """Return the row of a session of which the ends were read."""
+    """Return the row of a session whose ends were read."""
     tokens = found.tokens
     return Row(
         rollout=rollout,
@@ -116,7 +116,7 @@ def _row_by(rollout: Rollout, session_id: str, found: Glance) -> Row:
 
 
 def _of_head(head: SessionMeta | None) -> dict[str, Any]:
-    """Return the fields of a row that the head tells."""
+    """Return the fields of a row that the head gives."""
     if head is None:
         return {}
     return {
@@ -144,7 +144,7 @@ def _short(text: str) -> str:
 
 
 _COMMIT = re.compile("[0-9a-f]{7,64}")
-"""The hash of a commit, of which each session has another one, holds no secret."""
+"""The hash of a commit, different in each session, contains no secret."""
 
 
 def _source(tokens: Tokens | None) -> str:
@@ -152,7 +152,7 @@ def _source(tokens: Tokens | None) -> str:
 
 
 def problems_of(row: Row) -> tuple[str, ...]:
-    """Return what is wrong with the files of a session, each as `code:rollout id`."""
+    """Return the problems of a session's files, each as `code:rollout id`."""
     return tuple(orjson.loads(row.problems)) if row.problems else ()
 
 
@@ -186,7 +186,7 @@ _AS_WE_WRITE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}
 
 
 def utc(stamp: str | None) -> str | None:
-    """Return a time as UTC with milliseconds and `Z`; None for what is no time."""
+    """Return a time as UTC with milliseconds and `Z`; None if it is not a time."""
     if stamp is None:
         return None
     try:
@@ -204,15 +204,15 @@ def _updated(stamp: str | None, rollout: Rollout) -> str:
 
 _KEPT = 32
 _FEW = 4
-"""So many sessions are kept of those that another fold read."""
+"""Number of sessions that are kept for each other fold."""
 _SAVED_FROM = 1 << 20
 """The state of a file in use is saved from this size on, and again after as many new bytes."""
 _SAVED_AT_ONCE = 1 << 24
-"""From this size on the first index saves it already: reading it again takes long."""
+"""From this size on the first indexing saves it already: reading it again takes long."""
 
 
 class ReaderPool:
-    """The sessions of one store that were read lately, each where its reader stands."""
+    """The recently read sessions of one store, each at the position of its reader."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class ReaderPool:
         by: FoldSpec = CHECKPOINT,
         most: int = _KEPT,
     ) -> None:
-        """Keep at most so many sessions, read `by` the same fold."""
+        """Keep at most this many sessions, read `by` the same fold."""
         self._cache = cache
         self._reader = reader
         self._seeds = seeds
@@ -246,7 +246,7 @@ class ReaderPool:
         return session
 
     def keep(self, session: SessionFile) -> None:
-        """Keep a reader in use, and drop the one used longest ago."""
+        """Keep a reader in use, and drop the least recently used one."""
         self._kept[session.path] = session
         self._kept.move_to_end(session.path)
         self._save(session)
@@ -272,7 +272,7 @@ class ReaderPool:
     def _save(self, session: SessionFile) -> None:
         offset = session.mark.offset
         if abs(offset - self._saved_at.get(session.path, 0)) < _SAVED_FROM:
-            return  # reading that again is quicker than saving
+            return  # reading it again is quicker than saving
         state = session.save()
         if state is not None:
             self._saved_at[session.path] = offset
@@ -280,7 +280,7 @@ class ReaderPool:
 
 
 _SMALL = 1 << 14
-"""A file of no more bytes is read whole at once, which takes not much longer than a look."""
+"""A file of at most this many bytes is read whole, which takes not much longer than its ends."""
 _FROM_A_BASE = 1 << 18
 _SLICE_BYTES = 1 << 25
 _SLICE_FILES = 250
@@ -288,7 +288,7 @@ _SLICE_FILES = 250
 
 @frozen
 class Progress:
-    """Progress of an index: files and bytes done, of how many."""
+    """The progress of indexing: files and bytes done, and their totals."""
 
     files: int
     of_files: int
@@ -335,7 +335,7 @@ class Catalogue:
         return [row for row in rows if row.session_id == session_id and row.error is None]
 
     def row_at(self, path: str) -> Row:
-        """Return the row of a rollout, also one outside the home; raises `unreadable_source`."""
+        """Return the row of a rollout, also of one outside the home; raises `unreadable_source`."""
         path = os.path.abspath(path)
         row = self.rows().get(path)
         if row is not None and row.error is None:
@@ -349,7 +349,7 @@ class Catalogue:
     def refresh(self) -> Iterator[Progress]:
         """Bring the index up to date with the folders, a slice at a time.
 
-        Yields after each slice, at least once; stopping early keeps what was yielded.
+        Yields after each slice, at least once; an early stop keeps the yielded slices.
         """
         found = self.store.rollouts()
         self.chains.begin(by_rollout_id(found.values()))
@@ -373,7 +373,7 @@ class Catalogue:
         yield Progress(done, len(new), size, of_bytes, frozenset(changed))
 
     def look(self, paths: Iterable[str]) -> set[str]:
-        """Look again at some rollouts; return the sessions whose rows changed."""
+        """Check some rollouts again; return the sessions whose rows changed."""
         seen = self.store.look(paths)
         found = {path: file for path, file in seen.items() if file is not None}
         gone = [path for path, file in seen.items() if file is None and path in self.rows()]
@@ -385,12 +385,12 @@ class Catalogue:
         return changed
 
     def look_for(self, thread_id: str) -> Row | None:
-        """Look at the rollouts of one thread and their bases, and at no others; return its row."""
+        """Check the rollouts of one thread and their bases, and no others; return its row."""
         places = self.store.places()
         self.chains.begin(places)
         identify = self.reader.identify
         wanted = [path for path in places.values() if identify(path).thread_id == thread_id]
-        # What was moved or removed meanwhile is known by its row alone.
+        # A file that was moved or removed meanwhile is known only by its row.
         wanted += [row.path for row in self.rows().values() if row.rollout.thread_id == thread_id]
         seen: set[str] = set()
         while wanted:
@@ -423,7 +423,7 @@ class Catalogue:
         self._complete(row, session)
 
     def follow(self, row: Row, by: FoldSpec) -> SessionFile:
-        """Return the session as it is now, read by another fold, which only reads on; as `open`."""
+        """Return the session as it is now, read by another fold, incrementally; as `open`."""
         session = self.known(row, by)
         if session is None:
             with reading_file(row.path):
@@ -432,7 +432,7 @@ class Catalogue:
         return session
 
     def known(self, row: Row, by: FoldSpec) -> SessionFile | None:
-        """Return the session as `follow` does, None where it would be read from its beginning."""
+        """Return the session as `follow` does, None if it would be read from its beginning."""
         readers = self._others.get(by.fold)
         if readers is None:
             readers = self._others[by.fold] = ReaderPool(
@@ -446,11 +446,11 @@ class Catalogue:
         return session
 
     def now(self, row: Row) -> Row:
-        """Return the row of the same rollout as of the last look, which may know more."""
+        """Return the row of the same rollout as of the last look, which may be more complete."""
         return self.rows().get(row.path, row)
 
     def take_completed(self) -> set[str]:
-        """Return, once, the sessions whose rows know more since they were read whole.
+        """Return, once, the sessions whose rows are more complete since they were read whole.
 
         Any thread may ask.
         """
@@ -461,7 +461,7 @@ class Catalogue:
         return completed
 
     def read_whole(self) -> Iterator[Progress]:
-        """Read every session whole of which only the ends were read, in slices as `refresh`."""
+        """Read every session whole whose ends only were read, in slices as `refresh`."""
         rows = [row for row in self.rows().values() if row.is_glance]
         of_bytes = sum(row.rollout.size for row in rows)
         size = 0
@@ -517,12 +517,12 @@ class Catalogue:
         come: set[str] = set()
         for path, file in found.items():
             old = known.get(path)
-            # What could not be read may be readable now: rights do not show in a look.
+            # An unreadable file may be readable now: rights do not show in a look.
             if old is None or old.rollout != file or old.error is not None:
                 new[path] = file
             if old is None or not old.has_head or _is_replaced(old.rollout, file):
                 come.add(file.rollout_id)
-        # Who builds on a file that came, went or was replaced is read anew; a move changes nothing.
+        # Files that build on a new, lost or replaced file are read anew; a move changes nothing.
         self._forget(gone)
         grown = {file.rollout_id for file in new.values()}
         for row in (*self.chains.built_on(lost ^ come), *self._waiting_for(grown)):
@@ -542,9 +542,9 @@ class Catalogue:
         ]
 
     def _complete(self, row: Row, session: SessionFile) -> None:
-        """Store the whole row of a session of which only the ends were read, or not even a head.
+        """Store the whole row of a session whose ends only were read, or not even a head.
 
-        Who builds on a file is known by its row, also while the next look at it is still to come.
+        A file's row shows its base, even before the next look at the base.
         """
         known = self.rows().get(row.path)
         if known is not None and (known.is_glance or (session.head and not known.has_head)):
@@ -592,7 +592,7 @@ class Catalogue:
         except UnreadableSource as error:
             return unreadable_row(file, str(error))
         except Cancelled:
-            raise  # it was not read to its end, which says nothing of the file
+            raise  # a partial read, which says nothing about the file
         except Exception as error:  # noqa: BLE001 - a defect about one file, not the end for all
             logger.error("%s: %s", file.path, type(error).__name__)  # noqa: TRY400 - as in `following`
             return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
@@ -603,7 +603,7 @@ class Catalogue:
         return row
 
     def _glanced_at(self, file: Rollout) -> Row | None:
-        """Return a row by the ends of a rollout; None for one that is better read whole."""
+        """Return a row from the ends of a rollout; None for one that is better read whole."""
         is_small = file.size <= _SMALL and not file.compressed
         if is_small and b'"history_base"' not in self.reader.first_line(file.path):
             return None

@@ -1,4 +1,4 @@
-"""Where each rollout lies, and which builds on which."""
+"""Tracks the place of each rollout, and the rollout on which it builds."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Chains:
                 self._places.setdefault(row.rollout_id, row.path)
 
     def copied(self, reader: RolloutReader, fork: str, base: str) -> int:
-        """Return how many lines of a base stand in its fork, by their paths."""
+        """Return the number of lines of a base in its fork, by their paths."""
         known = self._copied.get((fork, base))
         if known is None:
             found = copied_lines(reader, fork, base)
@@ -106,7 +106,7 @@ class Chains:
         return base is not None and (path is None or any(each.path == path for each in chain))
 
     def weight(self, row: Row) -> int:
-        """Return the size of a session with all that it builds on, in bytes."""
+        """Return the size of a session with all its bases, in bytes."""
         return sum(each.rollout.size for each in (row, *self.below(row)))
 
     def built_on(self, rollouts: set[str]) -> list[Row]:
@@ -147,10 +147,10 @@ def inherited(
 ) -> tuple[Update, ...]:
     """Return the updates that a session inherits, the oldest session's first.
 
-    A base that cannot be read, and a cut without an ordinal, end it, since what lies below cannot
+    A base that cannot be read, and a cut without an ordinal, end it, since the records below cannot
     be ordered.
     """
-    # What a session of ours began with moves the `seq` of all who build on it alike.
+    # The seed of a session of ours shifts the `seq` of all files that build on it alike.
     shift = opened.now().scale.shift
     found: tuple[Update, ...] = ()
     copies = copies_of(opened, locate, lambda thread: bool(updates(thread)))
@@ -163,7 +163,7 @@ def inherited(
 
 
 def _moved(update: Update, by: int) -> Update:
-    """Return an update as it counts in a file with so many lines more in front."""
+    """Return an update as it counts in a file with this many more lines in front."""
     named = re.fullmatch(r"turn-([0-9]{1,15})", update.turn_id or "") if by else None
     turn_id = update.turn_id if named is None else f"turn-{int(named[1]) + by}"
     return evolve(update, seq=update.seq + by, turn_id=turn_id)
@@ -196,7 +196,7 @@ def bases_of(opened: SessionFile, locate: Locate, *, ours: bool = True) -> Itera
 def copies_of(opened: SessionFile, locate: Locate, matters: Callable[[str], bool]) -> list[Base]:
     """Return the sessions whose lines an older fork copied, the nearest first.
 
-    They are none when no session of them `matters`, since to compare the lines takes time.
+    The result is empty when no session of them `matters`, since comparing the lines takes time.
     """
     head, path = opened.head, opened.path
     forks: list[tuple[str, str, str, str | None]] = []
@@ -212,7 +212,7 @@ def copies_of(opened: SessionFile, locate: Locate, matters: Callable[[str], bool
             return found
         below, until = _ENDLESS, None
         for thread, path, base, stamp in forks:
-            # The head of a fork stands in front of the lines that it copied.
+            # The head of a fork precedes the lines that it copied.
             below = min(below - 1, 1 + _copied_lines(opened, path, base))
             until = _earlier(until, time_of(stamp))
             found.append(Base(thread, below, until, len(found) + 1))
@@ -240,10 +240,10 @@ def _has_more(reader: RolloutReader, base: str, known: CopiedLines) -> bool:
 
 
 def copied_lines(reader: RolloutReader, fork: str, base: str, *, ours: bool = False) -> CopiedLines:
-    """Return how many lines of a base stand in its fork.
+    """Return how many lines of a base its fork contains.
 
-    They stand behind the fork's own head.  Codex gives them new times, and ids where they had none;
-    a branch of `ours` lacks the head of the base, and has window ids of its own.
+    They follow the fork's own head.  Codex gives them new times, and ids if they had none; a branch
+    of `ours` lacks the head of the base, and has window ids of its own.
     """
     own = islice(lines_of(reader, fork), 1, None)
     size = count = 0
@@ -272,7 +272,7 @@ def _said(line: bytes) -> tuple[object, object]:
 
 
 def time_of(stamp: str | None) -> datetime | None:
-    """Return the moment of a time stamp, None if it is none."""
+    """Return the moment of a time stamp, None if it is not a time."""
     with contextlib.suppress(ValueError):
         moment = None if stamp is None else datetime.fromisoformat(stamp)
         return None if moment is None or moment.tzinfo is None else moment

@@ -1,4 +1,4 @@
-"""Cache results that are derived from session files, in the index.
+"""Caches results that are derived from session files, in the index.
 
 A cached result is used while the version of its rules and its other inputs are unchanged, and the
 file still begins with the bytes that it was derived from.  Results that quote a session are
@@ -64,7 +64,7 @@ class _Entry:
 
 
 class DerivedCache:
-    """The cached results of one store, and the one result that is kept in memory alone."""
+    """The cached results of one store, and the one result that is kept only in memory."""
 
     def __init__(self, store: ThreadStore) -> None:
         self._store = store
@@ -74,7 +74,7 @@ class DerivedCache:
     def get(
         self, opened: SessionFile, kind: CachedKind[T], inputs: Callable[[T], object]
     ) -> T | None:
-        """Return a cached result, None where there is none of this version, file and inputs.
+        """Return a cached result, None if there is none of this version, file and inputs.
 
         `inputs` returns as JSON values the other inputs of a result, which may depend on it.
         """
@@ -95,7 +95,7 @@ class DerivedCache:
     ) -> None:
         """Cache a result of the records up to a mark, by default all that were read.
 
-        Nothing is cached of a session file that is gone.
+        Nothing is cached for a session file that is gone.
         """
         entry = _Entry(
             kind.version, mark or opened.mark, _hash(inputs), _packed(stored.unstructure(value))
@@ -111,9 +111,9 @@ class DerivedCache:
         inputs: Callable[[T | None], object],
         make: Callable[[], T],
     ) -> T:
-        """Return a result of all records of a session, cached where the session is large.
+        """Return a result of all records of a session, cached if the session is large.
 
-        `inputs` returns its other inputs, of no result those that can be told without one.
+        `inputs` returns its other inputs; without a result, those that are known without one.
         """
         head, state = opened.head, opened.now().state
         reads_others = (head is not None and head.base is not None) or state.seed is not None
@@ -138,7 +138,7 @@ class DerivedCache:
         return made
 
     def may_quote(self, settings: Settings) -> bool:
-        """Return whether quotes of sessions may be cached; else remove those that are."""
+        """Return whether quotes of sessions may be cached; else remove the cached ones."""
         wanted = bool(settings.digest_tokens or settings.hook_digest_tokens)
         if not wanted:
             for name in QUOTING:

@@ -1,7 +1,7 @@
-"""Long work: how far it is, and whether whoever asked for it still wants it.
+"""Tracks long work: its progress, and whether the caller still wants it.
 
 It takes a step for each piece or file that it has read, and can be stopped between two of them.
-Before it changes anything it commits, so what was stopped has written nothing.
+Before it changes anything it commits, so stopped work has written nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Steps = Generator[Callable[[], Any], Any, T]
 
 
 def elsewhere(function: Callable[[], T]) -> Steps[T]:
-    """Run on another thread what waits for programs and uses no session; for `yield from`."""
+    """Run a function that waits for programs and uses no session on another thread."""
     return (yield function)
 
 
@@ -54,7 +54,7 @@ class Pace:
         self._unwanted = threading.Event()
         self._committed = False
         self.let_in: Callable[[], None] | None = None
-        """What is done between two steps: the work of others."""
+        """The callback between two steps: the work of others."""
 
     @property
     def cancelled(self) -> bool:
@@ -70,11 +70,11 @@ class Pace:
         self._unwanted.set()
 
     def expect(self, size: int) -> None:
-        """Add so many bytes, more or less, to what is to be read."""
+        """Add an approximate number of bytes to the total to be read."""
         self._size += size
 
     def step(self, size: int = 0) -> None:
-        """Add so many bytes to what is read; raises `Cancelled`."""
+        """Add this many bytes to the count of read ones; raises `Cancelled`."""
         if self.cancelled:
             raise Cancelled
         if self.let_in is not None:
@@ -95,7 +95,7 @@ class Pace:
 def paced_hashes(
     pace: Pace, workspace: Workspace, base: str | None, uris: Iterable[str]
 ) -> dict[str, str]:
-    """Hash what lies at each uri now, as `Workspace.hashes` does, in steps; raises `Cancelled`."""
+    """Hash the files at uris now, as `Workspace.hashes` does, in steps; raises `Cancelled`."""
     wanted = tuple(uris)
     sizes = workspace.sizes(base, wanted)
     pace.expect(sum(sizes.values()))
@@ -119,13 +119,13 @@ class PacedReader:
         self.mark_at, self.ends = reader.mark_at, reader.ends
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
-        """Feed what lies behind `old`, or everything; None where it is no longer the same."""
+        """Feed the bytes after `old`, or all; None if it is a different rollout now."""
         return self._reader.follow(path, old, self._stepping(feed))
 
     def read(
         self, path: str, offset: int, feed: Feed, limit: int | None = None
     ) -> tuple[int, bytes]:
-        """Feed from `offset` to `limit` or the end; return where it stopped, and the rest."""
+        """Feed from `offset` to `limit` or the end; return the final offset, and the rest."""
         return self._reader.read(path, offset, self._stepping(feed), limit)
 
     def _stepping(self, feed: Feed) -> Feed:

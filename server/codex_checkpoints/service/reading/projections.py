@@ -1,4 +1,4 @@
-"""Make checkpoints of sessions, and store them."""
+"""Makes checkpoints of sessions, and stores them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 _REMEMBERED = 32
 _LATER_NS = 2_000_000_000
-"""A file that changed so much later than the record may have been changed by somebody else."""
+"""A file that changed this much later than the record may have been changed by somebody else."""
 
 
 def _ns(stamp: str | None) -> int | None:
@@ -48,10 +48,10 @@ def _is_copied(opened: SessionFile, at: int) -> bool:
 
 @frozen
 class Projection:
-    """A checkpoint, its bytes, and what became of its file.
+    """A checkpoint, its bytes, and the result of storing it.
 
-    `stored` is its path, None where it was not to be stored; `changed` says whether it was
-    written; `storage_problem` is the system's reason when it could not be.
+    `stored` is its path, None if it was not to be stored; `changed` says whether it was written;
+    `storage_problem` is the system's reason when it could not be.
     """
 
     session_id: str
@@ -83,7 +83,7 @@ class Projections:
         """Why the last checkpoint could not be stored."""
         self._stored: dict[str, tuple[Look | None, dict[str, str | None]]] = {}
         self.follows = False
-        """Whether this process follows sessions live, and records what it sees of their files."""
+        """Whether this process follows sessions live and records observations of their files."""
         self.waiting: set[str] = set()
         """Sessions with an observed file that changed less than a second before the last look."""
 
@@ -156,9 +156,9 @@ class Projections:
         return (*inherited(opened, locate, self.updates), *self.updates(opened.session_id))
 
     def seen_of(self, opened: SessionFile) -> SeenHashes:
-        """Return what files held right after a session, or one that it builds on, observed them.
+        """Return the content of files right after a session, or one of its bases, observed them.
 
-        It stands in `observed.jsonl` (rules, "Seen hashes").
+        They are recorded in `observed.jsonl` (rules, "Seen hashes").
         """
         shift = opened.now().scale.shift
         found: list[dict[tuple[str, int], str]] = []
@@ -171,9 +171,9 @@ class Projections:
         return ChainMap(*reversed(found), dict(self._lines(opened.session_id)))
 
     def _look(self, opened: SessionFile) -> bool:
-        """Record the files that are as they were when they were observed last.
+        """Record the files that are unchanged since they were observed last.
 
-        Return whether one has to be looked at again in a second.
+        Return whether one has to be checked again in a second.
         """
         replay, known = opened.now(), self.seen_of(opened)
         latest: dict[str, int] = {}
@@ -184,7 +184,7 @@ class Projections:
                 latest[uri] = at + _LATER_NS
         found, waiting = self._workspace.quiet(replay.state.base, latest)
         if found:
-            with contextlib.suppress(StorageError):  # as the checkpoint, which tells it
+            with contextlib.suppress(StorageError):  # as for the checkpoint, which reports it
                 seen = {(uri, files[uri].seq): value for uri, value in found.items()}
                 self._records.add_observed(opened.session_id, seen)
         return waiting
@@ -210,10 +210,10 @@ class Projections:
 
 @frozen
 class Strayed:
-    """Files that Codex edited though neither the plan nor recent work speaks of them.
+    """Files that Codex edited though neither the plan nor recent work mentions them.
 
-    Sent only where the setting `driftGuard` asks for it, once for the new records of a session.
-    `seq` is that of the session after them.
+    Sent only if the setting `driftGuard` asks for it, once for the new records of a session.  `seq`
+    is the session's `seq` after them.
     """
 
     session_id: str
@@ -222,7 +222,7 @@ class Strayed:
 
 
 class Guard:
-    """The checkpoints of before, and what strayed from them."""
+    """The previous checkpoints, and the files that strayed from them."""
 
     def __init__(self) -> None:
         self._before: dict[str, Checkpoint] = {}
@@ -241,7 +241,7 @@ class Guard:
             self._strayed.append(Strayed(now.session_id, uris, now.checkpoint.seq))
 
     def take(self) -> tuple[Strayed, ...]:
-        """Return, once, what was found since the last call."""
+        """Return, once, the strayed files since the last call."""
         strayed, self._strayed = tuple(self._strayed), []
         return strayed
 

@@ -1,4 +1,4 @@
-"""A session read through its chain of files (ROL-5).
+"""Reads a session through its chain of files (ROL-5).
 
 The records of its `history_base` below the cut come first, then its own.  A base that is missing,
 too short or in a circle is reported.
@@ -42,7 +42,7 @@ class FoldSpec:
     """A fold over a session file, and how its state is saved between lines and loaded again.
 
     `fold` names it in the store.  `save` returns JSON values, None while they must not be kept;
-    `load` returns None for what is damaged or of another version.
+    `load` returns None for a value that is damaged or of another version.
     """
 
     fold: str
@@ -52,7 +52,7 @@ class FoldSpec:
 
 
 CHECKPOINT = FoldSpec("checkpoint", Replay, Replay.save, Replay.load)
-"""What a checkpoint is made of."""
+"""The fold that makes checkpoints."""
 
 _LONGEST_CHAIN = 1024
 _OURS = "codex-checkpoints"
@@ -60,7 +60,7 @@ _OURS = "codex-checkpoints"
 
 @frozen
 class FileProblem:
-    """What is wrong with a session's files: a code and the rollout id."""
+    """A problem of a session's files: a code and the rollout id."""
 
     code: str
     rollout_id: str
@@ -68,9 +68,9 @@ class FileProblem:
 
 @frozen
 class CopiedLines:
-    """How many lines of a base stand in its fork, and whether that is all of the fork.
+    """The number of lines of a base in its fork, and whether that is all of the fork.
 
-    `base_size` is the size of a base that ended there: what it gets later may stand in the fork.
+    `base_size` is the size of a base that ended there: its later lines may be in the fork.
     """
 
     lines: int
@@ -91,11 +91,11 @@ class SessionFile:
     seeds: Seeds = no_seed
     by: FoldSpec = CHECKPOINT
     begun: bool = False
-    """Whether the first line has ended, which says what comes before it; else nothing is kept."""
+    """Whether the first line has ended, which names the base; before that nothing is kept."""
     copied: dict[str, CopiedLines] = Factory(dict[str, CopiedLines])
-    """What an older fork has copied of the file at a path."""
+    """The lines that an older fork has copied of the file at a path."""
     places: dict[int, int] = Factory(dict[int, int])
-    """Where lines end in the file, by their positions, as far as somebody looked."""
+    """The offsets of line ends in the file, by their positions, as far as they were needed."""
 
     @property
     def head(self) -> SessionMeta | None:
@@ -111,11 +111,11 @@ class SessionFile:
         return self.reader.identify(self.path).thread_id
 
     def now(self) -> Replay:
-        """Return the replay with an unfinished last line that is whole but for its LF."""
+        """Return the replay with an unfinished last line that only lacks its LF."""
         return self.replay.with_tail(self.tail) if self.tail else self.replay
 
     def has_kept(self, mark: Mark) -> bool:
-        """Return whether the file is still what it was up to a mark."""
+        """Return whether the file is still unchanged up to a mark."""
         if mark.offset > self.mark.offset or mark.inode != self.mark.inode:
             return False
         return self.reader.mark_at(self.path, mark.offset, mark.inode) == mark
@@ -135,7 +135,7 @@ class SessionFile:
         return open_session(self.reader, self.path, locate, seeds=self.seeds)
 
     def moves_on(self) -> bool:
-        """Read what is new; return whether the file is still the same and its first line is read.
+        """Read the new bytes; return whether the file is still the same and its first line is read.
 
         Otherwise it is read from its beginning, by a new session.
         """
@@ -166,7 +166,7 @@ class SessionFile:
         seeds: Seeds = no_seed,
         by: FoldSpec = CHECKPOINT,
     ) -> SessionFile | None:
-        """Load what `save` returned; None where it is damaged or of another version."""
+        """Load a result of `save`; None if it is damaged or of another version."""
         try:
             saved = states.structure(value, _Saved)
         except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
@@ -177,12 +177,12 @@ class SessionFile:
         return cls(reader, path, replay, saved.mark, saved.problems, seeds=seeds, by=by, begun=True)
 
     def stand(self, reading: Reading) -> None:
-        """Move to the place that was reached, where whole lines end."""
+        """Move to the new place, where whole lines end."""
         replay = self.replay
         mark, tail = reading.mark, reading.rest
         if replay.pending:
-            # A long line may have been skipped over; what there is of it is looked at whole, and
-            # read again from its beginning when more has come.
+            # A long line may have been skipped: its present part is examined whole, and read again
+            # from its beginning when more has come.
             begun = mark.offset - replay.pending
             tail = bytes_between(self.reader, self.path, begun, None, LONGEST_TAIL + 1)
             tail = b"" if len(tail) > LONGEST_TAIL else tail
@@ -211,8 +211,8 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
 ) -> SessionFile:
     """Read a session from its beginning, with a replay that has read nothing yet.
 
-    `seeds` returns what sessions of ours go on from; `also` is given the bytes of the file as they
-    are consumed.  Raises `UnreadableSource` when the file itself cannot be read.
+    `seeds` returns the seeds of our sessions; `also` is a callback for the bytes of the file as
+    they are consumed.  Raises `UnreadableSource` when the file itself cannot be read.
     """
     replay = replay or by.new()
     session = SessionFile(reader, path, replay, NOWHERE, (), seeds=seeds, by=by)
@@ -237,9 +237,9 @@ NOWHERE = Mark(0, 0, "", "")
 
 
 def _begin_reading(session: SessionFile, data: bytes, locate: Locate) -> bool:
-    """Read what a session builds on, before the first bytes of its own file.
+    """Read the bases of a session, before the first bytes of its own file.
 
-    Return False while the first line is not whole: what it builds on is not known yet.
+    Return False while the first line is not whole: the bases are not known yet.
     """
     reader, replay, path = session.reader, session.replay, session.path
     line = _first_line_of(data) or reader.first_line(path)
@@ -282,7 +282,7 @@ def _first_line_of(data: bytes) -> bytes | None:
 def bases_below(
     reader: RolloutReader, path: str, locate: Locate
 ) -> tuple[list[tuple[str, HistoryBase]], list[FileProblem]]:
-    """Return the rollouts that one builds on, the nearest first, and what is wrong (ROL-5)."""
+    """Return the rollouts that one builds on, the nearest first, and their problems (ROL-5)."""
     head = head_of(reader.first_line(path))
     if head is None or head.base is None:
         return [], []
@@ -320,7 +320,7 @@ def _read_bases(
             replay.next_file(cut.end_ordinal)
         else:
             replay.begin_file(cut.end_ordinal)
-        # Ordinals say where a base is cut; a base without ordinals is cut by its bytes.
+        # A base is cut at an ordinal; a base without ordinals is cut at a byte.
         limit = None if replay.scale.ordinals else cut.end_offset
         try:
             reached, rest = reader.read(path, 0, replay.feed, limit)
@@ -342,7 +342,7 @@ def _is_short(replay: Replay, cut: HistoryBase, size: int) -> bool:
 
 
 _PORTION = 1 << 22
-"""Some four times as many bytes are held while lines are cut out of a portion."""
+"""About four times this many bytes are held while lines are cut out of a portion."""
 
 
 def _nothing(_portion: bytes) -> None:
@@ -390,7 +390,7 @@ def bytes_between(
 
 
 class Fingerprint:
-    """The digest of the bytes that came, or of the first `limit` of them."""
+    """The digest of the added bytes, or of the first `limit` of them."""
 
     def __init__(self, limit: int | None = None) -> None:
         self._found = hashlib.sha256()
@@ -403,7 +403,7 @@ class Fingerprint:
         return f"sha256:{self._found.hexdigest()}"
 
     def add(self, data: bytes) -> int:
-        """Take the bytes that come next; return how many they are."""
+        """Take the next bytes; return their number."""
         wanted = data if self._limit is None else data[: max(0, self._limit - self.size)]
         self._found.update(wanted)
         self.size += len(data)
@@ -421,7 +421,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def find_turn(replay: Replay, turn: str | int, session_id: str) -> Turn:
-    """Find a turn by its id, or by its number of those that count; refuses `unknown_turn`."""
+    """Find a turn by its id, or by its number among those that count; refuses `unknown_turn`."""
     turns = replay.state.turns
     for each in turns.turns:
         if each.turn_id == turn:
@@ -434,7 +434,7 @@ def find_turn(replay: Replay, turn: str | int, session_id: str) -> Turn:
 
 
 def unknown_turn(replay: Replay, turn: str | int, session_id: str) -> Refusal:
-    """Return the refusal of a turn that a session does not have."""
+    """Return the refusal for a turn that a session does not have."""
     message = f"session {session_id} has no turn {str(turn)[:80]!r}"
     count = len(list(replay.state.turns.counting()))
     facts = {"sessionId": session_id, "turnId": str(turn)[:200], "turns": count}
@@ -442,7 +442,7 @@ def unknown_turn(replay: Replay, turn: str | int, session_id: str) -> Refusal:
 
 
 def end_of(turn: Turn, turns: list[Turn]) -> int | None:
-    """Return the position of the line that ends a turn, None where it is still open."""
+    """Return the position of the line that ends a turn, None if it is still open."""
     if turn.ended is not None:
         return turn.ended
     # Without task events, or when it was cut off, a turn lasts up to the next one.
@@ -460,6 +460,6 @@ def has_ended(turn: Turn, state: State) -> bool:
     """Return whether a turn has ended."""
     if turn.ended is not None or turn.in_task:
         return turn.ended is not None
-    # Without task events: when another follows, or when it was answered and nothing is under way.
+    # Without task events: when another follows, or when it was answered and no call is running.
     answered = state.ends_with_answer and not state.calls.waiting
     return turn is not state.turns.turns[-1] or answered

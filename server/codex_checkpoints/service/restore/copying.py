@@ -1,8 +1,8 @@
-"""What a branch takes over: lines up to the end of a turn, files, earlier work (AGN-12, AGN-25).
+"""Copies lines up to the end of a turn, files and earlier work into a branch (AGN-12, AGN-25).
 
-Lines are copied byte for byte but for heads, and for the window ids of compactions (WIN-10,
-WIN-13).  Codex reads no file with bytes that are not UTF-8: each such byte becomes a character that
-no JSON has.  A file that changed since it was planned is refused (AGN-84); it may have grown.
+Lines are copied byte for byte, except heads, and the window ids of compactions (WIN-10, WIN-13).
+Codex reads no file with bytes that are not UTF-8: each such byte becomes a character that JSON
+forbids.  A file that changed since it was planned is refused (AGN-84); it may have grown.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ _WINDOW_IDS = (_FIRST, "previous_window_id", "window_id")
 
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 _SUBSTITUTE = "\x1a"
-"""Stands for a byte that is no UTF-8; nowhere in JSON may it stand as it is."""
+"""Replaces a byte that is not UTF-8; JSON forbids it unescaped at any place."""
 
 _MOST_LEADING = 32
 """More lines than Codex writes before a prompt."""
 
 QUIET = HistoryItem("event_msg", {"type": "token_count", "info": None, "rate_limits": None})
-"""A record of which Codex writes many and that says nothing."""
+"""A record without content, of a type that Codex writes often."""
 
 
 @define
@@ -113,7 +113,7 @@ class WindowNames:
 
 @frozen
 class CopiedPart:
-    """A file of a history: where it is cut, and its size and digest when it was planned."""
+    """A file of a history: its cut, and its size and digest when it was planned."""
 
     path: str
     cut: HistoryBase | None
@@ -138,7 +138,7 @@ def last_of(
 ) -> int:
     """Return the position, up to `until`, of the last line of a turn that no record ends.
 
-    The turn lasts up to the `following` one. Raises `UnreadableSource`.
+    The turn lasts up to the `following` one.  Raises `UnreadableSource`.
     """
     lines = islice(_chain(reader, map(_Sealed, parts)), turn.opened, until)
     if following.in_task:
@@ -149,9 +149,9 @@ def last_of(
 def copied_history(
     reader: RolloutReader, parts: Iterable[CopiedPart], until: int, names: WindowNames
 ) -> Iterator[HistoryItem | Copied]:
-    """Yield the lines of a branch behind its head, up to position `until`.
+    """Yield the lines of a branch after its head, up to position `until`.
 
-    Positions count the lines that are not blank, from 1, through all files. Raises
+    Positions count the lines that are not blank, from 1, through all files.  Raises
     `UnreadableSource`, at the end also for a file that changed since it was planned.
     """
     sealed = tuple(map(_Sealed, parts))
@@ -163,7 +163,7 @@ def copied_history(
         elif bare:
             yield _wrapped(line)
         elif b'"session_meta"' in line and object_of(load(line)).get("type") == "session_meta":
-            yield QUIET  # Codex forgets what stands before a second head
+            yield QUIET  # Codex forgets the lines before a second head
         elif b'"compacted"' in line and object_of(load(line)).get("type") == "compacted":
             yield Copied(names.renamed(line))
         else:
@@ -204,7 +204,7 @@ class _Sealed:
         return lines_of(reader, path, size if end is None else min(end, size), self._found.add)
 
     def check(self, reader: RolloutReader) -> None:
-        """Read the rest of it, and raise `UnreadableSource` where it changed."""
+        """Read the rest of it, and raise `UnreadableSource` if it changed."""
         part, found = self.part, self._found
         if found.size < part.size:
             reader.read(part.path, found.size, found.add, part.size)
@@ -213,7 +213,7 @@ class _Sealed:
 
 
 def in_utf8(line: bytes) -> bytes:
-    """Return a line in UTF-8; a line that was no JSON stays none."""
+    """Return a line in UTF-8; a line that was not JSON stays invalid."""
     if line.isascii():
         return line
     return _NO_UTF8.sub(_SUBSTITUTE, line.decode(errors="surrogateescape")).encode()
@@ -234,7 +234,7 @@ def _chain(reader: RolloutReader, parts: Iterable[_Sealed]) -> Iterator[bytes]:
 
 
 def _below(reader: RolloutReader, base: _Sealed, cut: HistoryBase) -> Iterator[bytes]:
-    """Yield a base's lines up to its cut: an ordinal, or a byte where lines have none."""
+    """Yield a base's lines up to its cut: an ordinal, or a byte if lines have none."""
     head = head_of(reader.first_line(base.part.path))
     if head is None or not head.paginated or cut.end_ordinal is None:
         yield from base.lines(reader, cut.end_offset)
@@ -281,7 +281,7 @@ def pinned_now(workspace: Workspace, base: str | None, pin: Pin) -> Pinned:
 def _unseen(workspace: Workspace, base: str | None, uri: str) -> Unseen:
     if workspace.missing(base, [uri]):
         return "missing"
-    # One above the limit is known by its size and time.
+    # A file above the limit is known by its size and time.
     return "bound" if workspace.hashes(base, [uri]) else "unreadable"
 
 
@@ -309,14 +309,14 @@ def _lines(content: bytes | None, start: int, end: int) -> bytes | None:
 
 
 _LONGEST = 64
-"""How many compactions one behind the other are followed: each costs reading a whole session."""
+"""Number of consecutive compactions that are followed: each costs reading a whole session."""
 
 UNKNOWN = Fallback("earlier_unknown")
 
 
 @frozen
 class Earlier:
-    """Files and modes before the own lines of a session; `gaps` tell what is not known."""
+    """Files and modes before the own lines of a session; `gaps` are the unknown parts."""
 
     references: References = NOTHING
     modes: tuple[ModeChange, ...] = ()
@@ -333,12 +333,12 @@ def earlier_work(sessions: Sessions, row: Row, trace: Trace, most: int = _LONGES
         return found
     before, traces = earlier_work(sessions, *found, most - 1), found[1].traces()
     modes = in_order(before.modes, traces.modes)
-    # Hashes and sizes depend on when somebody asks.
+    # Hashes and sizes depend on the time of a request.
     return Earlier(references_of(None, traces, {}, {}, before.references), modes, before.gaps)
 
 
 def _above(sessions: Sessions, row: Row, trace: Trace) -> Earlier | tuple[Row, Trace]:
-    """Return what a record of a restore or import holds, or the source of a compaction."""
+    """Return the contents of a restore's or import's record, or the source of a compaction."""
     seed, restores = trace.replay.state.seed, RestoreRecords(sessions.records)
     made = restores.made(row.session_id)
     if made is not None:
@@ -362,7 +362,7 @@ def _carried(made: Restore, seed: int | None) -> Earlier:
 
 
 def _compacted(sessions: Sessions, source: Range) -> tuple[Row, Trace] | None:
-    """Read the source of a compaction up to its end; None where it is gone or changed."""
+    """Read the source of a compaction up to its end; None if it is gone or changed."""
     catalogue = sessions.catalogue
     newest = catalogue.current().get(source.session_id)
     others = (row for row in catalogue.files_of(source.session_id) if row != newest)

@@ -1,4 +1,4 @@
-"""List restores and audit events, and compare a restore with its source as it is now."""
+"""Lists restores and audit events, and compares a restore with its source as it is now."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from codex_checkpoints.storage.contract import UnreadableSource
 
 @frozen
 class Listed:
-    """A restore and its two sessions, without titles where they are gone.
+    """A restore and its two sessions, without titles if they are gone.
 
     Details have the pack, and whether the source still begins with the bytes that it had when it
-    was restored; `source_unchanged` is None where that cannot be read.
+    was restored; `source_unchanged` is None if that cannot be read.
     """
 
     record: Restore
@@ -43,8 +43,7 @@ class Listed:
 def restores(sessions: Sessions, session: str | None = None) -> tuple[Listed, ...]:
     """Return the restores of a session, as source or branch, or all; the oldest first.
 
-    A session that is gone has still its id in records. Refuses `unknown_session`,
-    `ambiguous_session`.
+    A deleted session still has its id in records.  Refuses `unknown_session`, `ambiguous_session`.
     """
     records = RestoreRecords(sessions.records)
     found = records.all() if session is None else records.of(_named(sessions, session))
@@ -71,8 +70,8 @@ def audit(
 ) -> tuple[Json, ...]:
     """Return the events of a session, as source or branch, or of an operation, or all.
 
-    Those of a session are all of the operations that name it: the first events of a restore do
-    not name its branch.  They are in the order of writing. Refuses `storage_error`.
+    The events of a session include all events of the operations that name it: the first events of a
+    restore do not name its branch.  They are in the order of writing.  Refuses `storage_error`.
     """
     session_id = None if session is None else _named(sessions, session)
     with reading("audit"):
@@ -123,7 +122,7 @@ def _is_unchanged(sessions: Sessions, record: Restore) -> bool | None:
 
 
 def _pack(sessions: Sessions, record: Restore) -> str | None:
-    """Read the pack from the branch; None where it is gone or another one."""
+    """Read the pack from the branch; None if it is gone or different."""
     row = sessions.catalogue.current().get(record.session_id)
     if row is None or record.pack is None:
         return None

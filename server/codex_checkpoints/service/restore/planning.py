@@ -1,7 +1,7 @@
-"""Plan a restore without writing (AGN-84).
+"""Plans a restore without writing (AGN-84).
 
 A marker leads to a session and a turn.  The session is read again up to that turn, the files it
-names are looked at, and the result is one `RestorePlan`.
+names are examined, and the result is one `RestorePlan`.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ from codex_checkpoints.storage.contract import Row, UnreadableSource
 class RestoreSource:
     """The file that holds the turn of a marker, and the position of the last line to read.
 
-    `following` is the turn after a turn that no record ends: that one's lines are not all its own.
-    `cut_off`: a task with a beginning, and without an end.
+    `following` is the turn after a turn that no record ends, whose last lines may belong to the
+    following one.  `cut_off`: a task with a beginning, and without an end.
     """
 
     row: Row
@@ -109,8 +109,8 @@ class RestoreSource:
 def find_source(sessions: Sessions, session: str, checkpoint: str) -> RestoreSource:
     """Find a marker and its turn.
 
-    Refuses `unknown_session`, `unknown_checkpoint`, `unreadable_source` where the session of
-    the turn is gone, `unknown_turn`, `turn_not_complete`, `conflict`.
+    Refuses `unknown_session`, `unknown_checkpoint`, `unreadable_source` if the session of the turn
+    is gone, `unknown_turn`, `turn_not_complete`, `conflict`.
     """
     row, opened = sessions.open_own(session)
     marker = Markers(sessions).find(row.session_id, checkpoint)
@@ -120,7 +120,7 @@ def find_source(sessions: Sessions, session: str, checkpoint: str) -> RestoreSou
 
 
 def asked_of(sessions: Sessions, session: str) -> str | None:
-    """Return the whole id of the session to restore, None where it names no session.
+    """Return the whole id of the session to restore, None if it names no session.
 
     Refuses `conflict` and `unreadable_source` for a path outside this home: nothing of it is
     stored.
@@ -176,7 +176,7 @@ def _at_turn(sessions: Sessions, row: Row, opened: SessionFile, marker: Marker) 
                 facts = {"sessionId": row.session_id, "turnId": found.turn_id}
                 raise Refusal("turn_not_complete", message, facts)
             until = end_of(found, turns)
-            # No line ends the last turn: what is said from here on belongs to it no more.
+            # No line ends the last turn: later messages do not belong to it any more.
             until = now.scale.lines if until is None else until
             following = behind[0] if behind and found.ended is None else None
             is_open = found.in_task and found.ended is None
@@ -197,17 +197,17 @@ def _segments(
 
 
 _MOST_TOKENS = 1 << 48
-"""More than any pack has; a larger number could stand in no record."""
+"""More than any pack has; a larger number does not fit into a record."""
 _BROKEN = frozenset({"base_missing", "base_cycle"})
 
 
 @frozen
 class RestoreParams:
-    """A marker to go on from; `mode` is `soft` or `hard`.
+    """A marker to continue from; `mode` is `soft` or `hard`.
 
     `budget` is the tokens of a state pack, null for the setting; `window` the number of the user's
-    last messages in it, 0 to 5; `reason` stands in it; `digestTokens` is how much of a digest up to
-    the marker it may have.
+    last messages in it, 0 to 5; `reason` is quoted in it; `digestTokens` limits the digest up to
+    the marker.
     """
 
     session_id: str
@@ -221,7 +221,7 @@ class RestoreParams:
 
 
 def checked(params: RestoreParams) -> RestoreParams:
-    """Return params as a restore takes them; refuses `invalid_payload`, `limit_exceeded`.
+    """Return the params in the form of a restore; refuses `invalid_payload`, `limit_exceeded`.
 
     A budget of any size is accepted (AGN-73); it is cut to `_MOST_TOKENS`.
     """
@@ -241,7 +241,7 @@ class RestorePlan:
     """A restore without its ids, its time and the windows of its branch.
 
     `until` is the position of the last line that a branch may hold, `parts` are the files with
-    these lines, that of the source last, `seen` is what was seen of the files of the source.
+    these lines, the source's last, `seen` are the observations of the source's files.
     """
 
     row: Row
@@ -277,10 +277,10 @@ class Planner:
         if not hard and any(each.code in _BROKEN for each in problems):
             reason = "a file that its history begins with is missing"
             raise unreadable(row.path, reason, row.session_id)
-        passes = 4 if hard else 6  # a soft branch is copied, and its own windows are looked at
+        passes = 4 if hard else 6  # a soft branch is copied, and its own windows are read
         sessions.pace.expect(passes * sessions.catalogue.chains.weight(row))
         reader, following = sessions.catalogue.reader, self.source.following
-        # Before the source is read for the plan: then what is planned is told by these digests.
+        # Before the source is read for the plan: so these digests belong to the planned bytes.
         own = part_of(reader, row.path)
         parts, until = (own,), self.source.until
         if following is not None or not hard:
@@ -324,7 +324,7 @@ class Planner:
             session=SourceSession(
                 row.session_id, row.base or state.base or "", head, state.window, trace.settings
             ),
-            # The copied history of a session that began with a seed still rests on it.
+            # The copied history of a session that began with a seed still depends on it.
             record=record if hard else evolve(record, seed=state.seed),
             contents=contents,
             pack=pack,
@@ -336,7 +336,7 @@ class Planner:
         )
 
     def _read(self, until: int) -> Trace:
-        """Read up to the turn; raises `UnreadableSource` where it is no longer there."""
+        """Read up to the turn; raises `UnreadableSource` if it is gone."""
         trace = Trace()
         if self.options.mode == "hard":
             self.gathering = Gathering(trace.replay, self.source.row.session_id)
@@ -384,7 +384,7 @@ class Planner:
     def _compared(
         self, contents: PackContents, trace: Trace, now: Mapping[str, str]
     ) -> PackContents:
-        """Return the contents with the files that are not as they were at the turn (AGN-63)."""
+        """Return the contents with the files that differ from the turn (AGN-63)."""
         replay, workspace = trace.replay, self.sessions.workspace
         base, then = replay.state.base, self.source.marker.hashes
         observed = self.source.opened.now().state.observations.kept(Limits())
@@ -401,7 +401,7 @@ class Planner:
         missing = missing_of(then, now, gone)
         edited = {uri for uri, each in observed.items() if each.edited > replay.seq}
         now = {**workspace.hashes(base, edited), **now}
-        # What the session saw up to the turn tells more than a marker that was made later.
+        # The session's observations up to the turn count more than a marker that was made later.
         seen: dict[str, str] = {}
         for uri, file in contents.checkpoint.artifacts.items():
             if file.seen_hash is not None and file.hash is not None:
@@ -410,7 +410,8 @@ class Planner:
         edited -= set(workspace.missing(base, edited))
         other = {uri: hashed for uri, hashed in then.items() if hashed != now.get(uri)}
         drift = drift_of(seen | other, now, edited)
-        # A marker may be made long after its turn: that a file is as it was then tells nothing.
+        # A marker may be made long after its turn: that a file is unchanged since then says
+        # nothing.
         told = {*seen, *(each.uri for each in (*drift, *missing)), *trace.traces().deleted}
         unknown = tuple(sorted({file.uri for file in contents.references.files} - told))
         return evolve(contents, drift=drift, missing=missing, not_compared=unknown)
@@ -418,11 +419,11 @@ class Planner:
     def _with_the_talk(
         self, contents: PackContents, trace: Trace, pins: tuple[AnyPin, ...]
     ) -> PackContents:
-        """Return the contents of a hard restore, which has no conversation, with what is quoted."""
+        """Return the contents of a hard restore, which has no conversation, with quoted texts."""
         digests, options, task = Digests(self.sessions), self.options, contents.checkpoint.task
         own = trace.replay, self.gathering.gathered()
         gathered = digests.gathered(self.source.row, own=own)
-        # In older files nothing says how a turn ended that is over.
+        # In older files nothing records how a finished turn ended.
         is_over = gathered.ended == "open" and not self.source.cut_off
         ended = "answered" if is_over else gathered.ended
         asked = asked_messages(trace.replay.state.turns).messages
@@ -436,7 +437,7 @@ class Planner:
         is_task = task is not None and value(last, MAX_VALUE_CHARS) == task.text
         whole = last if is_task else None
         beside = [message.text for message in window] + ([] if whole is None else [whole])
-        quoted = evolve(gathered, pinned=())  # they stand in the pack itself
+        quoted = evolve(gathered, pinned=())  # they are in the pack itself
         digest = digest_v1(quoted, digests.terms(options.digest_tokens, beside)).text
         words = [
             Message(f"{pin.kind}:{place if pin.kind == 'text' else pin.value}", text)
@@ -470,7 +471,7 @@ class Planner:
         return (*self.sessions.workspace.missing(base, wanted), *pins)
 
     def _stood_then(self, gone: Collection[str], seq: int) -> Iterator[str]:
-        """Yield the files among those that are gone now that later turns found, not made."""
+        """Yield the files among the missing ones that later turns found, and did not make."""
         if not gone:
             return
         edits = Edits(Replay())

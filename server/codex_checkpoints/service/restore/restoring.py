@@ -1,4 +1,4 @@
-"""Restore a marker into a branch, soft or hard (AGN-9, AGN-31, AGN-84, AGN-85).
+"""Restores a marker into a branch, soft or hard (AGN-9, AGN-31, AGN-84, AGN-85).
 
 The plan is validated first, then the branch is made as an `undertaking`, with its events (AGN-61,
 AGN-69).  The source is never written.
@@ -63,8 +63,8 @@ logger = logging.getLogger(__name__)
 class RestoreResult:
     """The result of a restore; a preview has neither ids nor a time.
 
-    `lines` are those for a pack of any budget; only a preview has them.  `notes` are the texts of
-    its notes by the ids of their items.
+    `lines` are the lines for a pack of any budget; only a preview has them.  `notes` are the texts
+    of its notes by the ids of their items.
     """
 
     record: Restore
@@ -99,9 +99,9 @@ class Restoring:
     def restore(self, params: RestoreParams) -> RestoreResult:
         """Open a branch at a marker; it is durable and ready for Codex on return.
 
-        Refuses what the planner refuses, `conflict`, `storage_error`. A refused or cancelled
-        restore leaves no branch, and the audit ends in `RestoreFailed`. Nothing is stored of a file
-        outside the home. It never fails for lack of tokens (AGN-73).
+        Refuses as the planner, and `conflict`, `storage_error`.  A refused or cancelled restore
+        leaves no branch, and the audit ends in `RestoreFailed`.  Nothing is stored of a file
+        outside the home.  It never fails for lack of tokens (AGN-73).
         """
         sessions, params = self._sessions, checked(params)
         operation = self._operation(params)
@@ -109,7 +109,7 @@ class Restoring:
         branch_id = work.branch_id
         requested = "RestoreRequested", None, params.budget, params.window
         try:
-            # The operation is written before its first event, so that the event never lacks an end.
+            # The operation is written before its first event, so that every event gets its end.
             with (
                 storing_restore(branch_id),
                 undertaking(sessions.records, branch_id, work) as prepare,
@@ -140,7 +140,7 @@ class Restoring:
         """Return the known ids of a restore before its source is read."""
         session_id, checkpoint_id = asked_of(self._sessions, params.session_id), None
         if session_id is not None:
-            with contextlib.suppress(Refusal):  # `find_source` meets it again, and is heard
+            with contextlib.suppress(Refusal):  # `find_source` meets it again, and reports it
                 found = Markers(self._sessions).find(session_id, params.checkpoint_id)
                 checkpoint_id = found.checkpoint_id
         begun = operation_of(self._sessions.settings, self._new_id(), None, session_id)
@@ -172,7 +172,7 @@ class Restoring:
         )
         soft, until = plan.pack is None, plan.contents.checkpoint.seq
         shift = self._shift(plan) if soft else 0
-        # A soft branch keeps its turns; a hard one has none of its source.
+        # A soft branch keeps its turns; a hard one has no turn of its source.
         ids = record.source_session_id, branch_id, plan.turns if soft else None
         marker_set = markers.copied(plan.marker_set, *ids, until, shift)
         count = transferred(plan.contents, len(marker_set.markers))
@@ -200,7 +200,7 @@ class Restoring:
         begins_with = [user_message([plan.pack.text])] if plan.pack.text else []
         made = new_session(begins_with, source, naming, moment, ids)
         figures = plan.record.tokens
-        # By this a list shows how full the branch is before Codex has ever sent it, as CKP-28.
+        # From this a list shows how full the branch is before Codex has ever sent it, as CKP-28.
         info = {"info": {"model_context_window": source.window}}
         size = () if figures.after is None else (token_count(figures.after, info),)
         items = tuple(HistoryItem(line.type, line.payload) for line in (*made.lines, *size))
@@ -235,20 +235,20 @@ class Restoring:
 
 
 def _of(plan: RestorePlan, lines: Iterator[HistoryItem | Copied]) -> Iterator[HistoryItem | Copied]:
-    """Yield lines of the source; name the source where they cannot be read."""
+    """Yield lines of the source; name the source if they cannot be read."""
     with reading_file(plan.row):
         yield from lines
 
 
 def _observed(plan: RestorePlan, shift: int, at: str) -> Iterator[dict[str, object]]:
-    """Yield what was seen of the files in the lines that a branch copies (TRU-2)."""
+    """Yield the observations of the files in the lines that a branch copies (TRU-2)."""
     for (uri, seq), seen in plan.seen.items():
         if seq <= plan.contents.checkpoint.seq:
             yield {"uri": uri, "seq": seq + shift, "hash": seen, "at": at}
 
 
 def _inherited(head: Json) -> Json:
-    """Return where a subagent's own lines begin: a copy has the same field."""
+    """Return the field where a subagent's own lines begin: a copy has the same one."""
     start = whole_of(head.get("subagent_history_start_ordinal"))
     return {} if start is None else {"subagent_history_start_ordinal": start}
 
@@ -334,9 +334,9 @@ class RestoreWork:
             self._name(self.row)
 
     def _name(self, row: Row) -> None:
-        """Call a soft branch by its label and the title of its source: it has the same history.
+        """Name a soft branch by its label and the title of its source: it has the same history.
 
-        It stands in Codex's list alone, since the title may be what the user said (AGN-39).
+        The name is only in Codex's list, since the title may quote the user (AGN-39).
         """
         sessions = self._sessions
         source = sessions.catalogue.current().get(self.restore.source_session_id)
@@ -390,7 +390,7 @@ class RestoreWork:
 
 
 def reopened(sessions: Sessions, branch_id: str) -> RestoreWork | None:
-    """Return the restore that a process wrote down; None where it had no event yet.
+    """Return the restore that a process wrote down; None if it had no event yet.
 
     None of its events is written again.
     """
