@@ -2,14 +2,14 @@
 
 import * as vscode from "vscode";
 import { type App, type Commands, onSession, showNew, type Target } from "./app.ts";
-import { type Action, askToDo, confirm, inform, runCommand } from "./messages.ts";
+import { type Action, askToDo, confirmLoss, inform, runCommand } from "./messages.ts";
 import { figures, fullWords, Hints, notice, reportText } from "./model/compaction.ts";
 import { refusalText } from "./model/refusals.ts";
 import { cut, subject } from "./model/text.ts";
 import type { Compacted, Resumed, SessionSummary } from "./protocol.ts";
 import { attempt, longRequest } from "./requests.ts";
 import { setForAll } from "./settings.ts";
-import { openCodex } from "./terminal.ts";
+import { isThere, openCodex } from "./terminal.ts";
 
 export function compactionCommands(
   app: App,
@@ -48,7 +48,8 @@ export async function compact(
   const question = `Add the compaction to the file of ${name}?`;
   const keeps =
     "Codex then goes on from the summary. The history stays in the file, and Undo brings it back.";
-  if (into === "in-place" && !(await confirm(question, keeps, "Compact in Place"))) {
+  const isSure = () => confirmLoss(question, keeps, "Compact in Place", "Don’t Compact");
+  if (into === "in-place" && !(await isSure())) {
     return false;
   }
   const title = strategy === "codex" ? `Codex summarises ${name}` : `Compacting ${name}`;
@@ -106,26 +107,38 @@ async function undoNewest(app: App, { sessionId }: SessionSummary): Promise<void
   }
 }
 
+/** How a compaction is to be done, where it can be. */
+interface Place extends vscode.QuickPickItem {
+  readonly how?: { readonly into: string; readonly strategy: string };
+}
+
 /** Ask where the work continues, and whether Codex writes the summary. */
-async function askPlace(title: string) {
+async function askPlace(title: string): Promise<Place["how"]> {
   const label = "With a summary by Codex’s model";
   const own = { label, kind: vscode.QuickPickItemKind.Separator };
   const stays = "This session stays as it is. The new one starts from its checkpoint.";
   const appended = "Adds to this session’s file. Close the session in Codex first.";
-  const detail = "Uses one model call, in a temporary fork.";
   const [fresh, here] = ["Into a New Session", "In Place"];
-  const [byUs, byCodex] = [{ strategy: "checkpoint" }, { strategy: "codex", detail }];
-  const items = [
-    { label: fresh, detail: stays, into: "new", ...byUs },
-    { label: here, detail: appended, into: "in-place", ...byUs },
+  const to = (into: string, strategy: string) => ({ how: { into, strategy } });
+  const detail = "Uses one model call, in a temporary fork.";
+  const byCodex = [
+    { label: `${fresh}, Summarised by Codex`, detail, ...to("new", "codex") },
+    { label: `${here}, Summarised by Codex`, detail, ...to("in-place", "codex") },
+  ];
+  const missing = {
+    label: "Not Available",
+    iconPath: new vscode.ThemeIcon("circle-slash"),
+    detail: "The Codex CLI writes this summary, and it is not on the PATH of this machine.",
+  };
+  const items: readonly Place[] = [
+    { label: fresh, detail: stays, ...to("new", "checkpoint") },
+    { label: here, detail: appended, ...to("in-place", "checkpoint") },
     own,
-    { label: `${fresh}, Summarised by Codex`, into: "new", ...byCodex },
-    { label: `${here}, Summarised by Codex`, into: "in-place", ...byCodex },
+    ...(isThere("codex") ? byCodex : [missing]),
   ];
   const placeHolder = "Where do you want to continue?";
   const options = { title, placeHolder, ignoreFocusOut: true };
-  const chosen = await vscode.window.showQuickPick(items, options);
-  return chosen !== undefined && "into" in chosen ? chosen : undefined;
+  return (await vscode.window.showQuickPick(items, options))?.how;
 }
 
 // --- going on ------------------------------------------------------------------------------------

@@ -44,10 +44,15 @@ export async function confirm(question: string, detail: string, button: string) 
   return (await vscode.window.showWarningMessage(question, modal, button)) === button;
 }
 
-/** The same where something is lost: the editor takes Enter for the first button. */
-export async function confirmLoss(question: string, detail: string, button: string) {
+/** The same where Enter is to change nothing: the editor takes it for the first button. */
+export async function confirmLoss(
+  question: string,
+  detail: string,
+  button: string,
+  keep = "Keep",
+): Promise<boolean> {
   const modal = { modal: true, detail };
-  return (await vscode.window.showWarningMessage(question, modal, "Keep", button)) === button;
+  return (await vscode.window.showWarningMessage(question, modal, keep, button)) === button;
 }
 
 export function showDone(sentence: string): void {

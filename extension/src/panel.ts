@@ -11,7 +11,7 @@ import { type FromPage, fromPage, readState, type ToPage } from "./model/pages.t
 import type { Remedy } from "./model/refusals.ts";
 import { whyDown } from "./model/status.ts";
 import { harmless, plain } from "./model/text.ts";
-import { errorWords, remedied } from "./requests.ts";
+import { codeOf, errorWords, remedied } from "./requests.ts";
 
 /** The styles of the pages, one after the other. */
 const STYLES = {
@@ -127,14 +127,18 @@ export abstract class Page {
 
   /** Show an error; `again` means that the page shows nothing current. */
   protected complain(sentence: string, again: boolean, remedies: readonly Remedy[] = []): void {
-    this.send({ kind: "trouble", sentence: plain(sentence), again, remedies });
+    this.send({ kind: "trouble", sentence: plain(sentence), again, gone: false, remedies });
   }
 
   /** Show a refusal with its buttons. */
   protected refuse(error: unknown, again: boolean): void {
     this.#refusal = error;
     const { sentence, remedies } = errorWords(error, this.canForce);
-    this.complain(sentence, again, remedies);
+    if (again && codeOf(error) === "unknown_session") {
+      this.send({ kind: "trouble", sentence, again, gone: true, remedies: [] });
+    } else {
+      this.complain(sentence, again, remedies);
+    }
   }
 
   get isVisible(): boolean {

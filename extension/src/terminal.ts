@@ -34,7 +34,8 @@ export async function openCodex(sessionId?: string, cwd?: string | null): Promis
   }
 }
 
-function isThere(program: string): boolean {
+/** Whether a program is on the PATH, or at its path. */
+export function isThere(program: string): boolean {
   return /[\\/]/.test(program) ? existsSync(program) : isOnPath(program);
 }
 

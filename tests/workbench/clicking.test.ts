@@ -1,9 +1,11 @@
 /** Rows of sessions by mouse and keyboard: list, checkpoint and page show one session. */
 
 import assert from "node:assert/strict";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { Lab } from "./lab.ts";
-import { writeSession } from "./rollouts.ts";
+import { inFront } from "./pages.ts";
+import { fileOf, writeSession } from "./rollouts.ts";
 import { becomes } from "./waiting.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
@@ -11,9 +13,9 @@ test("a click previews a session and Enter opens it, and all that is in sight sh
   const lab = Lab.shared();
   const cwd = lab.project;
   const names = ["Paint the shop", "Sweep the yard", "Water the plants"] as const;
-  for (const [age, task] of names.entries()) {
-    writeSession(lab.codexHome, { task, cwd, age: age + 1, tokens: 20_000 });
-  }
+  const [first = ""] = names.map((task, age) =>
+    writeSession(lab.codexHome, { task, cwd, age: age + 1, tokens: 20_000 }),
+  );
   const workbench = await Workbench.open(t, lab);
   const { page } = workbench;
   const row = (name: string) =>
@@ -65,5 +67,20 @@ test("a click previews a session and Enter opens it, and all that is in sight sh
     await agree(sweep);
     await tab(paint).click();
     await agree(paint);
+  });
+
+  await step(t, "of a session that goes while its page is open one button is left", async () => {
+    const whole = readFileSync(fileOf(lab.codexHome, first));
+    const path = fileOf(lab.codexHome, first);
+    const shown = inFront(page);
+    await shown.getByRole("button", { name: "Resume in Terminal" }).waitFor();
+    rmSync(path);
+    await shows(shown.getByText("This session is no longer there."), 20_000);
+    const able = shown.locator("button:enabled");
+    await becomes(() => able.allInnerTexts(), ["Try Again"]);
+    await workbench.screenshot("gone while open");
+    writeFileSync(path, whole);
+    await able.click();
+    await shows(shown.locator("button:enabled", { hasText: "Resume in Terminal" }));
   });
 });

@@ -181,8 +181,21 @@ test("a session is compacted after a look at what Codex would be sent", async (t
       .waitFor();
   });
 
+  await step(
+    t,
+    "what Codex would do is off where it is not, and Enter compacts nothing",
+    async () => {
+      await picker.getByText("The Codex CLI writes this summary, and it is not on").waitFor();
+      await workbench.screenshot("where to continue");
+      await picker.getByText("In Place", { exact: true }).click();
+      await page.getByRole("dialog").getByText("Add the compaction to the file").waitFor();
+      await page.keyboard.press("Enter");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      assert.deepEqual(rollouts(lab), before);
+    },
+  );
+
   await step(t, "it goes on in a new session, and the old one stays as it is", async () => {
-    await page.keyboard.press("Escape");
     await row("Make the shop faster").dblclick();
     await page.getByRole("tab", { name: "Make the shop faster", exact: true }).waitFor();
     await tab.click();

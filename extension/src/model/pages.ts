@@ -13,11 +13,15 @@ import {
   type Whole,
 } from "./sessionPage.ts";
 
-/** An error with the buttons that mend it; `again` means that the page shows nothing current. */
+/**
+ * An error with the buttons that mend it; `again` means that the page shows nothing current, and
+ * `gone` that its session is not there any more, so that no other button of the page does anything.
+ */
 export interface Trouble {
   readonly kind: "trouble";
   readonly sentence: string;
   readonly again: boolean;
+  readonly gone: boolean;
   readonly remedies: readonly Remedy[];
 }
 

@@ -242,6 +242,7 @@ export function host<K extends ToPage["kind"]>(
       return; // the editor sends from the outer frame, which has the same origin
     }
     if (isView(message)) {
+      switchOn();
       const news = JSON.stringify(message);
       if (shown === null) {
         shown = new made(message);
@@ -257,11 +258,33 @@ export function host<K extends ToPage["kind"]>(
       } else {
         shown.complain(message);
       }
+      if (message.gone) {
+        switchOff();
+      }
     } else {
       shown?.take?.(message);
     }
   });
   send({ kind: "ready" });
+}
+
+/** The buttons that are off while the session of the page is gone. */
+let off: readonly HTMLButtonElement[] = [];
+
+function switchOff(): void {
+  const all = page().querySelectorAll<HTMLButtonElement>("button:enabled");
+  const others = [...all].filter((each) => each.closest(".trouble") === null);
+  for (const each of others) {
+    each.disabled = true;
+  }
+  off = [...off, ...others];
+}
+
+function switchOn(): void {
+  for (const each of off) {
+    each.disabled = false;
+  }
+  off = [];
 }
 
 /** Keep what names the page over a reload of the window. */
