@@ -6,7 +6,7 @@ import { artifactAt, changesOf, earlierState, type Then } from "./files.ts";
 import { inform } from "./messages.ts";
 import { excerpts, tells } from "./model/changes.ts";
 import { fileName, plain, subject } from "./model/text.ts";
-import type { SessionSummary } from "./protocol.ts";
+import type { SessionSummary, TurnEntry } from "./protocol.ts";
 
 /**
  * Compare a file with what it was, as far as session and git tell; else show the session's patches
@@ -38,9 +38,9 @@ export async function showWhatChanged(
   }
   const { before, after } = excerpts(patches);
   const [left, right] = [before, after].map((text) =>
-    documents.part(`patches only/${then.uri}`, text),
+    documents.part(`${then.uri} (from patches)`, text),
   );
-  const title = `${name}: patches only, the full text then is not known`;
+  const title = `${name} (from patches): the full text then is not known`;
   await vscode.commands.executeCommand("vscode.diff", left, right, title, { preview: true });
 }
 
@@ -60,6 +60,23 @@ export async function showChanges(
   }
   const place = turn === null ? "" : ` in ${turn.words}`;
   await documents.showFiles(`${fileName(subject(session))}: what changed${place}`, files);
+}
+
+/** Show what a session changed in a file, or one of its turns, as a diff. */
+export async function showChange(
+  { server, documents }: Pick<App, "server" | "documents">,
+  session: SessionSummary,
+  uri: string,
+  turn: TurnEntry | null,
+): Promise<void> {
+  const { sessionId } = session;
+  const asked = { sessionId, turnId: turn?.turnId ?? null, afterTurnId: null, uri };
+  const [file] = await changesOf(server, session, asked);
+  if (file === undefined) {
+    await inform("The session does not tell how this file was changed.");
+  } else {
+    await documents.showFile(file, turn === null ? "" : `turn ${turn.number}`);
+  }
 }
 
 export function changeCommands(app: App): Commands {

@@ -9,7 +9,7 @@ import { lossesText } from "./model/compaction.ts";
 import { anchorsIn, digestText, recalledText } from "./model/digest.ts";
 import { doctorText, historyText, KeptTexts } from "./model/documents.ts";
 import { comparisonTitle, inOrder, type Place } from "./model/markers.ts";
-import { fileName, plain, subject } from "./model/text.ts";
+import { dotted, fileName, harmless, plain, subject } from "./model/text.ts";
 import type { FileChange, SessionSummary } from "./protocol.ts";
 import { readRecord } from "./records.ts";
 import { errorText } from "./requests.ts";
@@ -120,13 +120,27 @@ export class Documents
     ...others: readonly (readonly [vscode.Uri, vscode.Uri, vscode.Uri])[]
   ): Promise<void> {
     const diffs = files.map((file) => {
-      const { before, after, folder } = sidesOf(file);
-      const left = this.part(`${folder}/${file.movedFrom ?? file.uri}`, before);
-      const right = this.part(`${folder}/${file.uri}`, after);
-      const isNew = file.kind === "created" && before === "";
+      const { left, right, isNew } = this.#sides(file);
       return [right, isNew ? undefined : left, file.kind === "deleted" ? undefined : right];
     });
     await vscode.commands.executeCommand("vscode.changes", title, [...diffs, ...others]);
+  }
+
+  /** Show a file as a diff; its title says of which turns. */
+  async showFile(file: FileChange, words: string): Promise<void> {
+    const { left, right } = this.#sides(file);
+    const name = right.path.replace(/^\//, "");
+    await compare(left, right, harmless(dotted(name, words)));
+  }
+
+  /** The addresses of the two sides of a diff. */
+  #sides(file: FileChange) {
+    const { before, after, about } = sidesOf(file);
+    return {
+      left: this.part(`${file.movedFrom ?? file.uri}${about}`, before),
+      right: this.part(`${file.uri}${about}`, after),
+      isNew: file.kind === "created" && before === "",
+    };
   }
 
   /** Open a text with a question above it; true if the user agrees, false if the text is closed. */

@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
+import { showChange } from "./changes.ts";
 import { answering } from "./client.ts";
 import { resume } from "./compaction.ts";
 import { openLink } from "./links.ts";
@@ -17,11 +18,14 @@ import { keptLists, pageEvent, pageRows, type SessionView } from "./model/sessio
 import { OneAtATime } from "./model/status.ts";
 import { cut, dotted, folderName, plain, subject } from "./model/text.ts";
 import { Page, type Tab, Tabs } from "./panel.ts";
-import type { Loss, SessionSummary } from "./protocol.ts";
+import type { Loss, SessionSummary, TurnEntry } from "./protocol.ts";
 import { readRecord } from "./records.ts";
 
 /** A session that Codex writes is asked for at most so often. */
 const PAUSE_MS = 150;
+
+/** What takes long is asked for again after a pause of so many times as long. */
+const PAUSE_TIMES = 10;
 
 /** The session pages of this window, one for a session. */
 export class SessionPages extends Tabs<"sessionId", SessionPage> {
@@ -106,7 +110,9 @@ export function sessionPageCommands(app: App): Commands {
 }
 
 /** What is asked for last; meanwhile the page shows what it was before. */
-type Below = Pick<SessionView, "digest" | "lineage"> & { readonly losses: readonly Loss[] | null };
+type Below = Pick<SessionView, "digest" | "files" | "lineage"> & {
+  readonly losses: readonly Loss[] | null;
+};
 
 class SessionPage extends Page {
   readonly #sessionId: string;
@@ -119,7 +125,13 @@ class SessionPage extends Page {
   #askingBelow = new vscode.CancellationTokenSource();
   #session: SessionSummary | null = null;
   #view: ((below: Below) => SessionView) | null = null;
-  #below: Below = { digest: null, lineage: null, losses: null };
+  #below: Below = { digest: null, files: null, lineage: null, losses: null };
+  #turns: readonly TurnEntry[] = [];
+  /** What the turns did, as of now and as of the files that are shown. */
+  #done = { now: "", shown: "" };
+  /** The changed files are asked for again at this time; it takes long in a long session. */
+  #filesDue = 0;
+  #later: NodeJS.Timeout | undefined;
 
   constructor(tab: Tab<"sessionId">) {
     super(tab);
@@ -155,6 +167,7 @@ class SessionPage extends Page {
   protected override leave(): void {
     this.#askingBelow.cancel();
     clearTimeout(this.#waiting);
+    clearTimeout(this.#later);
   }
 
   protected async handle(message: FromPage): Promise<unknown> {
@@ -171,6 +184,10 @@ class SessionPage extends Page {
         return this.#converse(message);
       case "turn":
         return onTurn(this.app, session, message.turnId, message.action);
+      case "change": {
+        const turn = this.#turns.find(({ turnId }) => turnId === message.turnId) ?? null;
+        return showChange(this.app, session, message.uri, turn);
+      }
       case "link":
         return openLink(session, message.address);
       case "whole":
@@ -225,11 +242,33 @@ class SessionPage extends Page {
       await Promise.all([part("lineage", tree()), part("losses", losses)]);
       // Of a long session it takes seconds, and the conversation is asked for meanwhile.
       await part("digest", server.request("digest", whole, token));
+      if (this.#asksForFiles()) {
+        const start = Date.now();
+        const { now } = this.#done;
+        const asked = { sessionId, turnId: null, afterTurnId: null, uri: null };
+        await part(
+          "files",
+          server.request("changes", { ...asked, texts: false, bases: {} }, token),
+        );
+        this.#done = { ...this.#done, shown: now };
+        this.#filesDue = Date.now() + PAUSE_TIMES * (Date.now() - start);
+      }
     } catch (error) {
       if (!token.isCancellationRequested) {
         this.refuse(error, true);
       }
     }
+  }
+
+  /** Whether the changed files are to be asked for now; if only later, they will be. */
+  #asksForFiles(): boolean {
+    const { now, shown } = this.#done;
+    const wait = this.#filesDue - Date.now();
+    clearTimeout(this.#later);
+    if (now !== shown && wait > 0) {
+      this.#later = setTimeout(() => void this.#rest.run(), wait);
+    }
+    return now !== shown && wait <= 0;
   }
 
   async #converse({ turnId, offset }: { turnId: string; offset: number }): Promise<void> {
@@ -267,6 +306,9 @@ class SessionPage extends Page {
     ]);
     const { summary } = detail;
     this.#session = summary;
+    this.#turns = detail.turns;
+    const work = timeline.turns.map(({ filesChanged, calls }) => [filesChanged, calls]);
+    this.#done = { ...this.#done, now: JSON.stringify(work) };
     const checkpoint: Checkpoint = JSON.parse(shown.text);
     const labels = new Map([
       ...marks.items.map((marker) => [marker.checkpointId, labelOf(marker)] as const),
@@ -274,7 +316,7 @@ class SessionPage extends Page {
         (branch) => [branch.sessionId, titleOf(branch.title, branch.sessionId)] as const,
       ),
     ]);
-    return ({ digest, lineage, losses }) => ({
+    return ({ digest, files, lineage, losses }) => ({
       kind: "session",
       sessionId,
       seq: summary.seq,
@@ -284,6 +326,7 @@ class SessionPage extends Page {
         plain(summary.model ?? ""),
         folderName(plain(summary.cwd ?? "")),
       ),
+      folder: summary.cwd ?? "",
       rows: pageRows(timeline.turns, detail.turns, timeline.merged),
       events: timeline.events.map((event) =>
         pageEvent(event, labels.get(event.id ?? "") ?? "", losses),
@@ -292,6 +335,7 @@ class SessionPage extends Page {
       window: summary.contextWindow,
       trigger: summary.contextWindow === null ? null : detail.budget.trigger,
       digest,
+      files,
       lineage,
       kept: keptLists(checkpointNodes(checkpoint, shown, notes.items)),
     });

@@ -104,7 +104,7 @@ METHODS = (
     _method("losses", "histories.losses", "", lets_in=True),
     _method("timeline", "histories.timeline", _READING),
     _method("transcript", "histories.transcript", _READING),
-    _method("changes", "histories.changes", _READING),
+    _method("changes", "histories.changes", _READING, lets_in=True),
     _method("diff", "histories.diff", ""),
     _method("mark", "marking.mark"),
     _method("marks", "marking.marks"),

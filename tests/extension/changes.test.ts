@@ -21,13 +21,13 @@ const FILE: FileChange = {
 };
 
 test("two texts that are proved are the sides of a diff", () => {
-  assert.deepEqual(sidesOf(FILE), { before: FILE.before, after: FILE.after, folder: "" });
+  assert.deepEqual(sidesOf(FILE), { before: FILE.before, after: FILE.after, about: "" });
 });
 
 test("where one is not, the sides are what patches took and what they brought, and say so", () => {
-  const { folder, before, after } = sidesOf({ ...FILE, before: null });
+  const { about, before, after } = sidesOf({ ...FILE, before: null });
 
-  assert.equal(folder, "patches only");
+  assert.equal(about, " (from patches)");
   assert.equal(before, "──── turn 2\n⋯ def a():\nx = 1\ny\n");
   assert.equal(after, "──── turn 2\n⋯ def a():\nx = 2\ny\n");
 });
@@ -45,9 +45,9 @@ test("a change without a patch is named, and no text of a patch rules the editor
 
 test("of a file that only commands changed the sides are no equal texts", () => {
   const patches = [{ ref: "#9", turn: 2, text: null }];
-  const { before, after, folder } = sidesOf({ ...FILE, before: null, patches });
+  const { before, after, about } = sidesOf({ ...FILE, before: null, patches });
 
   assert.equal(before, "");
   assert.match(after, /^\(Changed by a command\. The session does not tell how\.\)$/);
-  assert.equal(folder, "texts not known");
+  assert.equal(about, " (text not known)");
 });

@@ -13,7 +13,6 @@ import {
   partAtEnd,
   partBefore,
   partBehind,
-  patchLines,
   spoken,
   spokenTurn,
   stepOf,
@@ -211,10 +210,6 @@ test("a command stands with its output and exit code, and a patch says if it was
   const [, long] = spoken(asked);
   assert.equal(long?.printed, "1 of\n⋯ 8,992 more characters ⋯\ndone");
   assert.equal(long?.left, 8_992);
-  assert.deepEqual(
-    patchLines("@@\n-a\n+b\n c").map(({ kind }) => kind),
-    ["head", "goes", "comes", ""],
-  );
 });
 
 test("a page keeps the ids of what it shows", () => {

@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { utimesSync } from "node:fs";
 import { test } from "node:test";
 import { Lab } from "./lab.ts";
-import { inFront } from "./pages.ts";
+import { inFront, isForEverybody } from "./pages.ts";
 import { writeSession } from "./rollouts.ts";
 import { step, Workbench } from "./workbench.ts";
 
@@ -75,7 +75,7 @@ test("a person sees what a session changed in files, and what changed since", as
 
   await step(t, "where the text is not known there are the patches, which say so", async () => {
     await file("file old.py").click();
-    await tab(/old\.py: patches only/);
+    await tab(/old\.py \(from patches\)/);
     await shown.locator(".original").getByText("old way").waitFor();
     await shown.locator(".modified").getByText("new way").waitFor();
     await workbench.screenshot("patches only");
@@ -92,7 +92,7 @@ test("a person sees what a session changed in files, and what changed since", as
     await choice.filter({ hasText: "Compare with Now" }).click();
     await tab(/turn 1 ↔ now/);
     await entry("view.txt").waitFor();
-    assert.ok((await top("patches only")) < (await top("price = 1")));
+    assert.ok((await top("(from patches)")) < (await top("price = 1")));
     assert.ok((await top("price = 1")) < (await top("view.txt")));
     await workbench.screenshot("compared states");
     await workbench.closeTab();
@@ -104,12 +104,48 @@ test("a person sees what a session changed in files, and what changed since", as
     await entry("price = 2").waitFor();
     // What Git has, and the patches of the session, lead to what is there now.
     await entry("kept = 2").waitFor();
-    assert.equal(await entry("kept.py").getByText("patches only").count(), 0);
+    assert.equal(await entry("kept.py").getByText("(from patches)").count(), 0);
     await workbench.closeTab();
     await workbench.command("Codex Checkpoints: Open Session Page");
     await inFront(page).getByRole("button", { name: "Show Changed Files" }).click();
     await tab(/what changed in turn 2 \(3 files\)/);
     await entry("price = 1").waitFor();
+    await workbench.closeTab();
+  });
+
+  await step(t, "the page lists them, and a name opens its diff", async () => {
+    const files = inFront(page).locator(".changed-files li");
+    await files
+      .filter({ hasText: /^\s*A\s*prices\.py/ })
+      .getByText("+2")
+      .waitFor();
+    await files
+      .filter({ hasText: /^\s*M\s*old\.py/ })
+      .getByText("−1")
+      .waitFor();
+    await files.getByText("changed since").first().waitFor();
+    await files.first().scrollIntoViewIfNeeded();
+    await isForEverybody(workbench, "changed files of a page");
+    await files.getByRole("button", { name: "old.py" }).click();
+    await tab(/old\.py \(from patches\)/);
+    await shown.locator(".modified").getByText("new way").waitFor();
+    await workbench.closeTab();
+  });
+
+  await step(t, "a patch is a card for each file, which opens the diff of its turn", async () => {
+    const card = inFront(page).locator(".patched");
+    const prices = card.filter({ hasText: "+price = 2" });
+    await prices.getByLabel("Modified").waitFor();
+    assert.match(await prices.locator(".lines-changed").innerText(), /^\+1 −1$/);
+    assert.equal(await prices.locator(".piece.goes").innerText(), "-price = 1");
+    assert.equal(await card.getByLabel("Added").count(), 1);
+    assert.equal(await card.getByText("*** Begin Patch").count(), 0);
+    await prices.scrollIntoViewIfNeeded();
+    await isForEverybody(workbench, "patches of a conversation");
+    await prices.getByRole("button", { name: "prices.py" }).click();
+    await tab(/prices\.py · turn 2/);
+    await shown.locator(".original").getByText("price = 1").waitFor();
+    await shown.locator(".modified").getByText("price = 2").waitFor();
     await workbench.closeTab();
     await workbench.closeTab();
   });

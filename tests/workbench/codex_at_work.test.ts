@@ -169,7 +169,7 @@ test("the page of a session shows each step of Codex as it is taken, and nothing
     ["the file that it reads appears", steps.filter({ hasText: "cat calc/core.py" })],
     [
       "the files that it changes appear",
-      steps.filter({ hasText: "Update File: calc/core.py" }),
+      steps.locator(".patched").filter({ hasText: /^M\s*calc\/core\.py/ }),
       turn.getByText("2 files changed"),
     ],
     ["the command that counts appears", steps.filter({ hasText: "wc -l" })],

@@ -3,21 +3,21 @@
 import type { FileChange, FilePatch } from "../protocol.ts";
 import { shownText } from "./text.ts";
 
-/** The two sides of a diff of a file; `folder` stands before its name where they are only parts. */
+/** The two sides of a diff of a file; `about` says behind its name where they are only parts. */
 export interface Sides {
   readonly before: string;
   readonly after: string;
-  readonly folder: string;
+  readonly about: string;
 }
 
 /** The whole texts if both are known, else what the patches tell of them. */
 export function sidesOf({ before, after, patches }: FileChange): Sides {
   if (before !== null && after !== null) {
-    return { before, after, folder: "" };
+    return { before, after, about: "" };
   }
   return patches.some(tells)
-    ? { ...excerpts(patches), folder: "patches only" }
-    : { before: "", after: NOT_TOLD, folder: "texts not known" };
+    ? { ...excerpts(patches), about: " (from patches)" }
+    : { before: "", after: NOT_TOLD, about: " (text not known)" };
 }
 
 const NOT_TOLD = "(Changed by a command. The session does not tell how.)";
@@ -28,7 +28,7 @@ export function tells({ text }: FilePatch): boolean {
 }
 
 /** The lines that patches took away and left, and those that they brought and left. */
-export function excerpts(patches: readonly FilePatch[]): Omit<Sides, "folder"> {
+export function excerpts(patches: readonly FilePatch[]): Omit<Sides, "about"> {
   const side = (sign: string) =>
     patches
       .flatMap(({ turn, ref, text }) => [

@@ -68,6 +68,7 @@ export type FromPage =
   | { readonly kind: "record" | "whole"; readonly ref: string }
   | { readonly kind: "link"; readonly address: string }
   | { readonly kind: "file"; readonly uri: string }
+  | { readonly kind: "change"; readonly uri: string; readonly turnId: string | null }
   | { readonly kind: "goTo"; readonly sessionId: string }
   | { readonly kind: "remedy"; readonly remedy: Remedy };
 
@@ -104,6 +105,10 @@ export function fromPage(value: unknown): FromPage | null {
       return typeof address === "string" ? { kind, address } : null;
     case "file":
       return typeof uri === "string" ? { kind, uri } : null;
+    case "change":
+      return typeof uri === "string" && (turnId === null || typeof turnId === "string")
+        ? { kind, uri, turnId }
+        : null;
     case "turn": {
       const action = readAction(asked);
       return typeof turnId === "string" && action !== null ? { kind, turnId, action } : null;

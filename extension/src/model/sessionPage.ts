@@ -1,6 +1,7 @@
 /** The session page: how a session went, as a picture and in words (PAG-1, PAG-2). */
 
 import type {
+  FileChanges,
   Loss,
   SessionDigest,
   TimelineEvent,
@@ -20,6 +21,8 @@ export interface SessionView {
   readonly name: string;
   /** Model, folder and the like, in words. */
   readonly about: string;
+  /** The path of the session's folder; empty where it is not known. */
+  readonly folder: string;
   readonly rows: readonly PageRow[];
   readonly events: readonly PageEvent[];
   /** The number of the newest record, null where it is not known. */
@@ -31,6 +34,8 @@ export interface SessionView {
   readonly trigger: number | null;
   /** Null until it is there. */
   readonly digest: SessionDigest | null;
+  /** Null until they are there. */
+  readonly files: FileChanges | null;
   readonly kept: readonly KeptList[];
   /** The sessions that it came from and those that came from it, with itself; null until then. */
   readonly lineage: LineagePicture | null;
@@ -178,16 +183,6 @@ export function charactersLeft(left: number): string {
 export function stepOf(steps: readonly Spoken[], seq: number): number {
   return steps.findIndex(({ ref }) => Number(ref.slice(1)) >= seq);
 }
-
-/** The lines of a patch, each with whether it comes, goes, or heads a file. */
-export function patchLines(text: string): readonly { text: string; kind: string }[] {
-  return text.split("\n").map((line) => {
-    const kind = /^\*\*\*|^@@/.test(line) ? "head" : (KINDS[line.charAt(0)] ?? "");
-    return { text: line, kind };
-  });
-}
-
-const KINDS: Readonly<Record<string, string>> = { "+": "comes", "-": "goes" };
 
 export type TurnAction = "mark" | "restore" | "changes" | "compare" | "more";
 

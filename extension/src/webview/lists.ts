@@ -18,8 +18,8 @@ import { partRows } from "./quotes.ts";
 const DOT = 6;
 /** So much of what a compaction lost stands on the page. */
 const MOST_LOST = 8;
-/** The sections of a digest that stand by themselves. */
-const SHOWN = ["CHANGES", "CHECKS"];
+/** The sections of a digest that stand by themselves; changed files have a list of their own. */
+const SHOWN = ["CHECKS"];
 
 /** An event of a turn; of a compaction also what it lost. */
 export function eventRows({ kind, id, name, lost }: PageEvent): readonly HTMLElement[] {

@@ -2,6 +2,7 @@
 
 import type { ToPage, Trouble } from "../model/pages.ts";
 import { chosenIn, type PageEvent, type PageTurn, type SessionView } from "../model/sessionPage.ts";
+import { showFiles } from "./changedFiles.ts";
 import {
   button,
   el,
@@ -30,7 +31,8 @@ class SessionPage implements Shown<SessionView> {
   readonly #losses = button("What Was Lost", "second", () => send({ kind: "losses" }));
   readonly #strip: Strip;
   readonly #card = new TurnCard((turn) => this.#choose(turn));
-  readonly #transcript = new Transcript((turn) => this.#read(turn));
+  readonly #transcript: Transcript;
+  readonly #files = el("section.block");
   readonly #kept = el("div");
   readonly #lineage = el("section.block.lineage");
   readonly #lines = el("div.lines", { aria: { hidden: "true" } });
@@ -46,6 +48,7 @@ class SessionPage implements Shown<SessionView> {
   constructor(view: SessionView) {
     this.#view = view;
     keep({ sessionId: view.sessionId });
+    this.#transcript = new Transcript(view.folder, (turn) => this.#read(turn));
     this.#strip = new Strip(view, (row) => this.#chooseRow(row));
     this.#table.addEventListener("toggle", () => this.#showTable());
     new ResizeObserver(() => drawLineage(this.#lines, this.#view.lineage)).observe(this.#lines);
@@ -76,6 +79,7 @@ class SessionPage implements Shown<SessionView> {
       above,
       this.#transcript.element,
       this.#kept,
+      this.#files,
       this.#done,
       this.#lineage,
       el("details", { id: "digest" }, el("summary", el("h2", "Digest")), this.#digest),
@@ -209,6 +213,10 @@ class SessionPage implements Shown<SessionView> {
   #showChosen(): void {
     this.#strip.show(this.#view, this.#chosen);
     this.#card.show(this.#view.rows[this.#chosen], this.#turnNumber, this.#view);
+    const turn = this.#turnNumber === null ? null : this.#turnChosen;
+    this.#drawnOnce("files", [this.#view.files, turn], () =>
+      showFiles(this.#files, this.#view.files, turn),
+    );
   }
 
   /** Fill the table while it is open: it has a row for each of the picture. */

@@ -1,8 +1,9 @@
 /** The steps of a conversation: what was said, commands with their output, patches. */
 
-import { charactersLeft, patchLines, type Spoken, type Whole } from "../model/sessionPage.ts";
+import { charactersLeft, type Spoken, type Whole } from "../model/sessionPage.ts";
 import { button, el, fill, send, textOf } from "./draw.ts";
 import { markdownBlock, typedBlock } from "./markdown.ts";
+import { commandBlock, patchBlock, type Where } from "./patches.ts";
 import { link } from "./quotes.ts";
 
 /** Steps in order, each by the values that it was drawn from. */
@@ -12,12 +13,12 @@ export type Rows = ReadonlyMap<string, HTMLElement>;
 const SLICE = 12;
 
 /** Draw steps; one that was drawn already stays as it is: unfolded, focused, and in its place. */
-export async function rowsOf(steps: readonly Spoken[], drawn: Rows): Promise<Rows> {
+export async function rowsOf(steps: readonly Spoken[], drawn: Rows, where: Where): Promise<Rows> {
   const rows = new Map<string, HTMLElement>();
   let start = performance.now();
   for (const step of steps) {
     const from = JSON.stringify(step);
-    rows.set(from, drawn.get(from) ?? stepRow(step));
+    rows.set(from, drawn.get(from) ?? stepRow(step, where));
     if (performance.now() - start > SLICE) {
       await new Promise((resolve) => window.setTimeout(resolve));
       start = performance.now();
@@ -52,7 +53,7 @@ export function takeWhole(whole: Whole): void {
 }
 
 /** A step of a conversation: what was said, or a command with its output folded. */
-function stepRow(step: Spoken): HTMLElement {
+function stepRow(step: Spoken, where: Where): HTMLElement {
   const { ref, kind, about, hasFailed } = step;
   const record = link(ref, ref);
   const head = el(
@@ -61,12 +62,12 @@ function stepRow(step: Spoken): HTMLElement {
     record,
     el("span", { class: hasFailed ? "failed" : "about" }, about),
   );
-  const body = el("div", bodyOf(step));
+  const body = el("div", bodyOf(step, where));
   const rest = el("p.rest.quiet");
   const more = (left: number) => {
     const all = button("Show all", "link", () => {
       asked.set(ref, (whole) => {
-        fill(body, bodyOf({ ...step, ...textIn(step, whole.text) }, true));
+        fill(body, bodyOf({ ...step, ...textIn(step, whole.text) }, where, true));
         fill(rest, whole.left > 0 ? `${charactersLeft(whole.left)} are not shown.` : null);
         record.focus({ preventScroll: true });
       });
@@ -85,7 +86,7 @@ function textIn({ kind }: Spoken, text: string): Partial<Spoken> {
   return kind === "command" ? { printed: text } : { text };
 }
 
-function bodyOf({ kind, text, printed }: Spoken, isOpen = false): HTMLElement {
+function bodyOf({ kind, text, printed }: Spoken, where: Where, isOpen = false): HTMLElement {
   switch (kind) {
     case "user":
       return typedBlock(text);
@@ -95,31 +96,10 @@ function bodyOf({ kind, text, printed }: Spoken, isOpen = false): HTMLElement {
     case "plan":
       return el("div.words.as-it-is", textOf(text));
     case "patch":
-      return patchRows(text);
+      return patchBlock(text, where);
     default:
-      return commandRow(text, printed, isOpen);
+      return commandBlock(text, printed, isOpen);
   }
-}
-
-function patchRows(text: string): HTMLElement {
-  const lines = patchLines(text).map((line) =>
-    el("div", { class: `piece ${line.kind}` }, line.text === "" ? " " : line.text),
-  );
-  return el("div.text", ...lines);
-}
-
-function commandRow(text: string, printed: string, isOpen: boolean): HTMLElement {
-  const command = el("code", text);
-  if (printed.trim() === "") {
-    return command;
-  }
-  const output = el("div.text");
-  const made = el("details", el("summary", command), output);
-  const show = () => fill(output, textOf(printed.replace(/\n$/, "")));
-  // Most outputs are never looked at.
-  made.addEventListener("toggle", show, { once: true });
-  made.open = isOpen;
-  return made;
 }
 
 const WHO: Readonly<Record<Spoken["kind"], string>> = {

@@ -49,6 +49,7 @@ export class Transcript {
   readonly highlights = new Highlights(this.element);
   readonly #waiting = el("p.quiet", "Reading…");
   readonly #reads: (turn: number) => void;
+  readonly #folder: string;
   /** What happened behind each turn, by its number. */
   #events: ReadonlyMap<number, readonly PageEvent[]> = new Map();
   #turns: readonly PageTurn[] = [];
@@ -66,8 +67,9 @@ export class Transcript {
   /** Where this scrolled to; from anywhere else a person has scrolled. */
   #top = 0;
 
-  /** `reads` is told the turn that a person has scrolled to. */
-  constructor(reads: (turn: number) => void) {
+  /** `reads` is told the turn that a person has scrolled to; `folder` is that of the session. */
+  constructor(folder: string, reads: (turn: number) => void) {
+    this.#folder = folder;
     this.#reads = reads;
     this.element.tabIndex = 0;
     this.element.addEventListener("scroll", () => this.#scrolled());
@@ -148,7 +150,8 @@ export class Transcript {
     }
     const said = spoken(items);
     const standing = this.#parts.find((part) => part.turnId === turnId && part.offset === offset);
-    const rows = await rowsOf(said, standing?.drawn ?? new Map());
+    const where = { turnId, folder: this.#folder };
+    const rows = await rowsOf(said, standing?.drawn ?? new Map(), where);
     if (this.#asked !== asked) {
       return; // meanwhile something else was asked for
     }
@@ -223,9 +226,8 @@ export class Transcript {
       this.#ask({ turnId, offset: last.next, next: null }, "below");
     } else if (last !== undefined && this.#takesFocus) {
       this.#takesFocus = false;
-      const folded = seq === null ? null : found?.querySelector("details");
-      if (folded) {
-        folded.open = true;
+      if (seq !== null) {
+        found?.querySelector<HTMLElement>(".more")?.click(); // it may be in what is folded
       }
       if (seq !== null && found !== null) {
         this.highlights.seek(found);

@@ -71,7 +71,7 @@ function buttonsOf(row: PageRow, { turn, turnId }: PageTurn): HTMLElement {
     "div.buttons",
     act("Restore from Here…", "restore", isOver),
     act("Add Marker…", "mark", isOver),
-    act("Changed Files", "changes", row.filesChanged > 0),
+    act("Show Changed Files", "changes", row.filesChanged > 0),
     act("More…", "more"),
   );
 }
