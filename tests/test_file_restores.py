@@ -7,6 +7,8 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -22,7 +24,7 @@ from codex_checkpoints.service.file_writes import FilesWork
 from codex_checkpoints.storage import durable, project_files, safety_copies
 from codex_checkpoints.storage.safety_copies import SafetyCopies
 from core.test_files_plan import BEFORE, difference
-from homes import Home, go_on, refusal, thread
+from homes import Home, go_on, refusal, thread, without_rights
 from peer import Peer
 
 P = ParamSpec("P")
@@ -305,8 +307,35 @@ def test_a_file_that_the_full_disk_does_not_take_stays_and_no_part_of_it_is_left
     assert done.operation_id is None
     assert {row.why for row in done.rows} == {"left as it is: No space left on device"}
     assert snapshot(project) == before
+    assert not (project / "src").exists(), "no folder stays that was made for a file"
     assert home.audited() == []
     assert [*(home.state / "file-restores").glob("*/*")] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no mode bits")
+def test_a_read_only_folder_and_a_read_only_file_are_left_and_the_rest_is_done(
+    home: Home, project: Path
+):
+    try:
+        before = without_rights()
+    except LookupError as reason:
+        pytest.skip(str(reason))
+    (project / "src").mkdir(mode=0o555)
+    (project / "a.py").chmod(0o444)
+    done = home.run("restore-files", thread(1), "--to", "1", "--json", before=before)
+    (project / "src").chmod(0o755)
+
+    why = {each["path"]: each["why"] for each in json.loads(done.stdout)["rows"]}
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert why == {
+        "a.py": "left as it is: it is read-only",
+        EMOJI: None,
+        "src/gone.py": "left as it is: Permission denied",
+    }
+    assert snapshot(project) == {
+        "a.py": (AFTER.encode(), 0o444),
+        EMOJI: (CRLF.encode(), 0o644),
+    }
 
 
 def test_without_a_safety_copy_nothing_is_written(
@@ -376,6 +405,70 @@ def test_the_server_restores_and_undoes(home: Home, project: Path):
     assert (plan["rows"][0]["before"], plan["rows"][0]["after"]) == (AFTER, BEFORE)
     assert all(written for _, written in (rows(done) | rows(undone)).values())
     assert snapshot(project) == before
+
+
+# --- many files, large files ---------------------------------------------------------------------
+
+SECONDS = 20.0
+"""Of the processor, several times what it takes: what grows with the square takes minutes."""
+
+
+def put_changes(home: Home, changes: dict[str, Any], now: dict[str, str]) -> Path:
+    """Put a session whose second turn made these changes, and the files as it left them."""
+    folder = home.user / "shop"
+    for name, text in now.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    named = {f"{folder}/{name}": each for name, each in changes.items()}
+
+    def patched(writer: r.Writer) -> None:
+        writer.item("FileChange", None, id="p1", changes=named, status="completed")
+
+    head = r.session(thread=thread(1), cwd=str(folder))
+    home.put(r.rollout(head, r.turn(r.user("Begin")), r.turn(r.user("Change"), patched)))
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)  # a busy disk takes some milliseconds to flush each of them
+def test_two_thousand_files_come_back_and_an_undo_takes_that_back(home: Home):
+    names = [f"folder{number % 50}/{number}.py" for number in range(2000)]
+    change = difference(BEFORE, AFTER)
+    folder = put_changes(home, dict.fromkeys(names, change), dict.fromkeys(names, AFTER))
+    left = snapshot(folder)
+    begun = time.process_time()
+
+    done = home.json("restore-files", thread(1), "--to", "1")
+    assert done["headline"] == "2000 files restored."
+    assert {data for data, _ in snapshot(folder).values()} == {BEFORE.encode()}
+
+    home.json("undo-restore-files", done["operationId"])
+    assert snapshot(folder) == left
+    assert time.process_time() - begun < SECONDS
+
+
+@pytest.mark.slow
+def test_a_file_of_fifty_megabytes_comes_back_and_a_larger_one_stays(home: Home):
+    line = "x" * 49 + "\n"
+    lines = [line] * 1_000_000
+    before = "".join(lines)
+    lines[500_000] = "changed\n"
+    rows = f"@@ -500000,3 +500000,3 @@\n {line}-{line}+changed\n {line}"
+    change = {"type": "update", "unified_diff": rows, "move_path": None}
+    folder = put_changes(home, {"large.txt": change}, {"large.txt": "".join(lines)})
+    begun = time.process_time()
+
+    done = home.json("restore-files", thread(1), "--to", "1")
+    assert (folder / "large.txt").read_text() == before
+
+    home.json("undo-restore-files", done["operationId"])
+    assert (folder / "large.txt").read_text() == "".join(lines)
+    assert time.process_time() - begun < SECONDS
+
+    with (folder / "large.txt").open("ab") as file:
+        file.truncate(project_files.LARGEST + 1)
+    (row,) = home.json("restore-files", thread(1), "--to", "1", "--dry-run")["rows"]
+    assert (row["state"], row["why"], row["offered"]) == ("too_large", "it is too large", False)
 
 
 # --- the text that git has -----------------------------------------------------------------------

@@ -41,7 +41,7 @@ from codex_checkpoints.service.reading.session_file import end_of, find_turn
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import git_objects, project_files
-from codex_checkpoints.storage.project_files import ProjectFile
+from codex_checkpoints.storage.project_files import Problem, ProjectFile
 from codex_checkpoints.storage.records import FILE_RESTORES
 from codex_checkpoints.storage.safety_copies import SafetyCopies
 
@@ -333,16 +333,15 @@ def _plan(sessions: Sessions, params: FilesParams) -> _Plan:
     folder = replay.state.base
     root = root_of(folder, row.session_id)
     seen: dict[str, ProjectFile] = {}
+    known: dict[str, OnDisk] = {}
 
     def look(uri: str) -> OnDisk:
-        found = project_files.look(root, uri)
-        if not isinstance(found, ProjectFile):
-            return OnDisk(problem=found)
-        seen[uri] = found
-        try:
-            return OnDisk(None if found.data is None else found.data.decode())
-        except UnicodeDecodeError:
-            return OnDisk(problem="binary")
+        if uri not in known:
+            found = project_files.look(root, uri)
+            if isinstance(found, ProjectFile):
+                seen[uri] = found
+            known[uri] = _on_disk(found)
+        return known[uri]
 
     hashes = sessions.projections.seen_of(opened)
     with keeping("record of copied files", row.session_id):
@@ -354,6 +353,15 @@ def _plan(sessions: Sessions, params: FilesParams) -> _Plan:
     head = replay.state.head
     commit = None if head is None or head.git is None else head.git[0]
     return _Plan(row.session_id, turn.turn_id, folder or "", files, seen, unnamed, commit)
+
+
+def _on_disk(found: ProjectFile | Problem) -> OnDisk:
+    if not isinstance(found, ProjectFile):
+        return OnDisk(problem=found)
+    try:
+        return OnDisk(None if found.data is None else found.data.decode())
+    except UnicodeDecodeError:
+        return OnDisk(problem="binary")
 
 
 def _made(sessions: Sessions, session_id: str) -> list[FileRestore]:

@@ -26,6 +26,7 @@ Problem = Literal["outside", "link", "too_large", "unreadable"]
 _FOLDER = os.O_RDONLY | open_flags("DIRECTORY", "NOFOLLOW", "CLOEXEC")
 _FILE = os.O_RDONLY | open_flags("NONBLOCK", "NOFOLLOW", "NOCTTY", "CLOEXEC", "BINARY")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | open_flags("NOFOLLOW", "CLOEXEC", "BINARY")
+_WRITERS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _NO_FILE = (FileNotFoundError, NotADirectoryError)
 
 Stamp = tuple[int, int, int, int, int]
@@ -70,11 +71,13 @@ def put(root: str, uri: str, data: bytes | None, seen: ProjectFile, tag: str) ->
     """Give a file these bytes, durably, or remove it; its folder is made if it is gone.
 
     It must still be as it was `seen`, and keeps that mode.  `tag` names the temporary file, for
-    `clear`.  Raises `NotWritable`; then the file is unchanged.
+    `clear`.  Raises `NotWritable`; then the file is unchanged, and no folder was made.
     """
     parts = _parts(uri)
     if parts is None:
         raise NotWritable("it lies outside the folder of the session")
+    if seen.data is not None and not seen.mode & _WRITERS:
+        raise NotWritable("it is read-only")
     try:
         with _folder(root, parts[:-1], make=data is not None) as folder:
             if data is None:
@@ -110,22 +113,47 @@ def _parts(uri: str) -> Sequence[str] | None:
 
 @contextlib.contextmanager
 def _folder(root: str, parts: Sequence[str], *, make: bool = False) -> Generator[int]:
-    """Open the folder of a file, refusing links and other repositories on the way."""
+    """Open the folder of a file, refusing links and other repositories on the way.
+
+    With `make` those that are missing are made, durably, and removed where the block fails.
+    """
     folder = os.open(root, _FOLDER & ~open_flags("NOFOLLOW"))
+    made: list[tuple[int, str]] = []
     try:
         for part in parts:
             if make:
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(part, dir_fd=folder)
-            inner = os.open(part, _FOLDER, dir_fd=folder)
+                    made.append((os.dup(folder), part))
+            inner = _inner(folder, part)
             os.close(folder)
             folder = inner
-            with contextlib.suppress(FileNotFoundError):
-                os.lstat(".git", dir_fd=folder)
-                raise NotWritable("it lies in another repository")
         yield folder
+        for above, _ in made:
+            os.fsync(above)
+    except BaseException:
+        for above, part in reversed(made):
+            with contextlib.suppress(OSError):
+                os.rmdir(part, dir_fd=above)
+        raise
     finally:
         os.close(folder)
+        for above, _ in made:
+            os.close(above)
+
+
+def _inner(folder: int, name: str) -> int:
+    """Open a folder in another one, refusing a link and another repository."""
+    inner = os.open(name, _FOLDER, dir_fd=folder)
+    try:
+        os.lstat(".git", dir_fd=inner)
+    except FileNotFoundError:
+        return inner
+    except OSError:
+        os.close(inner)
+        raise
+    os.close(inner)
+    raise NotWritable("it lies in another repository")
 
 
 def _read(folder: int, name: str, most: int) -> ProjectFile | Problem:
