@@ -20,6 +20,7 @@ _TRIES = """
 import errno, os, pathlib, shutil, signal, sys, traceback
 
 from codex_checkpoints import assembly
+from codex_checkpoints.places import Places
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import StoreError
