@@ -1,12 +1,16 @@
 """Two machines of one person, and the folder that both share."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from codex_checkpoints.service.remote.outgoing import Outgoing, outgoing
+from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.remote.contract import SEGMENT, Segment
 from codex_checkpoints.storage.remote.packing import SegmentStream, zstd
+from codex_checkpoints.storage.remote.spool import Spool
 from homes import Home, thread
 from rollouts import Step, assistant, rollout, session, turn, user
 
@@ -20,6 +24,13 @@ def segments(data: bytes, start: int = 0, most: int = SEGMENT) -> Iterator[Segme
     while (segment := stream.peek()) is not None:
         yield segment
         stream.seek(segment.end)
+
+
+@contextmanager
+def read(sessions: Sessions, number: int = 1) -> Generator[Outgoing]:
+    """Read a session as it would leave."""
+    with closing(Spool(sessions.records.state_dir)) as spool:
+        yield outgoing(sessions, thread(number), [], spool)
 
 
 class Machines:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from bookkeeping import faults
-from codex_checkpoints.service.remote.outgoing import outgoing
 from codex_checkpoints.service.remote.pushing import Pusher
 from codex_checkpoints.storage.remote.chosen import ChosenRemote
 from codex_checkpoints.storage.remote.contract import (
@@ -25,7 +24,7 @@ from codex_checkpoints.storage.remote.folder import FORMAT_FILE, FolderHistorySt
 from disks import fill, make_read_only, mounted
 from homes import snapshot, thread
 from killing import again, killed_at_each_step
-from machines import Machines, segments
+from machines import Machines, read, segments
 
 SESSION = thread(1)
 DATA = b"".join(b'{"line":%d}\n' % number for number in range(300))
@@ -253,9 +252,12 @@ def work(sessions, root, session):
     from codex_checkpoints.service.remote.outgoing import outgoing
     from codex_checkpoints.service.remote.pushing import Pusher
     from codex_checkpoints.storage.remote.chosen import ChosenRemote
+    from codex_checkpoints.storage.remote.spool import Spool
     store = assembly.remote_store(os.path.join(root, "remote"))
-    going = outgoing(sessions, session, [])
+    spool = Spool(sessions.records.state_dir)
+    going = outgoing(sessions, session, [], spool)
     Pusher(sessions, store, ChosenRemote("", "ana", "there"), segment=900).push(going)
+    spool.close()
 """
 
 PULL = """
@@ -283,8 +285,7 @@ def test_a_push_that_was_killed_at_any_step_goes_on(tmp_path: Path, how: str) ->
         found = store.row(SESSION)
         if found is not None:
             assert b"".join(store.read(SESSION, found.row.head)) == path.read_bytes()
-        with again(root).house() as house:
-            going = outgoing(house.sessions, SESSION, [])
+        with again(root).house() as house, read(house.sessions) as going:
             Pusher(house.sessions, store, ChosenRemote("", "ana", "there")).push(going)
         row = store.row(SESSION)
         assert row is not None

@@ -1,6 +1,7 @@
 """Push: what leaves was shown and is redacted; a push that was cut off goes on (TEA-1, TEA-2)."""
 
 import json
+import os
 import signal
 from collections.abc import Iterator
 from functools import partial
@@ -10,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints.service.remote.outgoing import outgoing
 from codex_checkpoints.service.remote.pushing import Pushed, Pusher
 from codex_checkpoints.storage.remote.chosen import ChosenRemote
 from codex_checkpoints.storage.remote.contract import (
@@ -25,7 +25,7 @@ from codex_checkpoints.storage.remote.contract import (
 from codex_checkpoints.storage.remote.folder import FolderHistoryStore
 from codex_checkpoints.storage.remote.memory import MemoryHistoryStore
 from homes import WAIT, Home, eventually, go_on, on_a_terminal, refusal, thread
-from machines import Machines, segments
+from machines import Machines, read, segments
 from planted import TOKEN, everything
 from rollouts import Form, assistant, based_on, rollout, session, shell, turn, user
 
@@ -51,8 +51,7 @@ def pushed(
     home: Home, store: HistoryStore, *, segment: int = 700, machine: str = "there"
 ) -> Pushed:
     """Push the first session of a home in this process."""
-    with home.house() as house:
-        going = outgoing(house.sessions, thread(1), [str(home.user)])
+    with home.house() as house, read(house.sessions) as going:
         chosen = ChosenRemote(store.place, "ana", machine)
         return Pusher(house.sessions, store, chosen, segment=segment).push(going)
 
@@ -220,8 +219,7 @@ def test_a_chain_of_files_leaves_as_one_history(machines: Machines, store: Histo
         turn(user("c")),
     )
     machines.there.put(fork, 2)
-    with machines.there.house() as house:
-        going = outgoing(house.sessions, thread(2), [])
+    with machines.there.house() as house, read(house.sessions, 2) as going:
         Pusher(house.sessions, store, ChosenRemote("", "ana", "there")).push(going)
 
     found = store.row(thread(2))
@@ -288,8 +286,7 @@ def test_a_push_that_was_cut_anywhere_goes_on_and_gives_the_same_bytes(
     path = machines.chat(*(f"question {number}" for number in range(60)))
     whole = path.read_bytes()
     assert len(whole) > 20_000
-    with machines.there.house() as house:
-        going = outgoing(house.sessions, thread(1), [])
+    with machines.there.house() as house, read(house.sessions) as going:
         chosen = ChosenRemote("", "ana", "there")
         for room in range(0, len(whole) + 400, len(whole) // 100):
             inner = MemoryHistoryStore()
@@ -339,8 +336,7 @@ def test_pushers_at_once_with_other_segments_give_the_same_bytes(
     machines: Machines, store: HistoryStore, sizes: tuple[int, int]
 ) -> None:
     path = machines.chat(*(f"question {number}" for number in range(20)))
-    with machines.there.house() as house:
-        going = outgoing(house.sessions, thread(1), [])
+    with machines.there.house() as house, read(house.sessions) as going:
         chosen = ChosenRemote("", "ana", "there")
 
         def other() -> Iterator[object]:
@@ -365,8 +361,7 @@ def test_others_that_always_push_other_lines_end_in_a_conflict(machines: Machine
         def append(self, *_: object) -> Answer:
             return Elsewhere(100_000, "0" * 64)
 
-    with machines.there.house() as house:
-        going = outgoing(house.sessions, thread(1), [])
+    with machines.there.house() as house, read(house.sessions) as going:
         store: Any = Different()
         pusher = Pusher(house.sessions, store, ChosenRemote("", "a", "m"), segment=100)
         assert refusal(lambda: pusher.push(going)).code == "conflict"
@@ -422,6 +417,59 @@ def test_a_renamed_session_is_listed_by_its_new_name(machines: Machines) -> None
 
     (row,) = machines.listed()
     assert row["title"] == "the login"
+
+
+def test_just_what_was_shown_is_sent_whatever_the_file_does_meanwhile(
+    machines: Machines, store: HistoryStore
+) -> None:
+    path = machines.chat("one")
+    whole = path.read_bytes()
+    with machines.there.house() as house, read(house.sessions) as going:
+        path.write_bytes(whole.replace(b"so one", b"so ONE") + b'{"more":1}\n')
+        Pusher(house.sessions, store, ChosenRemote("", "ana", "there")).push(going)
+
+    assert history(store) == whole
+
+
+def test_a_session_without_anything_new_is_not_read_again(machines: Machines) -> None:
+    path = machines.chat("one")
+    first = machines.push()
+    again = machines.push()
+    assert again == first | {"state": "unchanged", "sent": 0}
+    assert (machines.there.state / "sessions" / thread(1) / "pushed.json").exists()
+
+    stamp = path.stat().st_mtime_ns
+    path.write_bytes(path.read_bytes().replace(b"so one", b"so ONE"))
+    os.utime(path, ns=(stamp, stamp))
+    assert machines.push()["state"] == "unchanged", "the look alone says so"
+    os.utime(path)
+    assert machines.push()["sent"] == first["bytes"]
+
+
+@pytest.mark.parametrize("what", ["a note", "a marker", "a name", "deleted there", "no cache"])
+def test_what_changed_beside_the_file_is_pushed_too(machines: Machines, what: str) -> None:
+    machines.chat("one")
+    machines.push()
+    before = machines.listed()
+    match what:
+        case "a note":
+            note: Json = {"kind": "decision", "decisionId": "d", "decision": "x", "rationale": "r"}
+            evidence = {"evidence": {"source": "user", "ref": "u1"}}
+            line: Json = {"updateId": "u", "seq": 4, "turnId": None, "hashes": {}, "at": None}
+            machines.there.remember([line | {"payload": note | evidence}])
+        case "a marker":
+            machines.there.json("mark", thread(1), "--label", "here")
+        case "a name":
+            machines.there.json("rename", thread(1), "another name")
+        case "deleted there":
+            machines.here.json("remote", "delete", thread(1), "--yes")
+        case _:
+            (machines.there.state / "sessions" / thread(1) / "pushed.json").unlink()
+
+    found = machines.push()
+
+    assert found["state"] == ("unchanged" if what == "no cache" else "pushed")
+    assert (machines.listed() == before) == (what == "no cache")
 
 
 def test_follow_pushes_what_grows_until_it_is_interrupted(machines: Machines) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import time
 from collections.abc import Iterable
@@ -29,7 +30,10 @@ from codex_checkpoints.presentation import remote as texts
 from codex_checkpoints.service.refusal import Refusal
 
 FOLLOW_SECONDS = 2.0
-"""How often `push --follow` looks for sessions that have grown."""
+"""How often `push --follow` looks for sessions that have grown, at most."""
+
+PAUSE_FACTOR = 9
+"""How much longer it pauses than the last look took, so that nine tenths of the time are free."""
 
 _ACTIONS = ("set", "status", "delete")
 
@@ -119,17 +123,17 @@ def _consent(options: argparse.Namespace, question: str, otherwise: str) -> None
 def _push(options: argparse.Namespace, services: Terminal) -> int:
     options.session_ids = tuple(options.session_ids)
     options.cwd = options.cwd or None
-    prepared = ask(options, services, remote.prepare_push)
-    if not options.json:
-        output.write_lines(texts.preview_lines(prepared.shown, screen(options)))
-    if options.dry_run:
-        return _report(options, prepared.shown, ())
-    if prepared.going and not options.yes:
-        _consent(options, texts.push_question(prepared.shown), "nothing was pushed")
-    done = remote.send(services, prepared)
+    with contextlib.closing(ask(options, services, remote.prepare_push)) as prepared:
+        if not options.json:
+            output.write_lines(texts.preview_lines(prepared.shown, screen(options)))
+        if options.dry_run:
+            return _report(options, prepared.shown, ())
+        if prepared.going:
+            _consent(options, texts.push_question(prepared.shown), "nothing was pushed")
+        done = remote.send(services, prepared)
     code = _report(options, done, texts.push_lines(done, screen(options)))
     if options.follow:
-        _follow(options, services, prepared)
+        _follow(options, services)
     return code
 
 
@@ -138,32 +142,37 @@ def _report(options: argparse.Namespace, record: remote.Push, lines: Iterable[st
     return REFUSED if record.refused and not record.sessions else DONE
 
 
-def _follow(options: argparse.Namespace, services: Terminal, prepared: remote.Preparation) -> None:
-    """Push again what grows, until Ctrl+C; what cannot be pushed now is tried again."""
-    output.say(texts.following(len(prepared.going)))
+def _follow(options: argparse.Namespace, services: Terminal) -> None:
+    """Push again what grows, until Ctrl+C; what cannot be pushed now is tried again.
+
+    A large session takes its time each time, so the pauses grow with that.
+    """
     params = remote.PushParams(
         options.session_ids, options.cwd, options.since, options.allow_redacted
     )
     seen = remote.looks(services, params)
+    output.say(texts.following(len(seen)))
+    took = 0.0
     try:
         while True:
-            time.sleep(FOLLOW_SECONDS)
+            time.sleep(max(FOLLOW_SECONDS, PAUSE_FACTOR * took))
             services.look_around()
-            now = remote.looks(services, params)
-            grown = tuple(each for each, look in now.items() if seen.get(each) != look)
-            for session_id in grown:
-                if _pushed_again(options, services, evolve(params, session_ids=(session_id,))):
-                    seen[session_id] = now[session_id]
+            began, now = time.monotonic(), remote.looks(services, params)
+            for session_id in now:
+                if seen.get(session_id) != now[session_id]:
+                    one = evolve(params, session_ids=(session_id,))
+                    if _is_settled(options, services, one):
+                        seen[session_id] = now[session_id]
+            took = time.monotonic() - began
     except KeyboardInterrupt:
         return
 
 
-def _pushed_again(
-    options: argparse.Namespace, services: Terminal, params: remote.PushParams
-) -> bool:
+def _is_settled(options: argparse.Namespace, services: Terminal, params: remote.PushParams) -> bool:
     """Push one session; return False where a later attempt may succeed."""
     try:
-        done = remote.send(services, remote.prepare_push(services, params))
+        with contextlib.closing(remote.prepare_push(services, params)) as prepared:
+            done = remote.send(services, prepared)
     except Refusal as refusal:
         output.refused(refusal, screen(options), as_json=options.json)
         return not refusal.code.startswith("remote_")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import platform
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from attrs import frozen
@@ -17,13 +18,19 @@ from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
-from codex_checkpoints.service.remote.outgoing import Outgoing, outgoing
+from codex_checkpoints.service.remote.outgoing import (
+    Outgoing,
+    outgoing,
+    refuse_never_pushed,
+)
 from codex_checkpoints.service.remote.pulling import Pulled, find_row, pull
 from codex_checkpoints.service.remote.pushing import Pusher
 from codex_checkpoints.service.remote.refusing import remote_refusals
+from codex_checkpoints.service.remote.unchanged import unchanged_row
 from codex_checkpoints.storage.contract import Row, ThreadQuery
 from codex_checkpoints.storage.remote.chosen import ChosenRemote, choose_remote, chosen_remote
 from codex_checkpoints.storage.remote.contract import HistoryStore, SessionRow
+from codex_checkpoints.storage.remote.spool import Spool
 
 SHOWN_TEXTS = 10
 
@@ -174,12 +181,20 @@ class Push:
 
 @frozen
 class Preparation:
-    """A push before it is sent: what is shown, and the sessions as they were read."""
+    """A push before it is sent: what is shown, and the sessions as they were read.
+
+    It keeps them in a file until it is closed.
+    """
 
     shown: Push
     going: tuple[Outgoing, ...]
     store: HistoryStore
     chosen: ChosenRemote
+    spool: Spool
+
+    def close(self) -> None:
+        """Let go of what was read."""
+        self.spool.close()
 
 
 @frozen
@@ -315,36 +330,62 @@ def prepare_push(services: Services, params: PushParams) -> Preparation:
         if not store.is_made():
             message = f"there is no remote in {store.place}"
             raise Refusal("remote_unreachable", message, {"place": store.place, "hint": _MOUNT})
-    homes = (os.path.expanduser("~"), services.where.codex_home)
+    wanted = _chosen(services, params)
+    with keeping("redacted lines", None):
+        spool = Spool(services.where.state_dir)
     going: list[Outgoing] = []
+    known: list[PushedSession] = []
     refused: list[RefusedSession] = []
-    chosen_sessions = _chosen(services, params)
-    for number, session in enumerate(chosen_sessions):
-        services.advanced(number, len(chosen_sessions))
-        try:
-            found = outgoing(
-                services.sessions, session, homes, allow_redacted=params.allow_redacted
-            )
-        except Refusal as refusal:
-            if len(chosen_sessions) == 1:
-                raise
-            refused.append(_refused(session, refusal))
-        else:
-            going.append(found)
-    services.advanced(len(chosen_sessions), len(chosen_sessions))
-    texts = ((each, text) for each in going for text in each.longest)
-    longest = sorted(texts, key=lambda pair: (-pair[1].chars, pair[0].session_id, pair[1].line))
-    shown = Push(
-        store.place,
-        tuple(_shown(each, 0, "new") for each in going),
-        tuple(refused),
-        tuple(
-            LeavingText(each.session_id, text.line, text.chars, text.beginning)
-            for each, text in longest[:SHOWN_TEXTS]
-        ),
-        KINDS_OF_SECRETS,
+    try:
+        for number, session in enumerate(wanted):
+            services.advanced(number, len(wanted))
+            try:
+                there = _unchanged(services, store, session)
+                if there is None:
+                    going.append(_read(services, session, spool, params))
+                else:
+                    known.append(there)
+            except Refusal as refusal:
+                if len(wanted) == 1:
+                    raise
+                refused.append(_refused(session, refusal))
+    except BaseException:
+        spool.close()
+        raise
+    services.advanced(len(wanted), len(wanted))
+    entries = (*(_shown(each, 0, "new") for each in going), *known)
+    shown = Push(store.place, entries, tuple(refused), _longest(going), KINDS_OF_SECRETS)
+    return Preparation(shown, tuple(going), store, chosen, spool)
+
+
+def _unchanged(services: Services, store: HistoryStore, session: str) -> PushedSession | None:
+    """Return a session that the remote has as it is, without reading it."""
+    row = services.sessions.own(session)
+    refuse_never_pushed(services.sessions.settings.never_push, row, _homes(services))
+    with remote_refusals(store):
+        there = unchanged_row(services.sessions, store, row)
+    if there is None:
+        return None
+    counts = there.lines, there.size, 0, there.secrets, there.left_out
+    return PushedSession(session, there.title, there.cwd, *counts, "unchanged")
+
+
+def _read(services: Services, session: str, spool: Spool, params: PushParams) -> Outgoing:
+    homes, allowed = _homes(services), params.allow_redacted
+    return outgoing(services.sessions, session, homes, spool, allow_redacted=allowed)
+
+
+def _homes(services: Services) -> tuple[str, ...]:
+    return os.path.expanduser("~"), services.where.codex_home
+
+
+def _longest(going: Iterable[Outgoing]) -> tuple[LeavingText, ...]:
+    texts = ((each.session_id, text) for each in going for text in each.longest)
+    longest = sorted(texts, key=lambda pair: (-pair[1].chars, pair[0], pair[1].line))
+    return tuple(
+        LeavingText(session_id, text.line, text.chars, text.beginning)
+        for session_id, text in longest[:SHOWN_TEXTS]
     )
-    return Preparation(shown, tuple(going), store, chosen)
 
 
 def send(services: Services, prepared: Preparation) -> Push:
@@ -357,6 +398,7 @@ def send(services: Services, prepared: Preparation) -> Push:
         done.append(_shown(going, pushed.sent, pushed.state))
     services.advanced(len(prepared.going), len(prepared.going))
     shown = prepared.shown
+    done += (each for each in shown.sessions if each.state == "unchanged")
     return Push(shown.place, tuple(done), shown.refused, shown.longest, shown.kinds)
 
 

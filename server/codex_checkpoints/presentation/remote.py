@@ -28,6 +28,9 @@ _STATES = {
 }
 _UNIT = 1000
 
+MOST_NAMED = 4
+"""Up to so many sessions without anything new are named."""
+
 
 def status_lines(record: RemoteStatus, screen: Screen) -> list[str]:
     """Return where the remote is, and how much it has."""
@@ -69,13 +72,14 @@ def _session_line(item: RemoteSession, screen: Screen) -> str:
 
 def preview_lines(record: Push, screen: Screen) -> Iterator[str]:
     """Return what would leave: sessions, sizes, what was redacted, the longest texts."""
-    for each in record.sessions:
+    leaving = [each for each in record.sessions if each.state != "unchanged"]
+    for each in leaving:
         yield from _leaving_lines(each, screen)
     for refused in record.refused:
         hint = f" {refused.hint}" if refused.hint else ""
         yield plain(f"✗ {refused.message}.{hint} [{refused.code}]")
-    if not record.sessions:
-        yield "nothing leaves"
+    if not leaving:
+        yield "nothing new to push"
         return
     if record.longest:
         yield ""
@@ -111,8 +115,8 @@ def _left_out(counts: Mapping[str, int]) -> str:
 
 def push_question(record: Push) -> str:
     """Return the question before a push."""
-    total = sum(each.bytes for each in record.sessions)
-    return f"Push {_number(len(record.sessions), 'session')} ({size(total)}) to {record.place}?"
+    leaving = [each.bytes for each in record.sessions if each.state != "unchanged"]
+    return f"Push {_number(len(leaving), 'session')} ({size(sum(leaving))}) to {record.place}?"
 
 
 def question(text: str) -> str:
@@ -121,8 +125,14 @@ def question(text: str) -> str:
 
 
 def push_lines(record: Push, _screen: Screen) -> Iterator[str]:
-    """Return what was sent."""
+    """Return what was sent; many sessions without anything new are one line."""
+    unchanged = [each for each in record.sessions if each.state == "unchanged"]
+    are_many = len(unchanged) > MOST_NAMED
+    if are_many:
+        yield f"{_number(len(unchanged), 'session')} already there"
     for each in record.sessions:
+        if are_many and each in unchanged:
+            continue
         sent = f", {size(each.sent)} sent" if each.sent else ""
         yield plain(f"{_STATES.get(each.state, each.state)}  {each.session_id}{sent}")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from codex_checkpoints.core.checkpoint.secret_commands import COMMAND_RULES, COMMANDS
 from codex_checkpoints.core.checkpoint.secret_rules import GENERAL, KEYS, SecretRule
-from codex_checkpoints.core.rollout.fields import CONTROLS
+from codex_checkpoints.core.rollout.fields import CONTROLS, digest_of
 
 MARK = "[redacted]"
 
@@ -153,6 +153,11 @@ RULES = (*GENERAL, *COMMAND_RULES, *KEYS)
 
 KINDS_OF_SECRETS = len({each.name for each in (*RULES, *COMMANDS.values())})
 """How many kinds of secrets are known."""
+
+RULES_DIGEST = digest_of(
+    "\n".join(f"{rule.source} {rule.flags:d}" for rule in (*RULES, *COMMANDS.values())).encode()
+)
+"""A digest of all rules: another one may find other secrets."""
 
 _SIGNS = "-_:=.@/|"
 

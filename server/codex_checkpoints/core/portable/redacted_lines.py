@@ -19,7 +19,12 @@ from typing import NamedTuple, TypeVar
 import orjson
 from attrs import Factory, define
 
-from codex_checkpoints.core.checkpoint.text import MARK, may_hold_secret, named_secrets
+from codex_checkpoints.core.checkpoint.text import (
+    MARK,
+    RULES_DIGEST,
+    may_hold_secret,
+    named_secrets,
+)
 from codex_checkpoints.core.rollout.fields import (
     Json,
     is_list,
@@ -37,6 +42,9 @@ SHORTEST_SHOWN = 40
 
 SHOWN = 160
 """Code points that a preview shows of a long text."""
+
+REDACTION = f"1 {RULES_DIGEST}"
+"""What redaction depends on: the version of this module, counted up with each change, and rules."""
 
 PRIVATE_KEY = "private_key"
 """The kind of a secret that is refused and never only redacted."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Collection, Iterable, Iterator
-from hashlib import sha256
 
 import orjson
 from attrs import frozen
@@ -26,8 +25,9 @@ from codex_checkpoints.core.portable.redacted_lines import (
 from codex_checkpoints.core.rollout.fields import load, object_of
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.portable import contents_of
-from codex_checkpoints.service.reading.session_file import bases_below
-from codex_checkpoints.service.refusal import Refusal, reading_file
+from codex_checkpoints.service.reading.session_file import Fingerprint, bases_below
+from codex_checkpoints.service.refusal import Refusal, keeping, reading_file
+from codex_checkpoints.service.remote.unchanged import inputs_of
 from codex_checkpoints.service.restore.copying import (
     CopiedPart,
     part_of,
@@ -36,6 +36,7 @@ from codex_checkpoints.service.restore.copying import (
 )
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import Row
+from codex_checkpoints.storage.remote.spool import Spool, Spooled
 
 MOST_SECRETS = 20
 """More secrets than this in one session need a person's consent."""
@@ -45,13 +46,16 @@ _MOST_PLACES = 10
 
 @frozen
 class Outgoing:
-    """What leaves of one session: `size` bytes of history, which end with `prefix`.
+    """What leaves of one session: `size` bytes of `history`, which end with `prefix`.
 
-    `title`, `task`, `cwd`, `branch` and `repository` are redacted, as `records` are.
+    `inputs` is a digest of what it was made of, `own` its own file as it was read.  `title`,
+    `task`, `cwd`, `branch` and `repository` are redacted, as `records` are.
     """
 
     row: Row
-    parts: tuple[CopiedPart, ...]
+    inputs: str
+    own: CopiedPart
+    history: Spooled
     lines: int
     size: int
     prefix: str
@@ -74,24 +78,28 @@ class Outgoing:
 
 
 def outgoing(
-    sessions: Sessions, session: str, homes: Collection[str], *, allow_redacted: bool = False
+    sessions: Sessions,
+    session: str,
+    homes: Collection[str],
+    spool: Spool,
+    *,
+    allow_redacted: bool = False,
 ) -> Outgoing:
-    """Read a session, its notes and its markers as they would leave; nothing is sent.
+    """Read a session, its notes and its markers as they would leave, into a spool.
 
     `homes` are home folders here, which no record names.  Refuses as `find`, `unreadable_source`,
     `never_pushed` for a folder in `neverPush`, and `secret_text` for a private key, and for more
-    than `MOST_SECRETS` secrets unless they are allowed.  Raises `Cancelled`.
+    than `MOST_SECRETS` secrets unless they are allowed, and `storage_error`.  Raises `Cancelled`.
     """
     row = sessions.own(session)
     refuse_never_pushed(sessions.settings.never_push, row, homes)
     row, opened = sessions.open_own(row.session_id)
-    with reading_file(row):
+    inputs = inputs_of(sessions, row)  # before it is read: it may grow meanwhile
+    with reading_file(row), keeping("redacted lines", row.session_id):
         parts = _parts(sessions, row)
-        redactor = LineRedactor()
-        found, size = sha256(), 0
-        for line in redacted_lines(sessions, row, parts, redactor):
-            found.update(line)
-            size += len(line)
+        redactor, reading = LineRedactor(), Fingerprint()
+        lines = _redacted_lines(sessions, row, parts, redactor)
+        history = spool.add(_counted(lines, reading))
         pack, _ = packed(contents_of(sessions, row, opened, {}), homes)
     _, git_branch, git_url = orjson.loads(row.git) if row.git else (None, None, None)
     texts = (sessions.title(row), row.task, row.folder or None, git_branch)
@@ -100,10 +108,12 @@ def outgoing(
     _refuse_secrets(row, redactor, allow_redacted=allow_redacted)
     return Outgoing(
         row,
-        parts,
+        inputs,
+        parts[-1],
+        history,
         redactor.lines,
-        size,
-        found.hexdigest(),
+        reading.size,
+        reading.digest.removeprefix("sha256:"),
         redactor.kinds,
         dict(sorted(redactor.left_out.items())),
         redactor.longest,
@@ -118,7 +128,14 @@ def outgoing(
     )
 
 
-def redacted_lines(
+def _counted(lines: Iterable[bytes], reading: Fingerprint) -> Iterator[bytes]:
+    """Yield lines, and let their bytes be counted and hashed."""
+    for line in lines:
+        reading.add(line)
+        yield line
+
+
+def _redacted_lines(
     sessions: Sessions, row: Row, parts: Iterable[CopiedPart], redactor: LineRedactor
 ) -> Iterator[bytes]:
     """Yield the lines of a history as they leave, each with its LF.
@@ -170,7 +187,7 @@ def _parts(sessions: Sessions, row: Row) -> tuple[CopiedPart, ...]:
     _, problems = bases_below(reader, row.path, locate)
     if problems:
         raise _not_whole(row, "a file that its history begins with is missing")
-    sessions.pace.expect(2 * sessions.catalogue.chains.weight(row))
+    sessions.pace.expect(sessions.catalogue.chains.weight(row))
     parts = (*parts_below(reader, row.path, locate), part_of(reader, row.path))
     for part in (parts[0], parts[-1]):
         head = head_of(reader.first_line(part.path))

@@ -1,4 +1,4 @@
-"""Send sessions to a remote, each as far as it was shown.
+"""Send sessions to a remote, just the bytes that were shown.
 
 Bytes go first, the row last: a push that is cut off leaves a session that lists do not show, or
 show as it was.  A later push goes on from the size that the remote has.  The remote is asked for
@@ -13,11 +13,11 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.portable.redacted_lines import LineRedactor
 from codex_checkpoints.core.restore.events import event_of
 from codex_checkpoints.service.refusal import Refusal, keeping, reading_file
-from codex_checkpoints.service.remote.outgoing import Outgoing, redacted_lines
+from codex_checkpoints.service.remote.outgoing import Outgoing
 from codex_checkpoints.service.remote.refusing import remote_refusals
+from codex_checkpoints.service.remote.unchanged import remember
 from codex_checkpoints.service.restore.copying import part_of
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import operation_of
@@ -77,11 +77,15 @@ class Pusher:
         """
         with keeping("audit", going.session_id):
             self.sessions.records.audit.check()
-        with remote_refusals(self.store):
-            with reading_file(going.row):
-                pushed = self._send(going)
+        with (
+            remote_refusals(self.store),
+            reading_file(going.row),
+            keeping("redacted lines", going.session_id),
+        ):
+            pushed = self._send(going)
             if pushed.state != "ahead":
                 pushed = self._put(going, pushed)
+                remember(self.sessions, self.store, going.session_id, going.inputs)
         if pushed.state == "pushed":
             self._record(going, pushed)
         return pushed
@@ -109,8 +113,8 @@ class Pusher:
 
     def _append(self, going: Outgoing, head: Head) -> tuple[int, Outcome]:
         """Add what follows a head; return how many bytes were taken, and how it ended."""
-        lines = redacted_lines(self.sessions, going.row, going.parts, LineRedactor())
-        stream, added, end = SegmentStream(lines, self.segment), 0, (head.size, head.prefix)
+        stream = SegmentStream(going.history.portions(), self.segment)
+        added, end = 0, (head.size, head.prefix)
         while end[0] < going.size:
             if not stream.seek(end[0]):
                 return added, "elsewhere"
@@ -147,7 +151,7 @@ class Pusher:
         known = self.store.row(going.session_id)
         if known is not None and known.row.machine != self.chosen.machine:
             return False
-        return part_of(self.sessions.catalogue.reader, going.row.path) == going.parts[-1]
+        return part_of(self.sessions.catalogue.reader, going.row.path) == going.own
 
     def _put(self, going: Outgoing, pushed: Pushed) -> Pushed:
         """Write the row, unless the remote has it already."""

@@ -1,0 +1,47 @@
+"""What this machine last pushed of a session: `pushed.json` beside our records of it.
+
+It is a cache: without it a push reads the session again and finds that nothing is new.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import orjson
+from attrs import frozen
+
+from codex_checkpoints.core.converters import read_or_none, stored
+from codex_checkpoints.storage import durable
+
+PUSHED = "pushed.json"
+_LARGEST = 1 << 12
+
+
+@frozen
+class LastPush:
+    """The remote, the version of the row there, and a digest of all that the push was made of."""
+
+    place: str
+    version: str
+    inputs: str
+
+
+def last_push(folder: str | None) -> LastPush | None:
+    """Return the last push of the session with this folder; None where it is not known."""
+    if folder is None:
+        return None
+    with contextlib.suppress(OSError, durable.TooLarge, orjson.JSONDecodeError):
+        data = durable.read(os.path.join(folder, PUSHED), _LARGEST)
+        return read_or_none(stored, orjson.loads(data), LastPush)
+    return None
+
+
+def remember_push(folder: str | None, push: LastPush) -> None:
+    """Store the last push; where that fails, the next push reads the session again."""
+    if folder is None:
+        return
+    path = os.path.join(folder, PUSHED)
+    with contextlib.suppress(OSError):
+        data = orjson.dumps(stored.unstructure(push)) + b"\n"
+        durable.in_folder(path, lambda: durable.replace(path, data))
