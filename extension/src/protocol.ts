@@ -4,12 +4,12 @@
 import { NotificationType } from "vscode-jsonrpc";
 
 /**
- * Which sessions to list: those in or below `cwd`, and not in or below `outside`.
+ * The sessions to list: those in or below `cwd`, and not in or below `outside`.
  *
  * `search` looks in title, task, folder and id; `cursor` is the `nextCursor` of the last answer.
- * `read` reads every session whole first, which takes long; else what is not known is null.
- * `early` answers as soon as the newest sessions are known, while a server that has just started
- * still looks at the others: who asks so asks again.
+ * `read` reads every session whole first, which takes long; else unknown values are null.  `early`
+ * answers as soon as the newest sessions are known, while a server that has just started still
+ * reads the others: a caller with `early` asks again.
  */
 export interface SessionsParams {
   readonly cwd: string | null;
@@ -199,10 +199,10 @@ export interface RecentArtifact {
 }
 
 /**
- * A checkpoint, and with it what people read of it.
+ * A checkpoint, and its description for people.
  *
- * `changed` are the uris of files that are not what the session saw.  `planOrigin` says which
- * turn the plan is from, as `from turn 9`, and is empty where it is of the newest.  `recent` are
+ * `changed` are the uris of files that changed since the session saw them.  `planOrigin` says
+ * which turn the plan is from, as `from turn 9`, and is empty for the newest turn.  `recent` are
  * the recent artifacts: files first, then commands, then tool outputs.
  */
 export interface CheckpointText {
@@ -299,19 +299,19 @@ export interface Hit {
   readonly line: string;
 }
 
-/** The record behind an anchor, or the lines that contain a text, the newest first. */
+/** The record of an anchor, or the lines that contain a text, the newest first. */
 export interface RecallAnswer {
   readonly record: Recalled | null;
   readonly items: readonly Hit[];
 }
 
 /**
- * A text, and which sessions: those in or below `cwd`, the archived ones instead.
+ * A text, and the sessions to search: those in or below `cwd`, or the archived ones instead.
  *
- * With `sessionId` one session alone is searched, with all that it carries on from others unless
- * `carried` is false.  `kinds` are some of `user`, `assistant`, `command`, `output`, `patch` and
- * `error`, none for all; with `file` the text is a path, and the hits are the turns that read or
- * changed that file.  `limit` and `perSession` null ask for all hits.
+ * With `sessionId` only one session is searched, with all its bases unless `carried` is false.
+ * `kinds` are some of `user`, `assistant`, `command`, `output`, `patch` and `error`, none for all;
+ * with `file` the text is a path, and the hits are the turns that read or changed that file.
+ * `limit` and `perSession` null ask for all hits.
  */
 export interface SearchParams {
   readonly text: string;
@@ -437,7 +437,7 @@ export interface NoteList {
   readonly nextCursor: string | null;
 }
 
-/** A session and a note of it; `kind` where a fact and a decision have the same id. */
+/** A session and a note of it; `kind` if a fact and a decision have the same id. */
 export interface RevokeParams {
   readonly sessionId: string;
   readonly id: string;
@@ -485,7 +485,7 @@ export interface WindowChain {
 }
 
 /**
- * What Codex would send when the session is resumed, without what the next turn adds.
+ * The history that Codex would send when the session is resumed, without the next turn's part.
  *
  * `items` are response items, calls paired, outputs cut, without ids.  `reconstructed`: a part is
  * made of user messages, since a compaction kept no history.  `contextTokensSource` is `reported`
@@ -505,8 +505,9 @@ export interface History {
  * One context window: number 0 is the first, each compaction opened another.
  *
  * `trigger` is `manual`, `pre_turn` or `mid_turn`; `strategy` is `checkpoint` or `codex` for ours,
- * `local`, `remote` or `fresh` for those of Codex.  `received` is what Codex was given in it last;
- * `compactionId` is the compaction of ours that opened it, and `undone` whether that was undone.
+ * `local`, `remote` or `fresh` for Codex's.  `received` is the last view that Codex was given in
+ * it; `compactionId` is the compaction of ours that opened it, and `undone` whether that was
+ * undone.
  */
 export interface Window {
   readonly number: number;
@@ -641,12 +642,12 @@ export interface LossList {
 /**
  * One turn, or several that follow each other.
  *
- * Number, id, `seq` and start are those of the first one; end, outcome, tokens and window are as
- * of the last one.  `seq` is that of its first record.  `endedAt` is null while the turn is open.
- * `reason` says why a turn failed, in Codex's words.  `contextTokens` is the last report of the
- * context in use that can be true, `mostTokens` the largest, which is more where it was compacted
- * meanwhile.  `filesChanged` counts different files of a turn; `checksFailed` the checks and
- * chores that failed, no looks.
+ * Number, id, `seq` and start belong to the first one; end, outcome, tokens and window to the last
+ * one.  `seq` is the number of its first record.  `endedAt` is null while the turn is open.
+ * `reason` says why a turn failed, in Codex's words.  `contextTokens` is the last credible report
+ * of the context in use, `mostTokens` the largest, which is higher if it was compacted meanwhile.
+ * `filesChanged` counts different files of a turn; `checksFailed` the checks and chores that
+ * failed, without looks.
  */
 export interface TimelineTurn {
   readonly turn: number;
@@ -809,7 +810,7 @@ export interface DiffParams {
 }
 
 /**
- * What changed between the ends of two turns.
+ * The changes between the ends of two turns.
  *
  * Each entry is `{change, before, after}`; `change` is `added`, `removed` or `changed`.
  * `planReordered`: steps that both have changed places.
@@ -837,7 +838,7 @@ export interface MarkParams {
  * A saved point on a turn; `origin` is `user` or `compaction`.
  *
  * `turnNumber` is null for a turn that was rolled back (`detached`) or of another session.
- * `remark` is `cut_off` where the turn of a new marker was cut off.
+ * `remark` is `cut_off` if the turn of a new marker was cut off.
  */
 export interface Marker {
   readonly checkpointId: string;
@@ -863,7 +864,7 @@ export interface UnmarkParams {
   readonly checkpointId: string;
 }
 
-/** A marker that is there no longer. */
+/** A marker that was removed. */
 export interface Unmarked {
   readonly sessionId: string;
   readonly checkpointId: string;
@@ -961,7 +962,7 @@ export interface RestoreWarning {
 /**
  * One possible line of a pack; `tokens` is the smallest budget of a pack that holds it.
  *
- * `part` and `id` are those of its item, null for a heading.
+ * `part` and `id` belong to its item, null for a heading.
  */
 export interface PackLine {
   readonly text: string;
@@ -1037,11 +1038,11 @@ export interface RestoreDetailsParams {
 }
 
 /**
- * Everything about a restore, also where its source or its branch is gone.
+ * Everything about a restore, also if its source or its branch is gone.
  *
  * `chain` leads to the first session; `state` is the checkpoint that a hard branch began with;
- * `pack` is null where the branch is gone or has none.  `sourceUnchanged` says whether the source
- * still begins with the bytes that were restored; null where that cannot be read.
+ * `pack` is null if the branch is gone or has none.  `sourceUnchanged` says whether the source
+ * still begins with the bytes that were restored; null if that cannot be read.
  */
 export interface RestoreDetails {
   readonly sourceSessionId: string;
@@ -1232,7 +1233,7 @@ export interface LineageNode {
  * The tree of sessions around one, depth first.
  *
  * `circles` are links that were left out since they lead in a circle; `omitted` counts nodes
- * beyond the bound, which spares the session and those above it.
+ * beyond the bound, which spares the session and its ancestors.
  */
 export interface Lineage {
   readonly sessionId: string;
@@ -1258,8 +1259,8 @@ export interface EventList {
  * A session, and how to compact it.
  *
  * `into` is `new` or `in-place`, `strategy` `checkpoint` or `codex`, `placement` `manual` or
- * `pre_turn`; `digestTokens` is the budget of the digest, null for that of the settings; `force`
- * overrides `not_smaller`, and `turn_not_complete` of a session not in use.
+ * `pre_turn`; `digestTokens` is the budget of the digest, null for the setting; `force` overrides
+ * `not_smaller`, and `turn_not_complete` of a session not in use.
  */
 export interface CompactParams {
   readonly sessionId: string;
@@ -1386,12 +1387,12 @@ export interface Compacted {
   readonly resume: string | null;
 }
 
-/** A compaction by its id, by that of the session that it made, or by the beginning of one. */
+/** A compaction by its id, by the id of the session that it made, or by the beginning of one. */
 export interface UncompactParams {
   readonly compactionId: string;
 }
 
-/** A compaction that was taken back; `sessionId` is the one to resume. */
+/** A compaction that was undone; `sessionId` is the one to resume. */
 export interface Uncompacted {
   readonly compactionId: string;
   readonly sessionId: string;
@@ -1400,7 +1401,7 @@ export interface Uncompacted {
   readonly resume: string;
 }
 
-/** A session to go on with. */
+/** A session to continue. */
 export interface ResumeParams {
   readonly sessionId: string;
   readonly workDoneToken: number | string | null;
@@ -1434,7 +1435,7 @@ export interface Resumed {
   readonly resume: string;
 }
 
-/** A session, and the file to write, by its whole path; one that is there needs `force`. */
+/** A session, and the file to write, by its whole path; an existing one needs `force`. */
 export interface ExportParams {
   readonly sessionId: string;
   readonly file: string;
@@ -1460,7 +1461,7 @@ export interface PackCounts {
 }
 
 /**
- * What is not in a pack, or is different here.
+ * The things missing in a pack, or different here.
  *
  * `reason` is `outside_folder`, `older_turns`, `older_notes`, `older_markers`, `pinned_words`,
  * `standing_orders`, `missing_files`, `changed_files`, `suspect_facts` or `distant_markers`.
@@ -1471,7 +1472,7 @@ export interface LeftBehind {
   readonly message: string;
 }
 
-/** A pack that was written, or would be (`dryRun`); `digest` is that of its bytes. */
+/** A pack that was written, or would be (`dryRun`); `digest` is the hash of its bytes. */
 export interface Exported {
   readonly sessionId: string;
   readonly file: string;
@@ -1493,7 +1494,7 @@ export interface ImportParams {
 /**
  * A session made from a pack; a preview (`dryRun`) has no ids, no time and no `resume`.
  *
- * `sourceSessionId` is the session that was exported, `handoff` what a model is sent.
+ * `sourceSessionId` is the session that was exported, `handoff` the text that a model gets.
  */
 export interface Imported {
   readonly operationId: string | null;
@@ -1630,10 +1631,10 @@ export interface DoctorReport {
 }
 
 /**
- * Sessions that changed; ask again for what is shown.
+ * Sessions that changed; ask again for the visible ones.
  *
- * `seq` counts this server's notifications from 1; after a gap ask for everything again.
- * `reason` is `rollout`, `workspace`, `memory` or `markers`.
+ * `seq` counts this server's notifications from 1; after a gap ask for everything again.  `reason`
+ * is `rollout`, `workspace`, `memory` or `markers`.
  */
 export interface Changed {
   readonly sessionIds: readonly string[];

@@ -1,4 +1,4 @@
-"""The command `codex-checkpoints`, also as `python -m codex_checkpoints`.
+"""Runs the command `codex-checkpoints`, also as `python -m codex_checkpoints`.
 
 Codex waits for `mcp` and `hook`, so these are imported without the other commands.  So is the
 answer to `--version`.

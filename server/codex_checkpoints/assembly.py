@@ -1,4 +1,4 @@
-"""Build the service of one Codex home from its folders and settings.
+"""Builds the service of one Codex home from its folders and settings.
 
 The doors read the environment and the command line, and pass the result in here.
 """
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 @frozen
 class Assembly:
-    """The service of one home, and what is wrong with its settings."""
+    """The service of one home, and the problems of its settings."""
 
     sessions: Sessions
     problems: tuple[str, ...]
@@ -59,7 +59,7 @@ def assemble(
 
     sessions = Sessions(Catalogue(store, seed), records, settings, environment)
     if records.left_undertakings():
-        # It knows every operation; a command needs to import its own alone.
+        # It imports every operation; a command needs only its own.
         from codex_checkpoints.service.recovery import recover
 
         recover(sessions)

@@ -1,4 +1,4 @@
-"""The two options that every command takes: which folders it is about (rules, "Files")."""
+"""Adds the two options that every command takes: the folders to use (rules, "Files")."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def folder_options(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add the options to a parser, which is to be a parent of others; return it."""
+    """Add the options to a parser that serves as a parent of others; return it."""
     options.add_argument("--codex-home", metavar="DIR", help="Codex's folder (else $CODEX_HOME)")
     options.add_argument(
         "--state-dir",

@@ -1,10 +1,10 @@
-"""The program that Codex's hooks call: one JSON object on stdin, an answer or nothing on stdout.
+"""Runs for Codex's hooks: one JSON object on stdin, an answer or nothing on stdout.
 
 A person waits for their turn while this runs, so no failure may break it: the exit code is always 0
 and nothing is printed.  A failure is recorded, and `connect --status` reports it.
 
-Where files are copied (`fileCopies`), Codex calls it before each tool.  Such a call opens no
-session, so the modules that do are imported by the other calls alone.
+If files are copied (`fileCopies`), Codex calls it before each tool.  Such a call opens no session,
+so only the other calls import the modules for that.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import Records
 
 SECONDS = 15.0
-"""After this long the process ends; Codex itself would wait longer."""
+"""Timeout after which the process ends; Codex itself would wait longer."""
 
 SECONDS_TO_COPY = 3.0
-"""The same where files are copied: each tool waits for it."""
+"""The same for copying files: each tool waits for it."""
 
 LONGEST = 1 << 23
 """Bytes of a call, which may hold a whole prompt."""
@@ -63,7 +63,7 @@ class HookCall:
         self._stdout = stdout
         self._call: Call | ToolUse | None = None
         self._decided = threading.Lock()
-        """Held by what comes first: the answer, or the time limit."""
+        """Held by the first of the two: the answer, or the timeout."""
         self._gave_up = False
 
     def give_up(self) -> None:
@@ -79,7 +79,7 @@ class HookCall:
         """Answer a call; record a failure."""
         try:
             self._serve(data)
-        except Exception as error:  # noqa: BLE001 - whatever it is, nothing may break a turn
+        except Exception as error:  # noqa: BLE001 - no failure may break a turn
             if not self._gave_up:
                 self._note(_code_of(error), error)
 
@@ -137,7 +137,7 @@ class HookCall:
             where = self._places()
             if _may_be_made(where):
                 note_failure(Records(where.state_dir), failure)
-        except Exception as another:  # noqa: BLE001 - nothing else can be done
+        except Exception as another:  # noqa: BLE001 - the last resort
             _log(f"not noted: {type(another).__name__}")
         _log(code if kind is None else f"{code}: {kind}")
 
@@ -146,7 +146,7 @@ class HookCall:
 
 
 def call_of(data: bytes) -> Call | ToolUse | None:
-    """Read a call; None if there is nothing to do.  Raises `Failed`."""
+    """Read a call; None if it needs no action.  Raises `Failed`."""
     if len(data) > LONGEST:
         raise Failed("limit_exceeded")
     try:

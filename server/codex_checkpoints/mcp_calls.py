@@ -1,4 +1,4 @@
-"""The tools of the MCP server.
+"""Runs the tools of the MCP server.
 
 A tool acts on the session that Codex names in `_meta` of each call; no argument of the model can
 name another one.  A refusal is a result with `isError`, which the model reads.
@@ -53,7 +53,7 @@ class HomeTools:
         }
 
     def __contains__(self, name: str) -> bool:
-        """Return whether there is such a tool."""
+        """Return whether a tool exists."""
         return name in self._calls
 
     def call(self, name: str, arguments: Json, meta: Json) -> Json:
@@ -63,7 +63,7 @@ class HomeTools:
             services = self._open()
             session = session_of(services.sessions.catalogue, meta.get("threadId"))
             result = self._calls[name](services, session, arguments, meta)
-            if name != READ:  # which has a receipt of what it hands over
+            if name != READ:  # which has a receipt for the view that it gives
                 note_call(services.sessions.records, session, name, records.now())
         except Refusal as refusal:
             logger.info("%s of %s refused: %s", name, session, refusal.code)
@@ -76,7 +76,7 @@ class HomeTools:
         return result
 
     def close(self) -> None:
-        """Save what would be slow to read again."""
+        """Save the states that would be slow to read again."""
         if self._services is not None:
             self._services.sessions.close()
 
@@ -203,7 +203,7 @@ def _result(text: str, structured: Json) -> Json:
 
 
 def _refused(code: str, message: str, facts: Mapping[str, object]) -> Json:
-    """Return what was refused, by which rule, and how to satisfy it (DSC-36)."""
+    """Return the refused request, the rule, and how to satisfy it (DSC-36)."""
     rest = {name: fact for name, fact in facts.items() if name not in {"rule", "hint"}}
     rule, hint = facts.get("rule"), facts.get("hint")
     refusal = {"accepted": False, "code": code, "rule": rule, "message": message, "hint": hint}

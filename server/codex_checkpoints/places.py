@@ -1,4 +1,4 @@
-"""The folders and the settings of one home, before anything is opened."""
+"""Finds the folders and the settings of one home, before anything is opened."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def places_of(
     codex_home: str | None = None,
     state_dir: str | None = None,
 ) -> Places:
-    """Return the folders: as named, else by the environment, else in the user's home (DSC-3).
+    """Return the folders: as named, else from the environment, else in the user's home (DSC-3).
 
     Raises `ValueError` for a name that is not UTF-8 or has a NUL.
     """
@@ -43,7 +43,7 @@ _LARGEST_SETTINGS = 1 << 20
 
 
 def settings_of(state_dir: str) -> tuple[Settings, tuple[str, ...]]:
-    """Read the settings that all doors share, and a sentence for each that is wrong."""
+    """Read the settings that all doors share, and a sentence for each wrong one."""
     path = os.path.join(state_dir, "config.toml")
     try:
         return read_settings(durable.read(path, _LARGEST_SETTINGS).decode())

@@ -1,9 +1,9 @@
-"""The protocol between server and clients: the table of methods.
+"""Defines the protocol between server and clients: the table of methods.
 
-`server` registers exactly this table, the command line prints the same records, and PROTOCOL.md
-and the TypeScript of the extension are made from them.  Operations are loaded when they are used.
+`server` registers exactly this table, the command line prints the same records, and PROTOCOL.md and
+the TypeScript of the extension are made from them.  Operations are loaded lazily.
 
-Field names are camelCase on the wire.  Every field is always sent, `null` where nothing is known.
+Field names are camelCase on the wire.  Every field is always sent, `null` for an unknown value.
 Times are UTC, ISO 8601 with milliseconds and `Z`.
 """
 
@@ -21,10 +21,10 @@ from codex_checkpoints.service.reading.projections import Strayed
 
 @frozen
 class Changed:
-    """Sessions that changed; ask again for what is shown.
+    """Sessions that changed; ask again for the visible ones.
 
-    `seq` counts this server's notifications from 1; after a gap ask for everything again.
-    `reason` is `rollout`, `workspace`, `memory` or `markers`.
+    `seq` counts this server's notifications from 1; after a gap ask for everything again.  `reason`
+    is `rollout`, `workspace`, `memory` or `markers`.
     """
 
     session_ids: tuple[str, ...]
@@ -37,9 +37,9 @@ class Method:
     """A request: its name, and the operation that answers, `module.function` in `operations`.
 
     One with a `title` takes long: it can be cancelled, and reports progress under that title, or
-    under `preview` where that is set and `dryRun` is.  One that `lets_in` only reads, and others
-    are answered between its steps.  Of those that are `alone` one runs at a time.  One that is
-    `apart` uses no session: it takes the folders in place of the services.
+    under `preview` if that is set and `dryRun` is.  One that `lets_in` only reads, and others are
+    answered between its steps.  Of those that are `alone` one runs at a time.  One that is `apart`
+    uses no session: it takes the folders instead of the services.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Method:
 
     @property
     def run(self) -> Callable[[Any, Any], Any]:
-        """Return the operation, which is loaded when it is first asked for."""
+        """Return the operation, loaded on first use."""
         module, _, name = self.operation.partition(".")
         return getattr(import_module(f"codex_checkpoints.operations.{module}"), name)
 

@@ -1,10 +1,10 @@
-"""Turn `protocol` into `extension/src/protocol.ts`, and the limits of texts into `limits.ts`.
+"""Turns `protocol` into `extension/src/protocol.ts`, and the limits of texts into `limits.ts`.
 
     python -m codex_checkpoints.typescript           write both files
     python -m codex_checkpoints.typescript --check   compare, print the difference, fail on one
 
-Every field is always sent, so none is optional.  Only kinds of types that `protocol` uses are
-known here.
+Every field is always sent, so none is optional.  Only the kinds of types that `protocol` uses are
+supported.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _NAMES: dict[object, str] = {found: name for name, found in _FOUND.items() if at
 
 
 def parts_of(kind: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
-    """Yield a type and those that it is made of."""
+    """Yield a type and its parts."""
     yield kind
     for inner in get_args(kind):
         yield from parts_of(inner)
@@ -70,9 +70,9 @@ _USED = (
     services.InitializationOptions,
 )
 RECORDS: dict[str, type] = dict(found for record in _USED for found in _with_parts(record))
-"""Every record by its name on the wire, the parts of each in front of it.
+"""Every record by its name on the wire, after its parts.
 
-One that goes out under another name than its own has that here, or where its operations import it.
+A record with another name on the wire has that name here, or where its operations import it.
 """
 
 TARGET = Path(__file__).resolve().parents[2] / "extension" / "src" / "protocol.ts"
@@ -94,7 +94,7 @@ _SIMPLE: dict[object, str] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the files, or compare them with what would be written."""
+    """Write the files, or compare them with the new text."""
     parser = argparse.ArgumentParser(description="Turn the protocol into protocol.ts.")
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     if parser.parse_args(arguments).check:
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def difference() -> str:
-    """Return how the files differ from what would be written; nothing when they do not."""
+    """Return the difference between the files and the new text; empty if there is none."""
     lines: list[str] = []
     for path, text in ((TARGET, generate()), (LIMITS, limits())):
         there = path.read_text(encoding="utf-8") if path.exists() else ""

@@ -1,4 +1,4 @@
-"""Read and write wire records as JSON values: camelCase names, strict types, every field.
+"""Reads and writes wire records as JSON values: camelCase names, strict types, every field.
 
 All doors use these functions, so an answer has the same keys on the command line and over JSON-RPC.
 """
@@ -21,7 +21,7 @@ _PACKAGE = f"{__name__.partition('.')[0]}."
 
 
 class BadParams(ValueError):
-    """Params that do not fit; `problems` lists everything that is wrong with them."""
+    """Params that do not fit; `problems` lists all their problems."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -41,7 +41,7 @@ def is_wire_record(cls: Any) -> TypeGuard[type[Record]]:
 
 
 def structure(value: object, cls: type[T]) -> T:
-    """Read params; raise `BadParams` with everything that is wrong."""
+    """Read params; raise `BadParams` with all problems."""
     value = {} if value is None else value
     if not is_object(value):
         raise BadParams(["expected an object @ params"])
@@ -59,7 +59,7 @@ def unstructure(record: object) -> Any:
 def as_bytes(value: object) -> bytes:
     """Return a JSON value as the bytes that its sender may have written.
 
-    The result is no JSON where there are no such bytes (NaN, half a surrogate pair).
+    If no such bytes exist (NaN, half a surrogate pair), the result is not JSON.
     """
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -25,7 +25,7 @@ from codex_checkpoints.service.refusal import Cancelled, Refusal
 
 @frozen
 class Command:
-    """The module that has a command, and the line of the help about it."""
+    """The module of a command, and its line in the help."""
 
     module: str
     about: str
@@ -119,11 +119,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output.discard()
         return DONE
     except OSError as error:
-        # A full disk behind `>`, a port that is taken.
+        # A full disk at a redirection, or a port in use.
         output.discard()
         output.say(f"{error.strerror or error} [storage_error]")
         return REFUSED
-    except Exception as error:  # noqa: BLE001 - a traceback would end with what may be a prompt
+    except Exception as error:  # noqa: BLE001 - a traceback could end with a prompt
         return _failed(error, options)
 
 
@@ -149,7 +149,7 @@ def _places(options: argparse.Namespace) -> Places:
 
 
 def _parser(given: Sequence[str]) -> Parser:
-    """Return the parser of the command that the first argument names, else that of all.
+    """Return the parser of the command that the first argument names, else the one of all.
 
     Only the command that argparse will find in the arguments has its own.
     """

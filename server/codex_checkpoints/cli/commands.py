@@ -1,4 +1,4 @@
-"""What the commands share: parsers, arguments, sessions, and running one operation."""
+"""Shares parsers, arguments, sessions, and running one operation among the commands."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from codex_checkpoints.storage.contract import is_windows_path
 Run = Callable[[argparse.Namespace, "Terminal"], int]
 RunAlone = Callable[[argparse.Namespace, "Places"], int]
 Before = Callable[["Terminal", argparse.Namespace], None]
-"""What is done with the sessions before the command runs."""
+"""A step on the sessions before the command runs."""
 
 Check = Callable[[argparse.Namespace], str | None]
-"""Return what is wrong with arguments that depend on each other, or None."""
+"""Returns the problem of arguments that depend on each other, or None."""
 
 Argument = Callable[[Any], object]
-"""Add an argument to a parser, or to a group of one."""
+"""Adds an argument to a parser, or to a group of one."""
 
 Operation = Callable[..., Any]
 
 Lines = Callable[[Any, "Screen"], Iterable[str]]
-"""Return the lines for people of what an operation returned."""
+"""Returns the lines for people from the result of an operation."""
 
 DONE, REFUSED, INTERRUPTED = 0, 1, 130
 """Exit codes; argparse itself ends with 2 for wrong usage."""
@@ -44,7 +44,7 @@ _NO_COMMAND = "argument COMMAND: invalid choice: "
 
 
 class _Format(argparse.HelpFormatter):
-    """The format of help, as wide as the terminal; argparse itself would load `shutil` for that."""
+    """The format of help, as wide as the terminal; argparse itself would load `shutil` for it."""
 
     def __init__(self, prog: str) -> None:
         chosen = os.environ.get("COLUMNS", "")
@@ -82,7 +82,7 @@ def refresh(services: Terminal, _options: argparse.Namespace) -> None:
 
 
 def refresh_for_session(services: Terminal, options: argparse.Namespace) -> None:
-    """Bring the index up to date; warn if the named file is no session of Codex's.
+    """Bring the index up to date; warn if the named file is not a session of Codex's.
 
     Reading never fails, so the answer about such a file would be an empty one.
     """
@@ -105,7 +105,7 @@ def with_sessions(
 class Commands:
     """The commands of a parser by name, each with the two options about folders.
 
-    A module adds the arguments of all its commands; those of others than these are left out.
+    A module adds the arguments of all its commands; arguments of other commands are left out.
     """
 
     def __init__(self, parser: argparse.ArgumentParser, abouts: Mapping[str, str]) -> None:
@@ -138,7 +138,7 @@ class Commands:
         check: Check | None = None,
         usage: str | None = None,
     ) -> None:
-        """Add a command that opens what it needs itself, from the folders it is given."""
+        """Add a command that opens its resources itself, from the given folders."""
         added = self._parsers.get(name)
         if added is None:
             return
@@ -168,7 +168,7 @@ def answer(
     lines: Lines,
     *others: object,
 ) -> int:
-    """Run an operation as `ask` does, and print what it returns."""
+    """Run an operation as `ask` does, and print its result."""
     record = ask(options, services, operation, *others)
     return report(options, record, lines(record, screen(options)))
 
@@ -192,7 +192,7 @@ def report(options: argparse.Namespace, record: object, lines: Iterable[str]) ->
 
 
 def screen(options: argparse.Namespace) -> Screen:
-    """Return where lines are shown, with the folders given as options."""
+    """Return the screen for lines, with the folders given as options."""
     folders = (options.codex_home, options.state_dir)
     named = (os.path.abspath(folder) if folder else None for folder in folders)
     return Screen(output.width(), output.colour(), *named)
@@ -221,13 +221,13 @@ def one_of(*arguments: Argument, required: bool = False) -> Argument:
 
 
 OF_ANY = "an id, its beginning, a file, a name, or latest"
-"""What names a session that is read."""
+"""The names of a session that is read."""
 
 OF_OURS = "an id, its beginning, a name, or latest"
-"""What names a session that is changed: never a file by its path."""
+"""The names of a session that is changed: never a file by its path."""
 
 A_TURN = "an id, or a number from 1"
-"""What names a turn; `outline` shows the numbers."""
+"""The names of a turn; `outline` shows the numbers."""
 
 AT_TURN = value("--at", "TURN", f"at the end of this turn: {A_TURN}", dest="turn_id")
 ANY_SESSION = value("session_id", "SESSION", OF_ANY)
@@ -246,7 +246,7 @@ def whole(text: str) -> int:
 
 
 def bounded(least: int, message: str, most: int | None = None) -> Callable[[str], int]:
-    """Return what reads a whole number within bounds; `message` is for one outside."""
+    """Return a function that reads a whole number within bounds; `message` is for one outside."""
 
     def read(text: str) -> int:
         number = whole(text)
@@ -270,7 +270,7 @@ CHOSEN = (
     value("--cwd", "DIR", "only sessions of this folder or below it", type=_folder),
     flag("--archived", "the archived ones instead"),
 )
-"""What restricts a list or a search to some sessions."""
+"""Options that restrict a list or a search to some sessions."""
 
 DIGEST_TOKENS = value(
     "--digest-tokens", "N", "the most that the digest takes, 0 for none", type=whole

@@ -1,7 +1,7 @@
-"""The commands `compact`, `uncompact` and `resume`.
+"""Runs the commands `compact`, `uncompact` and `resume`.
 
-On a terminal `resume` starts Codex in the place of this program; elsewhere, and with `--print` or
-`--json`, it prints how to go on and changes nothing.
+On a terminal `resume` replaces this program by Codex; elsewhere, and with `--print` or `--json`, it
+prints how to go on and changes nothing.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _run(program: str, record: Resumed, where: Places) -> int:
     words = [program, "resume", record.session_id]
     environment = {**os.environ, "CODEX_HOME": where.codex_home}
     try:
-        if os.name == "nt":  # there a program in our place would lose the terminal
+        if os.name == "nt":  # there a program that replaces ours would lose the terminal
             code = subprocess.run(words, env=environment, check=False).returncode  # noqa: S603 - Codex
         else:
             os.execve(program, words, environment)  # noqa: S606 - Codex

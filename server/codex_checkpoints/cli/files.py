@@ -1,4 +1,4 @@
-"""The commands that bring files back."""
+"""Runs the commands that restore files."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def _check_apply(options: argparse.Namespace) -> str | None:
 
 
 def _check_notes(options: argparse.Namespace) -> str | None:
-    """Read the words of `notes` into options; return what is wrong with them."""
+    """Read the words of `notes` into options; return the problem with them."""
     first, *rest = options.words
     options.what = first if first in {"revoke", "anchors"} else None
     names = [first, *rest] if options.what is None else rest

@@ -1,4 +1,4 @@
-"""Open the sessions of a home for a command."""
+"""Opens the sessions of a home for a command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Terminal(Services):
     """The sessions of one home for a command; progress and notices go to stderr."""
 
     show: Callable[[Sequence[Any]], None] | None = None
-    """What prints hits of a search as they are found."""
+    """The callback that prints hits of a search as they are found."""
 
     _bar: Bar | None = None
 
@@ -49,7 +49,7 @@ class Terminal(Services):
     def look_around(self) -> None:
         """Bring the index up to date, with a progress bar on a terminal.
 
-        A missing home holds no session; that is no error, but mostly a slip, so it is reported.
+        A missing home has no sessions; that is not an error, but mostly a slip, so it is reported.
         """
         place = self.where.codex_home
         if not os.path.isdir(place):

@@ -1,4 +1,4 @@
-"""What a command prints: answers on stdout as bytes, everything else on stderr."""
+"""Prints for a command: answers on stdout as bytes, everything else on stderr."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def log_to_stderr() -> None:
 
 
 def discard() -> None:
-    """Discard what could not be written, about which Python would complain again at exit."""
+    """Discard the unwritten rest, about which Python would complain again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -55,19 +55,19 @@ def write_json(value: object, *, indent: bool = True) -> None:
     try:
         data = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None)
     except TypeError:
-        # An argument may hold bytes that are no text.
+        # An argument may contain bytes that are not text.
         text = json.dumps(value, ensure_ascii=False, indent=2 if indent else None)
         data = text.encode(errors="replace")
     write(data + b"\n")
 
 
 def is_answered() -> bool:
-    """Return whether a person reads what is printed, and can answer."""
+    """Return whether a person reads the output, and can answer."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def agreed(question: str) -> bool:
-    """Ask on stdout, where the lines stand that it is about; return whether the answer is yes."""
+    """Ask on stdout, below the lines in question; return whether the answer is yes."""
     write(f"{question} [y/N] ".encode())  # Python itself would ask on stderr
     try:
         return input().strip().lower() in {"y", "yes"}
@@ -105,7 +105,7 @@ def failed(error: Exception, *, as_json: bool) -> None:
 
 
 _NAMED = 4
-"""How many of several sessions are named; more are hard to read in one line."""
+"""Number of sessions that are named; more are hard to read in one line."""
 
 _WAYS_OUT = {
     "unknown_session": (
@@ -131,11 +131,11 @@ _WAYS_OUT_BY_REASON = {
     "no_id": "`codex-checkpoints doctor` says what cannot be read.",
     "other_bytes": "To go back to an earlier turn, `mark` it and `restore` it.",
 }
-"""By the reason among the facts, of which those in braces are filled in."""
+"""By the reason in the facts, which fill the names in braces."""
 
 
 def _way_out(refusal: Refusal) -> str | None:
-    """Return which command helps; the service itself names no command."""
+    """Return the command that helps; the service itself names no command."""
     if refusal.code == "ambiguous_session":
         candidates = cast("list[str]", refusal.facts["candidates"])
         more = ["…"] if len(candidates) > _NAMED else []
@@ -143,7 +143,7 @@ def _way_out(refusal: Refusal) -> str | None:
     if refusal.code == "storage_error" and "path" in refusal.facts:
         return f"It is {refusal.facts['path']}; --state-dir names another state folder."
     if "codexHome" in refusal.facts:
-        return None  # the sentence itself says what to do: it is the home that is missing
+        return None  # the sentence itself names the remedy: the home is missing
     found = _WAYS_OUT_BY_REASON.get(str(refusal.facts.get("reason")))
     return _WAYS_OUT.get(refusal.code) if found is None else found.format_map(refusal.facts)
 
@@ -157,7 +157,7 @@ def colour() -> bool:
 def width(stream: TextIO | None = None) -> int | None:
     """Return the columns of a stream's terminal (default stdout), or None without a terminal.
 
-    COLUMNS, where it is set, goes before what the terminal reports.
+    COLUMNS, if it is set, takes precedence over the terminal's report.
     """
     with contextlib.suppress(OSError, ValueError):
         reported = os.get_terminal_size((stream or sys.stdout).fileno()).columns

@@ -1,4 +1,4 @@
-"""The command `serve`, which alone imports the language server."""
+"""Runs the command `serve`, which alone imports the language server."""
 
 from __future__ import annotations
 

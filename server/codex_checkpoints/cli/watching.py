@@ -85,7 +85,7 @@ def _report(change: Changed, services: Terminal, options: argparse.Namespace) ->
 
 @contextlib.contextmanager
 def _ending_on_signals() -> Generator[None]:
-    """End cleanly when asked to: SIGTERM counts like Ctrl+C."""
+    """End cleanly on a signal: SIGTERM counts like Ctrl+C."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -1,8 +1,8 @@
 """The converters between records and JSON values.
 
-`params` reads what a client sends and writes the answers, `stored` and `states` are for our own
+`params` reads a client's params and writes the answers, `stored` and `states` are for our own
 files.  No value is converted: `True` is not a number, and a text is not a list.  A field of type
-`object` is a JSON value, and is passed as it is.
+`object` is a JSON value, and is passed unchanged.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MISFITS = (
     TypeError,
     ValueError,
 )
-"""What `structure` raises for a value that does not fit."""
+"""The errors that `structure` raises for a value that does not fit."""
 
 
 def camel(name: str) -> str:
@@ -55,7 +55,7 @@ def json_converter(
     """Make a converter; `names` returns the JSON name of a field.
 
     With `closed` an unknown key is an error, with `complete` a missing one whose field has a
-    default.  A `detailed` one raises all that is wrong at once, for `problems_of`.
+    default.  A `detailed` one raises all errors at once, for `problems_of`.
     """
     converter = make_converter(
         forbid_extra_keys=closed,
@@ -110,7 +110,7 @@ def read_or_none(converter: OrjsonConverter, value: object, kind: type[T]) -> T 
         return None
 
 
-# --- what does not fit ---------------------------------------------------------------------------
+# --- mismatches -----------------------------------------------------------------------------------
 
 
 @frozen
@@ -134,9 +134,9 @@ class Problem:
 
 
 def problems_of(error: BaseException, at: str = "", kind: object = None) -> Iterator[Problem]:
-    """Yield all problems in what a detailed converter raised, with their places in the JSON.
+    """Yield all problems in the error of a detailed converter, with their places in the JSON.
 
-    Of a record, unknown keys come first, then missing ones, then values that do not fit.
+    For a record, unknown keys come first, then missing ones, then values that do not fit.
     """
     if isinstance(error, ClassValidationError):
         in_fields, others = error.group_exceptions()
@@ -187,7 +187,7 @@ def _is_sequence(kind: object) -> bool:
 
 
 def _sequence_hook(kind: Any, converter: Converter) -> Callable[[object, object], Any]:
-    """Return the hook of cattrs, which takes anything that can be iterated, for lists alone."""
+    """Return cattrs's hook, which takes anything that can be iterated, for lists only."""
     if get_origin(kind) is list:
         read = list_structure_factory(kind, converter)
     elif get_args(kind)[1:] == (...,):
@@ -204,7 +204,7 @@ def _sequence_hook(kind: Any, converter: Converter) -> Callable[[object, object]
 
 
 params = json_converter(closed=True, detailed=True)
-"""For params and results: all that is wrong with params is reported, unknown keys as well."""
+"""For params and results: all problems of params are reported, unknown keys as well."""
 
 stored = json_converter()
 """For records in our files: unknown keys are ignored, and missing ones take their default."""

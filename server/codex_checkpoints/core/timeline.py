@@ -1,4 +1,4 @@
-"""The timeline of a session: a row for each turn, for a picture and for a table."""
+"""Makes the timeline of a session: a row for each turn, for a picture and for a table."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from codex_checkpoints.core.rollout.reader import Fold, Line
 from codex_checkpoints.core.rollout.turns import Ended, Turn
 
 MOST_ROWS = 400
-"""With more turns a row stands for several."""
+"""With more turns a row represents several."""
 
 SAVED = 12
-"""The version of what `Timeline.save` returns."""
+"""The version of the result of `Timeline.save`."""
 
 
 @frozen
 class TimelineTurn:
     """One turn, or several that follow each other.
 
-    Number, id, `seq` and start are those of the first one; end, outcome, tokens and window are as
-    of the last one.  `seq` is that of its first record.  `endedAt` is null while the turn is open.
-    `reason` says why a turn failed, in Codex's words.  `contextTokens` is the last report of the
-    context in use that can be true, `mostTokens` the largest, which is more where it was compacted
-    meanwhile.  `filesChanged` counts different files of a turn; `checksFailed` the checks and
-    chores that failed, no looks.
+    Number, id, `seq` and start belong to the first one; end, outcome, tokens and window to the last
+    one.  `seq` is the number of its first record.  `endedAt` is null while the turn is open.
+    `reason` says why a turn failed, in Codex's words.  `contextTokens` is the last credible report
+    of the context in use, `mostTokens` the largest, which is higher if it was compacted meanwhile.
+    `filesChanged` counts different files of a turn; `checksFailed` the checks and chores that
+    failed, without looks.
     """
 
     turn: int
@@ -78,7 +78,7 @@ configure_tagged_union(Mark, _states)
 
 
 class Timeline(Fold):
-    """Counts what each turn did, beside a replay."""
+    """Counts the actions of each turn, together with a replay."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Timeline(Fold):
         survey: SurveyState | None = None,
         tallies: dict[str, _Tally] | None = None,
     ) -> None:
-        """Begin before the first line, or where a saved timeline ends."""
+        """Begin before the first line, or after a saved timeline."""
         self.replay = replay
         self._survey = Survey(replay, state=survey)
         self._tallies = {} if tallies is None else tallies
@@ -104,13 +104,13 @@ class Timeline(Fold):
         """Return the timeline that `save` stored; None if it is damaged or of another version."""
         try:
             kept = _states.structure(value, _Saved)
-        except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
+        except Exception:  # noqa: BLE001 - an unreadable cache is ignored
             return None
         replay = Replay.load(kept.replay) if kept.version == SAVED else None
         return None if replay is None else cls(replay, kept.survey, kept.tallies)
 
     def take(self, line: Line) -> None:
-        """Count what a line tells of its turn."""
+        """Count the facts of a line for its turn."""
         state = self.replay.state
         if not state.tells(line.seq):
             return
@@ -177,7 +177,7 @@ class Timeline(Fold):
 
 
 def merged(rows: Sequence[TimelineTurn], most: int = MOST_ROWS) -> tuple[int, list[TimelineTurn]]:
-    """Return how many turns a row stands for, 1 where each has its own, and at most `most` rows."""
+    """Return the number of turns in each row, usually 1, and at most `most` rows."""
     size = max(1, -(-len(rows) // most))
     return size, [_joined(rows[start : start + size]) for start in range(0, len(rows), size)]
 

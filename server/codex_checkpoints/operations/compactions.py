@@ -1,4 +1,4 @@
-"""Compactions, undoing one, and how to go on with a session."""
+"""Compacts sessions, undoes a compaction, and says how to go on with a session."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class CompactParams:
     """A session, and how to compact it.
 
     `into` is `new` or `in-place`, `strategy` `checkpoint` or `codex`, `placement` `manual` or
-    `pre_turn`; `digestTokens` is the budget of the digest, null for that of the settings; `force`
-    overrides `not_smaller`, and `turn_not_complete` of a session not in use.
+    `pre_turn`; `digestTokens` is the budget of the digest, null for the setting; `force` overrides
+    `not_smaller`, and `turn_not_complete` of a session not in use.
     """
 
     session_id: str
@@ -44,14 +44,14 @@ class CompactParams:
 
 @frozen
 class UncompactParams:
-    """A compaction by its id, by that of the session that it made, or by the beginning of one."""
+    """A compaction by its id, by the id of the session that it made, or by the beginning of one."""
 
     compaction_id: str
 
 
 @frozen
 class Uncompacted:
-    """A compaction that was taken back; `sessionId` is the one to resume."""
+    """A compaction that was undone; `sessionId` is the one to resume."""
 
     compaction_id: str
     session_id: str
@@ -62,7 +62,7 @@ class Uncompacted:
 
 @frozen
 class ResumeParams:
-    """A session to go on with."""
+    """A session to continue."""
 
     session_id: str
     work_done_token: int | str | None = None
@@ -71,14 +71,14 @@ class ResumeParams:
 def compact_preview(
     services: Services, params: CompactParams, seconds: float | None = None
 ) -> Compacted:
-    """Return what a compaction would do."""
+    """Return the expected result of a compaction."""
     return _compacting(services).preview(_request(params, seconds))
 
 
 def compact(
     services: Services, params: CompactParams, seconds: float | None = None
 ) -> Steps[Compacted]:
-    """Install a replacement; `seconds` is the time limit for a summary by Codex."""
+    """Install a replacement; `seconds` is the timeout for a summary by Codex."""
     return _done(services, _compacting(services), _request(params, seconds))
 
 
@@ -91,7 +91,7 @@ def _done(services: Services, compacting: Compacting, wanted: Request) -> Steps[
 
 
 def uncompact(services: Services, params: UncompactParams) -> Uncompacted:
-    """Take a compaction back."""
+    """Undo a compaction."""
     done = Undoing(services.sessions, outside(os.environ)).uncompact(params.compaction_id)
     source = done.source.session_id
     services.changed(tuple(sorted({source, done.session_id})), "rollout")
@@ -99,7 +99,7 @@ def uncompact(services: Services, params: UncompactParams) -> Uncompacted:
 
 
 def resume(services: Services, params: ResumeParams) -> Steps[Resumed]:
-    """Return how to go on; compact first where the settings ask for it."""
+    """Return how to go on; compact first if the settings ask for it."""
     ready = resuming.check(services.sessions, params.session_id)
     if ready.wanted is None:
         return ready.resumed()
@@ -111,7 +111,7 @@ def resume(services: Services, params: ResumeParams) -> Steps[Resumed]:
 
 
 def resume_preview(services: Services, params: ResumeParams) -> Resumed:
-    """Return how to go on, and what would be done before; nothing is written."""
+    """Return how to go on, and the steps before; write nothing."""
     compacting = Compacting(services.sessions, outside(os.environ))
     return resuming.preview(services.sessions, compacting, params.session_id)
 
@@ -142,7 +142,7 @@ def _request(params: CompactParams, seconds: float | None) -> Request:
 
 
 def outside(environment: Mapping[str, str]) -> HookRunner:
-    """Return what a compaction needs; Codex is found on the PATH of this environment."""
+    """Return the programs and ids for a compaction; Codex is found on this environment's PATH."""
 
     def find_codex() -> str | None:
         return program.find(environment.get("PATH", ""))

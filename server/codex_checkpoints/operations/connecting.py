@@ -1,4 +1,4 @@
-"""The connection with Codex, and the diagnosis."""
+"""Reports and changes the connection with Codex, and makes the diagnosis."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ConnectParams:
 
 
 def connect(where: Places, params: ConnectParams) -> ConnectReport:
-    """Report or change how Codex is connected with us."""
+    """Report or change the connection of Codex with us."""
     if params.status and (params.remove or params.dry_run):
         raise BadParams(["status: only looks, so `remove` and `dryRun` must be left out"])
     connector = _connector(where)
@@ -44,7 +44,7 @@ def connect(where: Places, params: ConnectParams) -> ConnectReport:
 
 
 def doctor(services: Services, _params: DoctorParams) -> DoctorReport:
-    """Return what was found, skipped and why."""
+    """Return the findings, and the skipped lines with reasons."""
     return diagnose(services.sessions, services.problems, _connector(services.where).inspect())
 
 

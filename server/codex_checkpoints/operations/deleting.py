@@ -1,4 +1,4 @@
-"""Remove a session that we made."""
+"""Removes a session that we made."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def removed(
     params: DeleteParams,
     agreed: Callable[[SessionSummary], bool] = lambda _: True,
 ) -> SessionSummary:
-    """Remove a session that we made, where `agreed` about it; return its summary."""
+    """Remove a session that we made, if `agreed` says yes; return its summary."""
     gone = deleting.delete(services.sessions, params.session_id, force=params.force, agreed=agreed)
     services.changed((gone.session_id,), "rollout")
     return gone

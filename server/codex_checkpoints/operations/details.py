@@ -1,4 +1,4 @@
-"""Look at one session with its turns."""
+"""Returns one session with its turns."""
 
 from __future__ import annotations
 

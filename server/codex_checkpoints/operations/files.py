@@ -1,4 +1,4 @@
-"""Files that come back to a turn."""
+"""Restores files to their state after a turn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from codex_checkpoints.service.file_restores import FilesParams, RestoredFiles, 
 
 
 def restore_files_preview(services: Services, params: FilesParams) -> RestoredFiles:
-    """Return what a restore of files would do."""
+    """Return the expected effects of a restore of files."""
     return file_restores.preview(services.sessions, params)
 
 

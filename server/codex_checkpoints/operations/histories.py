@@ -1,4 +1,4 @@
-"""What Codex sends, its windows, what compactions lost, what changed; digests and records."""
+"""Returns a session's history, windows, losses and changes; digests and records."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from codex_checkpoints.service.windows import windows_in
 
 @frozen
 class History:
-    """What Codex would send when the session is resumed, without what the next turn adds.
+    """The history that Codex would send when the session is resumed, without the next turn's part.
 
     `items` are response items, calls paired, outputs cut, without ids.  `reconstructed`: a part is
     made of user messages, since a compaction kept no history.  `contextTokensSource` is `reported`
@@ -54,8 +54,9 @@ class Window:
     """One context window: number 0 is the first, each compaction opened another.
 
     `trigger` is `manual`, `pre_turn` or `mid_turn`; `strategy` is `checkpoint` or `codex` for ours,
-    `local`, `remote` or `fresh` for those of Codex.  `received` is what Codex was given in it last;
-    `compactionId` is the compaction of ours that opened it, and `undone` whether that was undone.
+    `local`, `remote` or `fresh` for Codex's.  `received` is the last view that Codex was given in
+    it; `compactionId` is the compaction of ours that opened it, and `undone` whether that was
+    undone.
     """
 
     number: int
@@ -108,7 +109,7 @@ class TranscriptParams:
 
 @frozen
 class Difference:
-    """What changed between the ends of two turns.
+    """The changes between the ends of two turns.
 
     Each entry is `{change, before, after}`; `change` is `added`, `removed` or `changed`.
     `planReordered`: steps that both have changed places.
@@ -126,7 +127,7 @@ class Difference:
 
 
 def history(services: Services, params: SessionParams) -> History:
-    """Return what Codex would send on resume."""
+    """Return the history that Codex would send on resume."""
     found = Histories(services.sessions).history(params.session_id)
     return History(
         reconstructed=found.reconstructed,
@@ -140,7 +141,7 @@ def history(services: Services, params: SessionParams) -> History:
 
 
 def windows(services: Services, params: SessionParams) -> WindowList:
-    """Return the windows of a session, each with what Codex was given in it last."""
+    """Return the windows of a session, each with the last view that Codex was given in it."""
     sessions = services.sessions
     found = windows_in(sessions, params.session_id)
     opened = sessions.compactions.by_window(sessions.find(params.session_id).session_id)
@@ -177,22 +178,22 @@ def timeline(services: Services, params: SessionParams) -> SessionTimeline:
 
 
 def transcript(services: Services, params: TranscriptParams) -> TurnTranscript:
-    """Return what was said and done in a turn, at most 200 items at a time."""
+    """Return the messages and actions of a turn, at most 200 items at a time."""
     return transcript_of(services.sessions, params.session_id, params.turn_id, params.offset)
 
 
 def changes(services: Services, params: ChangesParams) -> FileChanges:
-    """Return what some turns of a session changed in files."""
+    """Return the changes of some turns of a session in files."""
     return changes_of(services.sessions, params)
 
 
 def losses(services: Services, params: SessionParams) -> LossList:
-    """Return what each compaction of a session lost."""
+    """Return the losses of each compaction of a session."""
     return LossList(losses_of(services.sessions, params.session_id), None)
 
 
 def diff(services: Services, params: DiffParams) -> Difference:
-    """Return what changed between two turns."""
+    """Return the changes between two turns."""
     sessions, session = services.sessions, params.session_id
     session_id, from_turn_id, before = state_at(sessions, session, params.from_turn_id)
     _, to_turn_id, after = state_at(sessions, session, params.to_turn_id)
@@ -225,7 +226,7 @@ class RecallParams:
 
 @frozen
 class RecallAnswer:
-    """The record behind an anchor, or the lines that contain a text, the newest first."""
+    """The record of an anchor, or the lines that contain a text, the newest first."""
 
     record: Recalled | None
     items: tuple[Hit, ...]
@@ -237,7 +238,7 @@ def digest(services: Services, params: DigestParams) -> SessionDigest:
 
 
 def recall(services: Services, params: RecallParams) -> RecallAnswer:
-    """Return the record behind an anchor, or the lines that contain a text."""
+    """Return the record of an anchor, or the lines that contain a text."""
     digests = Digests(services.sessions)
     if (params.ref is None) == (params.query is None):
         raise misfit("params: needs ref or query, one of them")

@@ -1,4 +1,4 @@
-"""Markers and pins."""
+"""Sets and lists markers and pins."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Marker:
     """A saved point on a turn; `origin` is `user` or `compaction`.
 
     `turnNumber` is null for a turn that was rolled back (`detached`) or of another session.
-    `remark` is `cut_off` where the turn of a new marker was cut off.
+    `remark` is `cut_off` if the turn of a new marker was cut off.
     """
 
     checkpoint_id: str
@@ -61,7 +61,7 @@ class UnmarkParams:
 
 @frozen
 class Unmarked:
-    """A marker that is there no longer."""
+    """A marker that was removed."""
 
     session_id: str
     checkpoint_id: str
@@ -125,19 +125,19 @@ def marks(services: Services, params: SessionParams) -> MarkerList:
 
 
 def unmark(services: Services, params: UnmarkParams) -> Unmarked:
-    """Take a marker away."""
+    """Remove a marker."""
     gone = taken_away(services, params)
     return Unmarked(gone.session_id, gone.checkpoint_id, removed=True)
 
 
 def taken_away(services: Services, params: UnmarkParams) -> markers.Marker:
-    """Take a marker away; return what it was."""
+    """Remove a marker; return its last state."""
     gone = Markers(services.sessions).unmark(params.session_id, params.checkpoint_id)
     return _changed(services, params, gone)
 
 
 def relabel(services: Services, params: RelabelParams) -> Marker:
-    """Call a marker something else."""
+    """Rename a marker."""
     placed = Markers(services.sessions).relabel(
         params.session_id, params.checkpoint_id, params.label
     )
@@ -151,7 +151,7 @@ def pin(services: Services, params: PinParams) -> PinList:
 
 
 def unpin(services: Services, params: PinParams) -> PinList:
-    """Take a pin away."""
+    """Remove a pin."""
     found = Markers(services.sessions).unpin(params.session_id, *_named(params))
     return _pins(_changed(services, params, found))
 
@@ -162,7 +162,7 @@ def pins(services: Services, params: SessionParams) -> PinList:
 
 
 def _named(params: PinParams) -> tuple[PinKind, str]:
-    """Return what is to be pinned; refuses `invalid_payload`."""
+    """Return the kind and the name of a pin; refuses `invalid_payload`."""
     named: tuple[tuple[PinKind, str | None], ...] = (
         ("path", params.path),
         ("message", params.message),
@@ -208,6 +208,6 @@ def _marker(placed: Placed) -> Marker:
 def _changed(
     services: Services, params: MarkParams | UnmarkParams | RelabelParams | PinParams, found: T
 ) -> T:
-    """Report the change of a session, and return what came of it."""
+    """Report the change of a session, and return the result."""
     services.changed((services.sessions.find(params.session_id).session_id,), "markers")
     return found

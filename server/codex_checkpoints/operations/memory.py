@@ -1,4 +1,4 @@
-"""The memory of a session: payloads, notes, and the anchors that evidence names."""
+"""Changes and lists the memory of a session: payloads, notes, and the anchors for evidence."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NoteList:
 
 @frozen
 class RevokeParams:
-    """A session and a note of it; `kind` where a fact and a decision have the same id."""
+    """A session and a note of it; `kind` if a fact and a decision have the same id."""
 
     session_id: str
     id: str
@@ -77,7 +77,7 @@ def notes(services: Services, params: SessionParams) -> NoteList:
 
 
 def revoke_note(services: Services, params: RevokeParams) -> Revoked:
-    """Take a note back."""
+    """Revoke a note."""
     revoked = Notes(services.sessions).revoke(params.session_id, params.id, params.kind)
     services.changed((revoked.session_id,), "memory")
     return revoked

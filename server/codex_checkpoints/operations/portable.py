@@ -1,4 +1,4 @@
-"""Portable packs: what one session knows as a file, for another machine."""
+"""Writes and reads portable packs: the knowledge of one session as a file for another machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codex_checkpoints.service import portable
 
 @frozen
 class ExportParams:
-    """A session, and the file to write, by its whole path; one that is there needs `force`."""
+    """A session, and the file to write, by its whole path; an existing one needs `force`."""
 
     session_id: str
     file: str
@@ -46,7 +46,7 @@ class PackCounts:
 
 @frozen
 class LeftBehind:
-    """What is not in a pack, or is different here.
+    """The things missing in a pack, or different here.
 
     `reason` is `outside_folder`, `older_turns`, `older_notes`, `older_markers`, `pinned_words`,
     `standing_orders`, `missing_files`, `changed_files`, `suspect_facts` or `distant_markers`.
@@ -59,7 +59,7 @@ class LeftBehind:
 
 @frozen
 class Exported:
-    """A pack that was written, or would be (`dryRun`); `digest` is that of its bytes."""
+    """A pack that was written, or would be (`dryRun`); `digest` is the hash of its bytes."""
 
     session_id: str
     file: str
@@ -84,7 +84,7 @@ class ImportParams:
 class Imported:
     """A session made from a pack; a preview (`dryRun`) has no ids, no time and no `resume`.
 
-    `sourceSessionId` is the session that was exported, `handoff` what a model is sent.
+    `sourceSessionId` is the session that was exported, `handoff` the text that a model gets.
     """
 
     operation_id: str | None
@@ -112,7 +112,7 @@ def export(services: Services, params: ExportParams) -> Exported:
 
 
 def exported(packed: portable.Packed, *, dry_run: bool = False) -> Exported:
-    """Return what a pack holds, and what is left behind."""
+    """Return the contents of a pack, and its omissions."""
     return Exported(
         session_id=packed.session_id,
         file=packed.file,

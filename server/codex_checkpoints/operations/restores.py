@@ -1,4 +1,4 @@
-"""Restores, the tree of sessions, and the audit log."""
+"""Restores markers, and returns restores, the tree of sessions, and the audit log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from codex_checkpoints.service.restore.restoring import Restoring
 class PackLine:
     """One possible line of a pack; `tokens` is the smallest budget of a pack that holds it.
 
-    `part` and `id` are those of its item, null for a heading.
+    `part` and `id` belong to its item, null for a heading.
     """
 
     text: str
@@ -112,11 +112,11 @@ class RestoreEntry(RestoreOrigin):
 
 @frozen
 class RestoreDetails(RestoreContents):
-    """Everything about a restore, also where its source or its branch is gone.
+    """Everything about a restore, also if its source or its branch is gone.
 
     `chain` leads to the first session; `state` is the checkpoint that a hard branch began with;
-    `pack` is null where the branch is gone or has none.  `sourceUnchanged` says whether the source
-    still begins with the bytes that were restored; null where that cannot be read.
+    `pack` is null if the branch is gone or has none.  `sourceUnchanged` says whether the source
+    still begins with the bytes that were restored; null if that cannot be read.
     """
 
     operation_id: str
@@ -206,7 +206,7 @@ class Lineage:
     """The tree of sessions around one, depth first.
 
     `circles` are links that were left out since they lead in a circle; `omitted` counts nodes
-    beyond the bound, which spares the session and those above it.
+    beyond the bound, which spares the session and its ancestors.
     """
 
     session_id: str
@@ -233,7 +233,7 @@ class EventList:
 
 
 def restore_preview(services: Services, params: RestoreParams) -> Restored:
-    """Return what a restore would do."""
+    """Return the expected result of a restore."""
     return _restored(Restoring(services.sessions).preview(params))
 
 

@@ -1,4 +1,4 @@
-"""Search over all sessions."""
+"""Searches all sessions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from codex_checkpoints.storage.contract import ThreadQuery, UnreadableSource
 
 @frozen
 class SearchParams:
-    """A text, and which sessions: those in or below `cwd`, the archived ones instead.
+    """A text, and the sessions to search: those in or below `cwd`, or the archived ones instead.
 
-    With `sessionId` one session alone is searched, with all that it carries on from others unless
-    `carried` is false.  `kinds` are some of `user`, `assistant`, `command`, `output`, `patch` and
-    `error`, none for all; with `file` the text is a path, and the hits are the turns that read or
-    changed that file.  `limit` and `perSession` null ask for all hits.
+    With `sessionId` only one session is searched, with all its bases unless `carried` is false.
+    `kinds` are some of `user`, `assistant`, `command`, `output`, `patch` and `error`, none for all;
+    with `file` the text is a path, and the hits are the turns that read or changed that file.
+    `limit` and `perSession` null ask for all hits.
     """
 
     text: str
@@ -45,7 +45,7 @@ class SearchAnswer:
 
 
 def search(services: Services, params: SearchParams) -> Steps[SearchAnswer]:
-    """Search the sessions; report the hits of each as they are found."""
+    """Search the sessions; report the hits of each incrementally."""
     for name, limit in (("limit", params.limit), ("perSession", params.per_session)):
         if limit is not None and limit < 1:
             raise misfit(f"{name}: must be 1 or more")

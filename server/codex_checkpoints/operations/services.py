@@ -1,4 +1,4 @@
-"""What all operations share: the services of a caller, and common params."""
+"""The common part of all operations: the services of a caller, and common params."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class InitializationOptions:
 
 
 class Services:
-    """The sessions of one home for one caller; a caller overrides what concerns it."""
+    """The sessions of one home for one caller; a caller overrides the methods that it needs."""
 
     def __init__(self, where: Places, assembly: Assembly) -> None:
         self.where = where
@@ -63,7 +63,7 @@ class Services:
         """Look for new files before a list, where the caller does not at each call."""
 
     def found(self, _hits: Sequence[object]) -> bool:
-        """Take hits of a search as they are found; return whether the answer can leave them out."""
+        """Take hits of a search incrementally; return whether the answer can leave them out."""
         return False
 
     def is_cancelled(self) -> bool:

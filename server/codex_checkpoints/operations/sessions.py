@@ -1,4 +1,4 @@
-"""Sessions: the list, one of them, its name and place."""
+"""Lists sessions, and changes the name and place of one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from codex_checkpoints.storage.contract import ThreadQuery
 
 @frozen
 class SessionsParams:
-    """Which sessions to list: those in or below `cwd`, and not in or below `outside`.
+    """The sessions to list: those in or below `cwd`, and not in or below `outside`.
 
     `search` looks in title, task, folder and id; `cursor` is the `nextCursor` of the last answer.
-    `read` reads every session whole first, which takes long; else what is not known is null.
-    `early` answers as soon as the newest sessions are known, while a server that has just started
-    still looks at the others: who asks so asks again.
+    `read` reads every session whole first, which takes long; else unknown values are null.  `early`
+    answers as soon as the newest sessions are known, while a server that has just started still
+    reads the others: a caller with `early` asks again.
     """
 
     cwd: str | None = None
@@ -66,7 +66,7 @@ def listed(services: Services, params: SessionsParams) -> SessionList:
 
 
 def rename(services: Services, params: RenameParams) -> SessionSummary:
-    """Give a session another name."""
+    """Rename a session."""
     try:
         summary = services.sessions.rename(params.session_id, params.name)
     except Refusal as refusal:
@@ -77,12 +77,12 @@ def rename(services: Services, params: RenameParams) -> SessionSummary:
 
 
 def archive(services: Services, params: MoveParams) -> Steps[SessionSummary]:
-    """Put a session among the archived ones."""
+    """Archive a session."""
     return _moved(services, params, archive=True)
 
 
 def unarchive(services: Services, params: MoveParams) -> Steps[SessionSummary]:
-    """Put an archived session back."""
+    """Unarchive a session."""
     return _moved(services, params, archive=False)
 
 

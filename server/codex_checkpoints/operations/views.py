@@ -1,4 +1,4 @@
-"""The checkpoint and the view of a session."""
+"""Returns the checkpoint and the view of a session."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class ViewParams:
 
 @frozen
 class CheckpointText:
-    """A checkpoint, and with it what people read of it.
+    """A checkpoint, and its description for people.
 
-    `changed` are the uris of files that are not what the session saw.  `planOrigin` says which
-    turn the plan is from, as `from turn 9`, and is empty where it is of the newest.  `recent` are
+    `changed` are the uris of files that changed since the session saw them.  `planOrigin` says
+    which turn the plan is from, as `from turn 9`, and is empty for the newest turn.  `recent` are
     the recent artifacts: files first, then commands, then tool outputs.
     """
 

@@ -1,5 +1,5 @@
-"""Text for people at a terminal, a module a subject: wire records in, lines out.
+"""Renders text for people at a terminal, a module a subject: wire records in, lines out.
 
-Whatever comes from a rollout or a folder is untrusted: nothing of it reaches a terminal as a
-control character.
+All content of a rollout or a folder is untrusted: none of it reaches a terminal as a control
+character.
 """

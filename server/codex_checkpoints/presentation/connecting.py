@@ -1,4 +1,4 @@
-"""The connection with Codex and a diagnosis, at a terminal."""
+"""Renders the connection with Codex and a diagnosis for a terminal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DOOR_PROBLEMS = {
 
 
 def change_lines(report: status.Connection, screen: Screen) -> list[str]:
-    """Return what is put into files of Codex's, or taken out."""
+    """Return the additions to files of Codex's, or the removals."""
     lines: list[str] = []
     for change in report.changes:
         lines.append(plain(f"{change.action} {change.path}"))
@@ -42,14 +42,14 @@ def change_lines(report: status.Connection, screen: Screen) -> list[str]:
 
 
 def next_step(report: status.Connection) -> str | None:
-    """Return what helps whoever asks how things stand."""
-    # Where the last call failed, the report itself says all there is to say.
+    """Return the remedy for a person who asks about the connection."""
+    # If the last call failed, the report itself already says enough.
     steps = (door.way_out for door in report.doors if door.problem != "failed")
     return next((step for step in steps if step is not None), None)
 
 
 def connect_lines(report: status.Connection, way_out: str | None, screen: Screen) -> list[str]:
-    """Return whether something was written, how things stand, and what to do next."""
+    """Return whether something was written, the state of the connection, and the next step."""
     kept = [plain(change.backup) for change in report.changes if change.backup is not None]
     lines = [f"The file as it was is kept as {backup}." for backup in kept]
     if report.written:
@@ -104,7 +104,7 @@ def _hook_line(hook: status.HookState, screen: Screen) -> str:
 
 
 def doctor_lines(report: doctor.Diagnosis, screen: Screen) -> list[str]:
-    """Return a diagnosis: where we look, how much is there, each finding with its way out."""
+    """Return a diagnosis: the folders, the totals, each finding with its remedy."""
     tints = {"error": RED, "warning": AMBER}
     lines = [
         f"Codex home    {plain(report.codex_home)}",

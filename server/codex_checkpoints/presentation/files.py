@@ -1,4 +1,4 @@
-"""Files that come back, at a terminal."""
+"""Renders restored files for a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDTH = max(map(len, LABELS.values()))
 
 
 def plan_lines(plan: RestoredFiles, screen: Screen) -> Iterator[str]:
-    """Yield what a restore of files would do, a line each, with its difference."""
+    """Yield the effects of a restore of files, a line each, with its difference."""
     if not plan.rows:
         yield "The session changed no file after that turn."
     else:
@@ -39,7 +39,7 @@ def asks_to_restore(count: int) -> str:
 
 
 def done_lines(done: RestoredFiles, screen: Screen) -> Iterator[str]:
-    """Yield what was done with each file."""
+    """Yield the result for each file."""
     if not done.rows:
         yield "The session changed no file after that turn."
     for row in done.rows:

@@ -1,4 +1,4 @@
-"""What happened in a session, at a terminal: history, windows, outline, losses, compactions."""
+"""Renders the events of a session: history, windows, outline, losses, compactions."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from codex_checkpoints.service.compaction.request import Compacted
 from codex_checkpoints.service.compaction.resuming import Resumed
 
 _WORDS = 100
-"""Columns of a text where there is no terminal."""
+"""Columns of a text without a terminal."""
 _SEEN = 4096
 
 
 def history_lines(history: histories.History, screen: Screen) -> list[str]:
-    """Return one line an item: whose it is, how many bytes, its first words without secrets."""
+    """Return one line an item: its author, its bytes, its first words without secrets."""
     lines: list[str] = []
     for item in history.items:
         who = plain(str(item.get("role") or item["type"]))
@@ -60,7 +60,7 @@ def history_lines(history: histories.History, screen: Screen) -> list[str]:
 
 
 def _words(item: Mapping[str, object]) -> str:
-    """Return how an item begins, with enough of it to recognise a secret."""
+    """Return the beginning of an item, long enough to recognise a secret."""
     parts = item.get("content") or item.get("output") or item.get("summary")
     texts = texts_of(parts) or tuple(
         str(item[key]) for key in ("name", "arguments", "input", "action") if item.get(key)
@@ -74,11 +74,11 @@ def window_lines(
     undone: Container[str | None],
     elsewhere: Iterable[tuple[str, str, bool]],
 ) -> list[str]:
-    """Return one line a window: when, what opened it, tokens, id.
+    """Return one line a window: time, opener, tokens, id.
 
-    Below it stand the compaction of ours that opened it, and what Codex was given in it, if any.
-    `undone` are the ids of windows that were opened by taking a compaction back; `elsewhere` are
-    the compactions that went on in a new session, which have no window here, and which were undone.
+    Below it come the compaction of ours that opened it, and the view that Codex was given in it, if
+    any.  `undone` are the ids of windows that an undo opened; `elsewhere` are the compactions that
+    went on in a new session, which have no window here, and which were undone.
     """
     names = (
         f"  #  {'opened':<{MOMENT}}  {'how':<13}  {'made by':<10} {'before':>9} → {'after':>9}  id"
@@ -118,7 +118,7 @@ _MAKERS: dict[str | None, str] = {
 
 
 def _maker(window: histories.Window | Loss, undone: Container[str | None] = ()) -> str:
-    """Return who made what a window begins with; an undo has no strategy."""
+    """Return the author of the beginning of a window; an undo has no strategy."""
     return _MAKERS.get(window.strategy, "undo" if window.window_id in undone else "-")
 
 
@@ -141,9 +141,9 @@ _STANDING = {"same": "as the session left it", "gone": "no longer there", "unkno
 
 
 def change_lines(changes: FileChanges, screen: Screen, uri: str | None = None) -> list[str]:
-    """Return one line a file: what was done to it, in which turns, and whether it changed since.
+    """Return one line a file: its change, the turns, and whether it changed since.
 
-    Below it stand its patches, where one file, `uri`, was asked for.
+    Below it come its patches, if one file, `uri`, was asked for.
     """
     lines: list[str] = []
     for each in changes.files:
@@ -183,15 +183,15 @@ def _number(value: int | None) -> str:
 
 _LOST = {True: ("lost", RED), False: ("kept", DIM), None: ("?", AMBER)}
 _NAMED = 4
-"""How many files that were read again are named."""
+"""Number of re-read files that are named."""
 
 
 def loss_lines(
     losses: histories.LossList, screen: Screen, undone: Container[str | None]
 ) -> list[str]:
-    """Return a paragraph a compaction: what it lost, what it kept, and what was read again.
+    """Return a paragraph a compaction: its losses, the kept facts, and the files read again.
 
-    `undone` are the ids of the windows of those that were taken back.
+    `undone` are the ids of the windows of those that were undone.
     """
     lines: list[str] = []
     for each in losses.items:
@@ -213,7 +213,7 @@ def loss_lines(
 
 
 def _fates(totals: Totals) -> str:
-    """Return how much was lost; where not all is known, how much of each."""
+    """Return how much was lost; if not all is known, how much of each."""
     lost, kept, unknown = totals.lost, totals.kept, totals.unknown
     if unknown:
         counts = {"lost": lost, "kept": kept, "unknown": unknown}
@@ -232,7 +232,7 @@ def _remarks(loss: Loss) -> Iterator[str]:
 
 
 def _entries(loss: Loss) -> Iterator[tuple[str, str, str, bool | None]]:
-    """Yield what there was: of what kind, its text, how it is known, whether it is lost."""
+    """Yield the known facts: the kind, its text, its source, whether it is lost."""
     if loss.task is not None:
         yield "task", loss.task.text, "", loss.task.lost
     for step in loss.open_plan_steps:
@@ -274,13 +274,13 @@ _BY_CODEX = {
 
 
 def _sized(pieces: Sequence[CompactionPiece]) -> str:
-    """Return how many items there are, and how many tokens; of those that were cut what stays."""
+    """Return how many items there are, and their tokens; for cut items the rest of them."""
     size = sum(piece.tokens - piece.cut_tokens for piece in pieces)
     return f"{counted(len(pieces), 'item')}, {size:,} tokens" if pieces else "nothing"
 
 
 def _added(done: Compacted) -> str:
-    """Return what a replacement has that is none of the old items."""
+    """Return the parts of a replacement that are none of the old items."""
     size = f"{done.tokens_added:,} tokens"
     others = len(done.replacement) - len(done.kept) - len(done.truncated) - 1
     if done.strategy == "checkpoint" and others > 0:
@@ -289,11 +289,11 @@ def _added(done: Compacted) -> str:
 
 
 UNREPORTED = "Codex's own instructions, usually 6,000 to 18,000"
-"""The part of the context that is unknown where a session reported no tokens."""
+"""The part of the context that is unknown if a session reported no tokens."""
 
 
 def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
-    """Return what a compaction did, or would do: sizes, what stays and goes, where it goes on."""
+    """Return the effects of a compaction: sizes, kept and dropped items, where it goes on."""
     kinds = Counter(piece.kind for piece in done.dropped)
     counts = (f"{kind.replace('_', ' ')}: {count}" for kind, count in sorted(kinds.items()))
     left_out = ", ".join(counts)
@@ -334,7 +334,7 @@ def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
 
 
 def resume_line(resumed: Resumed, screen: Screen) -> str:
-    """Return the command that goes on, in the folder of the session where that is here."""
+    """Return the command that goes on, in the folder of the session if that is here."""
     command = screen.codex(resumed.resume)
     if resumed.cwd is None or resumed.cwd_gone:
         return plain(command)
@@ -342,7 +342,7 @@ def resume_line(resumed: Resumed, screen: Screen) -> str:
 
 
 def gone_folder(resumed: Resumed) -> list[str]:
-    """Return that the folder of the session is gone, nothing where it is here."""
+    """Return that the folder of the session is gone, nothing if it is here."""
     if not resumed.cwd_gone:
         return []
     return [plain(f"{resumed.cwd} is gone: Codex goes on in the folder where you run it.")]

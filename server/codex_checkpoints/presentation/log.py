@@ -1,4 +1,4 @@
-"""Lines of the log, and a defect in one line: without what may be text of a session."""
+"""Formats lines of the log, and a defect in one line, without possible text of a session."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LogLine(logging.Formatter):
         return plain(super().formatMessage(record))
 
     def formatException(self, ei: _Raised) -> str:  # noqa: N802 - logging's own name
-        """Return types and places, what led to the exception first."""
+        """Return types and places, the cause of the exception first."""
         return "\n".join(map(plain, _lines_of(ei[1])))
 
 

@@ -1,4 +1,4 @@
-"""The notes of a session at a terminal."""
+"""Renders the notes of a session for a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REFS = 40
 
 
 def applied_lines(applied: notes.Applied, _screen: Screen) -> list[str]:
-    """Return what came of an accepted payload, what of it is cut, and what had to make room."""
+    """Return the result of an accepted payload: its cut parts, and the evicted notes."""
     name = "" if applied.id is None else f" {applied.id}"
     what = "would be accepted" if applied.dry_run else "accepted"
     lines = [f"{what}: {applied.kind}{name} (seq {applied.seq})"]
@@ -23,12 +23,12 @@ def applied_lines(applied: notes.Applied, _screen: Screen) -> list[str]:
 
 
 def revoked_lines(revoked: notes.Revoked, _screen: Screen) -> list[str]:
-    """Return which note was taken back."""
+    """Return the note that was revoked."""
     return [plain(f"revoked: {revoked.kind} {revoked.id} (seq {revoked.seq})")]
 
 
 def note_lines(notes: memory.NoteList, screen: Screen) -> list[str]:
-    """Return facts that stand, facts that do not with what failed them, and decisions."""
+    """Return valid facts, suspect facts with the failing dependency, and decisions."""
     kept = [note for note in notes.items if not note.evicted]
     facts = [note for note in kept if note.kind == "fact"]
     standing = [note for note in kept if note.kind == "decision" and not note.superseded_by]
@@ -51,7 +51,7 @@ def note_lines(notes: memory.NoteList, screen: Screen) -> list[str]:
 
 
 def _note(note: Note, names: int, screen: Screen) -> list[str]:
-    """Return a note and what there is to know about it, each on a line of its own."""
+    """Return a note and the facts about it, each on a line of its own."""
     text = note.value if note.kind == "fact" else f"{note.decision} — {note.rationale}"
     head = f"  {fit(plain(note.id), names)}  {plain(text or '')}"
     about = [plain(f"from {note.evidence.source} {note.evidence.ref}")]
@@ -69,12 +69,12 @@ def _note(note: Note, names: int, screen: Screen) -> list[str]:
 
 
 def anchor_lines(anchors: memory.AnchorList, screen: Screen) -> list[str]:
-    """Return what evidence may name: source, ref, first words."""
+    """Return the possible evidence: source, ref, first words."""
     names = min(max((columns(plain(each.ref)) for each in anchors.items), default=0), _REFS)
     lines: list[str] = []
     for each in anchors.items:
         ref = plain(each.ref)
-        # A ref is there to be copied, so it is never cut.
+        # A ref is meant to be copied, so it is never cut.
         ref = ref if columns(ref) > names else fit(ref, names)
         head = plain(f"{each.source:<11}  {ref}  ")
         text = "" if each.source == "file" else plain(each.text)

@@ -1,4 +1,4 @@
-"""Markers, restores, packs and the tree of sessions at a terminal."""
+"""Renders markers, restores, packs and the tree of sessions for a terminal."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _CUT_OFF = "! This turn was cut off: no process holds the session."
 _SOURCE_CHANGED = "! the source no longer begins with the records that were restored"
 _ARROW = " → "
 _TITLE = 20
-"""So many columns of a title are worth more than the end of an id."""
+"""Columns of a title that are worth more than the end of an id."""
 
 
 def diff_lines(found: histories.Difference, screen: Screen) -> list[str]:
-    """Return what changed, a line each."""
+    """Return the changes, a line each."""
     parts: dict[str, Iterable[Mapping[str, Any]]] = {
         "task": () if found.task is None else (found.task,),
         "plan": found.plan,
@@ -56,7 +56,7 @@ def diff_lines(found: histories.Difference, screen: Screen) -> list[str]:
 
 
 def _side_by_side(sides: Sequence[str], room: int) -> list[str]:
-    """Return sides cut so that they stand in one line; what a short one leaves is for the other."""
+    """Return sides cut to fit in one line; room that a short one leaves is for the other."""
     room -= columns(_ARROW) * (len(sides) - 1)
     whole = sum(map(columns, sides))
     rooms = (max(room // len(sides), room - (whole - columns(side))) for side in sides)
@@ -77,7 +77,7 @@ def markers_lines(markers: marking.MarkerList, screen: Screen) -> list[str]:
 
 
 def marker_lines(marker: marking.Marker, screen: Screen) -> list[str]:
-    """Return one line; where it does not fit the label stands below."""
+    """Return one line; if it does not fit, the label comes below."""
     turn = "detached" if marker.detached else f"turn {marker.turn_number}"
     head = f"{plain(marker.checkpoint_id)}  {moment(marker.created_at, screen)}  {turn}"
     lines = screen.folded(head, plain(marker.label))
@@ -98,7 +98,7 @@ def _pin(pin: marking.Pin) -> str:
 
 
 def restored_lines(done: restores.Restored, screen: Screen) -> list[str]:
-    """Return what happened, what to know, and how to go on; for a preview what would come."""
+    """Return the result, the warnings, and how to go on; for a preview the expected result."""
     would = f"Would restore “{done.label}” ({done.mode}); nothing was written."
     lines = [
         plain(would if done.dry_run else done.headline),
@@ -118,7 +118,7 @@ _NOT_AS_THEY_WERE = {"drift": "changed since", "missing_files": "no longer there
 
 
 def _kept(done: restores.Restored) -> Iterator[str]:
-    """Yield the notes and files that a soft branch keeps, and the files that are others now."""
+    """Yield the notes and files that a soft branch keeps, and the files that differ now."""
     kept = {each.id for each in done.included}
     notes = (
         f"{name.partition(':')[0]}: {text}" for name, text in done.notes.items() if name in kept
@@ -140,13 +140,13 @@ def _kept(done: restores.Restored) -> Iterator[str]:
 
 
 def _listed(heading: str, rows: Iterable[str]) -> list[str]:
-    """Return rows below a heading, nothing where there are none."""
+    """Return rows below a heading, nothing without rows."""
     found = [f"  {row}" for row in rows]
     return [heading, *found] if found else []
 
 
 def restore_lines(restores: restores.RestoreList, screen: Screen) -> list[str]:
-    """Return a line for each restore, two where one does not fit."""
+    """Return a line for each restore, two if one does not fit."""
     lines: list[str] = []
     for each in restores.items:
         head = plain(f"{each.operation_id}  {moment(each.restored_at, screen)}  {each.mode}")
@@ -185,7 +185,7 @@ def _not_quoted(details: restores.RestoreDetails) -> Iterator[str]:
 
 
 def _referred(details: restores.RestoreDetails) -> str:
-    """Return how much the branch refers to."""
+    """Return the number of references of the branch."""
     named = details.references.get
     counts = (
         (len(named("files") or ()), "file"),
@@ -243,7 +243,7 @@ _MADE = {
 
 
 def _made_words(link: restores.LineageLink) -> str:
-    """Return how a session was made, and behind which turn of its parent it begins."""
+    """Return how a session was made, and after which turn of its parent it begins."""
     made, turn = _MADE.get(link.kind, "forked"), link.after_turn
     if turn is None:
         return made
@@ -251,7 +251,7 @@ def _made_words(link: restores.LineageLink) -> str:
 
 
 def lineage_lines(tree: restores.Lineage, screen: Screen) -> list[str]:
-    """Return the tree, a line for each session; the one that was asked about has an arrow."""
+    """Return the tree, a line for each session; the requested one has an arrow."""
     lines: list[str] = []
     for node in tree.nodes:
         made = "" if node.link is None else f"{_made_words(node.link)}  "
@@ -272,7 +272,7 @@ def lineage_lines(tree: restores.Lineage, screen: Screen) -> list[str]:
 
 
 def event_lines(events: restores.EventList, screen: Screen) -> list[str]:
-    """Return a line for each event: when, of which operation, what, about which sessions."""
+    """Return a line for each event: time, operation, type, sessions."""
     lines: list[str] = []
     for each in events.items:
         at = each.get("at")
@@ -286,7 +286,7 @@ def event_lines(events: restores.EventList, screen: Screen) -> list[str]:
 
 
 def _short(session_id: str, screen: Screen) -> str:
-    """Return so much of an id as `sessions` shows, which any command takes; whole in a file."""
+    """Return as much of an id as `sessions` shows, which any command takes; whole in a file."""
     return session_id if screen.width is None else session_id[:13]
 
 
@@ -299,13 +299,13 @@ def _size(number: int | None) -> str:
 
 
 def exported_lines(record: portable.Exported, _screen: Screen) -> list[str]:
-    """Return what a pack holds, and what it lacks."""
+    """Return the contents of a pack, and its omissions."""
     verb = "would write" if record.dry_run else "wrote"
     return [plain(f"{verb} {record.file} ({record.bytes:,} bytes)"), *_held(record)]
 
 
 def imported_lines(record: portable.Imported, screen: Screen) -> list[str]:
-    """Return what was imported, and how to go on."""
+    """Return the imported contents, and how to go on."""
     verb = "would make" if record.dry_run else "made"
     what = "a session" if record.session_id is None else f"session {record.session_id}"
     lines = [

@@ -1,4 +1,4 @@
-"""Records at a terminal: of one session by its digest and recall, of all by a search."""
+"""Renders records for a terminal: of one session by its digest and recall, of all by a search."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from codex_checkpoints.storage.contract import folder_name
 
 
 def no_digest(budget: int) -> str:
-    """Return why there is nothing to print."""
+    """Return the reason for the missing output."""
     return f"A digest needs a budget of 50 tokens or more; this one is {budget}."
 
 
 def recalled_lines(found: digests.Recalled) -> list[str]:
-    """Return where a record stands, and its text."""
+    """Return the place of a record, and its text."""
     turn = "" if found.turn is None else f"t{found.turn}"
     names = dict.fromkeys(each for each in (found.session_id, turn, found.ref) if each)
     head = f"{' '.join(names)}  {found.heading}"
@@ -23,7 +23,7 @@ def recalled_lines(found: digests.Recalled) -> list[str]:
 
 
 def hit_lines(hits: Sequence[digests.Hit], screen: Screen) -> list[str]:
-    """Return one line a hit: its anchor, what it is, and the line."""
+    """Return one line a hit: its anchor, its kind, and the line."""
     lines: list[str] = []
     for hit in hits:
         turn = "" if hit.turn is None else f"t{hit.turn} "
@@ -33,7 +33,7 @@ def hit_lines(hits: Sequence[digests.Hit], screen: Screen) -> list[str]:
 
 
 def nothing_found(text: str) -> str:
-    """Return that no line holds a text, and why that may be."""
+    """Return that no line contains a text, and the possible reason."""
     exactly = " The text has a capital, so case counts." if text != text.lower() else ""
     return f"Nothing found.{exactly}"
 

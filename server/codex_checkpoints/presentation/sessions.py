@@ -1,4 +1,4 @@
-"""The list of sessions at a terminal, and what became of one."""
+"""Renders the list of sessions for a terminal, and the result of a change of one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from codex_checkpoints.storage.contract import folder_name
 
 
 def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> list[str]:
-    """Return one line a session: when, how full, in which folder, what about; people's first.
+    """Return one line a session: time, use, folder, subject; people's first.
 
-    Of several sessions without a message one line says how many there are.
+    For several sessions without a message one line gives their number.
     """
     lines: list[str] = []
     silent = sum(map(_is_wordless, page.items))
@@ -35,7 +35,7 @@ def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> li
 
 
 def _is_wordless(item: summaries.SessionSummary) -> bool:
-    """Return whether a person started Codex and said nothing."""
+    """Return whether a person started Codex and typed nothing."""
     return not (item.title or item.task or item.live or item.background)
 
 
@@ -61,7 +61,7 @@ def _origin(item: summaries.SessionSummary) -> str:
 
 
 def no_sessions(codex_home: str, *, filtered: bool, archived: int) -> str:
-    """Return why the list is empty, and what to do; `archived` sessions are in the home."""
+    """Return why the list is empty, and the remedy; `archived` sessions are in the home."""
     if archived and not filtered:
         one = archived == 1
         what = "The only session here is" if one else f"All {archived} sessions here are"
@@ -81,13 +81,13 @@ def asks_to_delete(summary: summaries.SessionSummary) -> str:
 
 
 def moved_line(command: str, summary: summaries.SessionSummary) -> str:
-    """Return what was done to a session."""
+    """Return the change of a session."""
     done = {"delete": "deleted"}.get(command, f"{command}d")
     return plain(f"{done}: {summary.session_id}  {summary.title or '(no name)'}")
 
 
 def renamed_lines(summary: summaries.SessionSummary, _screen: Screen) -> list[str]:
-    """Return the name of a session; without one, what stands in its place in a list."""
+    """Return the name of a session; without one, its replacement in a list."""
     if summary.named:
         return [plain(f"renamed: {summary.session_id}  {summary.title}")]
     instead = "" if summary.title is None else f"; it is listed by its first words: {summary.title}"
@@ -95,7 +95,7 @@ def renamed_lines(summary: summaries.SessionSummary, _screen: Screen) -> list[st
 
 
 def named_here_alone() -> str:
-    """Return that Codex does not see a name, and what helps."""
+    """Return that Codex does not see a name, and the remedy."""
     return (
         "Codex keeps the names of sessions in this format in its own database, which is not"
         " written: rename it in Codex as well to see the name there."

@@ -1,4 +1,4 @@
-"""What texts at a terminal need: harmless characters, widths, colours."""
+"""Prepares texts for a terminal: harmless characters, widths, colours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_OURS = re.compile(r"`codex-checkpoints ([^`]*)`")
 
 
 def plain(text: str) -> str:
-    """Return text without anything a terminal would obey."""
+    """Return text without anything that a terminal would obey."""
     return _CONTROLS.sub(" ", text).encode(errors="replace").decode()
 
 
@@ -42,7 +42,7 @@ MOMENT = 24
 
 
 def moment(stamp: str | None, screen: Screen) -> str:
-    """Return a time: as the clock here shows it on a terminal, else in UTC as everywhere."""
+    """Return a time: by the local clock on a terminal, else in UTC as everywhere."""
     if stamp is None:
         return "-"
     here = None if screen.width is None else _here(stamp)
@@ -50,7 +50,7 @@ def moment(stamp: str | None, screen: Screen) -> str:
 
 
 def moment_here(stamp: str) -> str:
-    """Return a time, and beside it as the clock here shows it where that differs (AGN-68)."""
+    """Return a time, and beside it the local time if that differs (AGN-68)."""
     here = _here(stamp)
     beside = f" (here {here:%Y-%m-%d %H:%M:%S})" if here is not None and here.utcoffset() else ""
     return plain(stamp) + beside
@@ -65,10 +65,10 @@ def _here(stamp: str) -> datetime | None:
 
 @frozen
 class Screen:
-    """Where lines are shown: its columns, None for a file or a pipe, and whether in colours.
+    """The target of lines: its columns, None for a file or a pipe, and whether in colours.
 
     `codex_home` and `state_dir` are the folders that the command line named, absolute: suggested
-    commands repeat them. What the environment names counts for the next command as well.
+    commands repeat them.  The environment's names count for the next command as well.
     """
 
     width: int | None = None
@@ -81,11 +81,11 @@ class Screen:
         return f"{tint}{text}{PLAIN}" if self.colour else text
 
     def room_behind(self, head: str) -> int | None:
-        """Return the columns left behind the head of a line; some even where there are none."""
+        """Return the columns left after the head of a line; some even if there are none."""
         return None if self.width is None else max(self.width - columns(head) - 1, _LEAST_ROOM)
 
     def behind(self, head: str, text: str, room: int | None = None) -> str:
-        """Return a text cut to the columns behind a head; to `room` where there is no terminal."""
+        """Return a text cut to the columns after a head; to `room` without a terminal."""
         room = room if self.width is None else self.room_behind(head)
         return text if room is None else fit(text, room).rstrip()
 
@@ -94,7 +94,7 @@ class Screen:
         return self.behind("", line)
 
     def folded(self, head: str, rest: str) -> list[str]:
-        """Return head and rest as one line, or as two where they do not fit; no head is cut."""
+        """Return head and rest as one line, or as two if they do not fit; no head is cut."""
         line = f"{head}  {rest}"
         if self.width is None or columns(line) < self.width:
             return [line]
@@ -107,7 +107,7 @@ class Screen:
         return f"codex-checkpoints {command}{named}"
 
     def codex(self, command: str) -> str:
-        """Return a command of Codex's, which takes its home from the environment alone."""
+        """Return a command of Codex's, which takes its home only from the environment."""
         return f"CODEX_HOME={_word(self.codex_home)} {command}" if self.codex_home else command
 
     def within(self, sentence: str) -> str:
@@ -136,14 +136,14 @@ def columns(text: str) -> int:
 
 
 class Bar:
-    """A progress bar on one line of a terminal, drawn only when there is something to wait for."""
+    """A progress bar on one line of a terminal, drawn only if a person has to wait."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._drawn = False
 
     def show(self, progress: Progress) -> None:
-        """Draw how far an index is."""
+        """Draw the progress of indexing."""
         if progress.of_files <= 1 or (progress.files >= progress.of_files and not self._drawn):
             return
         share = 1.0 if progress.of_bytes == 0 else progress.bytes / progress.of_bytes
@@ -154,7 +154,7 @@ class Bar:
         self._drawn = True
 
     def clear(self) -> None:
-        """Leave nothing behind."""
+        """Remove the bar."""
         if self._drawn:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

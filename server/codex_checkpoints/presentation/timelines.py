@@ -1,4 +1,4 @@
-"""Render the timeline of a session for a terminal."""
+"""Renders the timeline of a session for a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codex_checkpoints.service.timelines import SessionTimeline, TimelineEvent
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _COLUMNS = 100
-"""Columns of the picture in text where there is no terminal."""
+"""Columns of the text picture without a terminal."""
 
 _TINTS: Final = {"failed": RED, "aborted": AMBER, "open": AMBER}
 
@@ -24,7 +24,7 @@ def timeline_lines(
 ) -> list[str]:
     """Return the use of the context as a line of bars, then a line for each turn and event.
 
-    `window` is the size of the context window in tokens, None where it is unknown; `names` are
+    `window` is the size of the context window in tokens, None if it is unknown; `names` are
     requests by the id of their turn, labels of markers and titles of sessions.
     """
     rows = timeline.turns
@@ -56,13 +56,13 @@ def timeline_lines(
 
 
 def _scale(timeline: SessionTimeline, window: int | None) -> tuple[int, int]:
-    """Return the most tokens in use, and what a bar of full height stands for."""
+    """Return the most tokens in use, and the tokens of a full bar."""
     most = max((row.most_tokens or 0 for row in timeline.turns), default=0)
     return most, max(most, 1, window or 0)
 
 
 def _bars(values: Sequence[int | None], full: int, columns: int) -> str:
-    """Return a bar for each value, or for the largest of several where there are many."""
+    """Return a bar for each value, or for the largest of several if there are many."""
     size = -(-len(values) // columns)
     groups = (values[start : start + size] for start in range(0, len(values), size))
     tops = (max((each for each in group if each is not None), default=None) for group in groups)

@@ -62,7 +62,7 @@ def make_server(where: Places) -> tuple[LanguageServer, App]:
 
 
 class _Server(LanguageServer):
-    """A server that logs what it cannot answer, instead of showing it to the user."""
+    """A server that logs unanswerable messages, instead of showing them to the user."""
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         if source is JsonRpcException:  # the bytes were not a message

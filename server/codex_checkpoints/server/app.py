@@ -1,7 +1,7 @@
-"""The server of one client: its sessions, its follower, its notifications.
+"""Serves one client: its sessions, its follower, its notifications.
 
-All work happens on one worker thread, so the service needs no locks; a long reading lets in others
-between its steps.  Only the loop's thread sends; the observer's threads only mark paths.
+All work happens on one worker thread, so the service needs no locks; long reads yield to short
+requests between their steps.  Only the loop's thread sends; the observer's threads only mark paths.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class ServerRequest(Services):
-    """One request: what it changed and showed is kept to notify the client."""
+    """One request: its changed and shown sessions are kept to notify the client."""
 
     def __init__(
         self, where: Places, assembled: Assembly, follower: Follower | None, pace: Pace
@@ -48,10 +48,10 @@ class ServerRequest(Services):
         self.changes: list[tuple[tuple[str, ...], str]] = []
         self.has_shown = False
         self.report: Callable[[Sequence[Any]], None] | None = None
-        """What sends a part of the result to a client that asked for parts."""
+        """The callback that sends a part of the result to a client that asked for parts."""
 
     def found(self, hits: Sequence[object]) -> bool:
-        """Send hits to a client that takes them as they are found."""
+        """Send hits to a client that takes them incrementally."""
         if self.report is None:
             return False
         if hits:
@@ -99,12 +99,12 @@ class App:
         self._watcher: Watcher | None = None
         self._indexing = asyncio.Lock()
         self._alone = asyncio.Lock()
-        """Held by a request of which one runs at a time."""
+        """Held by a request that runs alone."""
         self._indexed = False
         self._begun = asyncio.Event()
         """Set when the newest sessions are indexed."""
         self._early = set[asyncio.Future[None]]()
-        """Requests that are answered before an index goes on."""
+        """Requests that are answered before indexing continues."""
         self._waiting: set[int | str] = set()
         self._following: asyncio.Task[None] | None = None
         self._calls: dict[asyncio.Future[None], Pace] = {}
@@ -112,12 +112,12 @@ class App:
         self._ended = False
 
     def configure(self, options: object) -> None:
-        """Take the client's options; `doctor` reports what is wrong with them."""
+        """Take the client's options; `doctor` reports their problems."""
         try:
             chosen = wire.structure(options, InitializationOptions)
         except wire.BadParams as error:
             self._wrong_options = tuple(error.problems)
-            logger.warning("initialization options left aside: %d problems", len(error.problems))
+            logger.warning("initialization options ignored: %d problems", len(error.problems))
             return
         self._overrides = chosen.settings
         try:
@@ -129,7 +129,7 @@ class App:
             )
         except ValueError as error:
             self._wrong_options = (str(error),)
-            logger.warning("initialization options left aside: a folder")
+            logger.warning("initialization options ignored: a folder")
 
     async def begin(self) -> None:
         """Start to follow the session folders."""
@@ -207,7 +207,7 @@ class App:
                 self._wake.set()  # there may be folders to watch
 
     def _partial(self, token: int | str | None) -> Callable[[Sequence[Any]], None] | None:
-        """Return what sends parts of a result from any thread to a token of the client."""
+        """Return the callback that sends parts of a result from any thread to a client's token."""
         if token is None:
             return None
         loop, notify = asyncio.get_running_loop(), self._server.protocol.notify
@@ -232,9 +232,9 @@ class App:
         return sessions
 
     async def _newest(self, ready: Coroutine[Any, Any, object]) -> None:
-        """Wait for the newest sessions of an index, which goes on; raises what it raises before."""
+        """Wait for the newest sessions of an index, which goes on; raises its earlier errors."""
         indexing, begun = asyncio.create_task(ready), asyncio.create_task(self._begun.wait())
-        # What fails later is for those who wait for the whole index.
+        # Later errors are for those who wait for the whole index.
         indexing.add_done_callback(lambda task: task.cancelled() or task.exception())
         await asyncio.wait((indexing, begun), return_when=asyncio.FIRST_COMPLETED)
         begun.cancel()
@@ -299,7 +299,7 @@ class App:
         return assembled
 
     async def _index(self, sessions: Sessions) -> None:
-        """Index slice by slice; a cancelled request keeps what was read."""
+        """Index slice by slice; a cancelled request keeps the finished slices."""
         slices = sessions.catalogue.refresh()
         while True:
             done: Progress | None = await self._work(next, slices, None)
@@ -317,7 +317,7 @@ class App:
         self._indexed = True
 
     async def _follow(self, follower: Follower) -> None:
-        """Watch the files and notify of changes; look at everything now and then."""
+        """Watch the files and notify of changes; poll everything now and then."""
         loop = asyncio.get_running_loop()
         wake = self._wake
 
@@ -349,7 +349,7 @@ class App:
             except Cancelled:
                 return
             except Exception as error:  # noqa: BLE001 - a defect of one look, not the end of all
-                logger.error("follow: %s", type(error).__name__)  # noqa: TRY400 - no traceback a round
+                logger.error("follow: %s", type(error).__name__)  # noqa: TRY400 - one line a round
                 missed = True
                 await next_look(wake, follower)
 
@@ -371,7 +371,7 @@ class App:
 async def next_look(
     wake: asyncio.Event, follower: Follower
 ) -> Callable[[], list[following.Changed]]:
-    """Wait for a mark or the time limit; return how to look for changes."""
+    """Wait for a mark or the timeout; return the function that checks for changes."""
     try:
         # Not `wait_for`: in Python 3.11 it loses a cancellation that comes with a mark, and the
         # process would outlive its client.
@@ -394,7 +394,7 @@ async def _in_steps(
     do: Callable[[Callable[[], Any]], Awaitable[Any]],
     wait: Callable[[Callable[[], Any]], Awaitable[Any]],
 ) -> Any:
-    """Return the result of an operation: `do` runs its steps, `wait` what it yields."""
+    """Return the result of an operation: `do` runs its steps, `wait` the yielded functions."""
 
     def begin() -> tuple[bool, Any]:
         outcome = run()

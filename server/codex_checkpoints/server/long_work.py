@@ -1,6 +1,6 @@
-"""Requests that take long: progress, and cancellation until one begins to write (`Pace`).
+"""Runs long requests: progress, and cancellation until one begins to write (`Pace`).
 
-A long reading lets in what else waits for the thread, between two of its steps.
+A long read yields to requests that wait for the thread, between two of its steps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ P = ParamSpec("P")
 
 
 class Worker(Executor):
-    """The one thread of the sessions: what is submitted runs in order."""
+    """The one thread of the sessions: submitted functions run in order."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "sessions")
@@ -43,21 +43,21 @@ class Worker(Executor):
         return job
 
     def submit_long(self, function: Callable[[], T]) -> Future[T]:
-        """Run a function that lets in what else waits."""
+        """Run a function that yields to waiting requests."""
         return self._thread.submit(function)
 
     def let_in(self) -> None:
-        """Run what waits, on the thread."""
+        """Run the waiting functions, on the thread."""
         while self._waiting:
             job, run = self._waiting.popleft()
             if job.set_running_or_notify_cancel():
                 try:
                     job.set_result(run())
-                except BaseException as error:  # noqa: BLE001 - whoever waits for it handles it
+                except BaseException as error:  # noqa: BLE001 - its caller handles it
                     job.set_exception(error)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as its base has it
-        """Begin nothing more."""
+        """Begin no further work."""
         self._thread.shutdown(wait, cancel_futures=cancel_futures)
         for job, _ in self._waiting:
             job.cancel()
@@ -67,7 +67,8 @@ class Worker(Executor):
 class LongWork:
     """One request that takes long, in one or more pieces on the thread of the sessions.
 
-    With `lets_in` it lets in what else waits for that thread, between two steps of its reading.
+    With `lets_in` it yields to requests that wait for that thread, between two steps of its
+    reading.
     """
 
     _worker: Worker
@@ -93,7 +94,7 @@ class LongWork:
         return await self._outcome(asyncio.wrap_future(job), job.cancel)
 
     async def wait(self, function: Callable[[], T]) -> T:
-        """Run on another thread what waits for programs; it is waited for even if cancelled."""
+        """Run a function that waits for programs on another thread, always to its end."""
         loop = asyncio.get_running_loop()
         return await self._outcome(loop.run_in_executor(None, function), lambda: False)
 

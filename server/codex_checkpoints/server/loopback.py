@@ -19,7 +19,7 @@ from typing import BinaryIO
 HOST = "127.0.0.1"
 _TOKEN_BYTES = 24
 _SECONDS = 5.0
-"""How long a client may take for its token; meanwhile nobody else is accepted."""
+"""Timeout in seconds for a client's token; meanwhile nobody else is accepted."""
 
 
 @contextlib.contextmanager
@@ -56,7 +56,7 @@ def _first_with(token: str, listener: socket.socket) -> socket.socket:
 
 
 def _first_line(connection: socket.socket, most: int) -> bytes:
-    """Return the first line without its LF; not a byte behind it is read."""
+    """Return the first line without its LF; no byte after it is read."""
     line = b""
     end = time.monotonic() + _SECONDS
     while len(line) < most:

@@ -1,8 +1,8 @@
 """Checks each JSON-RPC message before pygls handles it.
 
-pygls answers a message that it does not expect with a traceback, with a pop-up, or not at all, and
-it serves documents and commands that we do not have.  Here such a message is refused: one that is
-not JSON-RPC, one that the client may not send yet or any more, and a method that is not ours.
+pygls answers an unexpected message with a traceback, with a pop-up, or not at all, and it serves
+documents and commands that we do not have.  Here such a message is refused: one that is not
+JSON-RPC, one that the client may not send yet or any more, and a method that is not ours.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Protocol(LanguageServerProtocol):
         self._stage: Literal["new", "ready", "ended"] = "new"
 
     def structure_message(self, data: dict[str, Any]) -> Any:
-        """Return an object as it is: pygls asks for those in params, too, before the message."""
+        """Return an object unchanged: pygls asks for those in params, too, before the message."""
         return data
 
     def handle_message(self, message: Any) -> None:
@@ -79,7 +79,7 @@ class Protocol(LanguageServerProtocol):
         super().handle_message(structured)
 
     def refuse(self, error: JsonRpcException, number: int | str | None = None) -> None:
-        """Send an error for the request with this id; None where its id is not known."""
+        """Send an error for the request with this id; None if its id is not known."""
         told = {"code": error.code, "message": error.message, "data": error.data}
         body = json.dumps({"jsonrpc": self.VERSION, "id": number, "error": told}).encode()
         if self.writer is not None:
@@ -118,7 +118,7 @@ def _check_form(message: object) -> None:
 
 
 def _used_of(params: object) -> dict[str, object]:
-    """Return the params of `initialize` that are used; pygls fails at some forms of the others."""
+    """Return the used params of `initialize`; pygls fails at some forms of the others."""
     if not is_object(params):
         raise JsonRpcInvalidParams("the params of `initialize` are an object")
     options = params.get("initializationOptions")

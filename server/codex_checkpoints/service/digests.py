@@ -331,7 +331,7 @@ class Digests:
         return frozenset(uri for uri, now in looks.items() if now == FOLDER)
 
     def _drifted(self, opened: SessionFile, replay: Replay) -> frozenset[str]:
-        """Return the files that differ from the session's view at the end of a replay."""
+        """Return the files that differ from their state at the end of a replay."""
         artifacts = self._sessions.projections.project(opened, replay, ()).artifacts.values()
         return frozenset(each.uri for each in artifacts if each.is_changed)
 

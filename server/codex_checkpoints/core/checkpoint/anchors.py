@@ -87,7 +87,7 @@ class FilesOfCall(Fold):
         self.uris: dict[str, bool] = {}
         self._call_id = call_id
 
-    def take(self, line: Line) -> None:  # noqa: ARG002 - the state has what it gave
+    def take(self, line: Line) -> None:  # noqa: ARG002 - the state has its result
         """Take the observations of a line."""
         for observed in self.replay.state.observed:
             if observed.item.call_id != self._call_id:

@@ -516,6 +516,6 @@ class Replay(Reader):
         """Return the replay that `save` stored; None if it is damaged or of another version."""
         try:
             kept = states.structure(value, _Saved)
-        except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
+        except Exception:  # noqa: BLE001 - an unreadable cache is ignored
             return None
         return cls(kept.state, kept.scale) if kept.version == SAVED else None

@@ -496,7 +496,7 @@ def _build(
     return evolve(built, view=view, digest=digest, digest_refused=refused)
 
 
-def reported(  # noqa: PLR0913, PLR0917 - both sides, and what became of each item
+def reported(  # noqa: PLR0913, PLR0917 - both sides, and the fate of each item
     history: Sequence[Past],
     terms: Terms,
     items: tuple[Json, ...],

@@ -261,7 +261,7 @@ class Watched(Fold):
         """Follow a state; one followed before belongs to a session that this one continues."""
         self._state = state
 
-    def take(self, line: Line) -> None:  # noqa: ARG002 - the state has what it gave
+    def take(self, line: Line) -> None:  # noqa: ARG002 - the state has its result
         """Take the observations of a line."""
         for each in self._state.observed:
             self._observe(each)

@@ -1,1 +1,1 @@
-"""A portable pack: what one session knows, as one file that opens on another machine."""
+"""A portable pack: the knowledge of one session, as one file that opens on another machine."""

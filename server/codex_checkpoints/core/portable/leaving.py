@@ -1,7 +1,7 @@
-"""Make a pack of a session, without the places and the secrets of this machine.
+"""Makes a pack of a session, without the places and the secrets of this machine.
 
-Files outside the session's folder stay behind; a fact that rests on one gets a sign for it, so it
-is SUSPECT on every machine.  Of every list the newest are packed.
+Files outside the session's folder are left out; a fact that depends on one gets a sign for it, so
+it is SUSPECT on every machine.  Of every list the newest entries are packed.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ _NAMES = (
 )
 _TIMES = ("startedAt", "endedAt", "at")
 _BY_NAME = frozenset({"done", "facts"})
-"""Objects of which the keys are names."""
+"""Objects whose keys are names."""
 
 
 class Names:
-    """Rename the things of one session; `outside` maps the files that stay behind to signs."""
+    """Renames the things of one session; `outside` maps the omitted files to signs."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Names:
         }
 
     def stays(self, uri: str) -> bool:
-        """Return whether the name of a file must stay behind."""
+        """Return whether the name of a file must not leave this machine."""
         return stays(uri, self._base, self._places)
 
     def text(self, text: str) -> str:
@@ -111,7 +111,7 @@ class Names:
         return self.outside.get(uri) or self._places.without(uri)
 
     def of(self, record: T) -> T:
-        """Return a record as it may leave, but for the artifacts of a checkpoint."""
+        """Return a record as it may leave, except the artifacts of a checkpoint."""
         return packs.structure(self._leaving(packs.unstructure(record)), type(record))
 
     def checkpoint(self, checkpoint: Checkpoint) -> Checkpoint:
@@ -135,7 +135,7 @@ class Names:
     def _leaving(self, part: object, key: str = "", *, noted: bool = False) -> object:
         """Return a JSON value with each of its texts by the rule of its key.
 
-        A payload, which is `noted`, has no hashes; what is unknown in it is taken for a name.
+        A payload, which is `noted`, has no hashes; an unknown text in it is taken for a name.
         """
         if isinstance(part, str):
             rule = self._rules.get(key, self.name if noted else None)
@@ -174,7 +174,7 @@ def _uris_in(payload: Mapping[str, object] | None) -> Iterable[str]:
 
 @frozen
 class SessionContents:
-    """What there is to pack of a session, with the names of this machine."""
+    """The contents of a session for a pack, with the names of this machine."""
 
     origin: PackOrigin
     base: str | None
@@ -188,7 +188,7 @@ class SessionContents:
 
 @frozen
 class Left:
-    """How much stayed behind."""
+    """The numbers of omitted things."""
 
     outside_folder: int = 0
     older_turns: int = 0
@@ -235,7 +235,7 @@ def _own(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def _without_orders(pack: Pack) -> tuple[Pack, int]:
-    """Return a pack without what no `import` would take, and how much that is (TRU-7)."""
+    """Return a pack without the parts that no `import` would take, and their number (TRU-7)."""
     orders = {_item_at(problem.partition(": ")[0]) for problem in policies(pack)}
     origin, checkpoint, plan = pack.origin, pack.checkpoint, pack.checkpoint.plan
 
@@ -274,7 +274,7 @@ def _without_orders(pack: Pack) -> tuple[Pack, int]:
 
 
 def _item_at(place: str) -> str:
-    """Return the part of a pack that goes as a whole where a text in it must go."""
+    """Return the part of a pack that goes as a whole if a text in it must go."""
     if "[" in place:
         return place[: place.index("]") + 1]
     wholes = ("checkpoint.task", "checkpoint.plan.evidence")
@@ -282,7 +282,7 @@ def _item_at(place: str) -> str:
 
 
 def packed(contents: SessionContents, homes: Iterable[str]) -> tuple[Pack, Left]:
-    """Return the pack of a session, and what was left out; `homes` are home folders here."""
+    """Return the pack of a session, and the omitted parts; `homes` are home folders here."""
     checkpoint = _own(contents.checkpoint)
     names = Names(checkpoint, contents.history, contents.base, places_of(contents.base, homes))
     history = [

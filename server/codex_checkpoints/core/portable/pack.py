@@ -31,7 +31,7 @@ VERSION = 1
 """The version that is written, and the only one that is read (AGN-82)."""
 
 MAX_BYTES = 1 << 22
-"""A larger file is no pack, and is not read."""
+"""A larger file is not a pack, and is not read."""
 
 LISTS = {
     "turns": 1024,
@@ -50,7 +50,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z", re.ASCII)
 
 @frozen
 class PackOrigin:
-    """The session that a pack was made of; `name` is what its user called it, if anything."""
+    """The session that a pack was made of; `name` is the user's name for it, if any."""
 
     session_id: str
     name: str | None
@@ -77,7 +77,7 @@ class PackedTurn:
 
 @frozen
 class RevokedNote:
-    """A note that was taken back."""
+    """A note that was revoked."""
 
     kind: Literal["fact", "decision"]
     id: str
@@ -85,7 +85,7 @@ class RevokedNote:
 
 @frozen
 class NoteEvent:
-    """One step in the history of the notes: an accepted payload, or the note that was taken back.
+    """One step in the history of the notes: an accepted payload, or the revoked note.
 
     The payload is one of `memory.apply`, without hashes.
     """
@@ -123,7 +123,7 @@ class PackedLink:
 
 @frozen
 class Pack:
-    """What one session knows, and where it came from."""
+    """The knowledge of one session, and its origin."""
 
     origin: PackOrigin
     checkpoint: Checkpoint
@@ -257,9 +257,9 @@ def _pattern(place: str) -> re.Pattern[str] | None:
 
 
 def is_portable(uri: str) -> bool:
-    """Return whether a name is that of a file below a folder, on every system.
+    """Return whether a name belongs to a file below a folder, on every system.
 
-    It is neither absolute nor has it a step upwards.
+    It is not absolute and has no step upwards.
     """
     names = uri.split("/")
     return (

@@ -1,8 +1,8 @@
-"""Read the bytes of a pack, trust nothing in them, and make the state of a new session of them.
+"""Reads the bytes of a pack, trusts nothing in them, and makes the state of a new session.
 
-A pack is refused whole where it differs from ours; texts that look like a secret are removed.  A
-hash is never copied: a file gets the hash that this machine computes.  A fact is SUSPECT until it
-is accepted here, and says that it was imported.
+A pack is refused whole if it differs from ours; texts that look like a secret are removed.  A hash
+is never copied: a file gets the hash that this machine computes.  A fact is SUSPECT until it is
+accepted here, and says that it was imported.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ MAX_DEPTH = 12
 """The depth of lists and objects; a pack of ours needs nine."""
 
 MAX_VALUES = MAX_BYTES // 16
-"""How many values a pack has at most: one of ours takes more bytes, with its key.
+"""The maximum number of values in a pack: one of ours takes more bytes, with its key.
 
 Without this bound the values of a pack could take a hundred times its size in memory.
 """
@@ -72,7 +72,7 @@ _UNSEEN = re.compile(f"[{CONTROLS}{HIDDEN}\\ud800-\\udfff]")
 
 
 class BadPack(ValueError):
-    """Bytes that are no pack; `problems` name places in it and quote none of its texts."""
+    """Bytes that are not a pack; `problems` name places in it and quote none of its texts."""
 
     def __init__(self, code: Code, problems: Iterable[str]) -> None:
         self.code: Code = code
@@ -88,7 +88,7 @@ def pack_in(data: bytes) -> Pack:
 
 
 def _pack_in(data: bytes) -> Pack:
-    """Read a pack that may have been taken by an earlier policy filter; raises `BadPack`."""
+    """Read a pack that an earlier policy filter may have accepted; raises `BadPack`."""
     if len(data) > MAX_BYTES:
         raise BadPack("limit_exceeded", [f"size: more than {MAX_BYTES} bytes"])
     values = _json(data)
@@ -152,7 +152,7 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _clean(part: object, depth: int) -> object:
-    """Return a JSON value whose texts are plain and hold no secret."""
+    """Return a JSON value whose texts are plain and contain no secret."""
     if isinstance(part, str):
         if _UNSEEN.search(part):
             raise BadPack("invalid_payload", ["a text holds a character that nobody sees"])
@@ -196,11 +196,11 @@ _FORMS: Mapping[str, tuple[Callable[[str], object], str]] = {
     **dict.fromkeys(("hash", "seenHash"), (_HASH.fullmatch, "not a hash")),
     "cliVersion": (is_version, "not a version"),
 }
-"""Which form a text has, by its key, and what it is otherwise."""
+"""The form of a text by its key, and the problem of another form."""
 
 
 def _texts(part: object, at: str = "", key: str = "") -> Iterator[tuple[str, str, str]]:
-    """Yield the texts of a pack, each with its place and its key; payloads are no part of it.
+    """Yield the texts of a pack, each with its place and its key, without payloads.
 
     A place quotes no name of a fact or an artifact.
     """
@@ -238,7 +238,7 @@ def too_long(values: Json) -> Iterator[str]:
 
 
 def too_many(pack: Pack) -> Iterator[str]:
-    """Yield what else there is too much of."""
+    """Yield the other excesses."""
     checkpoint, limits = pack.checkpoint, Limits()
     deps = max((len(each.depends_on) for each in checkpoint.facts.values()), default=0)
     for name, count, most in (
@@ -256,7 +256,7 @@ def too_many(pack: Pack) -> Iterator[str]:
 
 
 def wrong(pack: Pack) -> Iterator[str]:
-    """Yield what is wrong in a pack, each by its place."""
+    """Yield the problems of a pack, each by its place."""
     yield from _wrong_numbers(pack)
     yield from _wrong_files(pack)
     yield from _wrong_notes(pack)
@@ -295,7 +295,7 @@ def _wrong_files(pack: Pack) -> Iterator[str]:
 
 
 def _wrong_past(pack: Pack) -> Iterator[str]:
-    """Yield what no session has: an open turn with an end, and turns, modes, links in disorder."""
+    """Yield impossible data: an open turn with an end, and turns, modes, links in disorder."""
     way = [pack.origin.session_id, *(each.parent for each in pack.lineage)]
     if [each.child for each in pack.lineage] != way[:-1] or len(set(way)) < len(way):
         yield "lineage: not one way up from the session"
@@ -346,7 +346,7 @@ def _wrong_notes(pack: Pack) -> Iterator[str]:
 def policies(pack: Pack) -> Iterator[str]:
     """Yield the texts that tell an agent how to behave from now on, by place (DSC-60, TRU-7).
 
-    Notes are read as `apply` reads them; of all else every text is looked at, and every name.
+    Notes are read as `apply` reads them; elsewhere every text and every name is checked.
     """
     noted = ((f"notes[{n}]", note.payload) for n, note in enumerate(pack.notes))
     for place, claimed in (*_claims(pack.checkpoint), *noted):
@@ -392,7 +392,7 @@ def _claims(checkpoint: Checkpoint) -> Iterator[tuple[str, Mapping[str, object]]
 
 @frozen
 class Import(ImportHead):
-    """The record of a session that was made from a pack; `pack_digest` is that of the file."""
+    """The record of a session that was made from a pack; `pack_digest` is the file's digest."""
 
     pack: Pack
 
@@ -407,13 +407,13 @@ def line_of(made: Import) -> dict[str, Any]:
 
 
 def import_in(line: object) -> Import | None:
-    """Read a line of `imports.jsonl`; None for what is no record."""
+    """Read a line of `imports.jsonl`; None if it is not a record."""
     return read_or_none(stored, line, Import)
 
 
 @frozen
 class Arrived:
-    """How much differs on this machine."""
+    """The number of differences on this machine."""
 
     missing_files: int
     changed_files: int
@@ -427,7 +427,7 @@ def files_of(pack: Pack) -> tuple[str, ...]:
 
 
 def seed_of(pack: Pack, hashes: Mapping[str, str]) -> Checkpoint:
-    """Return the initial state of the session; `hashes` are those of its files on this machine."""
+    """Return the initial state of the session; `hashes` belong to its files on this machine."""
     claimed = {uri: each.hash for uri, each in pack.checkpoint.artifacts.items()}
     checkpoint, here = pack.checkpoint, _Hashes(hashes)
     task, plan = checkpoint.task, checkpoint.plan
@@ -445,8 +445,8 @@ def seed_of(pack: Pack, hashes: Mapping[str, str]) -> Checkpoint:
 def arrived(pack: Pack, seed: Checkpoint, sessions: Container[str]) -> Arrived:
     """Return how many files and facts of a pack are not here, or differ here.
 
-    Markers stay references: those whose turn lies in none of the `sessions` of this machine cannot
-    be restored (AGN-83).
+    Markers stay references: those whose turn is in none of the `sessions` of this machine cannot be
+    restored (AGN-83).
     """
     pairs = [(each, seed.artifacts[uri]) for uri, each in pack.checkpoint.artifacts.items()]
     files = [(there, here) for there, here in pairs if there.kind == "file"]
@@ -497,7 +497,7 @@ class _Hashes:
     def fact(self, fact: Fact) -> Fact:
         """Return a fact that is SUSPECT until somebody accepts it here (TRU-7).
 
-        That a file is the same here does not prove what a pack says of it.
+        An equal file here does not prove a pack's statement about it.
         """
         resting = (each for each in resting_on_evidence(fact).depends_on if each.uri != IMPORTED)
         depends_on = (Dependency(IMPORTED, UNKNOWN_HASH), *map(self._dependency, resting))

@@ -25,7 +25,7 @@ class ImportHead:
 
 
 def seed_in(lines: Iterable[object], session_id: str) -> Checkpoint | None:
-    """Return the initial state of a session, None where it was not made from a pack.
+    """Return the initial state of a session, None if it was not made from a pack.
 
     The pack in the record is not read.
     """

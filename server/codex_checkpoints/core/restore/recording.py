@@ -21,7 +21,7 @@ from codex_checkpoints.core.restore.references import Fallback
 from codex_checkpoints.core.rollout.fields import digest_of
 
 
-def restore_of(  # noqa: PLR0913 - what a service found, each a field of its own
+def restore_of(  # noqa: PLR0913 - the findings of a service, a field each
     contents: PackContents,
     pack: StatePack | None,
     *,

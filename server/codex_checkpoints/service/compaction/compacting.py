@@ -360,7 +360,7 @@ class Compacting:
 
     # --- the install -----------------------------------------------------------------------------
 
-    def _installed(  # noqa: PLR0913, PLR0917 - what, when, under which ids, and who agreed
+    def _installed(  # noqa: PLR0913, PLR0917 - plan, time, ids, and hook results
         self,
         request: Request,
         plan: CompactionPlan,
@@ -511,7 +511,7 @@ def _blocked(
     return Refusal("blocked_by_hook", message, facts)
 
 
-def _report(  # noqa: PLR0913 - what was asked, what became of it, and what is seen of it alone
+def _report(  # noqa: PLR0913 - request, result, and its record
     request: Request,
     plan: CompactionPlan,
     windows: CompactionWindows,

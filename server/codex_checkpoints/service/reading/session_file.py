@@ -121,7 +121,7 @@ class SessionFile:
         return self.reader.mark_at(self.path, mark.offset, mark.inode) == mark
 
     def last(self, size: int) -> bytes | None:
-        """Return about `size` bytes of the last lines; None if there are no more or it changed."""
+        """Return about `size` bytes of the last lines; None if the file has no more or changed."""
         start = self.mark.offset - size
         if start <= 0:
             return None
@@ -169,7 +169,7 @@ class SessionFile:
         """Load a result of `save`; None if it is damaged or of another version."""
         try:
             saved = states.structure(value, _Saved)
-        except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
+        except Exception:  # noqa: BLE001 - an unreadable cache is ignored
             return None
         replay = by.load(saved.replay)
         if replay is None:
