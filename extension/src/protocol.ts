@@ -473,7 +473,7 @@ export interface AnchorList {
 }
 
 /**
- * The place of a session among its windows; null where no record tells it.
+ * The place of a session among its windows; null if no record tells it.
  *
  * `number` counts from 0; `previous` is null in the first window.
  */
@@ -563,8 +563,8 @@ export interface Totals {
 /**
  * The task, or an open step of the plan, and whether the replacement still contains its text.
  *
- * `ref` is the message or the call it comes from, `seq` the record, null where this session has
- * none.  `lost` is null where part of the replacement is encrypted and nobody can tell.
+ * `ref` is the message or the call it comes from, `seq` the record, null if this session has
+ * none.  `lost` is null if part of the replacement is encrypted and nobody can tell.
  */
 export interface LostText {
   readonly text: string;
@@ -606,8 +606,8 @@ export interface Reread {
 /**
  * One compaction: the facts its replacement lacks, and the files read again since.
  *
- * `number` is null where a rollback took its window away (`counts` is false).  `sealed`: a part is
- * encrypted, and facts missing from the rest are unknown.  `taskPresent` is null where that is
+ * `number` is null if a rollback took its window away (`counts` is false).  `sealed`: a part is
+ * encrypted, and facts missing from the rest are unknown.  `taskPresent` is null if that is
  * unknown or there is no task.  `reads` are the reads of files up to the next compaction,
  * `rereadsUnchanged` the reads of files that did not change, `bytes` their output.
  */

@@ -37,7 +37,7 @@ class NotWritable(CannotEdit):
 
 @frozen
 class Snapshot:
-    """A file as it was read; `data` is None where it does not exist."""
+    """A file as it was read; `data` is None if it does not exist."""
 
     path: str
     data: bytes | None

@@ -57,10 +57,10 @@ class Services:
         """Take note of how many sessions of a long operation are done."""
 
     def look_around(self) -> None:
-        """Bring the index up to date, where the caller leaves that to the operation."""
+        """Bring the index up to date, if the caller leaves that to the operation."""
 
     def look_again(self) -> None:
-        """Look for new files before a list, where the caller does not at each call."""
+        """Look for new files before a list, if the caller does not at each call."""
 
     def found(self, _hits: Sequence[object]) -> bool:
         """Take hits of a search incrementally; return whether the answer can leave them out."""

@@ -367,7 +367,7 @@ def resume_notices(resumed: Resumed, screen: Screen) -> list[str]:
 
 
 def uncompacted_lines(done: Uncompacted, screen: Screen) -> list[str]:
-    """Return where the work goes on again."""
+    """Return the session in which the work goes on again."""
     return [
         f"Compaction {plain(done.compaction_id)} was undone.",
         f"continue: {plain(screen.codex(done.resume))}",

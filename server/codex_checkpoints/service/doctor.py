@@ -208,7 +208,7 @@ def _extent(copies: Sequence[Copy]) -> str:
 
 
 def delete_copies(records: Records) -> None:
-    """Delete the copies of files, except those of a running restore."""
+    """Delete the copies of files, except a running restore's."""
     restored, replaced = SafetyCopies(records.state_dir), FileCopies(records.state_dir)
     under_way = records.undertakings()
     for each in restored.copies():
@@ -223,7 +223,7 @@ _INSTEAD = dict(zip(WINDOW_VARIABLES, _SETTINGS, strict=True))
 
 
 def _over_window(rows: Iterable[Row]) -> Iterator[Finding]:
-    """Report sessions of which more tokens are reported than their window has (ROL-9)."""
+    """Report sessions with more reported tokens than their window has (ROL-9)."""
     over = [
         row.path
         for row in rows

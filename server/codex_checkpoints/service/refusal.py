@@ -87,4 +87,4 @@ def _refusing(
 
 
 class Cancelled(Exception):
-    """The caller no longer wants the answer."""
+    """The caller does not want the answer any more."""

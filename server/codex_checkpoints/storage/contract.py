@@ -223,7 +223,7 @@ class Row:
 
     @property
     def folder(self) -> str:
-        """Return the folder that lists sort the session under, empty where none is known."""
+        """Return the folder that lists sort the session under, empty if none is known."""
         return self.cwd or self.base or ""
 
     @property

@@ -58,7 +58,7 @@ Append = Callable[[object], None]
 class StorageError(Exception):
     """A file of ours that could not be read or written; the text is the system's reason.
 
-    `path` is that file or its folder, None where the system names none.
+    `path` is that file or its folder, None if the system names none.
     """
 
     def __init__(self, reason: str, path: str | None = None) -> None:

@@ -187,7 +187,7 @@ class GivenNames:
 
 
 def _check_list(path: str) -> None:
-    """Raise `OSError` where no line could be appended to Codex's list; nothing is written."""
+    """Raise `OSError` if no line could be appended to Codex's list; nothing is written."""
     try:
         os.close(durable.open_to_append(path, opener=durable.regular))
     except FileNotFoundError:

@@ -330,7 +330,7 @@ class Audit:
             durable.append(file, orjson.dumps(event) + b"\n", os.path.dirname(self._path))
 
     def check(self) -> None:
-        """Raise `StorageError` where no event could be added; nothing is written."""
+        """Raise `StorageError` if no event could be added; nothing is written."""
         with durable.storage_errors(), contextlib.suppress(FileNotFoundError):
             os.close(durable.open_to_append(self._path))
 

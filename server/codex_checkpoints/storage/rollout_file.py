@@ -241,7 +241,7 @@ class _Stream(Protocol):
 
 @contextlib.contextmanager
 def decompressed(file: int) -> Generator[_Stream]:
-    """Read an open zstd file; raises `UnreadableSource` where it is damaged."""
+    """Read an open zstd file; raises `UnreadableSource` if it is damaged."""
     options = {int(zstd.DecompressionParameter.window_log_max): _WINDOW_LOG}
     with os.fdopen(os.dup(file), "rb") as packed:
         try:

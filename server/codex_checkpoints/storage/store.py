@@ -1,7 +1,7 @@
 """The interface of a store of threads, and the decisions that all stores share (STO-1).
 
 A store finds its rollouts and changes one at a time.  This module decides which rollout is current,
-which threads fit a query, and what is refused.  `local` and `memory` say where the bytes are;
+which threads fit a query, and which is refused.  `local` and `memory` say where the bytes are;
 tests/threads/test_contract.py tests both.
 """
 
@@ -133,7 +133,7 @@ def page(
 
 
 def _below(folder: str) -> Callable[[str], bool]:
-    """Return a test whether a path is this folder or lies below it."""
+    """Return a test whether a path is this folder or below it."""
     windows, above = is_windows_path(folder), plain_folder(folder)
     inside = f"{above}/"
 

@@ -181,7 +181,7 @@ def place_for(codex_home: str, path: str, *, archived: bool) -> str:
 
 
 def is_out_of_sight(codex_home: str, path: str) -> bool:
-    """Return whether a link lies on the way to a session file, so that `scan` would miss it."""
+    """Return whether the path to a session file contains a link, so that `scan` misses it."""
     active, _ = roots(codex_home)
     folder = os.path.dirname(path)
     while folder.startswith(active + os.sep):
@@ -231,7 +231,7 @@ def _names(folder: str, depth: int) -> Iterator[tuple[str, Identity]]:
 
 
 def _trees(codex_home: str) -> tuple[tuple[str, int], tuple[str, int]]:
-    """Return the folders of the active and of the archived sessions, and how deep files lie."""
+    """Return the folders of the active and of the archived sessions, and the depth of files."""
     active, archived = roots(codex_home)
     return (active, 3), (archived, 0)  # sessions/YYYY/MM/DD
 

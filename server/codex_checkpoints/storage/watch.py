@@ -225,7 +225,7 @@ def sends_no_events(path: str, mounts: str, release: str) -> bool:
 
 
 def system() -> tuple[str, str]:
-    """Return the mounts and the kernel's release; empty where they need not be known."""
+    """Return the mounts and the kernel's release; empty if they need not be known."""
     if sys.platform != "linux":
         return "", ""
     try:

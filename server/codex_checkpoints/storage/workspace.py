@@ -264,7 +264,7 @@ class _Place:
         return real if self.outside or _is_below(self.root, real) else None
 
     def is_gone(self, uri: str) -> bool:
-        """Return whether a file is missing at a uri, at a place where one could be hashed."""
+        """Return whether a file is missing at a uri, at a place that may be hashed."""
         if (path := self.path(uri)) is None or not _is_gone(path):
             return False
         return self.outside or _is_below(self.root, os.path.realpath(path))

@@ -210,7 +210,7 @@ def _seen(raw: bytes, *, first: bool = False, paginated: bool = False) -> _Seen 
 
 
 def _ordinal(record: Json) -> int:
-    """Return the ordinal of a line, -1 where it has none."""
+    """Return the ordinal of a line, -1 if it has none."""
     ordinal = whole_of(record.get("ordinal"))
     return -1 if ordinal is None else ordinal
 
@@ -501,7 +501,7 @@ class _End:
         return True
 
     def _tell_task(self, *, is_all: bool = False) -> None:
-        """Find the task in the newest turns, if possible; `is_all`: there are no others.
+        """Find the task in the newest turns, if possible; `is_all`: it has no others.
 
         The model may have worked for a goal in a task without a user message.
         """

@@ -104,7 +104,7 @@ class Reducer:
        session.
 
     In paginated files completed items count, in older ones events.  Messages of the history count
-    only where no events mark typed messages (ROL-14).
+    only if no events mark typed messages (ROL-14).
     """
 
     def __init__(self, state: State, scale: Scale) -> None:
@@ -114,7 +114,7 @@ class Reducer:
         self._scale = scale
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
-        """Return `NOTED` for lines of which only the kind counts: most outputs and images."""
+        """Return `NOTED` for lines whose kind alone counts: most outputs and images."""
         paginated = self._scale.paginated
         match kind:
             case "response_item" if tag is not None and tag in RESPONSES:
@@ -147,7 +147,7 @@ class Reducer:
 
     @property
     def _has_no_message(self) -> bool:
-        """Whether the file has no user message so far, so that those of a replacement count."""
+        """Whether the file has no user message so far, so that a replacement's count."""
         state = self._state
         return not state.typed and state.naming is None and not state.turns.has_messages
 

@@ -23,7 +23,7 @@ class SecretRule:
     needs: str = ""
     """A pattern that is quick to find in small letters; without it the rule finds nothing."""
     repeats: bool = False
-    """Whether one command may hold several, of which only the first follows its program."""
+    """Whether one command may hold several, but only the first follows its program."""
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:

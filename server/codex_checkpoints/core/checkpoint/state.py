@@ -60,7 +60,7 @@ Place = tuple[int, str | None, str | None]
 Hashes = Mapping[str, str | None]
 """The current hash by uri, `FOLDER` for a folder, None for a file that is gone.
 
-There is no entry where the host cannot look.
+A file that the host cannot see has no entry.
 """
 
 SeenHashes = Mapping[tuple[str, int], str]
@@ -125,7 +125,7 @@ class Observation:
 
     @property
     def outcome(self) -> Outcome:
-        """How its command ended; unknown where a script of code mode made several calls."""
+        """How its command ended; unknown if a script of code mode made several calls."""
         if isinstance(self.item, CommandRun):
             return outcome_of(self.item)
         if not isinstance(self.item, ToolCall):
@@ -325,7 +325,7 @@ class Observations:
 
 @frozen
 class _Named:
-    """One thing that an observation names; the uri is None where it cannot be kept."""
+    """One thing that an observation names; the uri is None if it cannot be kept."""
 
     uri: str | None
     kind: ArtifactKind
@@ -383,7 +383,7 @@ def _slim(observation: Observation) -> tuple[Observation, int | None]:
         changes = _changes(script)
         only_reads = not changes and item.parsed is not None and all(map(_is_read, item.parsed))
         hashed = _printed(observation, item.argv[-1] if item.argv else "")
-        # Where Codex lists the files, and there is nothing else, the words do not matter.
+        # If Codex lists the files, and there is nothing else, the words do not matter.
         argv = () if only_reads and hashed is None else item.argv
         ran = item.status if changes or item.status in {"declined", "in_progress"} else None
         code = item.exit_code if changes else None

@@ -102,7 +102,7 @@ class Recent:
         self._at_head = start.offset == 0
         self.items: list[Item] = []
         self.window_id: str | None = None
-        """The window of the newest compaction, where its record has the id."""
+        """The window of the newest compaction, if its record has the id."""
         self.compacted = False
         """Whether the items begin with a compaction."""
         self._clear = True

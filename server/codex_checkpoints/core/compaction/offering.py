@@ -37,7 +37,7 @@ class Named:
 
 
 def window(advertised: int | None, named: Named) -> int | None:
-    """Return the window size of a session, None where nobody names one (JUN-21)."""
+    """Return the window size of a session, None if nobody names one (JUN-21)."""
     return window_size(advertised, named.environment, named.setting)[0]
 
 
@@ -99,7 +99,7 @@ def is_nearly_full(session: Between, named: Named) -> bool:
 
 
 def offer(mode: OfferMode, session: Between, named: Named) -> Offer | None:
-    """Return the reason for a compaction now, None where there is none (JUN-16, JUN-18)."""
+    """Return the reason for a compaction now, None if there is none (JUN-16, JUN-18)."""
     is_due = mode != "off" and session.ended and is_nearly_full(session, named)
     if not is_due or session.tokens is None:
         return None

@@ -1,4 +1,4 @@
-"""The records of compactions: who replaced which lines by what, and which was undone (CKP-2).
+"""The records of compactions: the author, the replaced lines, and the undone ones (CKP-2).
 
 All strategies share one form (CKP-23).  A record holds no text of the session except the seed.  A
 line of `compactions.jsonl` is one record; its `type` says which.
@@ -183,7 +183,7 @@ def standing(records: Sequence[Record], session_id: str) -> Installed | None:
 
 
 def began_session(records: Iterable[Record], session_id: str) -> Installed | None:
-    """Return the compaction that a session began with, None where none did."""
+    """Return the compaction that a session began with, None if none did."""
     for each in records:
         if isinstance(each, Installed) and (each.into, each.session_id) == ("new", session_id):
             return each

@@ -89,7 +89,7 @@ def _parts(kinds: Mapping[str, Mapping[str, Field]]) -> _Take:
 
 
 def formed(value: Mapping[str, object], kind: str, fields: Mapping[str, Field]) -> Item | None:
-    """Return a value in the form of its type; None where a field is of a wrong kind."""
+    """Return a value in the form of its type; None if a field is of a wrong kind."""
     made: dict[str, object] = {"type": kind}
     for name, field in fields.items():
         taken = field.take(value[name]) if name in value else field.missing
@@ -126,7 +126,7 @@ def _output(value: object) -> object:
 
 
 def _thinking(value: object) -> object:
-    """Return the raw thoughts; Codex leaves the key off where there are none."""
+    """Return the raw thoughts; Codex leaves the key off if there are none."""
     if value is None:
         return None
     taken = _thoughts(value)
@@ -240,7 +240,7 @@ def read_item(value: object) -> Item | None:
 
 
 def read_items(values: Sequence[object]) -> tuple[Item, ...] | None:
-    """Read the items of a replacement; None where Codex refuses one of them."""
+    """Read the items of a replacement; None if Codex refuses one of them."""
     read: list[Item] = []
     for value in values:
         item = read_item(value)
@@ -301,7 +301,7 @@ def _is_labelled(value: Mapping[str, object]) -> bool:
 
 
 def replacement_of(payload: Json) -> tuple[Item, ...] | None:
-    """Return the history that a record installs, None where it has none or is refused."""
+    """Return the history that a record installs, None if it has none or is refused."""
     history = payload.get("replacement_history")
     return read_items(history) if is_list(history) and _is_well_formed(payload) else None
 

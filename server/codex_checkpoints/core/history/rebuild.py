@@ -66,7 +66,7 @@ class Choice:
     """The record that the history begins with (`base`; None: the file), and the windows that count.
 
     `windows` has the oldest first.  `baseline` is the `seq` of the settings with which the next
-    turn is compared, None where Codex injects the whole context again (CKP-4, WIN-15).
+    turn is compared, None if Codex injects the whole context again (CKP-4, WIN-15).
     """
 
     base: Compaction | None
@@ -420,13 +420,13 @@ class RebuiltHistory:
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """Return the items alone."""
+        """Return only the items."""
         return tuple(each.item for each in self.past)
 
 
 @frozen
 class HistoryWindow:
-    """One window, number 0 the first; None where no record has the value (WIN-9, WIN-12)."""
+    """One window, number 0 the first; None if no record has the value (WIN-9, WIN-12)."""
 
     number: int
     window_id: str | None

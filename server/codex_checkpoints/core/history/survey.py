@@ -65,7 +65,7 @@ class Compaction:
 
 
 def read_compaction(line: Line, index: int) -> Compaction | None:
-    """Read a record; None where Codex ignores it."""
+    """Read a record; None if Codex ignores it."""
     payload = line.payload
     replacement = replacement_of(payload)
     if replacement is None and not is_legacy(payload):
@@ -118,7 +118,7 @@ def _end_of(text: str) -> tuple[int, str]:
 
 @define
 class Opening:
-    """How a window was opened; None where no record has the value."""
+    """How a window was opened; None if no record has the value."""
 
     trigger: Trigger | None = None
     before: int | None = None
@@ -167,7 +167,7 @@ class Openings:
     def reported(self, usage: Tokens) -> None:
         """Note a report of tokens; only the first after an item is one of use.
 
-        A report above the window is credible only where it is an estimate (ROL-9, DSC-55).
+        A report above the window is credible only if it is an estimate (ROL-9, DSC-55).
         """
         if not self._reported:
             believed = usage.is_estimate or not usage.is_impossible
@@ -327,7 +327,7 @@ class Survey:
         self.reader = Reader() if reader is None else reader
         self.reader.folds.append(self)
         self.head: Json = {}
-        """The payload of the session's own `session_meta`, empty where there is none."""
+        """The payload of the session's own `session_meta`, empty if there is none."""
         self.last_report: Json | None = None
         """The payload of the newest `token_count`."""
         self.last_settings: Json | None = None

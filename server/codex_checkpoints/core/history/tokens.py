@@ -64,7 +64,7 @@ class Calibration:
     """The relation of the tokens in use to our estimate of a history.
 
     They are `overhead + scale x estimate`.  `overhead` is the part that Codex sends in addition to
-    the history (instructions, tools, standing context), None where nothing was reported; `scale` is
+    the history (instructions, tools, standing context), None if nothing was reported; `scale` is
     in thousandths.
     """
 
@@ -118,7 +118,7 @@ class Context:
 
     @property
     def beside(self) -> int | None:
-        """Return the tokens in use besides the history, None where nothing was reported."""
+        """Return the tokens in use besides the history, None if nothing was reported."""
         return self.calibration.overhead
 
     @property
@@ -242,7 +242,7 @@ def approximate_tokens(text: str) -> int:
 
 
 def ends_of(text: str, tokens: int) -> tuple[str, str, str] | None:
-    """Return the two ends of a text that is cut and the mark between; None where it fits."""
+    """Return the two ends of a text that is cut and the mark between; None if it fits."""
     raw = text.encode(errors="replace")
     budget = tokens * 4
     if len(raw) <= budget:

@@ -79,7 +79,7 @@ class Held:
         return self._lost(not needle or _has_words(self._words, needle, cut=cut))
 
     def lost_file(self, uri: str, base: str | None) -> bool | None:
-        """Return whether the file with this uri is no longer named (rule 3)."""
+        """Return whether the file with this uri is not named any more (rule 3)."""
         home = "" if base is None else _slashed(base).rstrip("/") + "/"
         names, name = self._names, uri
         if _DRIVE.match(home) or _DRIVE.match(uri):  # case does not matter on Windows

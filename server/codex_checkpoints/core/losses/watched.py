@@ -1,23 +1,23 @@
 """Tracks the files and commands of each window: files read again, and commands that fail.
 
-The reducer decides which call did what.  Each observation is examined at once, because the output
-of a command is needed.
+The reducer decides the effects of each call.  Each observation is examined at once, because the
+output of a command is needed.
 
 Files.  A read is one call that reads one file and does not fail.
 
 1. It is a *re-read of an unchanged file* if an earlier window already knew the printed content.
 2. If the same command has read the file before, its output decides: the same output is the same
-content, whatever the session did meanwhile.  Another output is other content, new in this window,
-unless the session recorded a change in between.
+   content, whatever the session did meanwhile.  Another output is other content, new in this
+   window, unless the session recorded a change in between.
 3. Otherwise the session's own record decides: the content is as after its last patch, else as in
-the first read.  A file that a command or a person changed counts as unchanged until rule 2 shows
-otherwise.
+   the first read.  A file that a command or a person changed counts as unchanged until rule 2 shows
+   otherwise.
 
 Commands.
 
 4. A command is *failing* in a window when it ran there and its last outcome was a failure, or when
-the replacement that opened the window named it as failing.  A named command is not lost yet.  A
-look that failed is not a failing command.
+   the replacement that opened the window named it as failing.  A named command is not lost yet.  A
+   look that failed is not a failing command.
 
 Items and events have fields for the outcome of a command; the answer to a call is text: JSON in the
 oldest files, later a few headings and the output.  Facts that no version records stay unknown.
@@ -55,8 +55,8 @@ MAX_REREADS = 16
 class LostText:
     """The task, or an open step of the plan, and whether the replacement still contains its text.
 
-    `ref` is the message or the call it comes from, `seq` the record, null where this session has
-    none.  `lost` is null where part of the replacement is encrypted and nobody can tell.
+    `ref` is the message or the call it comes from, `seq` the record, null if this session has
+    none.  `lost` is null if part of the replacement is encrypted and nobody can tell.
     """
 
     text: str
@@ -139,8 +139,8 @@ class Readings:
 class Loss:
     """One compaction: the facts its replacement lacks, and the files read again since.
 
-    `number` is null where a rollback took its window away (`counts` is false).  `sealed`: a part is
-    encrypted, and facts missing from the rest are unknown.  `taskPresent` is null where that is
+    `number` is null if a rollback took its window away (`counts` is false).  `sealed`: a part is
+    encrypted, and facts missing from the rest are unknown.  `taskPresent` is null if that is
     unknown or there is no task.  `reads` are the reads of files up to the next compaction,
     `rereadsUnchanged` the reads of files that did not change, `bytes` their output.
     """

@@ -22,7 +22,7 @@ _RANK: tuple[LinkKind, ...] = ("restore", "compaction", "revert", "subagent", "f
 
 @frozen
 class Cut:
-    """Where a child leaves its parent, in the terms of the parent; None where not known.
+    """Where a child leaves its parent, in the terms of the parent; None if not known.
 
     `after_turn` is the number of its last turn that began before, 0 for none.
     """

@@ -169,7 +169,7 @@ def _pin_in(fields: Mapping[str, Any]) -> AnyPin | None:
 
 
 def is_detached(marker: Marker, turns: Turns) -> bool:
-    """Return whether the turn of a marker no longer counts in the turns of its session."""
+    """Return whether the turn of a marker does not count any more in its session."""
     return all(turn.turn_id != marker.turn_id for turn in turns.counting())
 
 

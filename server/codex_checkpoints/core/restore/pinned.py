@@ -15,7 +15,7 @@ from codex_checkpoints.core.rollout.contextual import without_payloads
 def pinned_texts(
     pins: Iterable[AnyPin], messages: Mapping[str, Entry], notes: Checkpoint | None
 ) -> tuple[str, ...]:
-    """Return the text of each pin in their order; it is empty where its record is gone.
+    """Return the text of each pin in their order; it is empty if its record is gone.
 
     `messages` are the pinned ones by their anchors, `notes` is the checkpoint of the session.
     """

@@ -152,7 +152,7 @@ class Trace(Fold):
                 renew(self._deleted, uri, None, _FILES)
 
     def ended_at(self, turn: Turn) -> str | None:
-        """Return the time when a turn ended, by the record that ended it; None where none does."""
+        """Return the time when a turn ended, by the record that ended it; None if none does."""
         return None if turn.ended is None else self._ends.get(turn.ended)
 
     def take(self, line: Line) -> None:

@@ -35,7 +35,7 @@ _VERIFY: Final = names(
     "pytest npm npx yarn pnpm bun cargo go make tsc eslint jest vitest dotnet mvn gradle ruff"
     " mypy tox node python python3 py php ruby rspec phpunit"
 )
-"""Programs that verify something, used where a script cannot be split."""
+"""Programs that verify something, used if a script cannot be split."""
 
 _IN_BLOCK: Final = re.compile(rf"[{{;]\s*&?\s*(?:{'|'.join(sorted(_VERIFY))})\b")
 _SUBSTITUTED: Final = re.compile(r"[A-Za-z_]\w*=\"?\$\(([^()]{1,4096})\)")
@@ -60,7 +60,7 @@ def act_of(script: str) -> Act:
 
 
 def only_looks(script: str) -> bool:
-    """Return whether every part of a script only looks; False where it cannot be split."""
+    """Return whether every part of a script only looks; False if it cannot be split."""
     return act_of(script) == "look" and bool(split(script))
 
 

@@ -92,7 +92,7 @@ def is_by_person(message: UserMessage) -> bool:
 def is_human(parts: Sequence[str]) -> bool:
     """Return whether a person wrote a message of the history (DSC-30, JUN-15).
 
-    A message without any text, such as an image alone, counts as a person's.
+    A message without any text, such as a single image, counts as a person's.
     """
     return _is_free_of(is_contextual, parts)
 
@@ -265,7 +265,7 @@ def _decoded(encoded: str) -> int:
 
 
 def without_payloads(text: str, left_out: list[LeftOut]) -> tuple[str, str]:
-    """Return a text with a note for each payload, and its words alone; extend `left_out`."""
+    """Return a text with a note for each payload, and only its words; extend `left_out`."""
     if not _may_hold_payloads(text):
         return text, text
     kept: list[str] = []

@@ -88,7 +88,7 @@ def text_of(value: object) -> str | None:
 
 
 def content_hash(text: str | None) -> str | None:
-    """Return the hash of a file with this text; None where some of its bytes were not text."""
+    """Return the hash of a file with this text; None if some of its bytes were not text."""
     if text is None or "\ufffd" in text or _SURROGATE.search(text):
         return None
     return digest_of(text.encode())

@@ -21,7 +21,7 @@ def may_inherit(head: items.SessionMeta) -> bool:
 
 
 def is_copied(head: items.SessionMeta, item: items.Item, stamp: str | None) -> bool | None:
-    """Return whether a line comes from the parent, None where it does not show."""
+    """Return whether a line comes from the parent, None if it does not show."""
     is_older = None not in {stamp, head.timestamp} and (stamp or "") < (head.timestamp or "")
     match item:
         case items.SessionMeta(session_id=session_id) if session_id != head.session_id:

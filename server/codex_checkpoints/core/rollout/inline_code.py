@@ -67,7 +67,7 @@ def language_of(name: str) -> str | None:
 
 
 def code_in(language: str, words: Sequence[str], fed: Sequence[str]) -> str | None:
-    """Return the code in the words or in the text that is fed; None where a file is run."""
+    """Return the code in the words or in the text that is fed; None if a file is run."""
     for at, word in enumerate(words):
         if word in _CODE[language]:
             return words[at + 1] if at + 1 < len(words) else ""

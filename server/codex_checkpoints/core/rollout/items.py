@@ -76,7 +76,7 @@ class TaskStarted:
     """Codex began a task; `window` is the model's context window in tokens.
 
     `parent` is the turn that the task is a part of; `for_goal`: it goes on with the thread's goal,
-    None where the record does not say.
+    None if the record does not say.
     """
 
     turn_id: str | None
@@ -129,7 +129,7 @@ class PlanTold:
 
 @frozen
 class AgentWrote:
-    """A message between agents; `text` is None where it is encrypted.
+    """A message between agents; `text` is None if it is encrypted.
 
     `form` is its type as Codex names it: a new task, a message, a final answer.
     """
@@ -158,7 +158,7 @@ class ReviewTold:
 
 @frozen
 class RolledBack:
-    """The newest `turns` user turns no longer count (ROL-10)."""
+    """The newest `turns` user turns do not count any more (ROL-10)."""
 
     turns: int
 
@@ -367,7 +367,7 @@ class Seen:
 
     @property
     def is_command(self) -> bool:
-        """Whether it is a command, and not one that only counts where its files do not."""
+        """Whether it is a command, and not one that only counts if its files do not."""
         return self.kind == "command" and self.only_if is None
 
 
@@ -388,7 +388,7 @@ _NOT_DONE = re.compile(
 
 @frozen
 class Outcome:
-    """How a command ended; None where not known."""
+    """How a command ended; None if not known."""
 
     failed: bool | None = None
     exit_code: int | None = None
@@ -396,7 +396,7 @@ class Outcome:
 
     @property
     def ended(self) -> str:
-        """Return `exit 2`; in words where no code is known."""
+        """Return `exit 2`; in words if no code is known."""
         if self.exit_code is not None:
             return f"exit {self.exit_code}"
         return {None: "outcome not known", True: "failed", False: "completed"}[self.failed]
@@ -482,7 +482,7 @@ _OF_SCRIPT = re.compile(
 def outcome_of_script(texts: tuple[str, ...]) -> Outcome:
     """Return how the only command of a code-mode script ended, by the answer to the script.
 
-    Where the script prints the whole result of the command, that is JSON with its exit code.
+    If the script prints the whole result of the command, that is JSON with its exit code.
     """
     text = "\n".join(texts)
     found = _OF_SCRIPT.match(text)

@@ -497,7 +497,7 @@ def signal_of(kind: str | None, tag: str | None, inner: str | None) -> items.Sig
 
 CALLS = names("function_call custom_tool_call local_shell_call")
 _OUTPUTS = names("function_call_output custom_tool_call_output")
-"""The items of calls and outputs, of which a checkpoint mostly needs more."""
+"""The items of calls and outputs: a checkpoint mostly needs more than their beginning."""
 
 
 def _session_meta(payload: Json) -> items.Item:

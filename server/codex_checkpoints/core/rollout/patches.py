@@ -42,7 +42,7 @@ class Misfit:
 
 
 def applied(text: str, rows: Sequence[str], *, back: bool = False) -> str | None:
-    """Return a text with the hunks of a patch applied, or undone; None where they do not fit.
+    """Return a text with the hunks of a patch applied, or undone; None if they do not fit.
 
     A hunk with line numbers is applied there, otherwise at the first match after the previous hunk.
     """
@@ -117,7 +117,7 @@ def hunks_in(rows: Sequence[str]) -> Iterator[Hunk]:
 
 
 def _find(lines: list[str], wanted: list[str], start: int, heading: str) -> int:
-    """Return the place of some lines after a position and a heading, -1 where there is none."""
+    """Return the place of some lines after a position and a heading, -1 if there is none."""
     if heading:
         named = (at for at in range(start, len(lines)) if lines[at].strip() == heading)
         start = next(named, start - 1) + 1

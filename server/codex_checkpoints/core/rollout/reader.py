@@ -93,7 +93,7 @@ class Line:
     payload: Json
     """Empty if the reader skipped the line."""
     envelope: Json
-    """The whole line; the payload itself where the line has no envelope (`bare`)."""
+    """The whole line; the payload itself if the line has no envelope (`bare`)."""
     stamp: str | None
     raw: bytes
     bare: bool = False

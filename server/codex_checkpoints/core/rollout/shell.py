@@ -276,7 +276,7 @@ class _Splitter(Collected):
         return operator in _ENDS_HERE
 
     def _subshell(self, operator: str) -> bool:
-        """Open or close a subshell; False where the parenthesis belongs to something else."""
+        """Open or close a subshell; False if the parenthesis belongs to something else."""
         if operator == "(" and not (self.words or self.redirects or self.into):
             self.opened += 1
             self.groups.append(self.opened)

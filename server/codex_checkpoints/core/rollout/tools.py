@@ -257,7 +257,7 @@ def _command_seen(
         more=reading.more and not outcome.failed,
     )
     plain = plain and bool(reads or writes) and len(writes) == len(reading.writes)
-    # Where the target of a copy is a folder, no file is named, and so the command counts.
+    # If the target of a copy is a folder, no file is named, and so the command counts.
     targets = dict.fromkeys(each.target for each in writes if plain and each.target is not None)
     instead = (evolve(itself, folder=within, only_if=("folder", each)) for each in targets)
     return (*(instead if plain else [itself]), *reads, *written, *patched)

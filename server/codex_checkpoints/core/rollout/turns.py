@@ -114,7 +114,7 @@ class _Task:
     """The running task: where it began, and the known facts of its turn.
 
     `asked`: something other than a user message began it; `for_goal`: it goes on with the goal,
-    None where that is not known.  `spoke`: the model answered in it, which may also be the summary
+    None if that is not known.  `spoke`: the model answered in it, which may also be the summary
     of a compaction.  `reason` is an error before its turn began.
     """
 
@@ -296,7 +296,7 @@ class Turns:
         self._worked(opens=False)
 
     def spoke(self, turn_id: str | None, text: str | None, *, final: bool) -> None:
-        """Note a message of the model; `text` is None where it was not read."""
+        """Note a message of the model; `text` is None if it was not read."""
         self._worked(opens=False)
         if self.running is not None:
             self.running.spoke = True

@@ -27,7 +27,7 @@ _KEPT = 4
 
 @lru_cache(_KEPT)
 def parts_of(script: str) -> tuple[SimpleCommand, ...] | None:
-    """Split a script into its commands; None where it cannot be split.
+    """Split a script into its commands; None if it cannot be split.
 
     Brackets and blocks are not followed: a part that contains one, or is in one, has it among its
     operators.

@@ -104,7 +104,7 @@ class SessionFile:
 
     @property
     def session_id(self) -> str:
-        """Return the id in the head, else that of the file name."""
+        """Return the id in the head, else the one in the file name."""
         head = self.head
         if head is not None and head.session_id:
             return head.session_id
