@@ -1,6 +1,7 @@
 """Restores of sources that are not plain: packed, put away, subagents, chains; and by reference."""
 
 import json
+import shutil
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,7 @@ from rollouts import (
     event,
     injected,
     patch,
+    plan,
     record,
     rollout,
     session,
@@ -259,6 +261,26 @@ def test_what_is_said_after_a_restore_was_asked_for_stays_out_where_no_line_ends
         assert plan.contents.checkpoint == before
         assert plan.until == source.until
         assert "Now the till" not in [each.text for each in plan.contents.window]
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_a_branch_whose_state_folder_is_lost_reads_task_and_plan_from_its_own_file(
+    home: Home, form: Form
+):
+    work = turn(user("Fix the login"), plan(("read", True), ("fix (now)", False)))
+    home.put(rollout(session(form, thread=thread(1)), work, turn(user("Wait"), assistant("Yes."))))
+    marker = home.json("mark", thread(1), "--turn", "1", "--label", "good")["checkpointId"]
+    made = home.json("restore", thread(1), marker, "--mode", "hard")["sessionId"]
+    before = home.json("show", made)
+
+    shutil.rmtree(home.state)
+
+    (row,) = (each for each in home.json("sessions", "--read") if each["sessionId"] == made)
+    assert (row["madeBy"], row["task"]) == ("restore", "Fix the login")
+    shown = home.json("show", made)
+    assert shown["task"]["text"] == before["task"]["text"]
+    assert shown["plan"]["steps"] == [{"id": "s2", "text": "fix (now)"}]
+    assert shown["plan"]["done"] == {"s2": False}
 
 
 def test_a_bare_turn_id_names_no_session(home: Home):

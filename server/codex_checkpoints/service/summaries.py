@@ -334,8 +334,12 @@ class Summaries:
             restores = map(object_of, self._lines(session_id, RESTORES))
             if any(restore.get("sessionId") == session_id for restore in restores):
                 self._made[session_id] = "restore"
+            elif (arrived := self._arrived(session_id)) is not None:
+                self._made[session_id] = arrived
             else:
-                self._made[session_id] = self._arrived(session_id) or "compaction"
+                # A session that a compaction made begins with one, and a restore counts as none;
+                # the record may be lost.
+                return "restore" if row.compactions == 0 else "compaction"
         return self._made[session_id]
 
     def _arrived(self, session_id: str) -> MadeBy | None:

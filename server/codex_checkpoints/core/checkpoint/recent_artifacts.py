@@ -85,7 +85,8 @@ def plan_origin(checkpoint: Checkpoint, state: State, updates: Iterable[Update])
         return ""
     planned = [seq for seq in _planned(state, updates) if seq <= checkpoint.seq]
     if not planned:
-        return "" if state.seed is None else "from before this session"
+        is_first = state.seed is None and state.recovered is None
+        return "" if is_first else "from before this session"
     opened = [seq for seq in _opened(state) if seq <= checkpoint.seq]
     turn = bisect_right(opened, max(planned))
     return f"from turn {turn}" if 0 < turn < len(opened) else ""

@@ -27,6 +27,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
+from codex_checkpoints.core.checkpoint.recovered import in_pack
 from codex_checkpoints.core.checkpoint.requests import (
     asked_by,
     take_goal,
@@ -296,11 +297,14 @@ def _compacted(state: State, line: Line) -> None:
     state.compacted_at = line.position
     state.turns.compacted()
     is_short = len(line.raw) < PASSED_OVER_FROM
-    opener = opener_of(line.tag, (text_of(line.payload.get("message")) or "") if is_short else "")
+    message = (text_of(line.payload.get("message")) or "") if is_short else ""
+    opener = opener_of(line.tag, message)
     change = {"compaction": 1, "undo": -1, "restore": 0}[opener]
     state.compactions = max(0, state.compactions + change)
     if line.position == 2 and state.naming is None:  # noqa: PLR2004 - the second record
         state.naming = "due"
+        if opener == "restore" and state.seed is None:
+            state.recovered = in_pack(message, f"seq:{line.seq}")
 
 
 def _call(state: State, item: items.ToolCall, line: Line) -> None:
@@ -380,7 +384,8 @@ def plan_of(state: State, remembered: memory.Memory, limits: Limits) -> Plan:
     if remembered.plan is not None and (last is None or remembered.plan_seq >= last.seq):
         return remembered.plan
     if last is None:
-        return Plan() if state.seed is None else state.seed.plan
+        before = state.seed or state.recovered
+        return Plan() if before is None else before.plan
     kept = last.steps[: limits.max_plan_steps_total]
     return Plan(
         tuple(Step(f"s{place}", text) for place, (text, _) in enumerate(kept, 1)),
@@ -402,7 +407,7 @@ def _artifact(uri: str, observed: FileObservation, hashes: Hashes, seen: SeenHas
 LONGEST_TAIL = 1 << 23
 """A longer last line, in bytes, is not read before its LF is there."""
 
-SAVED = 24
+SAVED = 25
 """The version of the result of `Replay.save`."""
 
 
@@ -463,7 +468,7 @@ class Replay(Reader):
         begun = (scale.lines if position is None else position) - count
         at = Scale(begun, -1, scale.ordinals, scale.paginated, seed=seed)
         end = State(state.head, state.base, own_from=state.own_from, typed=state.typed)
-        end.seed = state.seed
+        end.seed, end.recovered = state.seed, state.recovered
         return Replay(end, at)
 
     def task(self) -> Task | None:

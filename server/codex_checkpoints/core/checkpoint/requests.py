@@ -204,7 +204,8 @@ def title_of(item: items.UserMessage) -> str:
 
 def task_of(state: State) -> Task | None:
     """Return the newest request that counts, else the task of the seed (DSC-29)."""
-    before = None if state.seed is None else state.seed.task
+    start = state.seed or state.recovered
+    before = None if start is None else start.task
     last = state.turns.task_of(None if before is None else before.text)
     if last is None:
         return before

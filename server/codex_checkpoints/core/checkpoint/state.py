@@ -27,6 +27,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Limits,
     evidence_in,
 )
+from codex_checkpoints.core.checkpoint.recovered import Recovered
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.commands import is_check, plainly_looks
@@ -578,6 +579,8 @@ class State:
     """`due` until the naming task of a file of ours begins, then its id, then `done`."""
     seed: Checkpoint | None = None
     """The checkpoint that the session begins with, if we made the session."""
+    recovered: Recovered | None = None
+    """Task and plan of the session before, from the state pack of a restore without a seed."""
     unread_calls: int = 0
     goal_calls: list[str] = Factory(list[str])
     """The newest calls for the goal without an output, which has the goal as of then."""

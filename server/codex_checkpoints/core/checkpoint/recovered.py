@@ -1,0 +1,38 @@
+"""Reads task and plan back from the state pack in a session file, where our record is lost."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from attrs import frozen
+
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Evidence, Plan, Step, Task
+from codex_checkpoints.core.checkpoint.text import value
+
+_STEP: Final = re.compile(r"\[([ x])\] (.*) \(id=(\S{1,128})\)")
+
+
+@frozen
+class Recovered:
+    """What a state pack says of the session before; its steps are the open ones."""
+
+    task: Task | None
+    plan: Plan
+
+
+def in_pack(text: str, ref: str) -> Recovered:
+    """Return what a state pack says of task and plan; `ref` is the anchor of its record."""
+    evidence = Evidence("user", ref)
+    task = next((value(line, MAX_VALUE_CHARS) for line in _lines(text, "[TASK]")), "")
+    found = [match for line in _lines(text, "[PLAN]") if (match := _STEP.fullmatch(line))]
+    steps = tuple(Step(match[3], value(match[2], MAX_VALUE_CHARS)) for match in found)
+    plan = Plan(steps, {match[3]: match[1] == "x" for match in found}, evidence)
+    return Recovered(Task(task, evidence) if task else None, plan if steps else Plan())
+
+
+def _lines(text: str, heading: str) -> list[str]:
+    """Return the lines below a heading without their dashes."""
+    _, _, rest = text.partition(f"\n{heading}\n")
+    part = rest.partition("\n\n")[0]
+    return [line.removeprefix("- ") for line in part.split("\n") if line.startswith("- ")]
