@@ -123,10 +123,10 @@ export class SearchView extends Tree<SearchNode> {
     }
   }
 
-  /** Show the view, with the focus. */
+  /** Show the view; the focus stays where it is. */
   async open(): Promise<void> {
     setContext("searchOpen", true);
-    await vscode.commands.executeCommand(`${SEARCH_VIEW}.focus`);
+    await vscode.commands.executeCommand(`${SEARCH_VIEW}.focus`, { preserveFocus: true });
   }
 
   /** Forget what was found, and hide the view. */
@@ -307,7 +307,9 @@ export class SearchView extends Tree<SearchNode> {
     if (wanted === null || row === undefined || row.kind === "moreHits") {
       return;
     }
-    const isDone = this.#selected !== wanted.selected || this.#selected === this.idOf(row);
+    const selected = this.#selected;
+    // Without a selection, the row that asked for others is gone.
+    const isDone = ![wanted.selected, ""].includes(selected) || selected === this.idOf(row);
     if (wanted.tries === TRIES || (wanted.tries > 0 && isDone)) {
       this.#toFocus = null;
       return;

@@ -1,7 +1,8 @@
 /**
  * How long people wait in the editor: from the second click of a double click to the painted
- * picture of a session page, and from the click on the side bar to the painted list of a home that
- * was never looked at.  `make bench-editor` runs it, on a machine that does nothing else.
+ * picture of a session page, from the click on the side bar to the painted list of a home that
+ * was never looked at, and from the last key of a search to its first painted hit.
+ * `make bench-editor` runs it, on a machine that does nothing else.
  */
 
 import { execFileSync } from "node:child_process";
@@ -16,7 +17,7 @@ import { becomes } from "./waiting.ts";
 import { Workbench } from "./workbench.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
-const [OPENINGS, LISTS] = [12, 4];
+const [OPENINGS, LISTS, SEARCHES] = [12, 4, 8];
 
 /** Sessions of `bytes` in all, each begun in the project. */
 function fill(lab: Lab, files: number, bytes: string): void {
@@ -67,11 +68,12 @@ exports.activate = () => {
   writeFileSync(list, JSON.stringify([...JSON.parse(readFileSync(list, "utf8")), own]));
 }
 
-/** Runs in each frame: tell when the mouse goes down, and when a picture or the rows are painted. */
+/** Runs in each frame: tell when keys and the mouse go down, and when pictures, rows and hits are painted. */
 function tellTimes(): void {
   const tell = (what: string, at = performance.now()) =>
     console.log(`at ${what} ${Math.round(performance.timeOrigin + at)}`);
   document.addEventListener("mousedown", (event) => tell("click", event.timeStamp), true);
+  document.addEventListener("keydown", (event) => tell("key", event.timeStamp), true);
   const afterPaint = (what: string) =>
     requestAnimationFrame(() => {
       const { port1, port2 } = new MessageChannel();
@@ -95,7 +97,23 @@ function tellTimes(): void {
       requestAnimationFrame(lookForRows);
     }
   };
-  requestAnimationFrame(window.top === window ? lookForRows : look);
+  const lookForHits = () => {
+    const hit = document.querySelector('.part.panel [role="treeitem"][aria-level="2"]');
+    if (hit === null) {
+      isHit = false;
+    } else if (!isHit) {
+      isHit = true;
+      afterPaint("hits");
+    }
+    requestAnimationFrame(lookForHits);
+  };
+  let isHit = false;
+  if (window.top === window) {
+    requestAnimationFrame(lookForRows);
+    requestAnimationFrame(lookForHits);
+  } else {
+    requestAnimationFrame(look);
+  }
 }
 
 /** Collect what `tellTimes` tells: by each word the newest time. */
@@ -207,3 +225,39 @@ for (const [files, bytes] of [
     told(t, `all ${files} looked at`, waited.whole);
   });
 }
+
+test("a search of 276 shows its first hit", { timeout: 600_000 }, async (t) => {
+  const lab = new Lab();
+  lab.write("a.txt", "");
+  fill(lab, 276, "300M");
+  const answer = "Behind the paternoster.";
+  writeSession(lab.codexHome, { task: "Where?", cwd: lab.project, age: 1e6, answer });
+  const workbench = await Workbench.open(t, lab, { whole: true });
+  const { page, search } = workbench;
+  const times = await clock(page);
+  await page.reload();
+  await workbench.showCheckpoints();
+  await becomes(() => workbench.log.includes("index: current"), true);
+  const words = { invoice: "a word of all sessions", paternoster: "a word of the oldest alone" };
+  for (const [word, about] of Object.entries(words)) {
+    const [first, whole]: [number[], number[]] = [[], []];
+    for (let searched = -1; searched < SEARCHES; searched++) {
+      await workbench.command("Codex Checkpoints: Search Sessions…");
+      await page.locator(".quick-input-title").getByText("Search Sessions").waitFor();
+      times.clear();
+      await page.keyboard.type(word);
+      const start = performance.now();
+      await becomes(() => times.has("hits"), true);
+      await search.getByText(/ hits? in \d+ sessions?(, the newest)?$/).waitFor();
+      if (searched >= 0) {
+        first.push((times.get("hits") ?? 0) - (times.get("key") ?? 0)); // the first fills the caches
+        whole.push(Math.round(performance.now() - start));
+      }
+      await page.keyboard.press("Escape");
+      await workbench.command("Codex Checkpoints: Clear Search Results");
+      await search.getByRole("treeitem").first().waitFor({ state: "detached" });
+    }
+    told(t, `the first hit of ${about}`, first);
+    told(t, `all hits of ${about}`, whole);
+  }
+});
