@@ -19,7 +19,7 @@ function write(lab: Lab): void {
     cwd: lab.project,
     age: 90,
     commands: ["grep -n read_prices shop.py"],
-    output: `${"nothing here\n".repeat(80)}read_prices() took 412 ms\n`,
+    output: `${"nothing here\n".repeat(900)}read_prices() took 412 ms\n`,
     answer: `The list is read twice: Read_Prices is called by show() and by total(). ${LINK}`,
     further: [
       ...Array.from({ length: 12 }, (_, at) => ({

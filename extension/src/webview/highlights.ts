@@ -17,6 +17,8 @@ export class Highlights {
   #found: FoundText | null = null;
   /** The element whose match is brought into sight as soon as it is there. */
   #sought: Element | null = null;
+  /** The button for the rest of a long text that was pressed. */
+  #pressed: HTMLElement | null = null;
   #waiting = 0;
 
   constructor(root: HTMLElement) {
@@ -68,6 +70,19 @@ export class Highlights {
       this.#sought = exact === undefined ? this.#sought : null;
       CSS.highlights.set("hit", new Highlight(range));
       bringIntoSight(range);
+    }
+    if (exact === undefined) {
+      this.#unfold();
+    }
+  }
+
+  /** Show the rest of a long text, in which what is sought may be. */
+  #unfold(): void {
+    const isFilled = this.#sought?.querySelector(".text:empty") === null;
+    const rest = this.#sought?.querySelector<HTMLElement>(".rest button") ?? null;
+    if (isFilled && rest !== null && rest !== this.#pressed) {
+      this.#pressed = rest;
+      rest.click();
     }
   }
 }
