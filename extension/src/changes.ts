@@ -59,7 +59,7 @@ export async function showChanges(
     return;
   }
   const place = turn === null ? "" : ` in ${turn.words}`;
-  await documents.showFiles(`${fileName(subject(session))}: what changed${place}`, files);
+  await documents.showFiles(`${fileName(subject(session))}: what changed${place}`, asked, files);
 }
 
 /** Show what a session changed in a file, or one of its turns, as a diff. */
@@ -75,7 +75,7 @@ export async function showChange(
   if (file === undefined) {
     await inform("The session does not tell how this file was changed.");
   } else {
-    await documents.showFile(file, turn === null ? "" : `turn ${turn.number}`);
+    await documents.showFile(asked, file, turn === null ? "" : `turn ${turn.number}`);
   }
 }
 

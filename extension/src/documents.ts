@@ -7,7 +7,13 @@ import type { ChangeFeed, Changes } from "./following.ts";
 import { sidesOf } from "./model/changes.ts";
 import { lossesText } from "./model/compaction.ts";
 import { anchorsIn, digestText, recalledText } from "./model/digest.ts";
-import { doctorText, historyText, KeptTexts } from "./model/documents.ts";
+import {
+  doctorText,
+  historyText,
+  KeptTexts,
+  type ShownFile,
+  shownFileText,
+} from "./model/documents.ts";
 import { comparisonTitle, inOrder, type Place } from "./model/markers.ts";
 import { dotted, fileName, harmless, plain, subject } from "./model/text.ts";
 import type { FileChange, SessionSummary } from "./protocol.ts";
@@ -24,12 +30,15 @@ const STATE_SCHEME = "codex-checkpoints-state";
 /** The language of wrapped texts; package.json sets its options. */
 const VIEW_LANGUAGE = "codex-checkpoint-view";
 
+/** The sides of changed files; the fragment names the file and the turns. */
+const CHANGED = "changed";
+
 export type Document = "view" | "json" | "losses" | "doctor" | "digest";
 
 const WRAPPED = new Set(["view", "losses", "text", "digest", "recalled"]);
 
 /** These documents do not change by themselves once they are open. */
-const FIXED = new Set(["recalled", "text", "part", "now", "then", "digest"]);
+const FIXED = new Set(["recalled", "text", "part", CHANGED, "now", "then", "digest"]);
 
 /** The documents whose anchors are links. */
 const QUOTING = new Set(["digest", "then"]);
@@ -113,32 +122,40 @@ export class Documents
     return address("part", `/${plain(name).replace(/^[\\/]+/, "")}`, this.#texts.keep(text));
   }
 
-  /** Show files as diffs in one tab, and behind them other texts if there are any. */
+  /**
+   * Show files as diffs in one tab, and behind them other texts if there are any; `of` are the
+   * turns that changed them.
+   */
   async showFiles(
     title: string,
+    of: Omit<ShownFile, "uri">,
     files: readonly FileChange[],
     ...others: readonly (readonly [vscode.Uri, vscode.Uri, vscode.Uri])[]
   ): Promise<void> {
     const diffs = files.map((file) => {
-      const { left, right, isNew } = this.#sides(file);
+      const { left, right, isNew } = this.#sides(of, file);
       return [right, isNew ? undefined : left, file.kind === "deleted" ? undefined : right];
     });
     await vscode.commands.executeCommand("vscode.changes", title, [...diffs, ...others]);
   }
 
-  /** Show a file as a diff; its title says of which turns. */
-  async showFile(file: FileChange, words: string): Promise<void> {
-    const { left, right } = this.#sides(file);
+  /** Show a file as a diff; its title says of which turns, and `of` names them. */
+  async showFile(of: Omit<ShownFile, "uri">, file: FileChange, words: string): Promise<void> {
+    const { left, right } = this.#sides(of, file);
     const name = right.path.replace(/^\//, "");
     await compare(left, right, harmless(dotted(name, words)));
   }
 
   /** The addresses of the two sides of a diff. */
-  #sides(file: FileChange) {
+  #sides(of: Omit<ShownFile, "uri">, file: FileChange) {
     const { before, after, about } = sidesOf(file);
+    const old = file.movedFrom ?? file.uri; // a moved file comes back to its old place
+    const fragment = shownFileText({ ...of, uri: old });
+    const side = (uri: string, text: string) =>
+      this.part(`${uri}${about}`, text).with({ authority: CHANGED, fragment });
     return {
-      left: this.part(`${file.movedFrom ?? file.uri}${about}`, before),
-      right: this.part(`${file.uri}${about}`, after),
+      left: side(old, before),
+      right: side(file.uri, after),
       isNew: file.kind === "created" && before === "",
     };
   }
@@ -199,7 +216,7 @@ export class Documents
     if (files.length === 0) {
       await compare(before, after, title);
     } else {
-      await this.showFiles(title, files, [after, before, after]);
+      await this.showFiles(title, between, files, [after, before, after]);
     }
   }
 
@@ -268,6 +285,7 @@ export class Documents
         return found === null ? "" : recalledText(found.record, found.text);
       }
       case "part":
+      case CHANGED:
       case "text": {
         const gone = "This text was shown once and was not kept. Ask for it again.\n";
         return this.#texts.text(uri.query) ?? gone;
@@ -300,6 +318,11 @@ export class Documents
       }
     }
   }
+}
+
+/** Whether an address is that of a side of a changed file. */
+export function isChangedFile({ scheme, authority }: vscode.Uri): boolean {
+  return scheme === SCHEME && authority === CHANGED;
 }
 
 interface Question {

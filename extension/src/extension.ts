@@ -18,6 +18,7 @@ import { inform } from "./messages.ts";
 import { noteCommands } from "./notes.ts";
 import { pinCommands } from "./pins.ts";
 import { packCommands } from "./portable.ts";
+import { followChangedFiles, oneFileCommands } from "./restoreOneFile.ts";
 import { restoreCommands, restoreTabs } from "./restoring.ts";
 import { searchCommands } from "./searching.ts";
 import { SearchView } from "./searchView.ts";
@@ -66,6 +67,7 @@ export function activate(context: vscode.ExtensionContext): void {
     pages,
     checkpoint,
     new StatusBar(server, following),
+    followChangedFiles(),
     ...registered(context, {
       ...serverCommands(app, seeker),
       ...sessionCommands(app),
@@ -74,6 +76,7 @@ export function activate(context: vscode.ExtensionContext): void {
       ...checkpointCommands(app),
       ...changeCommands(app),
       ...fileRestoreCommands(app),
+      ...oneFileCommands(app),
       ...noteCommands(app),
       ...markerCommands(app),
       ...branchCommands(app),

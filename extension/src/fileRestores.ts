@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
 import { inform, warn } from "./messages.ts";
 import { RESTRICTED, rowWords } from "./model/fileRestores.ts";
-import { counted, harmless, plain } from "./model/text.ts";
+import { counted, dotted, harmless, plain } from "./model/text.ts";
 import { askTurn, titleFor } from "./picking.ts";
 import type {
   FilesParams,
@@ -39,11 +39,22 @@ async function restoreFiles(
   if (turn === undefined) {
     return;
   }
-  const place = {
+  await restoreFilesTo(app, session, {
     sessionId,
     turnId: turn?.turn.turnId ?? null,
     checkpointId: marker?.checkpointId ?? null,
-  };
+  });
+}
+
+/** Ask which files come back to the end of a turn, and restore them. */
+export async function restoreFilesTo(
+  app: App,
+  session: SessionSummary,
+  place: FilesPlace,
+): Promise<void> {
+  if (await isRestricted()) {
+    return;
+  }
   const plan = await planOf(app, place);
   const words = harmless(`${plan.headline} ${plan.remark ?? ""}`);
   const offered = plan.rows.filter((row) => row.offered);
@@ -52,8 +63,26 @@ async function restoreFiles(
     return;
   }
   const title = titleFor("Restore Files", session);
-  const chosen = await choose(app, place, title, `Which files? ${words}`, offered);
+  const ticked = offered.filter(({ on }) => on);
+  const chosen = await choose(app, place, [title, `Which files? ${words}`], offered, ticked);
   await restoreChosen(app, place, plan, chosen ?? []);
+}
+
+/** Show what a file is now and what it would be, and restore it if the user agrees. */
+export async function restoreOne(app: App, place: FilesPlace, path: string): Promise<void> {
+  const plan = await planOf(app, place);
+  const row = plan.rows.find((each) => each.path === path);
+  if (!row?.offered) {
+    const { label = "not changed by the session after that turn", why = null } = row ?? {};
+    await inform(harmless(`Left as it is: ${path} (${why ?? label}).`));
+    return;
+  }
+  await showDifference(app, place, path);
+  // It asks beside the difference, not above it.
+  const { description, detail = "" } = rowWords(row);
+  await inform(harmless(`Restore ${path}? ${dotted(description, detail)}`), {
+    Restore: () => attempt(() => restoreChosen(app, place, plan, [row])),
+  });
 }
 
 /** Write the chosen rows of a plan, and say what was done, with an undo. */
@@ -76,7 +105,7 @@ async function restoreChosen(
 }
 
 /** Say that no file is written in a window that is not trusted; whether it is such a window. */
-async function isRestricted(): Promise<boolean> {
+export async function isRestricted(): Promise<boolean> {
   if (vscode.workspace.isTrusted) {
     return false;
   }
@@ -146,9 +175,9 @@ interface Row extends vscode.QuickPickItem {
 async function choose(
   app: App,
   place: FilesPlace,
-  title: string,
-  placeholder: string,
+  [title, placeholder]: readonly [title: string, placeholder: string],
   offered: readonly RestoredFile[],
+  ticked: readonly RestoredFile[],
 ): Promise<readonly RestoredFile[] | undefined> {
   const button = { iconPath: new vscode.ThemeIcon("diff"), tooltip: "Show the Difference" };
   const picker = vscode.window.createQuickPick<Row>();
@@ -157,7 +186,7 @@ async function choose(
   picker.canSelectMany = true;
   picker.ignoreFocusOut = true;
   picker.items = offered.map((file) => ({ ...rowWords(file), file, buttons: [button] }));
-  picker.selectedItems = picker.items.filter(({ file }) => file.on);
+  picker.selectedItems = picker.items.filter(({ file }) => ticked.includes(file));
   picker.onDidTriggerItemButton(({ item: { file } }) =>
     attempt(async () => void (await showDifference(app, place, file.path))),
   );

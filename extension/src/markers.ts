@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import { type App, type Commands, onSession, type Target } from "./app.ts";
 import { showChanges } from "./changes.ts";
+import { restoreFilesTo } from "./fileRestores.ts";
 import { MAX_LABEL } from "./limits.ts";
 import {
   type Action,
@@ -27,6 +28,7 @@ import {
 } from "./picking.ts";
 import type { Marker, SessionSummary, TurnEntry } from "./protocol.ts";
 import { showUndoable } from "./requests.ts";
+import { restoreOneOf } from "./restoreOneFile.ts";
 
 export function markerCommands(app: App): Commands {
   return {
@@ -144,6 +146,7 @@ function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): reado
   const { turn } = chosen;
   const here = placeOfTurn(session.sessionId, turn);
   const now = placeNow(session.sessionId, "now");
+  const end = { sessionId: session.sessionId, turnId: turn.turnId, checkpointId: null };
   const whenComplete = [
     action("bookmark", "Add Marker…", () => mark(app, session, turn)),
     action(
@@ -152,6 +155,13 @@ function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): reado
       () => restore(app, session, chosen),
       "Starts a new session from this turn. This one stays as it is.",
     ),
+    action(
+      "discard",
+      "Restore Files…",
+      () => restoreFilesTo(app, session, end),
+      "Brings the ticked files back to the end of this turn.",
+    ),
+    action("go-to-file", "Restore One File…", () => restoreOneOf(app, session, end)),
   ];
   return [
     ...(turn.ended ? whenComplete : []),

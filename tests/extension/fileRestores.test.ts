@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { readShownFile, shownFileText } from "../../extension/src/model/documents.ts";
 import {
   readPaths,
   readScope,
@@ -36,4 +37,13 @@ test("what a page asks for is read; anything else restores no file", () => {
   assert.deepEqual(["both", "all", null].map(readScope), ["both", "conversation", "conversation"]);
   assert.deepEqual(readPaths(["a.py", 1, null]), ["a.py"]);
   assert.deepEqual(readPaths("a.py"), []);
+});
+
+test("the address of a changed file names it, and other fragments name none", () => {
+  const file = { sessionId: "s1", uri: "a b/#.py", turnId: "t2", afterTurnId: null };
+
+  assert.deepEqual(readShownFile(shownFileText(file)), file);
+  for (const text of ["", "{}", "null", '["s1"]', '["s1","a.py",1,null]']) {
+    assert.equal(readShownFile(text), null);
+  }
 });

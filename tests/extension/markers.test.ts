@@ -12,6 +12,7 @@ import {
   placeNow,
   placeOfMarker,
   placeOfTurn,
+  statesBefore,
   turnChoices,
 } from "../../extension/src/model/markers.ts";
 import { hasBelow, sessionRow, standsFor } from "../../extension/src/model/sessions.ts";
@@ -257,4 +258,13 @@ test("what a rollout says of markers, turns and branches stays text", () => {
   for (const text of picked) {
     assert.doesNotMatch(text, /(?<!\\)\$\(/, "an icon that the session asked for");
   }
+});
+
+test("a file can be as it was before each turn that changed it, but for the first turn", () => {
+  const turns = [1, 2, 4].map((number) => turn({ number, task: `Task ${number}` }));
+
+  assert.deepEqual(statesBefore([1, 2, 4], turns), [
+    { number: 4, task: "Task 4", endOf: "t2" },
+    { number: 2, task: "Task 2", endOf: "t1" },
+  ]);
 });

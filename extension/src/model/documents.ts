@@ -119,6 +119,34 @@ export class KeptTexts {
   }
 }
 
+/** A file of a session in a diff whose left side is before a turn, or at the end of another one. */
+export interface ShownFile {
+  readonly sessionId: string;
+  readonly uri: string;
+  readonly turnId: string | null;
+  readonly afterTurnId: string | null;
+}
+
+export function shownFileText({ sessionId, uri, turnId, afterTurnId }: ShownFile): string {
+  return JSON.stringify([sessionId, uri, turnId, afterTurnId]);
+}
+
+/** Read the fragment of an address; null if it names no file. */
+export function readShownFile(text: string): ShownFile | null {
+  try {
+    const [sessionId, uri, turnId, afterTurnId] = JSON.parse(text) as unknown[];
+    const isId = (value: unknown) => value === null || typeof value === "string";
+    return typeof sessionId === "string" &&
+      typeof uri === "string" &&
+      isId(turnId) &&
+      isId(afterTurnId)
+      ? ({ sessionId, uri, turnId, afterTurnId } as ShownFile)
+      : null;
+  } catch {
+    return null;
+  }
+}
+
 /** The absolute path of a file; null if it must not be opened. */
 export function artifactPath(cwd: string | null, uri: string): string | null {
   const isWindows = /^[A-Za-z]:[\\/]|^\\\\/.test(cwd ?? uri);

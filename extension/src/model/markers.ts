@@ -68,6 +68,27 @@ export interface TurnChoice {
   readonly detail: string;
 }
 
+/** Before the turn `number`: the end of the turn `endOf`. */
+export interface EarlierState {
+  readonly number: number;
+  readonly task: string;
+  readonly endOf: string;
+}
+
+/** The states before some turns, the newest first; none before the first turn. */
+export function statesBefore(
+  numbers: readonly number[],
+  turns: readonly TurnEntry[],
+): readonly EarlierState[] {
+  return numbers
+    .flatMap((number) => {
+      const before = turns.findLast((turn) => turn.number < number);
+      const task = turns.find((turn) => turn.number === number)?.task ?? "";
+      return before === undefined ? [] : [{ number, task, endOf: before.turnId }];
+    })
+    .reverse();
+}
+
 /** The turns of a session, the newest first, each with its markers. */
 export function turnChoices(
   turns: readonly TurnEntry[],
