@@ -351,6 +351,28 @@ def test_without_a_safety_copy_nothing_is_written(
     assert snapshot(project) == before
 
 
+def test_an_undo_removes_the_folders_that_were_made_where_they_are_empty(home: Home, project: Path):
+    done = home.json("restore-files", thread(1), "--to", "1")
+    assert (project / "src/gone.py").exists()
+    again = home.json("undo-restore-files", done["operationId"])
+    assert not (project / "src").exists()
+
+    home.json("undo-restore-files", again["operationId"])
+    assert (project / "src/gone.py").read_bytes() == b"gone\n"
+    (project / "src/mine.py").write_text("mine\n")
+    last = home.audited()[-1]["operationId"]
+    home.json("undo-restore-files", last)
+    assert [path.name for path in (project / "src").iterdir()] == ["mine.py"]
+
+
+def test_a_folder_that_was_there_before_the_restore_stays_after_the_undo(home: Home, project: Path):
+    (project / "src").mkdir()
+    done = home.json("restore-files", thread(1), "--to", "1")
+    home.json("undo-restore-files", done["operationId"])
+
+    assert [*(project / "src").iterdir()] == []
+
+
 def test_an_undo_leaves_what_was_changed_since(home: Home, project: Path):
     done = home.json("restore-files", thread(1), "--to", "1")
     (project / "a.py").write_text("mine\n")

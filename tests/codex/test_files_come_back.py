@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from codex.codex_cli import AppServer, CodexHome
+from codex.codex_cli import CODE_MODE_MODEL, AppServer, CodexHome
 from codex.conftest import MakeHome
 from codex.product import run
-from codex.scripted_model import Answer, Item, apply_patch, say, shell
+from codex.scripted_model import Answer, Item, apply_patch, say, script, shell
 from codex.test_hook import trust
 
 pytestmark = pytest.mark.codex
@@ -146,3 +146,31 @@ def test_with_the_hook_the_replaced_texts_come_back(scripted: MakeHome) -> None:
         assert files_in(home.project) == copy, f"turn {number}"
         run(home, "undo-restore-files", done["operationId"], "--json")
         assert files_in(home.project) == copies[-1], f"undo of turn {number}"
+
+
+def test_with_the_hook_the_patches_within_scripts_and_commands_are_copied(
+    scripted: MakeHome,
+) -> None:
+    text = "*** Begin Patch\n*** Add File: {}\n+Mine.\n*** End Patch"
+    inner = json.dumps(text.format("README.md"))
+    items = [
+        script(f"await tools.apply_patch({inner})", "c1"),
+        shell(f"apply_patch <<'EOF'\n{text.format('dos.txt')}\nEOF", "c2"),
+    ]
+    answers = [each for item in items for each in (Answer(item), Answer(say("Done.")))]
+    home, model = scripted(Answer(say("Ready.")), *answers, model_name=CODE_MODE_MODEL)
+    prepared(home)
+    copying(home, "replaced")
+    before = files_in(home.project)
+    with AppServer(home) as server:
+        thread = server.start()
+        for number in range(len(items) + 1):
+            server.turn(thread, f"Take step {number}.")
+    assert model.unscripted == []
+
+    done = json.loads(run(home, "restore-files", thread, "--to", "1", "--json"))
+    assert {row["path"]: row["proof"] for row in done["rows"]} == {
+        "README.md": "copy",
+        "dos.txt": "copy",
+    }
+    assert files_in(home.project) == before

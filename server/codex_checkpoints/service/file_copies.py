@@ -68,6 +68,8 @@ def note(records: Records, use: ToolUse, mode: CopyMode) -> None:
     """
     if use.event == "PostToolUse" and (mode != "named" or use.tool != SHELL_TOOL):
         return  # the session file has the text that a patch wrote
+    if not project_files.is_supported():
+        return  # no file comes back on this system
     base = _base(use)
     root = os.path.realpath(base)
     copies = FileCopies(records.state_dir)

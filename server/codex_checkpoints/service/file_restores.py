@@ -263,7 +263,7 @@ def undo(sessions: Sessions, params: UndoFilesParams) -> RestoredFiles:
             )
         )
         if why is None:
-            changes.append(FileChange(write.path, data, write.mode))
+            changes.append(FileChange(write.path, data, write.mode, write.folders))
     done = Restoring(sessions, made.session_id, made.turn_id, made.folder, seen)
     operation_id, problems = done.write(changes, undoes=made.operation_id)
     asked = {each.path for each in changes}

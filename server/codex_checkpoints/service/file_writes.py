@@ -50,11 +50,15 @@ def hash_of(data: bytes | None) -> str | None:
 
 @frozen
 class FileChange:
-    """A file, and its new bytes, None for a removal; `mode` of a new one."""
+    """A file with its new bytes, None to remove it; `mode` is for a new file.
+
+    `folders` counts the folders above a removed file that are removed if they are empty then.
+    """
 
     path: str
     data: bytes | None
     mode: int = _NEW_MODE
+    folders: int = 0
 
 
 @frozen
@@ -76,12 +80,12 @@ class Restoring:
             return name, problems
         copies = SafetyCopies(self.sessions.records.state_dir)
         copies.prune()
-        writes = tuple(self._write_of(number, each) for number, each in enumerate(changes))
+        root = root_of(self.folder, self.session_id)
+        writes = tuple(self._write_of(number, each, root) for number, each in enumerate(changes))
         made = FileRestore(
             name, records.now(), self.session_id, self.turn_id, self.folder, writes, undoes
         )
         work = FilesWork(self.sessions, made)
-        root = root_of(self.folder, self.session_id)
         with (
             keeping("record of restored files", self.session_id),
             undertaking(self.sessions.records, name, work) as prepare,
@@ -95,11 +99,13 @@ class Restoring:
                 try:
                     seen = evolve(self.seen[change.path], mode=write.mode)
                     project_files.put(root, change.path, change.data, seen, name)
+                    if change.data is None:
+                        project_files.remove_folders(root, change.path, change.folders)
                 except NotWritable as error:
                     problems[change.path] = str(error)
         return name, problems
 
-    def _write_of(self, number: int, change: FileChange) -> FileWrite:
+    def _write_of(self, number: int, change: FileChange, root: str) -> FileWrite:
         seen = self.seen[change.path]
         is_new = seen.data is None
         return FileWrite(
@@ -108,6 +114,7 @@ class Restoring:
             hash_of(change.data),
             change.mode if is_new else seen.mode,
             None if is_new else str(number),
+            project_files.missing_folders(root, change.path) if is_new else 0,
         )
 
 

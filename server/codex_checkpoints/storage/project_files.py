@@ -90,6 +90,25 @@ def put(root: str, uri: str, data: bytes | None, seen: ProjectFile, tag: str) ->
         raise NotWritable(error.strerror or type(error).__name__) from error
 
 
+def missing_folders(root: str, uri: str) -> int:
+    """Return how many folders above a file do not exist."""
+    parts = (_parts(uri) or ())[:-1]
+    for count in range(len(parts), 0, -1):
+        with contextlib.suppress(OSError, NotWritable), _folder(root, parts[:count]):
+            return len(parts) - count
+    return len(parts)
+
+
+def remove_folders(root: str, uri: str, count: int) -> None:
+    """Remove up to `count` empty folders above a file, the innermost first."""
+    parts = (_parts(uri) or ())[:-1]
+    with contextlib.suppress(OSError, NotWritable):
+        for place in range(len(parts) - 1, len(parts) - 1 - count, -1):
+            with _folder(root, parts[:place]) as above:
+                os.rmdir(parts[place], dir_fd=above)
+                os.fsync(above)
+
+
 def clear(root: str, uri: str, tag: str) -> None:
     """Remove the temporary file that a killed process left beside a file."""
     parts = _parts(uri)

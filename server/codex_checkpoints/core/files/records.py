@@ -15,7 +15,7 @@ class FileWrite:
     """A file that was written or removed; its hashes before and after, None for no file.
 
     `mode` is that of the file before, or of the new one; `copy` names the safety copy of the bytes
-    before.
+    before; `folders` counts the folders that were missing above a new file.
     """
 
     path: str
@@ -23,6 +23,7 @@ class FileWrite:
     after: str | None
     mode: int
     copy: str | None
+    folders: int = 0
 
 
 @frozen
