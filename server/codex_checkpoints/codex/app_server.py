@@ -28,7 +28,7 @@ Message = Mapping[str, object]
 _OUR_NAME = "codex-checkpoints"
 
 _GRACE = 2.0
-"""Seconds that Codex has to end by itself, since it flushes its files then."""
+"""Timeout for Codex to end by itself, since it flushes its files then."""
 
 _LOOK_AGAIN = 0.1
 _MAX_LINE = 4 << 20

@@ -386,7 +386,7 @@ async def next_look(
 
 def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and task.exception() is not None:
-        logger.error("follow ended", exc_info=task.exception())
+        logger.error("following has ended", exc_info=task.exception())
 
 
 async def _in_steps(

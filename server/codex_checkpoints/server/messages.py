@@ -70,7 +70,7 @@ class Protocol(LanguageServerProtocol):
             if _expects_answer(message):
                 self.refuse(error, _id_of(message))
             else:
-                logger.debug("a message is dropped: %s", error.message)
+                logger.debug("dropping a message: %s", error.message)
             return
         if known.get("method") == types.INITIALIZE:
             self._stage = "ready"

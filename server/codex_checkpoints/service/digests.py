@@ -494,7 +494,7 @@ class Digests:
 
 @frozen
 class _Found:
-    """Entries of one session on the way up; `is_own`: of the session itself."""
+    """Entries of one session on the path upwards; `is_own`: of the session itself."""
 
     session_id: str
     is_own: bool

@@ -141,7 +141,7 @@ class Follower:
     def beginning(self) -> Iterator[Changed | None]:
         """Do the same in steps, one session each; others may use the sessions in between.
 
-        Yields None for each step, and the changes at last.
+        Yields None for each step, and finally the changes.
         """
         self._lives_changed()
         self.sessions.take_unreported()
@@ -272,7 +272,7 @@ class Follower:
     def _in_turn(
         self, all_of_them: list[T], most: int = _IN_TURN, least: int = _AT_LEAST
     ) -> list[T]:
-        """Return the next part in turn, so that each comes at last."""
+        """Return the next part in turn, so that each is checked eventually."""
         parts = min(most, max(1, len(all_of_them) // least))
         return all_of_them[self._looks % parts :: parts]
 
@@ -334,6 +334,6 @@ class Follower:
         artifacts = projection.checkpoint.artifacts
         files = [uri for uri, artifact in artifacts.items() if artifact.kind == "file"]
         folders = self.sessions.workspace.folders(opened.now().state.base, files)
-        # Any part of the path may be made again or renamed.
+        # Any part of the path may be recreated or renamed.
         names = (native(part) for uri in files for part in uri.split("/"))
         return _Observed(frozenset(folders), frozenset(names))

@@ -121,7 +121,7 @@ class Histories:
     def trace(
         self, row: Row, survey: Survey, parts: tuple[ChainPart, ...], cut: int | None
     ) -> Traced:
-        """Return the same by a survey that has read these parts of a chain."""
+        """Return the same from a survey that has read these parts of a chain."""
         surveyed = Surveyed.of(survey.outline(), parts)
         above = None if cut is None else (*parts[:-1], ChainPart(row.path, None, cut))
         return Traced(

@@ -51,7 +51,7 @@ class Opened:
 
 @define
 class CompactionsOf:
-    """The records with one session, and the right to add to them."""
+    """The records of one session, and the right to add to them."""
 
     _journal: Journal
     records: tuple[Record, ...]
@@ -87,12 +87,12 @@ class CompactionRecords:
     _records: Records
 
     def of(self, session_id: str) -> tuple[Record, ...]:
-        """Return the records with a session, the oldest first; refuses `storage_error`."""
+        """Return the records of a session, the oldest first; refuses `storage_error`."""
         with storing_compaction(session_id):
             return self.read(session_id)
 
     def read(self, session_id: str) -> tuple[Record, ...]:
-        """Return the records with a session, as `of` does; raises `StorageError`."""
+        """Return the records of a session, as `of` does; raises `StorageError`."""
         found = map(record_of, self._records.lines(session_id, COMPACTIONS))
         return tuple(record for record in found if record is not None)
 
@@ -102,12 +102,12 @@ class CompactionRecords:
 
     @contextlib.contextmanager
     def held(self, session_id: str) -> Generator[CompactionsOf]:
-        """Hold the right to add to the records with a session; raises `StorageError`."""
+        """Hold the right to add to the records of a session; raises `StorageError`."""
         with self._records.journal(session_id, COMPACTIONS) as journal:
             yield CompactionsOf(journal, self.read(session_id))
 
     def wait(self, session_id: str) -> None:
-        """Wait until nobody adds to the records with a session; refuses `storage_error`."""
+        """Wait until nobody adds to the records of a session; refuses `storage_error`."""
         with storing_compaction(session_id), self.held(session_id):
             pass
 
@@ -226,12 +226,12 @@ class RestoreRecords:
     _records: Records
 
     def of(self, session_id: str) -> tuple[Restore, ...]:
-        """Return the records with a session, the oldest first; refuses `storage_error`."""
+        """Return the records of a session, the oldest first; refuses `storage_error`."""
         with storing_restore(session_id):
             return self.read(session_id)
 
     def read(self, session_id: str) -> tuple[Restore, ...]:
-        """Return the records with a session, as `of` does; raises `StorageError`."""
+        """Return the records of a session, as `of` does; raises `StorageError`."""
         begun = self.begun(session_id)  # first, since it goes when the record is written
         found = restores_in(self._records.lines(session_id, RESTORES))
         if begun is None or begun.record is None:

@@ -77,7 +77,7 @@ def settled(name: str, journal: Journal, work: Work, code: str) -> bool:
             return False
         journal.clear()
     except (StorageError, Refusal) as error:
-        logger.warning("storage_error: %s is settled by the next start: %s", name, error)
+        logger.warning("storage_error: the next start will settle %s: %s", name, error)
         return False
     return True
 

@@ -317,12 +317,12 @@ def moment(time_ns: int) -> str:
 
 
 def is_windows_path(path: str) -> bool:
-    """Return whether a path begins as one of Windows does."""
+    """Return whether a path begins like a Windows path."""
     return path[1:3] in {":\\", ":/"} or path.startswith("\\\\")
 
 
 def plain_folder(path: str) -> str:
-    r"""Return a folder for comparison: without its last slash; one of Windows without case.
+    r"""Return a folder for comparison: without its last slash; a Windows path without case.
 
     `\\?\C:\x` is `C:\x`, and `\\?\UNC\host\x` is `\\host\x`.
     """
@@ -336,7 +336,7 @@ def plain_folder(path: str) -> str:
 
 
 def folder_name(path: str) -> str:
-    """Return the last name of a folder, of Windows or not; the path itself without one."""
+    """Return the last part of a folder's path, on any system; the path itself without one."""
     parts = path.replace("\\", "/").split("/") if is_windows_path(path) else path.split("/")
     return next((part for part in reversed(parts) if part), path)
 

@@ -36,7 +36,7 @@ from attrs import frozen
 from codex_checkpoints.storage import file_lock
 
 PATIENCE = 10.0
-"""Seconds to wait for another process that is appending to the same file."""
+"""Timeout for another process that is appending to the same file."""
 
 _PAUSE = 0.01
 _ATTEMPTS = 100

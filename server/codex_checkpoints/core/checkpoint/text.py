@@ -47,7 +47,7 @@ def named_secrets(text: str) -> list[tuple[int, int, str]]:
 def _hinted(text: str) -> list[SecretRule]:
     """Return the rules whose hint and sign a text contains; others find nothing there."""
     lower = text.lower()
-    # One character is found many times sooner than a hint.
+    # One character is found many times faster than a hint.
     here = {sign for sign in _SIGNS if sign in lower}
     groups = [their for signs, their in _HINTS if not signs or not here.isdisjoint(signs)]
     hints = [hint for their in groups for hint in their if hint in lower]
@@ -190,7 +190,7 @@ _LONE = re.compile(r"[\ud800-\udfff]")
 
 def one_line(text: str) -> str:
     """Replace each run of control characters by one space, and trim the ends (DSC-52)."""
-    # A run of line breaks alone, as most are, is found many times sooner.
+    # Most runs are only line breaks, which are found many times faster.
     line = " ".join(filter(None, text.split("\n")))
     if line.isprintable():  # neither of the two is
         return line.strip()

@@ -50,7 +50,7 @@ class Fitted:
 
 @frozen
 class NewestTooLarge:
-    """The newest item, with its partner, does not fit by itself."""
+    """The newest item and its partner alone exceed the limit."""
 
     tokens: int
     limit: int
@@ -357,7 +357,7 @@ def _middle_marker(text: str) -> tuple[int, int] | None:
 
 @frozen
 class Terms:
-    """The request of a caller, and its knowledge of the session.
+    """The caller's request, and its facts about the session.
 
     `placement` is one of `Placement`; any other text is refused (CKP-6).  `before` is the size of
     the context, `calibration` relates it to estimates of a history.  Below `trigger` nothing is
@@ -417,7 +417,7 @@ class Replacement:
 def build(
     history: Sequence[Past], checkpoint: Checkpoint, caps: Caps, terms: Terms
 ) -> Replacement | Declined:
-    """Return the replacement of this history, or the reason against it (JUN-45).
+    """Return the replacement of this history, or the reason for a refusal (JUN-45).
 
     If only its digest keeps it from being smaller than the history, the digest is made as for a
     quarter of the context; if that is too large as well, it is omitted.

@@ -75,7 +75,7 @@ def is_empty(checkpoint: Checkpoint) -> bool:
 
 
 def last_bundle(window: Iterable[Item]) -> str | None:
-    """Return the last text of ours among the items, from a hook or a compaction.
+    """Return our last text among the items, from a hook or a compaction.
 
     Messages of the assistant do not count: a model may quote one.
     """

@@ -46,7 +46,7 @@ class Moment:
 
 
 def moment_of(text: str) -> Moment:
-    """Return a time by its text."""
+    """Return both forms of a time from its text."""
     return Moment(text, round(datetime.fromisoformat(text).timestamp() * 1000))
 
 

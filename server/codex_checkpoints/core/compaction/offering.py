@@ -92,7 +92,7 @@ class Offer:
 
 
 def is_nearly_full(session: Between, named: Named) -> bool:
-    """Return whether the tokens in use have reached the trigger, in a turn too (JUN-18)."""
+    """Return whether the tokens in use have reached the trigger, even in a turn (JUN-18)."""
     if session.tokens is None or session.is_impossible:
         return False
     return session.tokens >= budget(session.window, named).trigger

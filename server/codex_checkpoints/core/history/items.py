@@ -33,7 +33,7 @@ BAD: Final = object()
 ABSENT: Final = object()
 
 _Take = Callable[[object], object]
-"""Return the value that is sent for a value in the file; `BAD` where Codex refuses it."""
+"""Return the value that is sent for a value in the file; `BAD` if Codex refuses it."""
 
 
 @frozen

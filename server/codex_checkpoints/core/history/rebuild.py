@@ -263,7 +263,7 @@ class Rebuild:
         return paired(self._past)
 
     def calibration(self) -> tokens.Calibration:
-        """Return how tokens in use follow from estimates, by the reports about these items."""
+        """Return the relation of tokens in use to estimates, by the reports about these items."""
         sizes = [0, *accumulate(tokens.of_item(each.item) for each in self._past)]
         return tokens.calibrated(
             [

@@ -224,7 +224,7 @@ class WorldState:
 class FirstSaid:
     """Where and when a message of the user first occurred in a session (JUN-43).
 
-    `key` is its id, or the digest of its text where Codex gave it no id.
+    `key` is its id, or the digest of its text if Codex gave it no id.
     """
 
     key: str

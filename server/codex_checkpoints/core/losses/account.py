@@ -192,7 +192,7 @@ class Account(Fold):
         self._prompt_tokens = 0
 
     def take(self, line: Line) -> None:
-        """Note prompts and rollbacks; compare where the line replaced a history."""
+        """Note prompts and rollbacks; compare if the line replaced a history."""
         if line.passed_over or not counts(line):
             return
         match line.kind:

@@ -1,8 +1,9 @@
 """Classifies a simple command: a look, a chore or a check (rules, "Observations").
 
 A look prints something and changes nothing.  A chore prepares, changes or moves things and verifies
-nothing.  All else is a check: a test, a build, a lint, a type check, a run of a program.  Programs
-are found in tables by their name; one that is in none is a program of the user, so it is a check.
+nothing.  Everything else is a check: a test, a build, a lint, a type check, a run of a program.
+Programs are found in tables by their name; a program that no table names is the user's, so it is a
+check.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def is_typed(parts: Sequence[str]) -> bool:
 
 def is_contextual(part: str) -> bool:
     """Return whether a text part is injected; then its whole message is (DSC-30)."""
-    if not _FIRST.match(part):  # a quick check: hardly any prompt begins so
+    if not _FIRST.match(part):  # a quick check: few prompts begin like this
         return False
     start, end = _bounds(part)
     if end - start <= _WARNING_SEEN and _WARNINGS.match(part[start:end]):

@@ -362,7 +362,7 @@ class Seen:
 
     @property
     def condition(self) -> Seen:
-        """The path of the condition as a file of its own, or itself."""
+        """The entry in its condition, as a file that was read, or itself."""
         return self if self.only_if is None else Seen("file", self.only_if[1], "read", self.folder)
 
     @property

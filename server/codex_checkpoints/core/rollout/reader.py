@@ -132,7 +132,7 @@ class Line:
 
 
 class Fold(Protocol):
-    """Something that takes the lines of a session one after the other."""
+    """A consumer of the lines of a session, in order."""
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
         """Return the part of a long line that this fold needs; `kind` is None if it is unknown.
@@ -191,7 +191,7 @@ class Scale:
         self.ordinals = self.paginated or numbered
 
     def move(self, ordinal: int | None) -> None:
-        """Go on to the ordinal of the next line."""
+        """Advance to the ordinal of the next line."""
         if ordinal is None:
             self.count("no_ordinal")
         elif ordinal <= self.top:
@@ -233,7 +233,7 @@ class Reader:
         return 0 if self._long is None else self._long.size
 
     def next_file(self, limit: int | None = None) -> None:
-        """Go on with the next file of the chain; `limit` as in `begin_file`."""
+        """Continue with the next file of the chain; `limit` as in `begin_file`."""
         self.scale.file, self.scale.offset = self.scale.file + 1, 0
         self.begin_file(limit)
 

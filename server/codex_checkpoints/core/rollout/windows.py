@@ -51,7 +51,7 @@ class _PowerShell(Collected):
     def __init__(self) -> None:
         super().__init__()
         self.bare: list[bool] = []
-        """Of each word, whether it begins neither with a quote nor with a variable."""
+        """For each word, whether it begins neither with a quote nor with a variable."""
         self.pieces: list[Word] = []
         self.is_bare = True
         self.is_called = False

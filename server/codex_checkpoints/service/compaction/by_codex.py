@@ -34,7 +34,7 @@ _COMES_ANEW: frozenset[Kind] = frozenset({"instructions", "context"})
 
 @frozen
 class Job:
-    """A summary that Codex is to make, and how long it may take."""
+    """A summary for Codex to make, and its timeout."""
 
     summarise: Summarise
     codex: str

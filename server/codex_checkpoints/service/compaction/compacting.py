@@ -120,7 +120,7 @@ class CompactionPlan:
 
 
 class Compacting:
-    """Compactions of the sessions of one home."""
+    """Compacts sessions of one home."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class Compacting:
         return _report(request, plan, windows, None, made, contents=contents)
 
     def compact(self, request: Request) -> Compacted:
-        """Do all steps here."""
+        """Run all steps on this thread."""
         return carried_out(self.in_steps(request))
 
     def in_steps(

@@ -109,12 +109,12 @@ def _answer(number: int, output: bytes | None) -> HookOutcome:
 
 
 def without_reasons(results: Sequence[HookOutcome]) -> list[dict[str, object]]:
-    """Return hook results without their reasons, which are texts of others."""
+    """Return hook results without their reasons, which are other people's texts."""
     return [{"number": each.number, "outcome": each.outcome} for each in results]
 
 
 Summarise = Callable[[str, str, str | Excerpt, float, IsCancelled], str]
-"""Have a Codex compact a fork of a thread of a home, within seconds; return the fork's id."""
+"""Lets Codex compact a fork of a home's thread, with a timeout; returns the fork's id."""
 
 
 @frozen

@@ -302,12 +302,12 @@ def _state_of(opened: SessionFile) -> tuple[Replay, int]:
 
 
 def opened_after(chain: Chain, window_id: str) -> Chain:
-    """Return a chain with one more window; it gets the number 1 where no window had one."""
+    """Return a chain with one more window; it gets the number 1 if no window had one."""
     return evolve(chain, number=chain.number or 0).opened(window_id)
 
 
 def items_of(lines: tuple[RecordLine, ...]) -> tuple[HistoryItem, ...]:
-    """Return lines as a store takes them."""
+    """Return lines in the form that a store takes."""
     return tuple(HistoryItem(line.type, line.payload) for line in lines)
 
 

@@ -1,1 +1,1 @@
-"""Connect Codex to us, report the connection, and answer its hooks."""
+"""Connects Codex to us, reports the connection, and answers its hooks."""

@@ -1,4 +1,4 @@
-"""The calls of Codex's hooks, and those that failed."""
+"""Records the calls of Codex's hooks, and their failures."""
 
 from __future__ import annotations
 

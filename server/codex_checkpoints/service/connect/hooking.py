@@ -34,7 +34,7 @@ COMPACTED = "CodexCompacted"
 
 @frozen
 class HookAnswer:
-    """The text for Codex, if any, and the receipt of it."""
+    """The text for Codex, if any, and its receipt."""
 
     session_id: str
     text: str | None

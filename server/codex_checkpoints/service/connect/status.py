@@ -178,7 +178,7 @@ def ask_codex(codex_home: str, environment: Mapping[str, str]) -> FoundCodex:
 
 @frozen
 class _Found:
-    """Our entries in the files of a home, and by path why one cannot be read."""
+    """Our entries in the files of a home, and by path why a file cannot be read."""
 
     hooks: Sequence[OurHook]
     server: Mapping[str, object] | None
@@ -267,7 +267,7 @@ def _hook_door(
     hooks: Sequence[HookState],
     calls: LastCalls,
 ) -> Door:
-    """Return the state of our hooks together."""
+    """Return the combined state of our hooks."""
     there = [hook for hook in hooks if hook.configured]
     trusted = _trusted([hook.trust for hook in there])
     problem = _problem_of([each.words for each in ours])

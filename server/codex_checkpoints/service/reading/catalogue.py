@@ -138,7 +138,7 @@ def _once(text: str | None) -> str | None:
     return None if text is None else sys.intern(text)
 
 
-@lru_cache(1 << 12)  # most sessions are of few repositories
+@lru_cache(1 << 12)  # most sessions belong to few repositories
 def _short(text: str) -> str:
     return text if _COMMIT.fullmatch(text) else value(text, 200)
 
@@ -234,7 +234,7 @@ class ReaderPool:
     def take(self, path: str, *, saved: bool = True) -> SessionFile | None:
         """Take out the reader of a rollout, or a saved one of this version.
 
-        One that has read on goes back by `keep`.
+        The caller returns it by `keep` after reading.
         """
         kept = self._kept.pop(path, None)
         state = self._cache.state(path, self._by.fold) if kept is None and saved else None
