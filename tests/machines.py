@@ -52,7 +52,9 @@ class Machines:
     def call_machine(self, home: Home, name: str) -> None:
         """Give a machine another name than that of the computer the tests run on."""
         path = home.state / "remote.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"machine": name}))
+        path.write_text(
+            json.dumps(json.loads(path.read_text()) | {"machine": name, "machineId": name})
+        )
 
     def write(self, *steps: Step, number: int = 1, **head: Any) -> Path:  # noqa: ANN401 - a head
         """Write a session of the first machine."""

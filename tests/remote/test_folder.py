@@ -1,5 +1,6 @@
 """A folder as remote: two machines that sync it, damage, rights, a full disk, kills (TEA-2)."""
 
+import json
 import os
 import shutil
 import stat
@@ -44,7 +45,7 @@ def put(store: FolderHistoryStore, data: bytes, most: int) -> SessionRow:
         assert store.append(SESSION, 1, segment) is Told.TAKEN
     found = store.head(SESSION)
     assert found is not None
-    row = SessionRow(SESSION, 1, found.size, found.prefix, data.count(b"\n"), "ana", "m")
+    row = SessionRow(SESSION, 1, found.size, found.prefix, data.count(b"\n"), "ana", "m", "m")
     store.put(row, b"records")
     return row
 
@@ -228,6 +229,18 @@ def test_what_cannot_be_a_remote_is_refused(tmp_path: Path, place: str) -> None:
     assert machines.there.refused("remote", "set", where, "--yes")["code"] == "invalid_payload"
 
 
+def test_a_damaged_choice_is_said_and_replaced(tmp_path: Path) -> None:
+    machines = Machines(tmp_path)
+    choice = machines.there.state / "remote.json"
+    before = json.loads(choice.read_text())
+    machines.there.json("remote", "set", str(machines.folder))
+    assert json.loads(choice.read_text())["machineId"] == before["machineId"], "it stays"
+
+    choice.write_text("{")
+    assert machines.there.refused("remote", "status")["code"] == "storage_error"
+    assert machines.there.json("remote", "set", str(machines.folder))["made"] is True
+
+
 def test_status_and_delete(tmp_path: Path) -> None:
     machines = Machines(tmp_path)
     machines.chat("one")
@@ -256,7 +269,7 @@ def work(sessions, root, session):
     store = assembly.remote_store(os.path.join(root, "remote"))
     spool = Spool(sessions.records.state_dir)
     going = outgoing(sessions, session, [], spool)
-    Pusher(sessions, store, ChosenRemote("", "ana", "there"), segment=900).push(going)
+    Pusher(sessions, store, ChosenRemote("", "ana", "there", "there"), segment=900).push(going)
     spool.close()
 """
 
@@ -286,7 +299,7 @@ def test_a_push_that_was_killed_at_any_step_goes_on(tmp_path: Path, how: str) ->
         if found is not None:
             assert b"".join(store.read(SESSION, found.row.head)) == path.read_bytes()
         with again(root).house() as house, read(house.sessions) as going:
-            Pusher(house.sessions, store, ChosenRemote("", "ana", "there")).push(going)
+            Pusher(house.sessions, store, ChosenRemote("", "ana", "there", "there")).push(going)
         row = store.row(SESSION)
         assert row is not None
         assert b"".join(store.read(SESSION, row.row.head)) == path.read_bytes()

@@ -56,7 +56,7 @@ def put(store: HistoryStore, data: bytes, generation: int = 1, most: int = 700) 
 def row(data: bytes, generation: int = 1, revision: int = 0, **more: str) -> SessionRow:
     lines = data.count(b"\n")
     ends = generation, len(data), prefix(data), lines
-    return SessionRow(SESSION, *ends, "ana", "laptop", revision, **more)  # type: ignore[arg-type]
+    return SessionRow(SESSION, *ends, "ana", "laptop", "1", revision, **more)  # type: ignore[arg-type]
 
 
 def text(lines: int) -> bytes:
@@ -183,7 +183,7 @@ def test_pages_give_every_session_once_the_latest_first(store: HistoryStore) -> 
     for number in range(7):
         stamp = f"2026-11-2{number % 3}T10:00:00.000Z"
         session = f"01a1f865-0000-7000-8000-00000000000{number}"
-        store.put(SessionRow(session, 1, 1, NO_PREFIX, 1, "a", "m", updated_at=stamp), b"")
+        store.put(SessionRow(session, 1, 1, NO_PREFIX, 1, "a", "m", "1", updated_at=stamp), b"")
     pages, cursor = [store.rows(3)], None
     while (cursor := pages[-1].next_cursor) is not None:
         pages.append(store.rows(3, cursor))

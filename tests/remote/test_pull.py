@@ -299,7 +299,7 @@ def test_forged_lines_are_refused(machines: Machines, lines: bytes, why: str) ->
     (segment,) = segments(lines)
     store.append(thread(1), 2, segment)
     ends = 2, segment.end, segment.after, lines.count(b"\n")
-    store.put(SessionRow(thread(1), *ends, "eve", "her machine"), records)
+    store.put(SessionRow(thread(1), *ends, "eve", "her machine", "1"), records)
 
     refused = machines.here.refused("pull", thread(1), "--into", str(machines.here.user))
 

@@ -52,7 +52,7 @@ def pushed(
 ) -> Pushed:
     """Push the first session of a home in this process."""
     with home.house() as house, read(house.sessions) as going:
-        chosen = ChosenRemote(store.place, "ana", machine)
+        chosen = ChosenRemote(store.place, "ana", machine, machine)
         return Pusher(house.sessions, store, chosen, segment=segment).push(going)
 
 
@@ -220,7 +220,7 @@ def test_a_chain_of_files_leaves_as_one_history(machines: Machines, store: Histo
     )
     machines.there.put(fork, 2)
     with machines.there.house() as house, read(house.sessions, 2) as going:
-        Pusher(house.sessions, store, ChosenRemote("", "ana", "there")).push(going)
+        Pusher(house.sessions, store, ChosenRemote("", "ana", "there", "there")).push(going)
 
     found = store.row(thread(2))
     assert found is not None
@@ -287,7 +287,7 @@ def test_a_push_that_was_cut_anywhere_goes_on_and_gives_the_same_bytes(
     whole = path.read_bytes()
     assert len(whole) > 20_000
     with machines.there.house() as house, read(house.sessions) as going:
-        chosen = ChosenRemote("", "ana", "there")
+        chosen = ChosenRemote("", "ana", "there", "there")
         for room in range(0, len(whole) + 400, len(whole) // 100):
             inner = MemoryHistoryStore()
             cut: Any = Cutting(inner, room, stored=stored)
@@ -337,7 +337,7 @@ def test_pushers_at_once_with_other_segments_give_the_same_bytes(
 ) -> None:
     path = machines.chat(*(f"question {number}" for number in range(20)))
     with machines.there.house() as house, read(house.sessions) as going:
-        chosen = ChosenRemote("", "ana", "there")
+        chosen = ChosenRemote("", "ana", "there", "there")
 
         def other() -> Iterator[object]:
             for segment in segments(path.read_bytes(), 0, sizes[1]):
@@ -363,7 +363,7 @@ def test_others_that_always_push_other_lines_end_in_a_conflict(machines: Machine
 
     with machines.there.house() as house, read(house.sessions) as going:
         store: Any = Different()
-        pusher = Pusher(house.sessions, store, ChosenRemote("", "a", "m"), segment=100)
+        pusher = Pusher(house.sessions, store, ChosenRemote("", "a", "m", "m"), segment=100)
         assert refusal(lambda: pusher.push(going)).code == "conflict"
 
 
@@ -426,7 +426,7 @@ def test_just_what_was_shown_is_sent_whatever_the_file_does_meanwhile(
     whole = path.read_bytes()
     with machines.there.house() as house, read(house.sessions) as going:
         path.write_bytes(whole.replace(b"so one", b"so ONE") + b'{"more":1}\n')
-        Pusher(house.sessions, store, ChosenRemote("", "ana", "there")).push(going)
+        Pusher(house.sessions, store, ChosenRemote("", "ana", "there", "there")).push(going)
 
     assert history(store) == whole
 
@@ -492,6 +492,28 @@ def test_follow_pushes_what_grows_until_it_is_interrupted(machines: Machines) ->
         process.communicate()
     assert process.returncode == 0, said
     assert b"following 1 session" in said
+
+
+def test_follow_goes_on_when_the_remote_comes_back(machines: Machines) -> None:
+    path = machines.chat("one")
+    process = machines.there.start("push", thread(1), "--follow", "--yes")
+    try:
+        assert process.stderr is not None
+        assert b"following" in process.stderr.readline()
+        unplugged = machines.folder.rename(machines.folder.with_name("unplugged"))
+        go_on(path, thread(1), turn(user("two"), name="x"))
+        assert b"remote_unreachable" in process.stderr.readline()
+        unplugged.rename(machines.folder)
+
+        def size() -> int:
+            (row,) = machines.listed()
+            return row["bytes"]
+
+        assert eventually(size, lambda now: now == path.stat().st_size)
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=WAIT)
+    assert b"remote_unreachable" not in said, "it is said once"
 
 
 # --- local work and the remote -------------------------------------------------------------------

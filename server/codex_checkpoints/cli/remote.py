@@ -143,7 +143,7 @@ def _report(options: argparse.Namespace, record: remote.Push, lines: Iterable[st
 
 
 def _follow(options: argparse.Namespace, services: Terminal) -> None:
-    """Push again what grows, until Ctrl+C; what cannot be pushed now is tried again.
+    """Push again what grows, until Ctrl+C; what the remote does not take now is tried again.
 
     A large session takes its time each time, so the pauses grow with that.
     """
@@ -152,7 +152,7 @@ def _follow(options: argparse.Namespace, services: Terminal) -> None:
     )
     seen = remote.looks(services, params)
     output.say(texts.following(len(seen)))
-    took = 0.0
+    took, failed = 0.0, dict[str, str]()
     try:
         while True:
             time.sleep(max(FOLLOW_SECONDS, PAUSE_FACTOR * took))
@@ -161,23 +161,28 @@ def _follow(options: argparse.Namespace, services: Terminal) -> None:
             for session_id in now:
                 if seen.get(session_id) != now[session_id]:
                     one = evolve(params, session_ids=(session_id,))
-                    if _is_settled(options, services, one):
+                    refusal = _pushed(options, services, one)
+                    if refusal is not None and failed.get(session_id) != refusal.message:
+                        output.refused(refusal, screen(options), as_json=options.json)
+                    if refusal is None or not refusal.code.startswith("remote_"):
                         seen[session_id] = now[session_id]
+                    failed[session_id] = "" if refusal is None else refusal.message
             took = time.monotonic() - began
     except KeyboardInterrupt:
         return
 
 
-def _is_settled(options: argparse.Namespace, services: Terminal, params: remote.PushParams) -> bool:
-    """Push one session; return False where a later attempt may succeed."""
+def _pushed(
+    options: argparse.Namespace, services: Terminal, params: remote.PushParams
+) -> Refusal | None:
+    """Push one session and print it; return the refusal if it is refused."""
     try:
         with contextlib.closing(remote.prepare_push(services, params)) as prepared:
             done = remote.send(services, prepared)
     except Refusal as refusal:
-        output.refused(refusal, screen(options), as_json=options.json)
-        return not refusal.code.startswith("remote_")
+        return refusal
     report(options, done, texts.push_lines(done, screen(options)))
-    return True
+    return None
 
 
 def _pull(options: argparse.Namespace, services: Terminal) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import platform
@@ -28,6 +29,8 @@ from codex_checkpoints.service.remote.pushing import Pusher
 from codex_checkpoints.service.remote.refusing import remote_refusals
 from codex_checkpoints.service.remote.unchanged import unchanged_row
 from codex_checkpoints.storage.contract import Row, ThreadQuery
+from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.storage.records import new_id
 from codex_checkpoints.storage.remote.chosen import ChosenRemote, choose_remote, chosen_remote
 from codex_checkpoints.storage.remote.contract import HistoryStore, SessionRow
 from codex_checkpoints.storage.remote.spool import Spool
@@ -248,7 +251,12 @@ def remote_set(services: Services, params: RemoteSetParams) -> RemoteStatus:
     with remote_refusals(store):
         store.make()
     owner = services.sessions.settings.user_id or getpass.getuser()
-    chosen = ChosenRemote(place, owner, platform.node() or "this machine")
+    machine = platform.node() or "this machine"
+    before = None
+    with contextlib.suppress(StorageError):  # a damaged choice is replaced
+        before = chosen_remote(services.where.state_dir)
+    machine_id = new_id() if before is None else before.machine_id
+    chosen = ChosenRemote(place, owner, machine, machine_id)
     with keeping("choice of the remote", None):
         choose_remote(services.where.state_dir, chosen)
     return remote_status(services, NoParams())

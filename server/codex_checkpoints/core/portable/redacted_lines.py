@@ -214,7 +214,8 @@ class LineRedactor:
         found: dict[str, object] = {}
         for key, value in fields.items():
             if key == "encrypted_content":
-                self.left_out["encrypted"] += value is not None
+                if value is not None:
+                    self.left_out["encrypted"] += 1
             elif key == "result" and fields.get("type") in _MADE_IMAGES and value:
                 self.left_out["images"] += 1
                 found[key] = ""
@@ -253,7 +254,8 @@ class LineRedactor:
     def _text(self, text: str) -> str:
         if "data:image/" in text.lower():
             text, count = _DATA_IMAGE.subn(IMAGE, text)
-            self.left_out["images"] += count
+            if count:
+                self.left_out["images"] += count
         parts: list[str] = []
         end = 0
         for start, behind, kind in () if self._is_clean else _secrets_in(text):

@@ -157,15 +157,19 @@ def _redacted_lines(
 
 def refuse_never_pushed(globs: Iterable[str], row: Row, homes: Iterable[str]) -> None:
     """Refuse `never_pushed` for a session of a folder that a glob names, or of one below it."""
-    folders = [os.path.normpath(folder) for folder in (row.folder, row.base) if folder]
+    folders = [_plain(folder) for folder in (row.folder, row.base) if folder]
     above = {each for folder in folders for each in _with_those_above(folder)}
     for glob in globs:
-        wanted = {os.path.normpath(_in_home(glob, home)) for home in homes}
+        wanted = {_plain(_in_home(glob, home)) for home in homes}
         if any(fnmatch.fnmatchcase(each, pattern) for each in above for pattern in wanted):
             message = f"session {row.session_id} is in a folder that is never pushed"
             hint = f"The setting neverPush has {glob!r}."
             facts = {"sessionId": row.session_id, "glob": glob, "hint": hint}
             raise Refusal("never_pushed", message, facts)
+
+
+def _plain(path: str) -> str:
+    return os.path.normcase(os.path.normpath(path))
 
 
 def _in_home(glob: str, home: str) -> str:

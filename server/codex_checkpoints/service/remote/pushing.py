@@ -149,7 +149,7 @@ class Pusher:
         Otherwise the remote has it from a machine where the session went on.
         """
         known = self.store.row(going.session_id)
-        if known is not None and known.row.machine != self.chosen.machine:
+        if known is not None and known.row.machine_id != self.chosen.machine_id:
             return False
         return part_of(self.sessions.catalogue.reader, going.row.path) == going.own
 
@@ -163,6 +163,7 @@ class Pusher:
             going.lines,
             self.chosen.owner,
             self.chosen.machine,
+            self.chosen.machine_id,
             title=going.title,
             task=going.task,
             cwd=going.cwd,
@@ -180,7 +181,7 @@ class Pusher:
         )
         known = self.store.row(going.session_id)
         if known is not None and known.row.head == row.head:
-            if known.row.machine != row.machine or self._is_same(known, row, going.records):
+            if known.row.machine_id != row.machine_id or self._is_same(known, row, going.records):
                 return pushed
             row = evolve(row, revision=known.row.revision + 1)
         self.store.put(row, going.records)

@@ -18,12 +18,14 @@ _LARGEST = 1 << 16
 class ChosenRemote:
     """Where the remote is, and the names that rows from this machine carry.
 
-    `place` is the absolute path of a folder, `owner` a person, `machine` this computer.
+    `place` is the absolute path of a folder, `owner` a person, `machine` the name of this computer
+    and `machine_id` its id, since two computers may have one name.
     """
 
     place: str
     owner: str
     machine: str
+    machine_id: str
 
 
 def chosen_remote(state_dir: str) -> ChosenRemote | None:

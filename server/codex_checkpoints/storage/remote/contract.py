@@ -122,11 +122,11 @@ class SessionRow:
     """What a list shows of a pushed session, and how far its history counts.
 
     All texts are redacted.  `generation`, `size` and `prefix` are those of the history, `lines` its
-    lines; `revision` counts the rows of one such state.  `updated_at` is the time of the last
-    record.  `seq_shift` is how far the numbers in its records are ahead of its lines.  `secrets`
-    are counts of redacted secrets by kind, `left_out` counts of dropped parts by kind.
-    `lost_summary`: the current window began with a summary that only its owner's account can read,
-    so it was left out.
+    lines; `machine_id` tells machines of one name apart; `revision` counts the rows of one such
+    state.  `updated_at` is the time of the last record.  `seq_shift` is how far the numbers in its
+    records are ahead of its lines.  `secrets` are counts of redacted secrets by kind, `left_out`
+    counts of dropped parts by kind.  `lost_summary`: the current window began with a summary that
+    only its owner's account can read, so it was left out.
     """
 
     session_id: str
@@ -136,6 +136,7 @@ class SessionRow:
     lines: int
     owner: str
     machine: str
+    machine_id: str
     revision: int = 0
     title: str | None = None
     task: str | None = None
