@@ -29,6 +29,7 @@ _INITIALIZE = (
     b'"params":{"processId":null,"rootUri":null,"capabilities":{}}}'
 )
 _LINE = b'{"timestamp":"2026-11-20T12:00:00.000Z","type":"world_state","payload":{"full":false}}\n'
+_PATCH = "*** Begin Patch\n*** Add File: a.py\n+x = 1\n*** End Patch"
 _SETTLING = 15.0
 
 
@@ -52,6 +53,12 @@ def commands(folder: str, size: int, files: int, runs: int) -> None:
     home, state = _home(folder, "some", files, files * _MB // 2)
     told = {"session_id": one.thread, "transcript_path": one.path, "source": "resume"}
     call = json.dumps({"hook_event_name": "SessionStart", **told}).encode()
+    patch = {"tool_name": "apply_patch", "tool_input": {"command": _PATCH}, "tool_use_id": "c1"}
+    told |= {"hook_event_name": "PreToolUse", "cwd": one.home, **patch}
+    before = json.dumps(told).encode()
+    os.makedirs(one.state, exist_ok=True)
+    with open(os.path.join(one.state, "config.toml"), "w", encoding="utf-8") as file:
+        file.write('fileCopies = "replaced"\n')
     least: dict[str, float] = {}
     for number in range(runs + 1):
         with open(one.path, "ab") as file:
@@ -62,6 +69,7 @@ def commands(folder: str, size: int, files: int, runs: int) -> None:
             "--help": _spent((*PASS[:1], "-m", "codex_checkpoints", "--help")),
             f"view, {size} MB": _spent(product("view", one.home, one.state, one.thread)),
             f"hook, a resume, {size} MB": _spent(product("hook", one.home, one.state), call),
+            "hook, before a patch": _spent(product("hook", one.home, one.state), before),
             f"sessions, {files}": _spent(product("sessions", home, state)),
         }
         if number:  # the first one is cold

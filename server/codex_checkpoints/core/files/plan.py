@@ -123,7 +123,8 @@ def _beside_victim(row: PlannedFile, rows: Mapping[str, PlannedFile]) -> Planned
     if row.state != "move" or target is None or target.then is None:
         return row
     why = f"it was moved to {target.path}, in the place of another file"
-    return evolve(row, state="create", why=why, moved_to=None)
+    lines = 0 if row.then is None else row.then.count("\n")
+    return evolve(row, state="create", why=why, moved_to=None, added=lines, removed=0)
 
 
 def _later(touches: Sequence[Touch], end: int) -> Iterator[Touch]:
