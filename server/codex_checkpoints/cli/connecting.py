@@ -1,4 +1,4 @@
-"""The commands `connect` and `doctor`."""
+"""Runs the commands `connect` and `doctor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `delete`."""
+"""Runs the command `delete`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands `digest` and `recall`."""
+"""Runs the commands `digest` and `recall`."""
 
 from __future__ import annotations
 

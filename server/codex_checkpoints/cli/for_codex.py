@@ -1,4 +1,4 @@
-"""The commands `mcp` and `hook`, which Codex runs."""
+"""Runs the commands `mcp` and `hook`, which Codex calls."""
 
 from __future__ import annotations
 

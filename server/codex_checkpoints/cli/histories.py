@@ -1,4 +1,4 @@
-"""The commands about the history of one session."""
+"""Runs the commands about the history of one session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands about markers and pins."""
+"""Runs the commands about markers and pins."""
 
 from __future__ import annotations
 

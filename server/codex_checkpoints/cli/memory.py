@@ -1,4 +1,4 @@
-"""The commands `apply` and `notes`."""
+"""Runs the commands `apply` and `notes`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands `export` and `import`."""
+"""Runs the commands `export` and `import`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands about restores."""
+"""Runs the commands about restores."""
 
 from __future__ import annotations
 

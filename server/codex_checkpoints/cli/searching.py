@@ -1,4 +1,4 @@
-"""The command `search`."""
+"""Runs the command `search`."""
 
 from __future__ import annotations
 

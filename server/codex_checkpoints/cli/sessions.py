@@ -1,4 +1,4 @@
-"""The commands about the list of sessions."""
+"""Runs the commands about the list of sessions."""
 
 from __future__ import annotations
 

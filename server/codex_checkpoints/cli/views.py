@@ -1,4 +1,4 @@
-"""The commands `show` and `view`."""
+"""Runs the commands `show` and `view`."""
 
 from __future__ import annotations
 

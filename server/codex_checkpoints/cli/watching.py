@@ -1,4 +1,4 @@
-"""The command `watch`."""
+"""Runs the command `watch`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The converters between records and JSON values.
+"""Makes the converters between records and JSON values.
 
 `params` reads a client's params and writes the answers, `stored` and `states` are for our own
 files.  No value is converted: `True` is not a number, and a text is not a list.  A field of type

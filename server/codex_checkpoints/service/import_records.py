@@ -1,4 +1,4 @@
-"""The records of imports."""
+"""Reads the records of imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that the service refuses, each with a code."""
+"""Defines the refusals of the service, each with a code."""
 
 from __future__ import annotations
 

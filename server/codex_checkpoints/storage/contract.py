@@ -1,4 +1,4 @@
-"""The inputs and results of a store of threads; `store` has its methods (STO-1).
+"""Defines the inputs and results of a store of threads; `store` has its methods (STO-1).
 
 A *thread* is one Codex conversation; its history is one or more *rollouts*, of which one is
 current.  A store raises no other errors than these.

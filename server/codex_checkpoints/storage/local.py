@@ -1,4 +1,4 @@
-"""The store of a Codex home: rollouts in files, the readers' results in SQLite (STO-9).
+"""Stores a Codex home: rollouts in files, the readers' results in SQLite (STO-9).
 
 The files are the truth.  The index caches the readers' results, so that a list reads no file; an
 index that is absent, old, damaged or locked is filled again.  `store.RolloutStore` documents the

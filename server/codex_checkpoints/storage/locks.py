@@ -1,4 +1,4 @@
-"""Codex's writer locks: find out who holds a thread, and hold one in order to write.
+"""Finds out who holds a thread by Codex's writer locks, and holds one in order to write.
 
 Codex keeps `thread-writer-locks/<thread>.lock` locked while a thread is loaded.  A probe creates
 nothing, waits at most a fifth of a second, and unlocks at once.  `hold` takes the lock as Codex

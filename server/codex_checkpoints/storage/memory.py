@@ -1,4 +1,4 @@
-"""A store that keeps everything in this process; `store.RolloutStore` documents the methods.
+"""Stores everything in this process; `store.RolloutStore` documents the methods.
 
 A rollout is a name and its bytes.  Only the threads in `live` count as loaded by another process.
 """

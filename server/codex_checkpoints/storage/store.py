@@ -1,4 +1,4 @@
-"""The interface of a store of threads, and the decisions that all stores share (STO-1).
+"""Defines the interface of a store of threads, and the decisions of all stores (STO-1).
 
 A store finds its rollouts and changes one at a time.  This module decides which rollout is current,
 which threads fit a query, and which is refused.  `local` and `memory` say where the bytes are;

@@ -1,4 +1,4 @@
-"""The records of a checkpoint (DSC-14 to DSC-20), its canonical bytes, and the bounds.
+"""Defines the records of a checkpoint (DSC-14 to DSC-20), its canonical bytes and bounds.
 
 Equal checkpoints have equal bytes on every system: key order, escaping and the final LF are fixed.
 `from_bytes` refuses everything it does not know: a file of another version is derived again

@@ -1,4 +1,4 @@
-"""The commands of a call that ended, each with its outcome, whatever form the file has."""
+"""Lists the commands of a call that ended, each with its outcome, in any form of the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The records of compactions: the author, the replaced lines, and the undone ones (CKP-2).
+"""Defines the records of compactions: author, replaced lines, and undone ones (CKP-2).
 
 All strategies share one form (CKP-23).  A record holds no text of the session except the seed.  A
 line of `compactions.jsonl` is one record; its `type` says which.

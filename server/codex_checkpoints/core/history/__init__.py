@@ -1,4 +1,4 @@
-"""The history that Codex rebuilds when it resumes a session, and sends to a model.
+"""Rebuilds the history that Codex makes when it resumes a session, and sends to a model.
 
 Two passes read the bytes.  `survey` reads all of them and keeps a few words a turn.  `rebuild`
 decides from those where the history begins, reads from there on and keeps the items, so memory

@@ -1,4 +1,4 @@
-"""Context windows: their chain, and the fragment that names them to a model.
+"""Defines the chain of context windows, and the fragment that names them to a model.
 
 A window is the context of a model between two compactions, and has a UUIDv7 (WIN-1 to WIN-3).
 Checkpoints and views contain no window ids (WIN-16).

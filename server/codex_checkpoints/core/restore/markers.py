@@ -1,4 +1,4 @@
-"""Markers and pins: saved points of a session, and references that its user keeps.
+"""Keeps markers and pins: saved points of a session, and references that its user keeps.
 
 Lines are only added to `markers.jsonl`.  A marker names a turn and never moves (AGN-83).  It holds
 a label, a time and the hashes of files, no text of the conversation (AGN-8); a pinned message is

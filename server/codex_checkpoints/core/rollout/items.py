@@ -1,4 +1,4 @@
-"""The typed items that `parsing` makes of lines, the effects of calls, and the ends of commands."""
+"""Defines the typed items that `parsing` makes of lines, and the effects and ends of calls."""
 
 from __future__ import annotations
 

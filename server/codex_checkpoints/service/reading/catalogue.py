@@ -354,7 +354,7 @@ class Catalogue:
         found = self.store.rollouts()
         self.chains.begin(by_rollout_id(found.values()))
         new, changed = self._compared(found, [path for path in self.rows() if path not in found])
-        # The newest sessions are wanted first.
+        # Read the newest sessions first.
         new.sort(key=lambda file: -file.mtime_ns)
         of_bytes = sum(file.size for file in new)
         done = size = since = 0

@@ -99,7 +99,7 @@ class Projections:
     def keep(self, row: Row, opened: SessionFile) -> Projection:
         """Make the checkpoint of a session and store it if its bytes changed."""
         if not self._catalogue.is_current(row):
-            # A file from elsewhere, or an older segment: the session's checkpoint is another's.
+            # A file from elsewhere, or an older segment, does not make the session's checkpoint.
             checkpoint = self.current(opened)
             return Projection(row.session_id, checkpoint, to_bytes(checkpoint))
         if self.follows and self._look(opened):

@@ -1,1 +1,1 @@
-"""Restore a marker into a branch, and list restores."""
+"""Restores markers into branches, and lists restores."""

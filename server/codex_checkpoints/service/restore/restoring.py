@@ -147,7 +147,7 @@ class Restoring:
         return evolve(begun, checkpoint_id=checkpoint_id, restore_mode=params.mode)
 
     def _refuse_taken(self, branch_id: str, plan: RestorePlan) -> None:
-        """Refuse `conflict` where the id of the branch is taken (AGN-84, AGN-86)."""
+        """Refuse `conflict` if the id of the branch is taken (AGN-84, AGN-86)."""
         above = {each.source_turn.session_id for each in plan.record.chain}
         above.add(plan.record.source_session_id)
         if branch_id in above or branch_id in self._sessions.catalogue.current():
