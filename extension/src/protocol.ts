@@ -608,7 +608,7 @@ export interface Reread {
  *
  * `number` is null if a rollback took its window away (`counts` is false).  `sealed`: a part is
  * encrypted, and facts missing from the rest are unknown.  `taskPresent` is null if that is
- * unknown or there is no task.  `reads` are the reads of files up to the next compaction,
+ * unknown or the session has no task.  `reads` are the reads of files up to the next compaction,
  * `rereadsUnchanged` the reads of files that did not change, `bytes` their output.
  */
 export interface Loss {

@@ -257,7 +257,7 @@ class Watcher:
 
         `look_again` is a callback; it gets the path, under the name by which its tree or folder is
         followed.  It runs on a thread of the watcher, must be quick, and must not call back.
-        `polling`: True always, False if there are no events, None as the file system needs.
+        `polling`: True always, False without events, None as the file system needs.
         """
         self._look_again = look_again
         self._polling = polling

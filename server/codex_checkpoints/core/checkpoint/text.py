@@ -68,7 +68,7 @@ def _hinted(text: str) -> list[SecretRule]:
 def may_hold_secret(text: str) -> bool:
     """Return whether a text, or one written in it as JSON, may hold a secret: quick, and a guess.
 
-    False is certain, as long as no escape in the JSON stands for a letter or a `/`.
+    False is certain, as long as no escape in the JSON encodes a letter or a `/`.
     """
     lower = text.lower()
     return any(hint in lower for _, hints in _HINTS for hint in hints) or any(

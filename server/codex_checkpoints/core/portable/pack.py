@@ -63,7 +63,7 @@ class PackOrigin:
 class PackedTurn:
     """A turn by its session, its id and its number among those that count, from 1.
 
-    The times are those of its records; a turn that is `open` has no end.  A pack holds no message
+    The times come from its records; a turn that is `open` has no end.  A pack holds no message
     of a turn (AGN-39).
     """
 

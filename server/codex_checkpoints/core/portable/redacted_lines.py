@@ -1,10 +1,10 @@
-"""Redact the lines of a session for another machine, one by one.
+"""Redacts the lines of a session for another machine, one by one.
 
 A line stays one line of JSON, and no line is added or removed, so that positions and ordinals stay.
-Redacted are secrets (DSC-81), in values and in keys.  Dropped are images, text that only the
-owner's account can decrypt, and lines that cannot be read: a quiet record takes their place.
+Secrets are redacted (DSC-81), in values and in keys.  Images, text that only the owner's account
+can decrypt, and unreadable lines are dropped: a quiet record replaces each.
 
-The same line gives the same bytes on every machine: the hashes of a pushed history rest on that.
+The same line gives the same bytes on every machine: the hashes of a pushed history depend on that.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from codex_checkpoints.core.rollout.fields import (
 )
 
 LONGEST_TEXTS = 10
-"""How many of the longest texts a preview shows, each once."""
+"""Number of the longest texts that a preview shows, each once."""
 
 SHORTEST_SHOWN = 40
 """Code points of a text that a preview may show: shorter ones are ids and names."""
@@ -44,7 +44,7 @@ SHOWN = 160
 """Code points that a preview shows of a long text."""
 
 REDACTION = f"1 {RULES_DIGEST}"
-"""What redaction depends on: the version of this module, counted up with each change, and rules."""
+"""The inputs of redaction: this module's version, incremented with each change, and the rules."""
 
 PRIVATE_KEY = "private_key"
 """The kind of a secret that is refused and never only redacted."""
@@ -57,12 +57,12 @@ _COMPARED = ("id", "Id", "type", "role")
 _ENCRYPTED_ITEMS = frozenset(
     {"reasoning", "compaction", "compaction_summary", "context_compaction"}
 )
-"""Items that are nothing without their encrypted text."""
+"""Items that have no content without their encrypted text."""
 
 _SUMMARIES = _ENCRYPTED_ITEMS - {"reasoning"}
 
 _QUIET: Json = {"type": "token_count", "info": None, "rate_limits": None}
-"""A record of which Codex writes many and that says nothing."""
+"""A record without content, of a type that Codex writes often."""
 
 _DROPPED = (b"encrypted_content", b"image", b'"session_meta"', b'"compacted"')
 """A line without these has nothing to drop."""
@@ -81,14 +81,14 @@ _MADE_IMAGES = frozenset({"image_generation_call", "image_generation_end"})
 _LONGEST_NAME = 64
 _BETWEEN = ", "
 _CONTEXT_CHARS = 4096
-"""Longer values are searched alone, without the keys and values beside them."""
+"""Longer values are searched without the keys and values beside them."""
 
 
 _Key = TypeVar("_Key", str, int)
 
 
 class LongText(NamedTuple):
-    """A long text that leaves the machine: its length, the line it stands in, and its beginning."""
+    """A long text that leaves the machine: its length, its line, and its beginning."""
 
     chars: int
     line: int
@@ -104,10 +104,10 @@ class FoundSecret(NamedTuple):
 
 @define
 class LineRedactor:
-    """Redacts lines in order, and keeps account of it.
+    """Redacts lines in order, and counts the changes.
 
-    `left_out` counts what was dropped: `images`, `encrypted`, `unreadable` lines.  `lost_summary`:
-    the newest compaction that was read had a summary that was dropped.
+    `left_out` counts the dropped parts: `images`, `encrypted`, `unreadable` lines.  `lost_summary`:
+    the summary of the newest compaction that was read was dropped.
     """
 
     lines: int = 0
@@ -226,8 +226,8 @@ class LineRedactor:
     def _in_context(self, fields: Mapping[_Key, object]) -> dict[_Key, object]:
         """Redact texts that are a secret because of the key or the text beside them.
 
-        `{"password": "x"}`, `["--token", "x"]`, `{"name": "API_KEY", "value": "x"}`: a text that is
-        found so goes whole.  What is a secret by itself has been redacted before.
+        `{"password": "x"}`, `["--token", "x"]`, `{"name": "API_KEY", "value": "x"}`: such a text is
+        replaced whole.  Texts that are secrets by themselves have been redacted before.
         """
         if self._is_clean:
             return dict(fields)
@@ -284,7 +284,7 @@ class LineRedactor:
 
 
 def _is_clean(line: bytes) -> bool:
-    """Return whether no text in a line can hold a secret: quick, and no for many others as well."""
+    """Return whether no text in a line can hold a secret: quick, and False for many clean lines."""
     if any(each in line for each in _HIDING):
         return False
     try:
@@ -294,7 +294,7 @@ def _is_clean(line: bytes) -> bool:
 
 
 def _secrets_in(text: str) -> Sequence[tuple[int, int, str]]:
-    """Return the secrets of a text; short texts, of which many repeat, are searched once."""
+    """Return the secrets of a text; results for short texts, which often repeat, are cached."""
     return _secrets_in_name(text) if len(text) <= _LONGEST_NAME else named_secrets(text)
 
 
@@ -323,13 +323,13 @@ def _is_image(part: Json) -> bool:
 
 
 def _quiet(record: Json) -> Json:
-    """Return the record that takes the place of a dropped one, with its time and ordinal."""
+    """Return the record that replaces a dropped one, with its time and ordinal."""
     kept = {key: record[key] for key in ("timestamp", "ordinal") if key in record}
     return {**kept, "type": "event_msg", "payload": _QUIET}
 
 
 def quiet_line(line: bytes) -> bytes:
-    """Return the line that takes the place of a line that must not count twice."""
+    """Return the line that replaces one which must not count twice."""
     return _line(_quiet(object_of(load(line))))
 
 
