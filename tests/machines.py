@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from codex_checkpoints.service.remote.outgoing import Outgoing, outgoing
+from codex_checkpoints.service.remote.pushing import Pushed, Pusher
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage.remote.contract import SEGMENT, Segment
+from codex_checkpoints.storage.remote.chosen import ChosenRemote
+from codex_checkpoints.storage.remote.contract import SEGMENT, HistoryStore, Segment
 from codex_checkpoints.storage.remote.packing import SegmentStream, zstd
 from codex_checkpoints.storage.remote.spool import Spool
 from homes import Home, thread
@@ -99,3 +101,19 @@ class Machines:
             elif path.is_file():
                 parts.append(path.read_bytes())
         return b"\n".join(parts)
+
+
+def pushed(
+    home: Home, store: HistoryStore, *, segment: int = 700, machine: str = "there"
+) -> Pushed:
+    """Push the first session of a home in this process."""
+    with home.house() as house, read(house.sessions) as going:
+        chosen = ChosenRemote(store.place, "ana", machine, machine)
+        return Pusher(house.sessions, store, chosen, segment=segment).push(going)
+
+
+def history(store: HistoryStore) -> bytes:
+    """Return the history that the row of the first session names."""
+    found = store.row(thread(1))
+    assert found is not None
+    return b"".join(store.read(thread(1), found.row.head))

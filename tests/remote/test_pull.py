@@ -30,11 +30,6 @@ from rollouts import (
 Json = dict[str, Any]
 
 
-@pytest.fixture
-def machines(tmp_path: Path) -> Machines:
-    return Machines(tmp_path)
-
-
 def note(home: Home, payload: Json, *, turn_id: str = "t1", seq: int = 5) -> None:
     line: Json = {"updateId": f"u{seq}", "seq": seq, "turnId": turn_id, "at": None, "hashes": {}}
     home.remember([line | {"payload": payload}])

@@ -25,7 +25,7 @@ from codex_checkpoints.cli.commands import (
     value,
 )
 from codex_checkpoints.cli.opening import Terminal
-from codex_checkpoints.operations import remote
+from codex_checkpoints.operations import pushing, remote
 from codex_checkpoints.presentation import remote as texts
 from codex_checkpoints.service.refusal import Refusal
 
@@ -123,21 +123,21 @@ def _consent(options: argparse.Namespace, question: str, otherwise: str) -> None
 def _push(options: argparse.Namespace, services: Terminal) -> int:
     options.session_ids = tuple(options.session_ids)
     options.cwd = options.cwd or None
-    with contextlib.closing(ask(options, services, remote.prepare_push)) as prepared:
+    with contextlib.closing(ask(options, services, pushing.prepare_push)) as prepared:
         if not options.json:
             output.write_lines(texts.preview_lines(prepared.shown, screen(options)))
         if options.dry_run:
             return _report(options, prepared.shown, ())
         if prepared.going:
             _consent(options, texts.push_question(prepared.shown), "nothing was pushed")
-        done = remote.send(services, prepared)
+        done = pushing.send(services, prepared)
     code = _report(options, done, texts.push_lines(done, screen(options)))
     if options.follow:
         _follow(options, services)
     return code
 
 
-def _report(options: argparse.Namespace, record: remote.Push, lines: Iterable[str]) -> int:
+def _report(options: argparse.Namespace, record: pushing.Push, lines: Iterable[str]) -> int:
     report(options, record, lines)
     return REFUSED if record.refused and not record.sessions else DONE
 
@@ -147,17 +147,17 @@ def _follow(options: argparse.Namespace, services: Terminal) -> None:
 
     A large session takes its time each time, so the pauses grow with that.
     """
-    params = remote.PushParams(
+    params = pushing.PushParams(
         options.session_ids, options.cwd, options.since, options.allow_redacted
     )
-    seen = remote.looks(services, params)
+    seen = pushing.looks(services, params)
     output.say(texts.following(len(seen)))
     took, failed = 0.0, dict[str, str]()
     try:
         while True:
             time.sleep(max(FOLLOW_SECONDS, PAUSE_FACTOR * took))
             services.look_around()
-            began, now = time.monotonic(), remote.looks(services, params)
+            began, now = time.monotonic(), pushing.looks(services, params)
             for session_id in now:
                 if seen.get(session_id) != now[session_id]:
                     one = evolve(params, session_ids=(session_id,))
@@ -173,12 +173,12 @@ def _follow(options: argparse.Namespace, services: Terminal) -> None:
 
 
 def _pushed(
-    options: argparse.Namespace, services: Terminal, params: remote.PushParams
+    options: argparse.Namespace, services: Terminal, params: pushing.PushParams
 ) -> Refusal | None:
     """Push one session and print it; return the refusal if it is refused."""
     try:
-        with contextlib.closing(remote.prepare_push(services, params)) as prepared:
-            done = remote.send(services, prepared)
+        with contextlib.closing(pushing.prepare_push(services, params)) as prepared:
+            done = pushing.send(services, prepared)
     except Refusal as refusal:
         return refusal
     report(options, done, texts.push_lines(done, screen(options)))

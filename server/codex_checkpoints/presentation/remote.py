@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from codex_checkpoints.operations.pushing import Push, PushedSession
 from codex_checkpoints.operations.remote import (
     PulledSession,
-    Push,
-    PushedSession,
     RemoteDeleted,
     RemoteSession,
     RemoteSessions,
