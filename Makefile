@@ -1,7 +1,7 @@
 # Each target does its own set-up: `make run` and `make test` are all that a fresh machine needs.
 # Written for any make from 3.81 on, and any POSIX shell.
 
-.PHONY: help run watch package setup fetched test lint types contracts extension unit pythons \
+.PHONY: help run announced watch package setup fetched test lint types contracts extension unit pythons \
 	on-one-python codex e2e \
 	e2e-one e2e-other fuzz soak pages bench bench-editor requirements clean
 .SUFFIXES:
@@ -83,8 +83,14 @@ help:
 	@echo 'make requirements  compile requirements*.txt anew from pyproject.toml'
 	@echo 'PYTHON=...         the interpreter for .venv (3.11 or newer), before the first set-up'
 
-run: setup $(VSIX)
+run: announced setup $(VSIX)
 	@$(BIN)/python tools/run.py $(VSIX) $(RUN)
+
+# Before the first download.
+announced:
+	@[ -f .venv/.ok ] && [ -f node_modules/.ok ] || printf '%s\n' \
+		'Installs, all below this folder: Python packages in .venv (460 MB), npm packages in' \
+		'node_modules (250 MB), the built extension in dist. `make clean` removes them.'
 
 watch: setup
 	$(BIN)/codex-checkpoints watch

@@ -37,11 +37,12 @@ def test_the_demo_is_read_without_a_finding_and_holds_one_of_each_kind(demo: Pat
     report: dict[str, Any] = json.loads(ask(demo, "doctor"))
     sessions: list[dict[str, Any]] = json.loads(ask(demo, "sessions"))
 
-    assert (report["sessions"], report["findings"]) == (5, [])
+    assert (report["sessions"], report["findings"]) == (6, [])
     working = sessions[0]
     assert working["suspectFacts"] == 1
     assert [each["parentSession"] for each in sessions].count(working["sessionId"]) == 1
-    assert sorted(each["compactions"] for each in sessions) == [0, 0, 0, 0, 1]
+    assert (working["turns"], working["markers"], working["branches"]) == (40, 1, 1)
+    assert sorted(each["compactions"] for each in sessions) == [0, 0, 0, 1, 1, 2]
     assert len({each["cwd"] for each in sessions}) == 2
 
 

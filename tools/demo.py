@@ -2,14 +2,16 @@
 
     python tools/demo.py CODEX_HOME PROJECT
 
-Session files are written as Codex writes them: one in the middle of its work, with a helper and a
-few notes of which one is no longer backed; one that was compacted; two that are done. All texts
-are ours. Both folders must be ours as well: nothing is ever written into a home in use.
+Session files are written as Codex writes them: one of 40 turns in the middle of its work, which was
+compacted twice, with a helper, a marker, a branch, and a few notes of which one is no longer
+backed; one that was compacted; two that are done. All texts are ours. Both folders must be ours as
+well: nothing is ever written into a home in use.
 """
 
 import hashlib
 import json
 import secrets
+import subprocess
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -320,8 +322,8 @@ def write_project(project: Path) -> None:
         path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_sessions(codex_home: Path, project: Path, now: datetime) -> None:
-    """Write the sessions, the newest of them a minute old."""
+def write_sessions(codex_home: Path, project: Path, now: datetime) -> str:
+    """Write the sessions, the newest of them a minute old; return the id of the longest."""
 
     def session(days: float, folder: Path = project, parent: Session | None = None) -> Session:
         return Session(codex_home, folder, now - timedelta(days=days), parent)
@@ -329,9 +331,75 @@ def write_sessions(codex_home: Path, project: Path, now: datetime) -> None:
     elsewhere(session(9, project.parent / "website")).save()
     compacted(session(3)).save()
     done(session(1)).save()
-    working = at_work(session(14 / 1440))
+    working = so_far(session(0.25)).save()
+    branch(codex_home, working.id)
+    working.now = max(working.now, now - timedelta(minutes=14))
+    at_work(working)
     helping(session(10 / 1440, parent=working)).save()
     working.save()
+    return working.id
+
+
+def branch(codex_home: Path, session_id: str) -> None:
+    """Mark a turn of a session and open a branch there, as a person does."""
+    ours = [sys.executable, "-m", "codex_checkpoints"]
+    home = ["--codex-home", str(codex_home), "--json"]
+    mark = [*ours, "mark", session_id, "--turn", "27", "--label", "nine suppliers work", *home]
+    made = subprocess.run(mark, check=True, capture_output=True, encoding="utf-8").stdout
+    marker = json.loads(made)["checkpointId"]
+    restore = [*ours, "restore", session_id, marker, "--mode", "soft", *home]
+    subprocess.run(restore, check=True, capture_output=True)
+
+
+SUPPLIERS = (
+    ("Adler", "a tab between the fields"),
+    ("Brandt", "a currency sign behind each price"),
+    ("Carlsen", "the article number first"),
+    ("Dorn", "an empty line after each page"),
+    ("Ehlers", "prices with three decimals"),
+    ("Fabian", "a heading above the list"),
+    ("Gruber", "two prices a line, with and without tax"),
+    ("Hansen", "article names in quotes"),
+    ("Iversen", "a total in the last line"),
+    ("Jensen", "Windows line ends"),
+    ("Keller", "an old and a new price"),
+    ("Lorenz", "comments that begin with #"),
+)
+"""Who sends price lists, and what is odd about them."""
+
+FULL = (5, 9)
+"""The suppliers at which the model's window was full."""
+
+
+def so_far(session: Session) -> Session:
+    """Tell of a long piece of work up to its last turn: supplier by supplier, compacted twice."""
+    reader, test = "pricelist/reader.py", "tests/test_reader.py"
+    steps = ["Take the lists of all suppliers", "Test each of them", "Say it in the README"]
+    tokens = 14_000
+    session.asks("Let the reader take the price lists of all our suppliers.").plans([], steps)
+    session.reads(reader).uses(tokens).is_done("I read one format so far. Which one is next?")
+    for number, (name, oddity) in enumerate(SUPPLIERS, 1):
+        session.later(3).asks(f"The list of {name} has {oddity}. Can we read it?").reads(reader)
+        session.runs(f"python -m pricelist samples/{name.lower()}.csv", "line 3: no price\n", 1)
+        session.uses(tokens := tokens + 14_600)
+        session.is_done(f"Not yet. `{reader}` stops at the third line of `{name.lower()}.csv`.")
+        session.later(2).asks("Then let it.").changes(reader, test)
+        session.runs(TESTS, f"{number + 8} passed\n").uses(tokens := tokens + 16_900)
+        session.is_done(
+            f"## {name}\n\nThe reader takes {oddity} now:\n\n"
+            f"```python\nassert read(sample) == {{'bolt': Decimal('0.{number:02}')}}\n```\n\n"
+            f"- `{reader}`: one rule more\n- `{test}`: **{number + 8}** tests pass"
+        )
+        session.later(1).asks("Name it in the README.").changes("README.md")
+        session.uses(tokens := tokens + 5_200).is_done("Done, in the section *Suppliers*.")
+        if number in FULL:
+            session.is_compacted(f"The lists of {number} suppliers can be read; others follow.")
+            session.uses(tokens := 21_000)
+    session.plans(steps[:1], steps[1:])
+    session.later(2).asks("Which lists can still not be read?").runs("ls samples", "12 files\n")
+    session.uses(tokens + 4_000).is_done("None of these twelve.")
+    session.later(1).asks("And which tests are missing?").reads(test).uses(tokens + 9_000)
+    return session.is_done("Those for empty lines at the end of a list.")
 
 
 def elsewhere(session: Session) -> Session:
@@ -387,7 +455,7 @@ def at_work(session: Session) -> Session:
         .knows("prices.decimal", "Prices are Decimal, never float.", reader)
         .knows("prices.comma", "A decimal comma is refused.", reader, seen="as it was before")
         .runs(TESTS, "1 failed, 8 passed\n", exit_code=1)
-        .uses(96_400)
+        .uses(146_400)
         .later(4)
         .changes(reader, "tests/test_reader.py")
         .decides(

@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -35,6 +36,7 @@ TOOLS = ROOT / "tests" / "workbench"
 NODE = TOOLS / "node_modules" / ".node24" / "node"
 CODE_SERVER = TOOLS / "node_modules" / "code-server" / "out" / "node" / "entry.js"
 DEMO = ROOT / "build" / "demo"
+NAME = "codex-checkpoints.codex-checkpoints"
 
 START = 60.0
 """Seconds that the workbench may take until it listens; one is usual."""
@@ -73,42 +75,60 @@ def folder_of(path: Path) -> Path | None:
     return None
 
 
-def choose(folder: Path | None) -> tuple[Path, Path]:
-    """Return the CODEX_HOME to show and the folder to open: the newest session's, if none is named.
+@dataclass(frozen=True)
+class Shown:
+    """The CODEX_HOME to show, the folder to open, and the session whose page opens."""
 
-    Where there are no sessions, both are made.
+    codex_home: Path
+    folder: Path
+    session_id: str
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that tell it to the extension."""
+        return {"CODEX_HOME": str(self.codex_home), "CODEX_CHECKPOINTS_OPEN": self.session_id}
+
+
+def choose(folder: Path | None) -> Shown:
+    """Return what to show: the newest session and its folder, if none is named.
+
+    Where there are no sessions, a demo is made.
     """
     named = os.environ.get("CODEX_HOME")
     home = Path(named).expanduser().resolve() if named else Path.home() / ".codex"
     files = list(session_files(home))
     if files:
         say("Sessions", f"{home} ({len(files)})")
-        found = (place for path in files[:50] if (place := folder_of(path)) is not None)
-        return home, folder or next(found, ROOT)
+        found = ((path, place) for path in files[:50] if (place := folder_of(path)) is not None)
+        newest, place = next(found, (files[0], ROOT))
+        return Shown(home, folder or place, newest.name.partition(".")[0][-36:])
     say("Sessions", f"none in {home}; a demo instead, in {DEMO} (made anew at each start)")
     shutil.rmtree(DEMO, ignore_errors=True)
     project = DEMO / "pricelist"
     demo.write_project(project)
-    demo.write_sessions(DEMO / "codex_home", project, datetime.now(UTC))
-    return DEMO / "codex_home", folder or project
+    longest = demo.write_sessions(DEMO / "codex_home", project, datetime.now(UTC))
+    return Shown(DEMO / "codex_home", folder or project, longest)
 
 
 # In VS Code ----------------------------------------------------------------------------------
 
 
-def open_in_code(code: str, vsix: Path, codex_home: Path, folder: Path) -> bool:
+def open_in_code(code: str, vsix: Path, shown: Shown) -> bool:
     """Install the extension into VS Code and open the folder; false when VS Code will not."""
     command = [code]
-    if DEMO in codex_home.parents:
+    if DEMO in shown.codex_home.parents:
         # An instance of its own: one that runs already would not hear of the demo's CODEX_HOME.
         own = ROOT / "build" / "vscode"
         command += ["--user-data-dir", str(own / "data"), "--extensions-dir", str(own / "ext")]
-    environment = os.environ | {"CODEX_HOME": str(codex_home)}
-    for step in (["--force", "--install-extension", str(vsix)], [str(folder)]):
+        say("Installs", f"the extension, for the demo alone, in {own}")
+    else:
+        say("Installs", f"the extension into your VS Code; `{code} --uninstall-extension {NAME}`")
+        say("", "removes it.")
+    environment = os.environ | shown.environment()
+    for step in (["--force", "--install-extension", str(vsix)], [str(shown.folder)]):
         if subprocess.run([*command, *step], env=environment, check=False).returncode != 0:
             say("VS Code", f"`{code}` fails; the browser instead")
             return False
-    say("VS Code", f"has the extension now, and opens {folder}")
+    say("VS Code", f"has the extension now, and opens {shown.folder}")
     return True
 
 
@@ -121,16 +141,18 @@ def install_workbench() -> None:
         raise Failure(
             "The workbench in the browser needs Node with npm; VS Code's `code` does not."
         )
+    if not (TOOLS / "node_modules" / ".ok").exists():
+        say("Installs", f"a VS Code for the browser, some 600 MB, in {TOOLS}/node_modules")
     if subprocess.run([TOOLS / "install.sh"], check=False).returncode != 0:
         raise Failure("The workbench could not be installed; the lines above say why.")
 
 
-def environment_of(codex_home: Path, root: Path) -> dict[str, str]:
+def environment_of(shown: Shown, root: Path) -> dict[str, str]:
     """Return the environment of the workbench: the user's, without what another editor left."""
     other = re.compile(r"VSCODE_|ELECTRON_|NODE_OPTIONS$")
     own = {name: value for name, value in os.environ.items() if not other.match(name)}
     return own | {
-        "CODEX_HOME": str(codex_home),
+        **shown.environment(),
         # Else it leaves sockets, logs and an id in the user's.
         "TMPDIR": str(root / "tmp"),
         "XDG_CACHE_HOME": str(root / "cache"),
@@ -178,7 +200,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
             process.wait(GRACE)
 
 
-def open_in_browser(vsix: Path, codex_home: Path, folder: Path, port: int) -> None:
+def open_in_browser(vsix: Path, shown: Shown, port: int) -> None:
     """Start the workbench, say where it is, and stay until it ends."""
     install_workbench()
     say("Workbench", "starts")
@@ -188,9 +210,9 @@ def open_in_browser(vsix: Path, codex_home: Path, folder: Path, port: int) -> No
         root = Path(stack.enter_context(temporary))
         (root / "tmp").mkdir()
         password = secrets.token_urlsafe(12)
-        environment = environment_of(codex_home, root)
+        environment = environment_of(shown, root)
         command = start_command(root, vsix, environment, password)
-        if DEMO in folder.parents:
+        if DEMO in shown.folder.parents:
             command.append("--disable-workspace-trust")  # it is ours
         with (root / "log").open("wb") as log:
             process = subprocess.Popen(
@@ -203,9 +225,9 @@ def open_in_browser(vsix: Path, codex_home: Path, folder: Path, port: int) -> No
             )
         stack.callback(end, process)
         address = address_of(process, root / "log")
-        say("Address", f"{address}/?folder={quote(str(folder))}")
+        say("Address", f"{address}/?folder={quote(str(shown.folder))}")
         say("Password", password)
-        say("", "The icon of Codex Checkpoints is in the bar on the left. Ctrl+C ends it all.")
+        say("", "It opens with the page of a session; Ctrl+C here ends it all.")
         code = process.wait()
         raise Failure(f"The workbench ended by itself, with {code}.")
 
@@ -236,13 +258,13 @@ def run() -> None:
     if folder is not None and not folder.is_dir():
         raise Failure(f"{folder} is no folder.")
     say("Extension", str(vsix))
-    codex_home, folder = choose(folder)
+    shown = choose(folder)
     code = None if asked.place == "browser" else shutil.which("code")
-    if code and open_in_code(code, vsix, codex_home, folder):
+    if code and open_in_code(code, vsix, shown):
         return
     if asked.place == "code":
         raise Failure("There is no `code` on the PATH that can do it.")
-    open_in_browser(vsix, codex_home, folder, asked.port)
+    open_in_browser(vsix, shown, asked.port)
 
 
 def terminated(number: int, _frame: object) -> None:

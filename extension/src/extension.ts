@@ -14,10 +14,11 @@ import { fileRestoreCommands } from "./fileRestores.ts";
 import { ChangeFeed, Following } from "./following.ts";
 import type { Seeker } from "./launch.ts";
 import { markerCommands } from "./markers.ts";
-import { inform } from "./messages.ts";
+import { inform, runCommand } from "./messages.ts";
 import { noteCommands } from "./notes.ts";
 import { pinCommands } from "./pins.ts";
 import { packCommands } from "./portable.ts";
+import { attempt } from "./requests.ts";
 import { followChangedFiles, oneFileCommands } from "./restoreOneFile.ts";
 import { restoreCommands, restoreTabs } from "./restoring.ts";
 import { searchCommands } from "./searching.ts";
@@ -102,6 +103,7 @@ export function activate(context: vscode.ExtensionContext): void {
     server.onDidChangeState(({ kind }) => setContext("state", kind)),
     server.onDidStart(async () => {
       await firstIndex(server);
+      await showNamed(app, memory);
       await warnWhenLost(app, connections);
     }),
     // Ages change with time, and a session may end without a record.
@@ -175,6 +177,21 @@ function agreeing(following: Following, tree: SessionTree, pages: SessionPages):
     }),
     tree.view.onDidChangeVisibility(select),
   );
+}
+
+/** Show the session that is named in the environment, as by `make run`; once in a window. */
+async function showNamed({ server, following, pages }: App, memory: vscode.Memento): Promise<void> {
+  const { CODEX_CHECKPOINTS_OPEN: sessionId = "" } = process.env;
+  if (sessionId === "" || memory.get("shown") === sessionId) {
+    return;
+  }
+  await memory.update("shown", sessionId);
+  await attempt(async () => {
+    const { summary } = await server.request("session", { sessionId });
+    await runCommand("sessions.focus");
+    following.choose(summary);
+    pages.show(summary);
+  });
 }
 
 function every(milliseconds: number, callback: () => void): vscode.Disposable {

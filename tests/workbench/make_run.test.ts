@@ -7,9 +7,24 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { Child } from "./children.ts";
 import { Lab } from "./lab.ts";
-import { VSIX } from "./workbench.ts";
+import { inEachTheme, inFront } from "./pages.ts";
+import { shows, VSIX, Workbench } from "./workbench.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
+
+test("the session that is named in the environment is there when the window opens", async (t) => {
+  const lab = new Lab();
+  const python = join(ROOT, ".venv", "bin", "python");
+  execFileSync(python, [join(ROOT, "tools", "demo.py"), lab.codexHome, lab.project]);
+  const [{ sessionId }] = lab.run("sessions");
+  const environment = { CODEX_CHECKPOINTS_OPEN: sessionId };
+  const workbench = await Workbench.open(t, lab, { environment });
+
+  const name = "Let the reader take the price lists of all our suppliers.";
+  await shows(inFront(workbench.page).getByRole("heading", { name }));
+  await shows(workbench.sessions.getByRole("treeitem", { name, selected: true }));
+  await inEachTheme(workbench, (colours) => workbench.screenshot(`the demo in ${colours}`));
+});
 
 test("make run opens a workbench behind a password, and Ctrl+C ends all of it", async (t) => {
   const lab = new Lab();
