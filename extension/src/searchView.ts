@@ -56,6 +56,7 @@ const TRIES = 20;
 
 export class SearchView extends Tree<SearchNode> {
   readonly #drawing = new OneAtATime(() => this.redraw());
+  readonly #focusing = new OneAtATime(() => this.#focusWanted());
   /** What is shown. */
   #found: Found | null = null;
   #running: { readonly found: Found; readonly stop: vscode.CancellationTokenSource } | null = null;
@@ -64,7 +65,6 @@ export class SearchView extends Tree<SearchNode> {
   #chosen: SearchNode | null = null;
   /** What finds the row that takes the focus when it comes. */
   #toFocus: { readonly find: Find; tries: number; readonly selected: string } | null = null;
-  #retry: NodeJS.Timeout | undefined;
   #searches = 0;
 
   constructor(server: Server) {
@@ -167,7 +167,7 @@ export class SearchView extends Tree<SearchNode> {
     const hits = rows.filter((row) => row.kind === "hit");
     const row = neighbour(hits, this.#chosen, step);
     if (row !== null) {
-      this.#reveal(row, false);
+      void this.#reveal(row, false);
     }
     return row;
   }
@@ -224,7 +224,7 @@ export class SearchView extends Tree<SearchNode> {
     const groups = [...(found?.groups.values() ?? [])].map(({ group }) => group);
     const text = found === null ? "" : searchText(found.query, groups, found.state);
     this.say(found?.trouble || text);
-    this.#focusWanted();
+    void this.#focusing.run();
   }
 
   /** The text to highlight: the row of a file holds nothing but its path. */
@@ -295,28 +295,26 @@ export class SearchView extends Tree<SearchNode> {
 
   #focusOn(find: Find): void {
     this.#toFocus = { find, tries: 0, selected: this.#selected };
-    this.#focusWanted();
+    void this.#focusing.run();
   }
 
   /** Give the wanted row the focus, again until it has it: one that is drawn just then takes none. */
-  #focusWanted(): void {
-    clearTimeout(this.#retry);
-    const wanted = this.#toFocus;
+  async #focusWanted(): Promise<void> {
     const isOld = this.#running !== null && this.#running.found !== this.#found;
+    const wanted = this.#toFocus;
     const row = this.#found === null || isOld ? undefined : wanted?.find(this.#found);
     if (wanted === null || row === undefined || row.kind === "moreHits") {
       return;
     }
-    const selected = this.#selected;
-    // Without a selection, the row that asked for others is gone.
-    const isDone = ![wanted.selected, ""].includes(selected) || selected === this.idOf(row);
-    if (wanted.tries === TRIES || (wanted.tries > 0 && isDone)) {
-      this.#toFocus = null;
-      return;
-    }
+    await this.#reveal(row, true);
     wanted.tries += 1;
-    this.#reveal(row, true);
-    this.#retry = setTimeout(() => this.#focusWanted(), APART_MS);
+    // Without a selection, the row that asked for others is gone.
+    const isChanged = ![wanted.selected, ""].includes(this.#selected);
+    if (isChanged || this.#selected === this.idOf(row) || wanted.tries === TRIES) {
+      this.#toFocus = this.#toFocus === wanted ? null : this.#toFocus;
+    } else {
+      setTimeout(() => void this.#focusing.run(), APART_MS);
+    }
   }
 
   /** The id of the row that is selected. */
@@ -324,9 +322,9 @@ export class SearchView extends Tree<SearchNode> {
     return this.idOf(this.view.selection[0]);
   }
 
-  #reveal(row: SearchNode, focus: boolean): void {
+  async #reveal(row: SearchNode, focus: boolean): Promise<void> {
     // The rows may have changed meanwhile.
-    this.view.reveal(row, { select: true, focus }).then(undefined, () => {});
+    await this.view.reveal(row, { select: true, focus }).then(undefined, () => {});
   }
 
   /** End what runs, and what waits to. */

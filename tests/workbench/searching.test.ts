@@ -11,6 +11,13 @@ import { again, step, Workbench } from "./workbench.ts";
 
 const LINK = "$(alert) [link](command:workbench.action.toggleSidebarVisibility)";
 
+/** A file of more lines than a card of a patch shows. */
+const PATCH = [
+  "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: sale.py",
+  ...Array.from({ length: 50 }, (_, at) => `+price_${at} = ${at}`),
+  "+cheaper = 2\n*** End Patch\nEOF",
+].join("\n");
+
 /** 300 sessions with two hits of "errand" each, one with 30 more, and two about something else. */
 function write(lab: Lab): void {
   lab.write("shop.py", "price = 1\n");
@@ -38,7 +45,7 @@ function write(lab: Lab): void {
   for (let number = 1; number <= 300; number++) {
     const answer = number === 4 ? "The errand is done.\n".repeat(31) : `Errand ${number} is done.`;
     const cwd = number % 2 ? lab.project : "/elsewhere";
-    const commands = number === 1 ? ["cat shop.py"] : [];
+    const commands = number === 1 ? ["cat shop.py"] : number === 2 ? [PATCH] : [];
     const told = { task: `Errand ${number}.`, cwd, age: 100 + number, commands, answer };
     writeSession(lab.codexHome, told);
   }
@@ -56,12 +63,21 @@ test("a search of 300 sessions is made, filtered and walked through by keyboard 
   const row = (name: string | RegExp) => search.getByRole("treeitem", { name });
   const focused = search.locator(".monaco-list:focus-within .monaco-list-row.focused");
   const says = (text: string | RegExp) => search.getByText(text).first().waitFor();
+  const palette = box.locator('input[placeholder^="Type the name of a command"]');
+  /** Run a command by the keyboard; what ran before may still move the focus, as in `command`. */
   const run = async (title: string) => {
-    await keyboard.press("F1");
-    await box.locator('input[placeholder^="Type the name of a command"]').waitFor();
-    await keyboard.insertText(title);
-    await box.locator(".monaco-list-row.focused").filter({ hasText: title }).first().waitFor();
-    await keyboard.press("Enter");
+    const chosen = box.locator(".monaco-list-row.focused").filter({ hasText: title }).first();
+    await again(async (timeout) => {
+      if (await palette.isVisible()) {
+        await keyboard.press("Escape");
+      }
+      await keyboard.press("F1");
+      await palette.waitFor({ timeout });
+      await keyboard.insertText(title);
+      await chosen.waitFor({ timeout });
+      await keyboard.press("Enter");
+      await palette.waitFor({ state: "hidden", timeout });
+    });
   };
   const openBox = async () => {
     await run("Codex Checkpoints: Search Sessions…");
@@ -219,6 +235,16 @@ test("a search of 300 sessions is made, filtered and walked through by keyboard 
     },
   );
 
+  await step(t, "a hit in a part that the page leaves out is shown with it", async () => {
+    await searchFor("cheaper");
+    await row("+cheaper = 2, patch, turn 1").waitFor();
+    await keyboard.press("Enter");
+    await focused.filter({ hasText: "+cheaper = 2" }).waitFor();
+    await keyboard.press("Enter");
+    await opened("+cheaper = 2");
+    await workbench.screenshot("search of a patch");
+  });
+
   await step(t, "kinds of hits are chosen", async () => {
     await searchFor("read_prices");
     await says("“read_prices” · 5 hits in 2 sessions");
@@ -229,6 +255,7 @@ test("a search of 300 sessions is made, filtered and walked through by keyboard 
     await focused.filter({ hasText: "Name the cave" }).waitFor();
     await toggle("Outputs");
     await says("“read_prices” · 5 hits in 2 sessions");
+    await focused.filter({ hasText: "Name the cave" }).waitFor();
   });
 
   await step(t, "hits that a limit left out come when they are asked for", async () => {

@@ -9,6 +9,9 @@ import type { FoundText } from "../model/sessionPage.ts";
 /** Of more matches nobody sees the last one, and each change of the page finds them anew. */
 const MOST = 2_000;
 
+/** The buttons of a step that show what is left out of it. */
+const MORE = ".more, .text > button, .rest button";
+
 /** Elements that stand within a line. */
 const INLINE = new Set(["A", "B", "CODE", "DEL", "EM", "I", "MARK", "S", "SPAN", "STRONG"]);
 
@@ -17,8 +20,7 @@ export class Highlights {
   #found: FoundText | null = null;
   /** The element whose match is brought into sight as soon as it is there. */
   #sought: Element | null = null;
-  /** The button for the rest of a long text that was pressed. */
-  #pressed: HTMLElement | null = null;
+  readonly #pressed = new WeakSet<HTMLElement>();
   #waiting = 0;
 
   constructor(root: HTMLElement) {
@@ -63,8 +65,8 @@ export class Highlights {
     const matches = matchesIn(this.#root, text);
     CSS.highlights.set("match", new Highlight(...matches.map(({ range }) => range)));
     const near = matches.filter(({ range }) => this.#sought?.contains(range.startContainer));
-    const exact = near.find(({ line }) => onOneLine(line).includes(onOneLine(wanted)));
-    // The line itself may come later: a part that unfolds is filled then.
+    const exact = near.find(({ line }) => bare(line).includes(bare(wanted)));
+    // The line itself may come later, with a part that is asked for.
     const { range } = exact ?? near[0] ?? { range: null };
     if (range !== null) {
       this.#sought = exact === undefined ? this.#sought : null;
@@ -76,13 +78,14 @@ export class Highlights {
     }
   }
 
-  /** Show the rest of a long text, in which what is sought may be. */
+  /** Press what shows more of the step: what is sought may be in a part that is left out. */
   #unfold(): void {
-    const isFilled = this.#sought?.querySelector(".text:empty") === null;
-    const rest = this.#sought?.querySelector<HTMLElement>(".rest button") ?? null;
-    if (isFilled && rest !== null && rest !== this.#pressed) {
-      this.#pressed = rest;
-      rest.click();
+    const buttons = this.#sought?.querySelectorAll<HTMLElement>(MORE) ?? [];
+    for (const button of buttons) {
+      if (!this.#pressed.has(button)) {
+        this.#pressed.add(button);
+        button.click();
+      }
     }
   }
 }
@@ -144,9 +147,13 @@ function bringIntoSight(range: Range): void {
   }
 }
 
-/** A text as the server writes it where it names a line. */
-function onOneLine(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
+/** A line without its marks of Markdown or of a patch, which a page shows by its looks. */
+function bare(line: string): string {
+  return line
+    .replace(/^\s*[-+#>\s]+/, "")
+    .replace(/[*_`]/g, "")
+    .replace(/\s+/g, " ")
+    .trim();
 }
 
 /** The node with a place of a line, and the place in it. */

@@ -226,9 +226,6 @@ export class Transcript {
       this.#ask({ turnId, offset: last.next, next: null }, "below");
     } else if (last !== undefined && this.#takesFocus) {
       this.#takesFocus = false;
-      if (seq !== null) {
-        found?.querySelector<HTMLElement>(".more")?.click(); // it may be in what is folded
-      }
       if (seq !== null && found !== null) {
         this.highlights.seek(found);
       }
