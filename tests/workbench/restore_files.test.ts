@@ -160,13 +160,14 @@ test("a restore brings back the ticked files, the conversation, or both", async 
 
   await step(
     t,
-    "an unsaved editor of a chosen file is asked about: cancel, leave out",
+    "an unsaved editor of a chosen file is asked about: cancel, leave out, save",
     async () => {
       await page.keyboard.press("Control+P");
       const picker = page.locator(".quick-input-widget:visible");
       await picker.locator("input").first().fill("a.txt");
       await picker.locator(".monaco-list-row").filter({ hasText: "a.txt" }).first().click();
       await workbench.editor("/a.txt").click();
+      await page.keyboard.press("Control+Home");
       await page.keyboard.type("mine ");
       await page.getByRole("tab", { name: `Restore “${LABEL}”` }).click();
       await button("Restore 2 Files").click();
@@ -178,9 +179,15 @@ test("a restore brings back the ticked files, the conversation, or both", async 
       await page.getByRole("button", { name: "Leave Out" }).click();
       await done.getByText("1 file restored.").waitFor();
       assert.deepEqual([text("a.txt"), text("gone.txt")], [NOW, "gone\n"]);
+      await button("Restore 1 File").click();
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await done.getByText("0 files restored. Not written: a.txt (").waitFor();
+      assert.equal(text("a.txt"), `mine ${NOW}`);
+      await workbench.screenshot("restore page, a file was left");
       await page.getByRole("tab", { name: "a.txt" }).click();
-      await workbench.command("File: Revert File");
       await workbench.closeTab();
+      lab.write("a.txt", NOW);
+      await tick("a\\.txt").waitFor();
     },
   );
 
