@@ -107,21 +107,27 @@ def _text(payload: dict[str, Any]) -> tuple[str | None, str]:
         parts: list[dict[str, str]] = payload.get("content") or []
         return payload["role"], "\n".join(part.get("text") or "" for part in parts)
     if kind in _CALLS:
-        return "call", _arguments(str(payload.get("arguments") or payload.get("input") or ""))
+        return "call", _values(str(payload.get("arguments") or payload.get("input") or ""))
     if kind in _OUTPUTS:
-        return "output", str(payload.get("output") or "")
+        return "output", _values(str(payload.get("output") or ""))
     return None, ""
 
 
-def _arguments(text: str) -> str:
-    """Return the values in the arguments of a call; a tool of its own form takes a text."""
+def _values(text: str) -> str:
+    """Return the values in the arguments of a call or in an output; most of these are texts."""
     try:
         value: object = json.loads(text)
     except ValueError:
         return text
     if not isinstance(value, dict):
         return text
-    return "\n".join(map(str, cast("dict[str, object]", value).values()))
+    told = list[object]()
+    for each in cast("dict[str, object]", value).values():
+        if isinstance(each, list):
+            told += cast("list[object]", each)
+        else:
+            told.append(each)
+    return "\n".join(map(str, told))
 
 
 @frozen
@@ -372,7 +378,8 @@ def table(found: Sequence[Cut], budgets: Sequence[int]) -> Iterator[tuple[int, H
         yield budget, measured(found, ours), measured(found, tails)
 
 
-def _row(held: Held) -> str:
+def row(held: Held) -> str:
+    """Return the figures of a row of the table."""
     shares = (*held.names, *held.lines, held.hunks)
     return "".join(f"{share:>7.3f}" for share in shares)
 
@@ -397,7 +404,7 @@ def main() -> int:
             heads = f"{'names':>14}{'lines':>14}{'hunks':>7}"
             print(f"{'digest':>8}{heads}{'tokens':>8}{heads}   of the tail of its size")
             for budget, ours, last in table(found, options.tokens):
-                print(f"{budget:>8}{_row(ours)}{ours.tokens:>8.0f}{_row(last)}")
+                print(f"{budget:>8}{row(ours)}{ours.tokens:>8.0f}{row(last)}")
                 lost += ours.names[0] < last.names[0] and not in_turn
     return int(lost > 0)
 

@@ -33,7 +33,8 @@ from codex_checkpoints.core.checkpoint import claims
 from codex_checkpoints.core.checkpoint.records import Artifact, Caps, from_bytes, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.digest.composing import DigestTerms, digest_v1
+from codex_checkpoints.core.digest.allocation import DigestTerms
+from codex_checkpoints.core.digest.composing import digest_v1
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.portable import reading
 from codex_checkpoints.core.rollout.fields import is_list, is_object

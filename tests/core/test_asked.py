@@ -5,7 +5,8 @@ import pytest
 import rollouts as r
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.requests import request_in
-from codex_checkpoints.core.digest.composing import DigestTerms, digest_v1
+from codex_checkpoints.core.digest.allocation import DigestTerms
+from codex_checkpoints.core.digest.composing import digest_v1
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.rollout.asked import heading_of, steps_of
 from codex_checkpoints.core.rollout.items import AgentWrote

@@ -19,7 +19,8 @@ from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.compaction.handoff import COMPACTION
 from codex_checkpoints.core.digest import status
-from codex_checkpoints.core.digest.composing import Digest, DigestTerms, digest_v1
+from codex_checkpoints.core.digest.allocation import DigestTerms
+from codex_checkpoints.core.digest.composing import Digest, digest_v1
 from codex_checkpoints.core.digest.gathering import Gathering
 from codex_checkpoints.core.digest.ignoring import Ignoring
 from codex_checkpoints.core.digest.recall import (

@@ -17,7 +17,8 @@ from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.asked_messages import AskedMessages, names_goal
 from codex_checkpoints.core.compaction.handoff import handoff, is_empty
 from codex_checkpoints.core.compaction.records import Placement
-from codex_checkpoints.core.digest.composing import LEAST_TOKENS, Digest
+from codex_checkpoints.core.digest.allocation import LEAST_TOKENS
+from codex_checkpoints.core.digest.composing import Digest
 from codex_checkpoints.core.history.items import texts, user_message
 from codex_checkpoints.core.history.kinds import (
     AUTHORS,

@@ -8,7 +8,8 @@ from attrs import frozen
 
 from codex_checkpoints.core.compaction.building import Fate, Replacement, Report, counted
 from codex_checkpoints.core.compaction.records import Counts, Remaining
-from codex_checkpoints.core.digest.composing import LEAST_TOKENS, Digest
+from codex_checkpoints.core.digest.allocation import LEAST_TOKENS
+from codex_checkpoints.core.digest.composing import Digest
 from codex_checkpoints.core.history.items import texts
 from codex_checkpoints.core.history.kinds import AUTHORS, kind_of
 from codex_checkpoints.core.history.tokens import of_item

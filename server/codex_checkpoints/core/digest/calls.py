@@ -42,6 +42,11 @@ _REFUSED: Final = re.compile(
 _HEADING: Final = re.compile(r"\*\*\* ((?:Add|Update|Delete) File|Move to): (.+)")
 
 
+_NOTIFICATION: Final = re.compile(
+    r"\s*<subagent_notification>(.*)</subagent_notification>\s*", re.DOTALL
+)
+
+
 def script_of(item: Item) -> str | None:
     """Return the script of a command's call."""
     if not isinstance(item, ToolCall) or not item.is_command:
@@ -155,9 +160,9 @@ def without_answers(told: str, ids: frozenset[str | None]) -> str:
 
 
 def quoted_lines(arguments: str) -> tuple[str, str]:
-    """Return the lines of the command in the arguments of a call, and the other arguments.
+    """Return the lines of the command or the patch in the arguments of a call, and the others.
 
-    They are as JSON writes them: so the next call is written as well.
+    The lines are as they stand in a file, the other arguments as JSON writes them.
     """
     given = json_in(arguments)
     key = next((key for key in ("command", "cmd", "input", "patch") if key in given), "")
@@ -165,9 +170,8 @@ def quoted_lines(arguments: str) -> tuple[str, str]:
     script = words[-1] if words else text_of(given.get(key))
     if script is None:
         return arguments, ""
-    lines = "\n".join(map(written, script.rstrip("\n").split("\n")))
     others = (each for each in given if each not in {key, "justification"})
-    return lines, " ".join(f"{each}={written(given[each])}" for each in others)
+    return script.rstrip("\n"), " ".join(f"{each}={written(given[each])}" for each in others)
 
 
 def texts_handed_over(arguments: str) -> tuple[str, str] | None:
@@ -195,3 +199,9 @@ def written(value: object) -> str:
 def json_in(text: str) -> Json:
     """Return the JSON object of a text; empty where it is none."""
     return object_of(load(text.encode(errors="replace"))) if text.startswith("{") else {}
+
+
+def notification_in(payload: Json) -> Json:
+    """Return what a message tells of a subagent that has ended; empty where it tells nothing."""
+    found = _NOTIFICATION.fullmatch("\n".join(texts_of(payload.get("content"))))
+    return {} if found is None else json_in(found[1].strip())

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Container, Iterator
 from hashlib import sha256
 from typing import Any, Final
 
-from attrs import Factory, define, evolve, frozen
+from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.runs import Run, runs_in
-from codex_checkpoints.core.checkpoint.state import Observation, State, name_of
+from codex_checkpoints.core.checkpoint.state import Observation, State
+from codex_checkpoints.core.digest.answered import TurnAnswers
 from codex_checkpoints.core.digest.calls import (
     CALLS,
     DIALOG,
@@ -28,31 +28,28 @@ from codex_checkpoints.core.digest.calls import (
     files_of_patch,
     is_refusal,
     json_in,
+    notification_in,
     output_of,
     patched_in,
     quoted_lines,
     script_of,
     texts_handed_over,
-    written_anew,
 )
-from codex_checkpoints.core.digest.checks import Checks
+from codex_checkpoints.core.digest.changes import Changes
 from codex_checkpoints.core.digest.cutting import ends_of, label_of
-from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
 from codex_checkpoints.core.digest.outcomes import (
-    PatchCounts,
-    hunks_of,
     seconds_of,
 )
+from codex_checkpoints.core.digest.quotes import Quotes
 from codex_checkpoints.core.digest.records import (
     Answer,
-    Carried,
     Gathered,
     Quote,
     Said,
-    Trail,
     Where,
 )
-from codex_checkpoints.core.digest.touching import may_have_changed_more, rewritten_by, touched_in
+from codex_checkpoints.core.digest.replaced import Replacements
+from codex_checkpoints.core.digest.touching import rewritten_by
 from codex_checkpoints.core.rollout import contextual
 from codex_checkpoints.core.rollout.contextual import without_payloads
 from codex_checkpoints.core.rollout.fields import (
@@ -72,66 +69,24 @@ from codex_checkpoints.core.rollout.items import (
     Outcome,
     PlanTold,
     ReviewTold,
-    Seen,
     ToolCall,
     UserMessage,
     outcome_in,
     outcome_of_script,
 )
-from codex_checkpoints.core.rollout.ours import DIGEST_LINE, UNDO, is_ours
+from codex_checkpoints.core.rollout.ours import UNDO, is_ours
 from codex_checkpoints.core.rollout.parsing import item_of, turn_id_of, turn_named_by
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Fold, Line
 from codex_checkpoints.core.rollout.script import BEGIN
-from codex_checkpoints.core.rollout.turns import TASK_ENDS, Ended, asks
-
-TEXTS = 1 << 21
-"""Code points of calls, outputs and answers that are kept to be quoted line by line."""
-
-LONGEST = 1 << 16
-"""Code points of one text; of a longer one the two ends are kept."""
+from codex_checkpoints.core.rollout.turns import TASK_ENDS
 
 MOST = 1024
 """How many requests, answers, files and commands are kept, each; the newest."""
 
-_SUMMARIES = 16
 _ASK_SUBAGENTS = frozenset({"send_input", "resume_agent"})
 _OF_SUBAGENTS = _ASK_SUBAGENTS | {"spawn_agent", "wait_agent", "wait", "close_agent"}
-_SUBAGENTS = 64
-"""How many answers of subagents are kept of one turn."""
-
 _ITEM = "AgentMessage"
-_NOTIFICATION: Final = re.compile(
-    r"\s*<subagent_notification>(.*)</subagent_notification>\s*", re.DOTALL
-)
 _RUNNING: Final = re.compile(r"Process running with session ID (\d{1,10})")
-
-
-@define
-class _Turn:
-    """The answers of one turn; `before` is the answer before the last one.
-
-    `item` is the last one that an item alone tells, `subagents` has those of subagents by their id.
-    """
-
-    answer: Said | None = None
-    before: Said | None = None
-    commentary: Said | None = None
-    item: Said | None = None
-    reported: Said | None = None
-    subagents: dict[str, Said] = Factory(dict[str, Said])
-
-    def said(self, where: Where, text: str) -> Said:
-        """Return a text with its place; Codex records most answers three times, all share one."""
-        cut = ends_of(text)
-        known = (each.text for each in (self.answer, self.item) if each is not None)
-        return Said(where, next((each for each in known if each == cut), cut))
-
-    @property
-    def last(self) -> Said | None:
-        item, commentary = self.item, self.commentary
-        if item is not None and commentary is not None and item.text == commentary.text:
-            item = None
-        return self.answer or item or commentary or self.reported
 
 
 @frozen
@@ -149,19 +104,6 @@ class _Call:
     folder: str | None = None
 
 
-@frozen
-class _Replaced:
-    """What compactions left: the `seq` of the newest, and what those say that can be read.
-
-    `carried` are the digest lines of the newest of ours, `summaries` those of Codex, the newest
-    first.
-    """
-
-    below: int = 0
-    carried: tuple[Carried, ...] = ()
-    summaries: tuple[Said, ...] = ()
-
-
 class Gathering(Fold):
     """Keeps the texts of a session while a replay reads it."""
 
@@ -175,25 +117,16 @@ class Gathering(Fold):
         self._state, self._reducer = replay.state, replay.reducer
         self._session = session_id
         self._requests: deque[tuple[Said, bool]] = deque(maxlen=MOST)
-        self._turns: dict[str | None, _Turn] = {}
-        self._newest: _Turn | None = None
-        self._changes: dict[str, Trail] = {}
-        self._edits = 0
-        self._committed = -1
-        self._unnamed: deque[tuple[Where, str]] = deque(maxlen=MOST)
+        self._turns: dict[str | None, TurnAnswers] = {}
+        self._newest: TurnAnswers | None = None
+        self._changes = Changes()
         self._rewritten = frozenset[str]()
-        self._checks = Checks()
-        self._replaced: _Replaced = _Replaced()
-        self._undoable: deque[_Replaced] = deque(maxlen=_SUMMARIES)
-        """What there was before each of the newest compactions."""
-        self._quotes: deque[Quote] = deque()
-        self._size = 0
+        self._replaced = Replacements()
+        self._quotes = Quotes()
         self._calls: dict[str, _Call] = {}
         self._running: dict[str, _Call] = {}
         self._called_at = -1
         """The `seq` of the newest call; in code mode nobody tells which one ran a command."""
-        self._newest_runs: dict[str, tuple[int, str | None]] = {}
-        """Of what calls do the newest that printed something: the `seq` of the call, its turn."""
         self._patches: dict[str, tuple[int, tuple[str, ...]]] = {}
         """By call the line of a patch without an outcome yet, and the files that it names."""
         self._callers: dict[str, str | None] = {}
@@ -237,7 +170,7 @@ class Gathering(Fold):
             self._answered(payload, line)
         elif line.inner == _ITEM:
             self._item(object_of(payload.get("item")), line)
-        elif tag == "message" and (told := _notification(payload)):
+        elif tag == "message" and (told := notification_in(payload)):
             self._subagents(told, None, line)
         elif line.kind == "compacted":
             self._compacted(payload, line)
@@ -270,13 +203,11 @@ class Gathering(Fold):
         ends = dict(self._whole.ends())
         answers: list[Answer] = []
         for turn in counted:
-            found = self._turns.get(turn.turn_id, _Turn())
-            for said in found.subagents.values():
-                told = evolve(said, where=placed(said.where))
-                answers.append(Answer(told, ends[turn.turn_id], asks=False, by_subagent=True))
-            if found.last is not None:
-                answers.append(_answer(found.last, ends[turn.turn_id], placed))
-        summaries = (each for each in self._replaced.summaries if each.where.turn_id not in gone)
+            found = self._turns.get(turn.turn_id, TurnAnswers())
+            answers += found.answers(ends[turn.turn_id], placed)
+        summaries = (
+            each for each in self._replaced.now.summaries if each.where.turn_id not in gone
+        )
         summary = next(summaries, None)
         plans = [number for number, turn in enumerate(counted, 1) if turn.planned is not None]
         return Gathered(
@@ -295,40 +226,31 @@ class Gathering(Fold):
                     where=placed(trail.where),
                     turns=tuple(numbers[each] for each in trail.turn_ids if each in numbers),
                 )
-                for uri, trail in self._changes.items()
+                for uri, trail in self._changes.files.items()
             },
             tuple(
                 evolve(each, where=placed(each.where))
-                for each in self._checks.last.values()
+                for each in self._changes.checks.last.values()
                 if each.where.turn_id not in gone
             ),
-            self._edits,
+            self._changes.edits,
             {
                 ran: each.seq
-                for ran, each in self._checks.passed.items()
+                for ran, each in self._changes.checks.passed.items()
                 if each.turn_id not in gone
             },
             summary and evolve(summary, where=placed(summary.where)),
-            tuple(
-                evolve(each, where=placed(each.where))
-                for each in self._quotes
-                if each.where.turn_id not in gone and not self._ran_again(each, gone)
-            ),
-            self._replaced.below,
-            self._replaced.carried,
+            tuple(evolve(each, where=placed(each.where)) for each in self._quotes.without(gone)),
+            self._replaced.now.below,
+            self._replaced.now.carried,
             counted[-1].reason if counted else None,
             None if turns.goal is None else turns.goal.status,
             unnamed=tuple(
                 (placed(where), script)
-                for where, script in self._unnamed
+                for where, script in self._changes.unnamed
                 if where.turn_id not in gone
             ),
         )
-
-    def _ran_again(self, quote: Quote, gone: Container[str | None]) -> bool:
-        """Return whether a quote is of an output, and the same call printed another one since."""
-        seq, turn_id = self._newest_runs.get(quote.ran, (-1, None))
-        return quote.kind == "output" and quote.where.seq < seq and turn_id not in gone
 
     # --- what lines tell ---------------------------------------------------------------------
 
@@ -336,8 +258,8 @@ class Gathering(Fold):
         turn = self._state.turns.at(turn_id)
         return Where(self._session, line.seq, None if turn is None else turn.turn_id)
 
-    def _of(self, where: Where) -> _Turn:
-        found = self._turns.setdefault(where.turn_id, _Turn())
+    def _of(self, where: Where) -> TurnAnswers:
+        found = self._turns.setdefault(where.turn_id, TurnAnswers())
         _keep_newest(self._turns)
         return found
 
@@ -399,7 +321,7 @@ class Gathering(Fold):
         else:
             turn.before, turn.answer = turn.answer, said
             self._newest = turn
-        self._quote(Quote(where, "answer", "", said.text if said.text == text else text))
+        self._quotes.add(Quote(where, "answer", "", said.text if said.text == text else text))
 
     def _item(self, item: Json, line: Line) -> None:
         """Keep an answer that an item tells; mostly a message of the history says the same."""
@@ -422,11 +344,8 @@ class Gathering(Fold):
     def _subagent(self, name: str, text: str, line: Line) -> None:
         """Keep the answer of one subagent."""
         where = self._where(line, self._callers.get(name))
-        kept, said = self._of(where).subagents, Said(where, ends_of(text))
-        known = kept.get(name)
-        if known is None or known.text != said.text:
-            renew(kept, name, said, _SUBAGENTS)
-            self._quote(Quote(where, "output", "subagent", text))
+        if self._of(where).by_subagent(name, Said(where, ends_of(text))):
+            self._quotes.add(Quote(where, "output", "subagent", text))
 
     def _ended(self, payload: Json, line: Line) -> None:
         where = self._where(line, text_of(payload.get("turn_id")))
@@ -437,28 +356,18 @@ class Gathering(Fold):
 
     def _compacted(self, payload: Json, line: Line) -> None:
         if line.tag == UNDO:
-            self._replaced = self._undoable.pop() if self._undoable else _Replaced()
+            self._replaced.undo()
             return
-        self._undoable.append(self._replaced)
-        self._replaced = found = evolve(self._replaced, below=line.seq)
+        self._replaced.begin(line.seq)
         text = text_of(payload.get("message")) or ""
         if is_ours(text):
-            self._replaced = evolve(found, carried=tuple(_carried_in(text)))
+            self._replaced.ours(text)
         elif summary := contextual.without_summary_start(text).strip():
             said = Said(self._where(line), ends_of(summary))
-            self._replaced = evolve(found, summaries=(said, *found.summaries[: _SUMMARIES - 1]))
-            self._no_answer(said.text)
-
-    def _no_answer(self, summary: str) -> None:
-        """Take the newest answer back where it is this summary: Codex records both."""
-        turn = self._newest
-        if turn is not None and turn.item is not None and turn.item.text == summary:
-            turn.item = None
-        if turn is None or turn.answer is None or turn.answer.text != summary:
-            return
-        if self._quotes and self._quotes[-1].where == turn.answer.where:
-            self._size -= len(self._quotes.pop().text)
-        turn.answer, turn.before = turn.before, None
+            self._replaced.summary(said)
+            taken = None if self._newest is None else self._newest.without(said.text)
+            if taken is not None:
+                self._quotes.without_last(taken.where)
 
     def _call(self, payload: Json, line: Line) -> None:
         call_id, name = text_of(payload.get("call_id")) or "", text_of(payload.get("name")) or ""
@@ -494,7 +403,7 @@ class Gathering(Fold):
         handed = None if script or is_patch else texts_handed_over(text)
         if handed is not None:
             label, said = label_of(f"{name} {handed[0]}".strip()), handed[1]
-            self._quote(Quote(where, "written", label, said, about))
+            self._quotes.add(Quote(where, "written", label, said, about))
             return
         for part in parts:
             (said, others), files = quoted_lines(part), []
@@ -505,9 +414,9 @@ class Gathering(Fold):
             if BEGIN in part:
                 said, files = files_of_patch(said, self._relative)
             if said.strip():
-                self._quote(Quote(where, "call", label, said, about))
+                self._quotes.add(Quote(where, "call", label, said, about))
             for names, rows in files:
-                self._quote(Quote(where, "patch", ", ".join(names), rows, about))
+                self._quotes.add(Quote(where, "patch", ", ".join(names), rows, about))
         if is_patch:
             self._patches[call_id] = (line.seq, patched_in(text))
             _keep_newest(self._patches)
@@ -539,66 +448,31 @@ class Gathering(Fold):
             self._patched(*self._patches.pop(call_id), outcome, where)
         if text and text.strip() and call.label and call.label not in SILENT:
             failed = outcome.ended if outcome.failed else ""
-            self._quote(Quote(where, "output", call.label, text, call.about, call.ran, failed))
-            if call.ran:
-                renew(self._newest_runs, call.ran, (call.seq, where.turn_id), MOST)
+            self._quotes.add(Quote(where, "output", call.label, text, call.about, call.ran, failed))
+            self._quotes.ran(call.ran, call.seq, where)
 
     def _patched(self, seq: int, files: tuple[str, ...], outcome: Outcome, where: Where) -> None:
         """Take the quote of a patch back that was refused: no file holds its lines."""
         if not is_refusal(outcome):
             return
-        trails = [self._changes.get(self._relative(each)) for each in files]
+        trails = [self._changes.files.get(self._relative(each)) for each in files]
         if trails and all(trail and trail.where.seq >= seq for trail in trails):
             return  # the files did change: what failed is another part of the script
-        at = len(self._quotes) - 1
-        while at >= 0 and self._quotes[at].where.seq >= seq:
-            if (self._quotes[at].where.seq, self._quotes[at].kind) == (seq, "patch"):
-                self._size -= len(self._quotes[at].text)
-                del self._quotes[at]
-            at -= 1
-        self._checks.refused(files, outcome, where, self._edits)
-
-    def _quote(self, quote: Quote) -> None:
-        quote = evolve(quote, text=ends_of(quote.text, LONGEST))
-        self._quotes.append(quote)
-        self._size += len(quote.text)
-        while self._size > TEXTS:
-            self._size -= len(self._quotes.popleft().text)
+        self._quotes.without_patch(seq)
+        self._changes.checks.refused(files, outcome, where, self._changes.edits)
 
     def _observe(self, observed: Observation, line: Line) -> None:
         """Take the outcome of a call: the files that it changed, and how the command ended."""
         item = observed.item
         of_call = item.turn_id if isinstance(item, ToolCall) else None
-        named = of_call or turn_named_by(line.payload)
-        where = self._where(line, named)
-        changed = [each for each in touched_in(observed, self._rewritten) if each.edits]
-        hunks = hunks_of(item, line) if changed else {}
-        whole = written_anew(item) if changed else frozenset[str]()
+        where = self._where(line, of_call or turn_named_by(line.payload))
         call = self._calls.get(item.call_id)
         began = self._called_at if call is None else call.seq
         # The call has what was changed; its answer only says that it was.
         at = where if call is None else evolve(where, seq=began)
-        for each in changed:
-            self._edits += 1
-            self._checks.edited(each.name, each.uri)
-            trail = self._changes.pop(each.uri, None)
-            if trail is None:
-                trail = Trail(where, onto=each.onto, began=began)
-            elif each.onto is None:
-                trail.onto = None
-            rows = None if each.moved_to else hunks.get(each.name)
-            counts = None if rows is None else PatchCounts.of(rows)
-            one = evolve(each, anew=each.anew or each.name in whole)
-            trail.take(at, one, counts, began)
-            self._changes[each.uri] = trail
-            _keep_newest(self._changes)
-        if may_have_changed_more(observed):
-            script = next((run.script for run in runs_in(observed)), "")
-            self._unnamed.append((at, ends_of(script)))
+        self._changes.observe(observed, line, at, began, self._rewritten)
         for run in self._runs_in(observed, line):
-            self._git(run, observed, where)
-            inside = name_of(Seen("file", "_", "read", run.folder), observed.place)[0] or "_"
-            self._checks.ran(run, where, inside[:-1], self._edits)
+            self._changes.ran(run, observed, where)
 
     def _runs_in(self, observed: Observation, line: Line) -> tuple[Run, ...]:
         """Return the commands whose end is told."""
@@ -613,49 +487,12 @@ class Gathering(Fold):
                 seconds = seconds_of({}, observed.texts)
         return tuple(evolve(each, seconds=seconds) for each in runs_in(observed))
 
-    def _git(self, run: Run, observed: Observation, where: Where) -> None:
-        """Take what git put back; what may have been committed before stays in the files."""
-        for folder in folders_put_back(run, observed):
-            for known, trail in self._changes.items():
-                is_new = trail.created and trail.began > self._committed
-                is_open = trail.where.seq > self._committed
-                if is_open and not is_new and is_in(known, folder):
-                    self._edits += 1
-                    trail.put_back_at(where, whole=trail.began > self._committed)
-        if commits(run):
-            self._committed = where.seq
-            for trail in self._changes.values():
-                trail.commit()
-
-
-def _answer(said: Said, ended: Ended, placed: Callable[[Where], Where]) -> Answer:
-    return Answer(evolve(said, where=placed(said.where)), ended, asks(said.text))
-
 
 def _hash_of(text: str) -> str:
     return sha256(text.encode(errors="replace")).hexdigest()
-
-
-def _notification(payload: Json) -> Json:
-    """Return what a message tells of a subagent that has ended; empty where it tells nothing."""
-    found = _NOTIFICATION.fullmatch("\n".join(texts_of(payload.get("content"))))
-    return {} if found is None else json_in(found[1].strip())
 
 
 def _keep_newest(kept: dict[Any, Any]) -> None:
     """Drop the oldest entry of a table that has grown over `MOST`."""
     if len(kept) > MOST:
         del kept[next(iter(kept))]
-
-
-_CARRIED = re.compile(r"- (?:t[0-9]+ )?#([0-9]{1,15}) (.+)")
-
-
-def _carried_in(handoff: str) -> Iterator[Carried]:
-    """Yield the anchored lines of the digest that a handoff holds."""
-    section = ""
-    for line in handoff.partition(DIGEST_LINE)[2].split("\n"):
-        if line.startswith("["):
-            section = line.strip("[]")
-        elif found := _CARRIED.fullmatch(line):
-            yield Carried(section, int(found[1]), found[2])

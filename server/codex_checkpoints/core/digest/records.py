@@ -187,6 +187,11 @@ class Answer:
     asks: bool
     by_subagent: bool = False
 
+    @property
+    def is_question(self) -> bool:
+        """Return whether it answers its turn with a question."""
+        return self.ended == "answered" and self.asks
+
 
 @frozen
 class Carried:

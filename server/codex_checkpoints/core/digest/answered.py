@@ -1,0 +1,74 @@
+"""Keeps the answers of a turn, whatever records tell them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from attrs import Factory, define, evolve
+
+from codex_checkpoints.core.digest.cutting import ends_of
+from codex_checkpoints.core.digest.records import Answer, Said, Where
+from codex_checkpoints.core.rollout.fields import renew
+from codex_checkpoints.core.rollout.turns import Ended, asks
+
+_SUBAGENTS: Final = 64
+"""How many answers of subagents are kept of one turn."""
+
+
+@define
+class TurnAnswers:
+    """The answers of one turn; `before` is the answer before the last one.
+
+    `item` is the last one that an item alone tells, `subagents` has those of subagents by their id.
+    """
+
+    answer: Said | None = None
+    before: Said | None = None
+    commentary: Said | None = None
+    item: Said | None = None
+    reported: Said | None = None
+    subagents: dict[str, Said] = Factory(dict[str, Said])
+
+    def said(self, where: Where, text: str) -> Said:
+        """Return a text with its place; Codex records most answers three times, all share one."""
+        cut = ends_of(text)
+        known = (each.text for each in (self.answer, self.item) if each is not None)
+        return Said(where, next((each for each in known if each == cut), cut))
+
+    def by_subagent(self, name: str, said: Said) -> bool:
+        """Keep the answer of a subagent; return whether it is a new one."""
+        known = self.subagents.get(name)
+        if known is not None and known.text == said.text:
+            return False
+        renew(self.subagents, name, said, _SUBAGENTS)
+        return True
+
+    def without(self, summary: str) -> Said | None:
+        """Take the newest answer back where it is a summary, which Codex records as both.
+
+        Return the answer that was taken back.
+        """
+        if self.item is not None and self.item.text == summary:
+            self.item = None
+        if self.answer is None or self.answer.text != summary:
+            return None
+        found, self.answer, self.before = self.answer, self.before, None
+        return found
+
+    @property
+    def last(self) -> Said | None:
+        """The answer that stands for the turn."""
+        item, commentary = self.item, self.commentary
+        if item is not None and commentary is not None and item.text == commentary.text:
+            item = None
+        return self.answer or item or commentary or self.reported
+
+    def answers(self, ended: Ended, placed: Callable[[Where], Where]) -> list[Answer]:
+        """Return the answers of the subagents, and that of the turn."""
+        told = (evolve(said, where=placed(said.where)) for said in self.subagents.values())
+        found = [Answer(said, ended, asks=False, by_subagent=True) for said in told]
+        if (last := self.last) is not None:
+            said = evolve(last, where=placed(last.where))
+            found.append(Answer(said, ended, asks(last.text)))
+        return found

@@ -1,0 +1,89 @@
+"""Keeps what a session did to files, and how its checks ended."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from attrs import Factory, define, evolve
+
+from codex_checkpoints.core.checkpoint.runs import Run, runs_in
+from codex_checkpoints.core.checkpoint.state import Observation, name_of
+from codex_checkpoints.core.digest.calls import written_anew
+from codex_checkpoints.core.digest.checks import Checks
+from codex_checkpoints.core.digest.cutting import ends_of
+from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
+from codex_checkpoints.core.digest.outcomes import PatchCounts, hunks_of
+from codex_checkpoints.core.digest.records import Trail, Where
+from codex_checkpoints.core.digest.touching import may_have_changed_more, touched_in
+from codex_checkpoints.core.rollout.items import Seen
+from codex_checkpoints.core.rollout.reader import Line
+
+_MOST: Final = 1024
+"""How many files and commands are kept, each; the newest."""
+
+
+@define
+class Changes:
+    """The trails of the files by their uri, and the checks; `edits` counts all changes of files.
+
+    `unnamed` are the commands that may have changed files which they do not name.
+    """
+
+    files: dict[str, Trail] = Factory(dict[str, Trail])
+    checks: Checks = Factory(Checks)
+    edits: int = 0
+    unnamed: deque[tuple[Where, str]] = Factory(lambda: deque[tuple[Where, str]](maxlen=_MOST))
+    _committed: int = -1
+
+    def observe(
+        self,
+        observed: Observation,
+        line: Line,
+        where: Where,
+        began: int,
+        rewritten: frozenset[str],
+    ) -> None:
+        """Take the files that a call changed, which began at a `seq`."""
+        item = observed.item
+        changed = [each for each in touched_in(observed, rewritten) if each.edits]
+        hunks = hunks_of(item, line) if changed else {}
+        whole = written_anew(item) if changed else frozenset[str]()
+        for each in changed:
+            self.edits += 1
+            self.checks.edited(each.name, each.uri)
+            trail = self.files.pop(each.uri, None)
+            if trail is None:
+                trail = Trail(where, onto=each.onto, began=began)
+            elif each.onto is None:
+                trail.onto = None
+            rows = None if each.moved_to else hunks.get(each.name)
+            counts = None if rows is None else PatchCounts.of(rows)
+            one = evolve(each, anew=each.anew or each.name in whole)
+            trail.take(where, one, counts, began)
+            self.files[each.uri] = trail
+            if len(self.files) > _MOST:
+                del self.files[next(iter(self.files))]
+        if may_have_changed_more(observed):
+            script = next((run.script for run in runs_in(observed)), "")
+            self.unnamed.append((where, ends_of(script)))
+
+    def ran(self, run: Run, observed: Observation, where: Where) -> None:
+        """Take a command that ended."""
+        self._git(run, observed, where)
+        inside = name_of(Seen("file", "_", "read", run.folder), observed.place)[0] or "_"
+        self.checks.ran(run, where, inside[:-1], self.edits)
+
+    def _git(self, run: Run, observed: Observation, where: Where) -> None:
+        """Take what git put back; what may have been committed before stays in the files."""
+        for folder in folders_put_back(run, observed):
+            for known, trail in self.files.items():
+                is_new = trail.created and trail.began > self._committed
+                is_open = trail.where.seq > self._committed
+                if is_open and not is_new and is_in(known, folder):
+                    self.edits += 1
+                    trail.put_back_at(where, whole=trail.began > self._committed)
+        if commits(run):
+            self._committed = where.seq
+            for trail in self.files.values():
+                trail.commit()

@@ -1,0 +1,88 @@
+"""Gathers what key lines are chosen from: the quotable texts, their headings, and what is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
+from typing import Final
+
+from attrs import evolve
+
+from codex_checkpoints.core.digest.ignoring import Ignoring
+from codex_checkpoints.core.digest.one_line import BREAK, clean_rows, label_line
+from codex_checkpoints.core.digest.records import Gathered, Quote
+from codex_checkpoints.core.digest.scoring import TABLES, Known, known_of
+from codex_checkpoints.core.rollout import script
+from codex_checkpoints.core.rollout.commands import only_looks
+
+_LABEL, _FILES = 40, 160
+"""Code points of the call, or of the files, that lines of an output stand in."""
+
+_WORDS: Final = re.compile(r"[^\s'\"/;|&<>(),]+")
+
+
+def quotable(gathered: Gathered, ignored: Ignoring, before: int | None) -> list[Quote]:
+    """Return the texts whose lines may be quoted, redacted: those before a `seq`."""
+    whole = {uri: each.whole for uri, each in gathered.changes.items() if each.whole >= 0}
+    return [
+        evolve(each, text=clean_rows(_without_ignored(each, ignored)))
+        for each in _current(gathered, whole)
+        if (before is None or each.where.seq < before) and not _is_unquotable(each, ignored)
+    ]
+
+
+def known_in(gathered: Gathered, quotes: list[Quote]) -> Known:
+    """Return what is known of the lines that may be quoted."""
+    return known_of(quotes, TABLES[gathered.ended == "open"])
+
+
+def _current(gathered: Gathered, whole: Mapping[str, int]) -> Iterator[Quote]:
+    """Yield quotes without those whose files were all written anew or deleted since."""
+    names = {uri.rpartition("/")[2] for uri in whole}
+    for quote in gathered.quotes:
+        is_named = not names.isdisjoint(_WORDS.findall(quote.label))
+        files = _files(quote) if is_named and quote.kind != "answer" else ()
+        if not files or any(whole.get(file, -1) <= quote.where.seq for file in files):
+            yield quote
+
+
+def _is_unquotable(quote: Quote, ignored: Ignoring) -> bool:
+    if quote.kind == "answer":
+        return False
+    if quote.kind == "call" and quote.where.age and only_looks(quote.label):
+        return True
+    if quote.kind == "patch" and ignored.patch(quote.text):
+        return True
+    return ignored.script(quote.about)
+
+
+def _without_ignored(quote: Quote, ignored: Ignoring) -> str:
+    return ignored.without(quote.text) if quote.kind == "output" else quote.text
+
+
+def heading_of(quote: Quote) -> str:
+    """Return what stands before the lines of a record: its anchor, its file or its call."""
+    at = f"#{quote.where.seq} "
+    match quote.kind:
+        case "answer" | "call":
+            return at
+        case "written":
+            return f"{at}{label_line(quote.label, _FILES)}:{BREAK}"
+        case "patch":
+            headings = takewhile(lambda row: row.startswith("*** "), quote.text.split("\n"))
+            return f"{at}apply_patch:{BREAK}" + "".join(f"{row}{BREAK}" for row in headings)
+        case "output":
+            files = ", ".join(_files(quote))
+            label = label_line(files, _FILES) if files else label_line(quote.label, _LABEL)
+            told = ": ".join(each for each in (quote.failed, label) if each)
+            return f"{at}out: {told}:{BREAK}" if told else f"{at}out: "
+
+
+def _files(quote: Quote) -> tuple[str, ...]:
+    """Return the files that a quote is of; none where it may be of something else."""
+    if quote.kind == "patch":
+        return tuple(quote.label.split(", "))
+    reading = script.read_script(quote.label)
+    touched = reading.writes if quote.kind == "call" else reading.reads
+    return tuple(dict.fromkeys(each.path for each in touched)) if reading.plain else ()

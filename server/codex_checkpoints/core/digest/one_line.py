@@ -1,0 +1,78 @@
+"""Writes texts from outside as one line each: redacted, and cut where a sentence ends."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import Final
+
+from codex_checkpoints.core.checkpoint.text import redact
+from codex_checkpoints.core.digest.cutting import GAP
+from codex_checkpoints.core.digest.outcomes import plain
+from codex_checkpoints.core.digest.records import Where
+from codex_checkpoints.core.rollout.fields import CONTROLS
+
+_BREAKS: Final = re.compile(
+    r"(?:(?<![ \t])[ \t]++)?(?:\r\n|[\n\r\v\f\x85\u2028\u2029])[\s\x00-\x1f]*"
+)
+_CONTROLS: Final = re.compile(f"[{CONTROLS}]+")
+_BUT_LF: Final = re.compile(rf"(?:(?!\n)[{CONTROLS}])+")
+ENDS: Final = (re.compile(r"\\n|[.!?;:](?= |\\n)|[\u3002\uff01\uff1f]"), re.compile(" "))
+"""Ends of sentences and lines, else of words, in a text of one line."""
+
+_LONE: Final = re.compile(r"[\ud800-\udfff]")
+
+BREAK: Final = r"\n"
+"""Stands where the quoted text has a break of lines, as in JSON."""
+
+
+def inline(text: str, limit: int) -> str:
+    """Return a quoted text as one line: redacted, `BREAK` for breaks, cut in its middle."""
+    return cut(quoted(text), limit)
+
+
+def quoted(text: str) -> str:
+    """Return a text as one line, redacted."""
+    return one_line(redact(plain(text)).strip())
+
+
+def cut(clean: str, limit: int) -> str:
+    """Return a text of one line, cut in its middle where it is longer."""
+    return clean if len(clean) <= limit else GAP.join(ends_within(clean, limit))
+
+
+def ends_within(clean: str, limit: int) -> tuple[str, str]:
+    """Return both ends of a text that is longer, cut where a line, a sentence or a word ends."""
+    half = (limit - len(GAP)) // 2
+    tail = clean[-half:]
+    for ends in ENDS:
+        if found := ends.search(tail, 0, half // 2):
+            tail = tail[found.end() :]
+            break
+    head = clean[: 2 * half - len(tail)]
+    for ends in ENDS:
+        if found := deque(ends.finditer(head, len(head) // 2), 1):
+            head = head[: found[0].end()]
+            break
+    return head.removesuffix(BREAK).rstrip(), tail.lstrip()
+
+
+def anchor(where: Where) -> str:
+    """Return the anchor of a record: `t3 #120`, or `#120` in an earlier session."""
+    return f"#{where.seq}" if where.turn is None else f"t{where.turn} #{where.seq}"
+
+
+def one_line(text: str) -> str:
+    """Return a text with its breaks as `BREAK`, without control characters."""
+    return _LONE.sub("\ufffd", _CONTROLS.sub(" ", _BREAKS.sub(lambda _: BREAK, text)))
+
+
+def label_line(label: str, limit: int) -> str:
+    """Return the first line of a label, redacted, cut at its end."""
+    clean = one_line(redact(label).split("\n")[0].strip())
+    return clean if len(clean) <= limit else clean[: limit - 1] + "…"
+
+
+def clean_rows(text: str) -> str:
+    """Return a text that may be quoted line by line."""
+    return _LONE.sub("\ufffd", _BUT_LF.sub(" ", redact(plain(text))))

@@ -1,0 +1,65 @@
+"""Keeps what compactions left in the history, also where one is undone."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+from attrs import Factory, define, evolve, frozen
+
+from codex_checkpoints.core.digest.records import Carried, Said
+from codex_checkpoints.core.rollout.ours import DIGEST_LINE
+
+_SUMMARIES: Final = 16
+_CARRIED: Final = re.compile(r"- (?:t[0-9]+ )?#([0-9]{1,15}) (.+)")
+
+
+@frozen
+class Replaced:
+    """What compactions left: the `seq` of the newest, and what those say that can be read.
+
+    `carried` are the digest lines of the newest of ours, `summaries` those of Codex, the newest
+    first.
+    """
+
+    below: int = 0
+    carried: tuple[Carried, ...] = ()
+    summaries: tuple[Said, ...] = ()
+
+
+@define
+class Replacements:
+    """What the newest compactions left, each; an undo goes back by one."""
+
+    now: Replaced = Replaced()
+    _before: deque[Replaced] = Factory(lambda: deque[Replaced](maxlen=_SUMMARIES))
+
+    def undo(self) -> None:
+        """Go back to what there was before the newest compaction."""
+        self.now = self._before.pop() if self._before else Replaced()
+
+    def begin(self, seq: int) -> None:
+        """Take a compaction that says nothing that can be read."""
+        self._before.append(self.now)
+        self.now = evolve(self.now, below=seq)
+
+    def ours(self, handoff: str) -> None:
+        """Take the digest in the handoff of the newest compaction."""
+        self.now = evolve(self.now, carried=tuple(_carried_in(handoff)))
+
+    def summary(self, said: Said) -> None:
+        """Take the summary of the newest compaction."""
+        summaries = (said, *self.now.summaries[: _SUMMARIES - 1])
+        self.now = evolve(self.now, summaries=summaries)
+
+
+def _carried_in(handoff: str) -> Iterator[Carried]:
+    """Yield the anchored lines of the digest that a handoff holds."""
+    section = ""
+    for line in handoff.partition(DIGEST_LINE)[2].split("\n"):
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif found := _CARRIED.fullmatch(line):
+            yield Carried(section, int(found[1]), found[2])

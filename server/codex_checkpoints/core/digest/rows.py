@@ -1,0 +1,163 @@
+"""Reads the lines that a digest may quote out of calls, patches, outputs and answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from codex_checkpoints.core.digest.cutting import GAP
+from codex_checkpoints.core.digest.records import Quote
+
+NAME: Final = re.compile(
+    r"https?://[^\s\"'<>)\]]+"
+    r"|(?:(?<![A-Za-z0-9_.~@-])[A-Za-z0-9_.~@-]++)?(?:/[A-Za-z0-9_.@~-]+)+"
+    r"|[A-Za-z_][A-Za-z0-9_]*(?:[.:-]{1,2}[A-Za-z0-9_]+)*"
+    r"|\d{3,}"
+)
+"""What an agent must write exactly: URLs, paths, identifiers, numbers."""
+
+_SHORTEST: Final = 5
+_LONGEST_LINE: Final = 240
+_LEAST_LINE: Final = 4
+WHOLE_LINE: Final = 20
+"""A line of so many code points may be needed as it stands."""
+
+_WHOLE: Final = "*** Add File"
+"""How a patch begins that brings all of a file."""
+
+_WORD: Final = re.compile(r"\w{2}")
+_HEADERS: Final = re.compile(r"\*\*\* |@@|-|\\ No newline")
+_DIFF: Final = re.compile(r"git (?:-[Cc] \S+ |-(?![Cc] )\S+ )*(?:diff|show)\b[^:;&\n]*")
+"""A command that prints differences and nothing else."""
+
+_HUNK: Final = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
+_OF_DIFF: Final = re.compile(
+    r"@@|--- |\+\+\+ |(?:diff --git|index|similarity index|rename (?:from|to)) "
+)
+"""Headings of a difference."""
+
+_LISTED: Final = re.compile(
+    r"[-dlbcps][-rwxsStT]{9}[@+.]?\s+\d+\s+\S+\s+\S+\s+[\d.,]+[KMGT]?\s+"
+    r"(?:\d{4}-\d\d-\d\d\s+[\d:.]+(?:\s+[-+]\d{4})?|\S+\s+\S+\s+\S+)\s+(?=\S)"
+)
+"""What `ls -l` writes in front of a name."""
+
+_NUMBERING: Final = re.compile(r"\b(?:nl|cat(?: -\w+)*? -\w*n\w*|(?:rg|grep)\b.*? -\w*n\w*)\b")
+_NUMBERED: Final = re.compile(r"\s*\d{1,7}(?:[:-]|[ \t]+|$)")
+"""What commands write in front of the lines of a file that they number."""
+
+_SEARCH: Final = re.compile(r"\b(?:rg|grep|ag)\b")
+_FOUND_AT: Final = re.compile(r"[^\s:]+[:-]\d{1,7}[:-]\s*")
+"""What a search writes in front of a line of one of several files."""
+
+_NO_NEWS: Final = re.compile(
+    r"\s*(?:at |\u276f |File \").*(?:node_modules|node:internal|site-packages|<frozen )"
+    r"|\s*Traceback \(most recent call last\):|\s*\d+ files? changed, \d"
+    r"|\s*[\u2713\u2714] |\s*\S+\.\w+\s+\d[\d.,]{0,12} [kM]i?B\b|> @?[^\s@]+@\d\S* \S+$"
+    r"|\s*\"[\w@/.-]+\": \"(?:[\^~]|[<>]=? ?|npm:)?\d[\w.+-]*\",?\s*$"
+    r"|(?:[^\s:]+:\d+:)?\s*(?:import\b.*['\"]|[a-z]+(?:-[a-z]+)+: [^;()]+;\s*$)|\S{300}"
+)
+"""A frame of a stack in code of others, the line above a stack, the sum below a list of changes,
+tests that passed, sizes of what was built, the banner of a script, versions of packages, what a
+file imports, how a page looks, and code that no person wrote."""
+
+_BREAK: Final = re.compile(r"\\n|\n")
+"""A break of lines: an output has one, the arguments of a call have it as JSON writes it."""
+
+
+def names_in(text: str) -> list[str]:
+    """Return the names in a text, in their order."""
+    found: list[str] = []
+    for match in NAME.finditer(text):
+        word = match[0].strip(".-:/~@")
+        simple = word.isalpha() and (word.islower() or word.istitle() or word.isupper())
+        if len(word) >= _SHORTEST and not simple:
+            found.append(word)
+    return found
+
+
+def rows_with(sign: str, quote: Quote) -> frozenset[int]:
+    """Return the places of the rows that a patch adds to a file that was there, or leaves in it."""
+    if quote.kind != "patch" or quote.text.startswith(_WHOLE):
+        return frozenset()
+    return frozenset([at for at, row in enumerate(quote.text.split("\n")) if row[:1] == sign])
+
+
+def edited(quotes: Sequence[Quote]) -> set[str]:
+    """Return the lines that were written into files, and those beside them in patches."""
+    own = [each for each in quotes if each.kind in {"patch", "written"}]
+    rows = ((each, row) for each in own for row in each.text.split("\n"))
+    return {row[each.kind == "patch" :].strip() for each, row in rows}
+
+
+def removed_since(quotes: Sequence[Quote]) -> dict[str, int]:
+    """Return the lines that patches took away and did not bring again, each with the last quote."""
+    gone: dict[str, int] = {}
+    for number, quote in enumerate(quotes):
+        if quote.kind == "patch":
+            rows = quote.text.split("\n")
+            gone.update((row[1:].strip(), number) for row in rows if row.startswith("-"))
+            for row in rows:
+                if row.startswith("+"):
+                    gone.pop(row[1:].strip(), None)
+    return gone
+
+
+def shortened(line: str) -> str:
+    """Return a line as it is quoted: a long one cut in its middle."""
+    if len(line) <= _LONGEST_LINE:
+        return line
+    return f"{line[: _LONGEST_LINE // 2]}{GAP}{line[-(_LONGEST_LINE // 2) :]}"
+
+
+def lines_of(quote: Quote) -> Iterator[tuple[int, str]]:
+    """Yield the lines that may be chosen, without indentation, each with its place."""
+    for place, row in _rows_of(quote):
+        line = shortened(row.strip())
+        if len(line) >= _LEAST_LINE and _WORD.search(line):
+            yield place, line
+
+
+def _rows_of(quote: Quote) -> Iterator[tuple[int, str]]:
+    """Yield the rows of a quote; of a patch or a difference those that it leaves in a file."""
+    if quote.kind == "patch":
+        for place, row in enumerate(quote.text.split("\n")):
+            if not _HEADERS.match(row):
+                yield place, row[1:] if row[:1] in {"+", " "} else row
+    elif quote.kind == "output":
+        is_numbered = _NUMBERING.search(quote.label) is not None
+        for place, row in _without_removed(quote):
+            number = _NUMBERED.match(row) if is_numbered else None
+            line = row if number is None else row[number.end() :]
+            if not _NO_NEWS.match(line):
+                listed = _LISTED.match(line)
+                yield place, line[listed.end() :] if listed else line
+    else:
+        is_json = quote.kind == "call" and quote.text.startswith("{")
+        yield from enumerate(_BREAK.split(quote.text) if is_json else quote.text.split("\n"))
+
+
+def _without_removed(quote: Quote) -> Iterator[tuple[int, str]]:
+    """Yield the rows of an output without those that a difference in it takes away.
+
+    In an output that is all differences a hunk may lack its heading, since the middle was cut out.
+    """
+    is_diff = _DIFF.fullmatch(quote.label) is not None
+    old = new = 0
+    for place, row in enumerate(quote.text.split("\n")):
+        if hunk := _HUNK.match(row):
+            old, new = int(hunk[1] or 1), int(hunk[2] or 1)
+        elif not (is_diff or old > 0 or new > 0):
+            yield place, row
+        elif not _OF_DIFF.match(row):
+            old, new = old - (row[:1] != "+"), new - (row[:1] != "-")
+            if row[:1] != "-":
+                yield place, row.removeprefix("+")
+
+
+def plain_line(quote: Quote, line: str) -> str:
+    """Return a line as it stands in a file, also where a search quotes it."""
+    is_found = quote.kind == "output" and _SEARCH.search(quote.label) is not None
+    found_at = _FOUND_AT.match(line) if is_found else None
+    return line if found_at is None else line[found_at.end() :]

@@ -1,0 +1,234 @@
+"""Scores the lines of a session, and the names in them, by how often such were needed next.
+
+The tables are what `bench/learning.py` counts: of a thousand lines, or names, of a source how many
+the agent wrote again afterwards, and how fast that falls the more text stands behind.  What is
+needed inside a turn differs from what is needed after one.  All scores are whole numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final, Literal
+
+from attrs import evolve, frozen
+
+from codex_checkpoints.core.digest.choosing import Candidate, Place
+from codex_checkpoints.core.digest.records import Quote
+from codex_checkpoints.core.digest.rows import (
+    WHOLE_LINE,
+    edited,
+    lines_of,
+    names_in,
+    plain_line,
+    removed_since,
+)
+
+Source = Literal["answer", "patch", "written", "call", "edited", "file", "list", "other"]
+"""Where a line stands.  Of outputs: what shows a file that was edited, another file, a list of
+files, all else."""
+
+
+@frozen
+class Table:
+    """What names or whole lines count.
+
+    `rates`: of a thousand of a source how many were needed.  `falling`: the percents of that which
+    are left, by the bits of how many times `_NEAR` code points stand behind.
+    """
+
+    rates: Mapping[Source, int]
+    falling: tuple[int, ...]
+
+    def worth(self, source: Source, bucket: int) -> int:
+        """Return what one counts, of a hundred thousand."""
+        return self.rates[source] * self.falling[bucket]
+
+
+@frozen
+class Tables:
+    """What names and whole lines count."""
+
+    names: Table
+    lines: Table
+
+
+_NEAR: Final = 2048
+BUCKETS: Final = 8
+
+_FALLING_NAMES: Final = (100, 74, 69, 56, 45, 33, 18, 7)
+_FALLING_LINES: Final = (100, 71, 71, 60, 49, 32, 19, 7)
+
+_AFTER_TURN: Final = Tables(
+    Table(
+        {
+            "answer": 120,
+            "patch": 89,
+            "written": 89,
+            "call": 112,
+            "edited": 27,
+            "file": 14,
+            "list": 37,
+            "other": 9,
+        },
+        _FALLING_NAMES,
+    ),
+    Table(
+        {
+            "answer": 2,
+            "patch": 114,
+            "written": 114,
+            "call": 82,
+            "edited": 29,
+            "file": 17,
+            "list": 1,
+            "other": 3,
+        },
+        _FALLING_LINES,
+    ),
+)
+_IN_TURN: Final = Tables(
+    Table(
+        {
+            "answer": 163,
+            "patch": 46,
+            "written": 46,
+            "call": 159,
+            "edited": 17,
+            "file": 53,
+            "list": 61,
+            "other": 14,
+        },
+        _FALLING_NAMES,
+    ),
+    Table(
+        {
+            "answer": 2,
+            "patch": 51,
+            "written": 51,
+            "call": 53,
+            "edited": 19,
+            "file": 51,
+            "list": 6,
+            "other": 6,
+        },
+        _FALLING_LINES,
+    ),
+)
+TABLES: Final = {False: _AFTER_TURN, True: _IN_TURN}
+"""By whether the last turn is open."""
+
+_OF_NAME: Final = 10
+_OF_NUMBER: Final = 20
+_OF_LINE: Final = 3
+"""How many hundredths a name counts, one of digits alone, and a whole line: with more of these too
+few names stand."""
+
+_SAID: Final = 2
+"""What a byte of an answer of the newest turn counts in a script whose words are no names."""
+
+_OLDEST: Final = 1000
+"""The age from which on a turn counts nothing."""
+
+_TELLING: Final = 8
+"""A shorter line stands in many files: it does not say that an output shows an edited one."""
+
+_FROM_FILES: Final = frozenset({"patch", "written", "output"})
+_IN: Final = r"(?:cd \S+ *(?:&&|;) *)?"
+_LISTS: Final = re.compile(rf"{_IN}(?:ls|find|fd|tree|rg --files|git ls-files)\b")
+_READS: Final = re.compile(
+    rf"{_IN}(?:cat|sed|nl|head|tail|git (?:-\S+ +)*(?:diff|show|status))(?![\w-])"
+)
+_LONG_LIST: Final = 80
+"""Of a longer list of files hardly a name is needed."""
+
+_OF_OTHERS: Final = re.compile(r"(?:node_modules|site-packages|\.venv|vendor)[/\\]")
+"""Code that no one here writes: it counts as what any program prints."""
+
+
+@frozen
+class Row:
+    """A line that may be quoted, where it stands, and how much text stands behind it."""
+
+    place: Place
+    text: str
+    names: tuple[str, ...]
+    source: Source
+    bucket: int
+    age: int
+
+
+@frozen
+class Known:
+    """The lines that may be quoted, and what each name is worth."""
+
+    lines: tuple[Candidate, ...]
+    worths: Mapping[str, int]
+
+    def free(self, held: Collection[str]) -> list[Candidate]:
+        """Return the lines that do not stand yet."""
+        return [each for each in self.lines if each.text not in held]
+
+
+def known_of(quotes: Sequence[Quote], tables: Tables) -> Known:
+    """Score the lines of quotes; of equal lines the newest stands for all."""
+    lines, worths = dict[str, Candidate](), dict[str, int]()
+    for row in rows_of(quotes):
+        of_name = tables.names.worth(row.source, row.bucket)
+        for name in row.names:
+            worth = of_name * (_OF_NUMBER if name.isdigit() else _OF_NAME) // 100
+            worths[name] = max(worth, worths.get(name, 0))
+        worth = 0
+        if len(row.text) >= WHOLE_LINE:
+            worth = tables.lines.worth(row.source, row.bucket) * _OF_LINE // 100
+        if row.source == "answer" and not row.text.isascii():
+            worth = _SAID * len(row.text.encode()) * 2 // (2 + row.age)
+        if row.names or worth:
+            lines[row.text] = Candidate(row.place, row.text, worth, row.names)
+    return Known(_beside(sorted(lines.values(), key=lambda each: each.place)), worths)
+
+
+def rows_of(quotes: Sequence[Quote]) -> Iterator[Row]:
+    """Yield the lines that may be quoted, without those that a later patch took away."""
+    gone, own = removed_since(quotes), edited(quotes)
+    behind = sum(len(quote.text) for quote in quotes)
+    for number, quote in enumerate(quotes):
+        behind -= len(quote.text)
+        if quote.where.age >= _OLDEST:
+            continue
+        rows = list(lines_of(quote))
+        source = _source(quote, rows, own)
+        left = len(quote.text)
+        for place, text in rows:
+            left = max(0, left - len(text) - 1)
+            if quote.kind in _FROM_FILES and gone.get(plain_line(quote, text), -1) > number:
+                continue
+            bucket = min(((behind + left) // _NEAR).bit_length(), BUCKETS - 1)
+            names = tuple(dict.fromkeys(names_in(text)))
+            yield Row((number, place), text, names, source, bucket, quote.where.age)
+
+
+def _source(quote: Quote, rows: Sequence[tuple[int, str]], own: Collection[str]) -> Source:
+    if quote.kind != "output":
+        return quote.kind
+    if _OF_OTHERS.search(quote.label):
+        return "other"
+    if _LISTS.match(quote.label):
+        return "list" if len(rows) <= _LONG_LIST else "other"
+    if any(len(row) >= _TELLING and row in own for _, row in rows):
+        return "edited"
+    return "file" if _READS.match(quote.label) else "other"
+
+
+def _beside(lines: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Return lines in their order, each with its neighbours in the record."""
+    found = list[Candidate]()
+    for at, line in enumerate(lines):
+        near = [*lines[max(at - 1, 0) : at], *lines[at + 1 : at + 2]]
+        beside = tuple(other.place for other in near if _is_beside(other.place, line.place))
+        found.append(evolve(line, beside=beside))
+    return tuple(found)
+
+
+def _is_beside(one: Place, other: Place) -> bool:
+    return one[0] == other[0] and abs(one[1] - other[1]) <= 2  # noqa: PLR2004 - a blank row between

@@ -1,0 +1,247 @@
+"""Makes the rows of the sections `[STATUS]` to `[EARLIER_SUMMARY]`, but for the requests."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
+
+from attrs import Factory, define
+
+from codex_checkpoints.core.checkpoint.policy import standing_policy
+from codex_checkpoints.core.digest.allocation import (
+    CHANGED,
+    LAST,
+    PLAN,
+    DigestTerms,
+    Row,
+    heading_size,
+    size_of,
+)
+from codex_checkpoints.core.digest.cutting import PROPOSED, without_plan
+from codex_checkpoints.core.digest.ignoring import Ignoring
+from codex_checkpoints.core.digest.one_line import BREAK, anchor, cut, inline, quoted
+from codex_checkpoints.core.digest.outcomes import plain
+from codex_checkpoints.core.digest.records import Answer, Check, Gathered, Trail, Where
+from codex_checkpoints.core.digest.status import ended_line, goal_line, plan_line
+
+_PIN_LIMITS: Final = (1200, 600, 300, 150, 80)
+
+_SUMMARY_LINE: Final = 400
+
+_ANSWER_LIMITS: Final = (1 << 14, 4800, 2400, 1600, 1000, 600, 400, 250, 130)
+"""Code points of an answer, the whole one first."""
+
+_LEAST_SECONDS: Final = 0.1
+"""How long a command took is not worth saying below that."""
+_TURNS: Final = 6
+"""So many of the turns that changed a file are named, the newest."""
+
+_PASSING: Final = re.compile(r"^(?:file://)?/(?:var/)?tmp/.*\.log$|(?:^|/)\.gitkeep$")
+"""Files that a session makes on the way and that say nothing of its work."""
+
+_FILES: Final = 160
+"""Code points of the folder that a check ran in."""
+
+
+_WHY_CHECKED: Final = {
+    True: "a failing command",
+    False: "a command that passed",
+    None: "a command of which nobody knows how it ended",
+}
+
+
+def is_policy(line: str) -> bool:
+    """Return whether a line orders the agent about for good."""
+    return standing_policy(line) is not None
+
+
+@define(eq=False)
+class Sections:
+    """The rows of one digest; `budget` are its bytes, `refused` counts what may not be quoted."""
+
+    _gathered: Gathered
+    _terms: DigestTerms
+    _ignored: Ignoring
+    _budget: int
+    refused: Counter[str] = Factory(Counter[str])
+
+    def status(self) -> Iterator[Row]:
+        """Yield how the last turn ended, the state of goal and plan, and how much was changed."""
+        gathered = self._gathered
+        if gathered.ended is not None:
+            last = gathered.last_answer
+            asks = last is not None and last.said.where.age == 0 and last.is_question
+            ended = ended_line(gathered.ended, asks=asks, reason=gathered.reason)
+            yield Row(None, ended, "how the last turn ended")
+        if gathered.goal is not None:
+            yield Row(None, goal_line(gathered.goal), "the state of the goal")
+        if gathered.plan_age is not None:
+            yield Row(None, plan_line(gathered.plan_age), "the age of the plan")
+        if gathered.changes:
+            yield Row(None, f"changed files: {len(gathered.changes)}", "counted")
+
+    def pins(self, share: int) -> list[Row]:
+        """Return the pins in their order, so short that all fit, as far as that goes."""
+        texts = [text for text in self._gathered.pinned if text]
+        self.refused["PINNED"] += len(self._gathered.pinned) - len(texts)
+        room = share - heading_size("PINNED")
+        rows = list[Row]()
+        for limit in _PIN_LIMITS:
+            rows = [Row(None, inline(text, limit), "pinned by the user") for text in texts]
+            if sum(size_of(f"- {row.text}") for row in rows) <= room:
+                break
+        return rows
+
+    def outcomes(self) -> Iterator[tuple[Row, bool]]:
+        """Yield the answers, the newest first, each with whether it is told at length."""
+        answers = [each for each in self._gathered.answers if self._terms.quotes(each.said.where)]
+        sure = dict(self._told_at_length(answers))
+        for answer in reversed(answers):
+            row = self._outcome(answer, sure.get(answer.said.where.seq, 0))
+            if row is not None:
+                yield row, answer.said.where.seq in sure
+        yield from ((row, False) for row in self.carried("OUTCOMES"))
+
+    def _told_at_length(self, answers: Iterable[Answer]) -> Iterator[tuple[int, int]]:
+        """Yield the answers that are told at length by `seq`, each with its percents of the budget.
+
+        The last one, that of the newest turn that changed files, the newest that proposes a plan.
+        """
+        own = [each for each in reversed(list(answers)) if not each.by_subagent]
+        trails = self._gathered.changes.values()
+        newest = max((each.where for each in trails), key=_seq, default=None)
+        changed = (each for each in own if newest and each.said.where.turn_id == newest.turn_id)
+        plans = (each for each in own if PROPOSED in each.said.text)
+        for found, part in ((changed, CHANGED), (iter(own), LAST), (plans, PLAN)):
+            yield from ((each.said.where.seq, part) for each in islice(found, 1))
+
+    def _outcome(self, answer: Answer, sure: int) -> Row | None:
+        mark = f"{answer.ended}{' asks' if answer.is_question else ''}: "
+        text = answer.said.text
+        if answer.by_subagent:
+            mark, text = "subagent: ", self._allowed(text, "OUTCOMES")
+            if not text:
+                return None
+        text = without_plan(text, self._terms.beside)
+        head, clean = f"{anchor(answer.said.where)} {mark}", quoted(text)
+        lengths = [limit for limit in _ANSWER_LIMITS[1:] if limit < len(clean)]
+        forms = [head + cut(clean, limit) for limit in (_ANSWER_LIMITS[0], *lengths)]
+        most = self._budget * sure // 100
+        last = next((at for at, form in enumerate(forms) if size_of(form) <= most), len(forms) - 1)
+        why = "the answer of a subagent" if answer.by_subagent else "the last answer of its turn"
+        return Row(answer.said.where, forms[0], why, tuple(forms[1 : last + 1]))
+
+    def allowed_request(self, text: str) -> str:
+        """Return a text among the requests without the lines that order the agent about."""
+        return self._allowed(text, "REQUESTS")
+
+    def _allowed(self, text: str, section: str) -> str:
+        """Return a text without the lines that order the agent about; count them."""
+        lines = text.split("\n")
+        allowed = [line for line in lines if not is_policy(line)]
+        self.refused[section] += len(lines) - len(allowed)
+        return "\n".join(allowed)
+
+    def changes(self) -> Iterator[Row]:
+        """Yield the changed files, the newest first; a moved one stands by its new name alone."""
+        trails = self._gathered.changes
+        for uri in sorted(trails, key=lambda uri: (-trails[uri].where.seq, uri)):
+            trail = trails[uri]
+            target = trails.get(trail.moved_to or "")
+            if self._ignored.path(uri) or (target is not None and target.moved_from == uri):
+                continue
+            if _PASSING.search(uri):
+                self.refused["CHANGES"] += 1
+            else:
+                yield self._change(uri, trail)
+        if unnamed := self._gathered.unnamed:
+            where, script = unnamed[-1]
+            commands = "1 command" if len(unnamed) == 1 else f"{len(unnamed)} commands"
+            text = f"{anchor(where)} {commands} may have changed more"
+            said = "" if self._ignored.script(script) else f", the last: {inline(script, 80)}"
+            yield Row(where, f"{text}{said}", "counted", (text,))
+
+    def _change(self, uri: str, trail: Trail) -> Row:
+        words = [f"{anchor(trail.where)} {inline(uri, 1024)}"]
+        if trail.added or trail.removed:
+            words.append(f"+{trail.added} -{trail.removed}")
+        if trail.turns:
+            turns = ",".join(map(str, trail.turns[-_TURNS:]))
+            turns += " and earlier" if len(trail.turns) > _TURNS else ""
+            words.append(f"turn{'s' if len(trail.turns) > 1 else ''} {turns}")
+        if trail.created:
+            words.append("created")
+        if trail.deleted:
+            words.append("deleted")
+        if trail.moved_from is not None:
+            words.append(f"moved from {inline(trail.moved_from, 1024)}")
+        if trail.moved_to is not None:
+            words.append(f"moved to {inline(trail.moved_to, 1024)}")
+        if trail.put_back is not None:
+            again = ", then changed again" if trail.where.seq > trail.put_back else ""
+            words.append(f"put back by git #{trail.put_back}{again}")
+        if uri in self._gathered.drifted:
+            words.append("changed since")
+        names = f": {inline(', '.join(trail.names), 400)}" if trail.names else ""
+        return Row(trail.where, " ".join(words) + names, "a changed file", (words[0],))
+
+    def checks(self) -> Iterator[Row]:
+        """Yield failing commands, passing ones, then failing ones from before later edits."""
+        groups: tuple[list[Row], list[Row], list[Row]] = [], [], []
+        for check in reversed(self._gathered.checks):
+            if not self._terms.quotes(check.where) or self._ignored.script(check.command):
+                continue
+            failed = bool(check.outcome.failed)
+            stale = failed and self._gathered.is_stale(check)
+            group = 0 if failed and not stale else 2 if stale else 1
+            late = stale or self._gathered.is_late(check)
+            groups[group].append(self._check(check, late=late))
+        for group in groups:
+            yield from group
+
+    def _check(self, check: Check, *, late: bool) -> Row:
+        ended = check.outcome.ended
+        if check.seconds is not None and check.seconds >= _LEAST_SECONDS:
+            ended += f" ({check.seconds:.1f} s)"
+        ended += f" in {inline(check.folder, _FILES)}" if check.folder else ""
+        before = " before later edits" if late else ""
+        head = f"{anchor(check.where)} {ended}{before}: {inline(check.command, 160)}"
+        told = [line for line in (check.outcome.printed or "").split("\n") if line]
+        lines = [line for line in told if not (is_policy(line) or self._ignored.line(line))]
+        self.refused["CHECKS"] += len(told) - len(lines)
+        full = BREAK.join([head, *(inline(line, 240) for line in lines)])
+        why = _WHY_CHECKED[check.outcome.failed]
+        return Row(check.where, full, why, (head,))
+
+    def summary(self) -> Iterator[Row]:
+        """Yield the lines of the newest readable summary of an earlier compaction by Codex."""
+        summary = self._gathered.summary
+        if summary is None or not self._terms.quotes(summary.where):
+            return
+        for line in plain(summary.text).split("\n"):
+            if line.strip():
+                if is_policy(line):
+                    self.refused["EARLIER_SUMMARY"] += 1
+                    continue
+                text = f"{anchor(summary.where)} {inline(line, _SUMMARY_LINE)}"
+                yield Row(summary.where, text, "Codex's own summary")
+
+    def carried(self, name: str) -> Iterator[Row]:
+        """Yield the lines of a section that stand in for a source that is gone."""
+        for each in self._gathered.carried:
+            if each.section == name:
+                text = inline(each.text, _ANSWER_LIMITS[0])
+                if name != "REQUESTS" and is_policy(text):
+                    self.refused[name] += 1
+                else:
+                    where = Where(None, each.seq)
+                    at, why = anchor(where), "of a session that is gone"
+                    shorter = (f"{at} {cut(text, n)}" for n in _ANSWER_LIMITS[1:] if n < len(text))
+                    yield Row(where, f"{at} {text}", why, tuple(shorter))
+
+
+def _seq(where: Where) -> int:
+    return where.seq

@@ -1,0 +1,104 @@
+"""The laws of choosing key lines."""
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_checkpoints.core.digest.choosing import Candidate, Chosen, Heading, choose
+from codex_checkpoints.core.digest.records import Quote, Where
+from codex_checkpoints.core.digest.scoring import TABLES, known_of
+
+WORDS = st.sampled_from(["cave_one", "cave.two", "hill/three", "stone", "two"])
+
+
+@st.composite
+def candidates(draw: st.DrawFn) -> list[Candidate]:
+    places = draw(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), unique=True))
+    return [
+        Candidate(
+            place,
+            "stone " * draw(st.integers(1, 9)),
+            draw(st.integers(0, 900)),
+            tuple(draw(st.lists(WORDS, unique=True, max_size=3))),
+            ((place[0], place[1] - 1), (place[0], place[1] + 1)),
+        )
+        for place in places
+    ]
+
+
+def heading(record: int) -> Heading:
+    return Heading(("cave_one",) if record else (), 9 + record)
+
+
+WORTHS = {"cave_one": 900, "cave.two": 700, "hill/three": 300, "two": 50}
+
+
+def chosen(given_: list[Candidate], room: int) -> Chosen:
+    return choose(given_, WORTHS, ["two"], room, heading=heading, allowed=is_allowed)
+
+
+def is_allowed(candidate: Candidate) -> bool:
+    return candidate.place[1] % 3 > 0
+
+
+def places(found: Chosen) -> set[tuple[int, int]]:
+    return {(record, row) for record, rows in found.lines.items() for row, _ in rows}
+
+
+@given(candidates(), st.integers(0, 900))
+def test_chosen_lines_cost_no_more_than_their_room(given_: list[Candidate], room: int) -> None:
+    found = chosen(given_, room)
+    cost = sum(heading(record).size for record in found.lines)
+    cost += sum(len(text.encode()) + 3 for rows in found.lines.values() for _, text in rows)
+    assert cost <= room
+
+
+@given(candidates(), st.integers(0, 900), st.integers(0, 300))
+def test_more_room_never_holds_less(given_: list[Candidate], room: int, more: int) -> None:
+    assert places(chosen(given_, room)) <= places(chosen(given_, room + more))
+
+
+@given(candidates(), st.randoms(use_true_random=False), st.integers(0, 900))
+def test_the_order_of_the_candidates_does_not_matter(
+    given_: list[Candidate], dice: random.Random, room: int
+) -> None:
+    other = [*given_]
+    dice.shuffle(other)
+    assert chosen(other, room).lines == chosen(given_, room).lines
+
+
+@given(candidates(), st.integers(0, 900))
+def test_a_line_that_may_not_be_quoted_is_never_chosen_and_holds_no_name(
+    given_: list[Candidate], room: int
+) -> None:
+    free = [each for each in given_ if is_allowed(each)]
+    assert chosen(free, room).lines == chosen(given_, room).lines
+
+
+def test_a_neighbour_of_a_chosen_line_comes_before_a_line_that_is_worth_more() -> None:
+    rows = [
+        Candidate((0, 0), "the first stone of the hill", 500, (), ((0, 1),)),
+        Candidate((0, 1), "another stone of the hill.", 300, (), ((0, 0),)),
+        Candidate((1, 0), "the only stone of the cave", 310, ()),
+    ]
+    assert places(choose(rows, {}, [], 80, heading=lambda _: Heading((), 4))) == {(0, 0), (0, 1)}
+
+
+def test_inside_a_turn_a_newer_line_is_worth_more() -> None:
+    old, new = "torch_in_the_cave = lit_by(7)", "lamp_on_the_hill = lit_by(8)"
+    log = "\n".join(f"{number} bats" for number in range(2_000))
+    texts = (old, log, new)
+    quotes = [Quote(Where("s", at), "output", "cat cave.py", text) for at, text in enumerate(texts)]
+    worth = {each.text: each.worth for each in known_of(quotes, TABLES[True]).lines}
+    assert worth[new] > worth[old] > 0
+
+
+def test_what_installed_code_imports_counts_less_than_a_file_of_the_project() -> None:
+    row = "from numbers_of_caves import the_deepest_cave"
+    own, others = (
+        known_of([Quote(Where("s", 1), "output", f"cat {path}/dig.py", row)], TABLES[False])
+        for path in ("src", ".venv/lib/site-packages/dig")
+    )
+    assert own.worths["the_deepest_cave"] > others.worths["the_deepest_cave"] > 0
+    assert own.lines[0].worth > others.lines[0].worth
