@@ -8,6 +8,7 @@ import { resume } from "./compaction.ts";
 import { openLink } from "./links.ts";
 import { onTurn } from "./markers.ts";
 import { runCommand } from "./messages.ts";
+import { begunFrom } from "./model/begun.ts";
 import { titleOf } from "./model/branches.ts";
 import { type Checkpoint, checkpointNodes } from "./model/checkpoint.ts";
 import { unpacked } from "./model/documents.ts";
@@ -188,6 +189,8 @@ class SessionPage extends Page {
         const turn = this.#turns.find(({ turnId }) => turnId === message.turnId) ?? null;
         return showChange(this.app, session, message.uri, turn);
       }
+      case "planThen":
+        return this.#readPlan(message.turnId);
       case "link":
         return openLink(session, message.address);
       case "whole":
@@ -277,6 +280,13 @@ class SessionPage extends Page {
     this.send({ kind: "conversation", offset, part });
   }
 
+  async #readPlan(turnId: string): Promise<void> {
+    const shown = await this.app.server.request("show", { sessionId: this.#sessionId, turnId });
+    const lists = keptLists(checkpointNodes(JSON.parse(shown.text), shown, []));
+    const plan = lists.find(({ id }) => id === "plan") ?? null;
+    this.send({ kind: "planThen", turnId, plan });
+  }
+
   async #readWhole(ref: string): Promise<void> {
     const found = await readRecord(this.app.server, this.#sessionId, ref);
     if (found !== null) {
@@ -305,6 +315,9 @@ class SessionPage extends Page {
       server.request("branches", { sessionId }),
     ]);
     const { summary } = detail;
+    const isBegun = timeline.turns.length === 0 && branches.source !== null;
+    const windows = isBegun ? (await server.request("windows", { sessionId })).items : [];
+    const begun = isBegun ? begunFrom(summary, branches, windows) : null;
     this.#session = summary;
     this.#turns = detail.turns;
     const work = timeline.turns.map(({ filesChanged, calls }) => [filesChanged, calls]);
@@ -338,6 +351,7 @@ class SessionPage extends Page {
       files,
       lineage,
       kept: keptLists(checkpointNodes(checkpoint, shown, notes.items)),
+      begun,
     });
   }
 }

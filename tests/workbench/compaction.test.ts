@@ -241,9 +241,34 @@ test("a session is compacted after a look at what Codex would be sent", async (t
     },
   );
 
+  await step(
+    t,
+    "the page has the new level beside the old one, and leads to the source",
+    async () => {
+      await row(/^Compacted: Make the shop faster/)
+        .getByText("Compacted: Make")
+        .dblclick();
+      const begun = front.getByRole("region", { name: "No turn yet" });
+      await begun.getByText(/^Compacted from/).waitFor();
+      const levels = await begun.getByRole("definition").allInnerTexts();
+      const [before = 0, now = 0] = levels.map((each) =>
+        Number(/([\d,]+) of/.exec(each)?.[1]?.replaceAll(",", "")),
+      );
+      assert.equal(levels.length, 2);
+      assert.ok(now > 0 && now < before, levels.join(" | "));
+      assert.equal(await front.locator(".chart").isVisible(), false);
+      await isForEverybody(workbench, "page after a compaction");
+      await begun.getByRole("button", { name: "Make the shop faster" }).click();
+      await page.getByRole("tab", { name: "Make the shop faster", exact: true }).waitFor();
+      await workbench.closeTab();
+    },
+  );
+
   await step(t, "the windows of the new session stand below it", async () => {
     const made = row(/^Compacted: Make the shop faster/);
-    await made.locator(".monaco-tl-twistie").click();
+    if ((await made.getAttribute("aria-expanded")) !== "true") {
+      await made.locator(".monaco-tl-twistie").click();
+    }
     await shows(row(/^Compacted, .* → .*, asked for, from the checkpoint/));
     await workbench.screenshot("windows of a session");
   });

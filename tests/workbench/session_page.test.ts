@@ -115,6 +115,8 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
   await step(t, "the arrows go from turn to turn, and a click chooses one", async () => {
     await chooseTurn(12);
     await read(12).getByText("Marker “before the cache”.").waitFor();
+    await front.getByRole("heading", { name: "Plan as of turn 12" }).waitFor();
+    await front.getByRole("heading", { name: /^Changed files up to turn 12: \d of \d/ }).waitFor();
     assert.match((await slider.getAttribute("aria-valuetext")) ?? "", /^Turn 12: Step 12/);
     const chart = await front.locator(".chart").boundingBox();
     assert.ok(chart !== null);
@@ -256,6 +258,27 @@ test("a session is seen at a glance, and each of its turns is at hand", async (t
     const cells = await rows.nth(12).getByRole("cell").allTextContents();
     assert.deepEqual([cells[0], cells.at(-1)], ["12", "Marker “before the cache”."]);
     assert.match(await rows.nth(COMPACTED).innerText(), /Compacted: a new context window begins/);
+    for (const width of [1440, 1024]) {
+      await page.setViewportSize({ width, height: 900 });
+      const broken = await front.locator("#table").evaluate((table) => {
+        const linesOf = (cell: Element) => {
+          const range = document.createRange();
+          range.selectNodeContents(cell);
+          return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size;
+        };
+        const cells = [...table.querySelectorAll<HTMLTableCellElement>("th, td")];
+        return cells
+          .filter((cell) => cell.offsetWidth > 0 && ![1, 9].includes(cell.cellIndex))
+          .filter((cell) => linesOf(cell) > 1)
+          .map(({ textContent }) => textContent);
+      });
+      assert.deepEqual(broken, [], `a word or a number is broken at ${width}`);
+      const request = await rows.nth(12).getByRole("cell").nth(1).boundingBox();
+      assert.ok((request?.width ?? 0) > 150, "the request has room");
+      await front.getByRole("heading", { name: "All turns" }).scrollIntoViewIfNeeded();
+      await workbench.screenshot(`all turns at ${width}`);
+    }
+    await page.setViewportSize(WIDE);
     await front.getByRole("heading", { name: "All turns" }).click();
   });
 

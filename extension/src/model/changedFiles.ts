@@ -9,7 +9,7 @@ export interface FileRow {
   /** The folder of the file, with a `/` at its end. */
   readonly folder: string;
   readonly kind: "A" | "M" | "D";
-  /** Its lines; null where a later turn changed the file, too. */
+  /** Its lines; null where no patch tells them, or a later turn changed the file, too. */
   readonly lines: { readonly added: number; readonly removed: number } | null;
   /** Its turns, and how the file is now, in words. */
   readonly about: string;
@@ -42,7 +42,7 @@ function fileRow(file: FileChange, turn: number | null): FileRow {
     name,
     folder: path.slice(0, path.length - name.length),
     kind: KINDS[kind] ?? "M",
-    lines: isLast ? { added, removed } : null,
+    lines: isLast && added + removed > 0 ? { added, removed } : null,
     about: dotted(
       counted(until.length, "turn ", "turns ") +
         (until.length > MOST_TURNS ? `… ${shown}` : shown || "?"),

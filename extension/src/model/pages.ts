@@ -7,6 +7,7 @@ import { type Details, type Preview, type RestoreOptions, readOptions } from "./
 import {
   type Conversation,
   type PagePlace,
+  type PlanThen,
   readAction,
   type SessionView,
   type TurnAction,
@@ -34,6 +35,7 @@ export type ToPage =
   | Conversation
   | Whole
   | PagePlace
+  | PlanThen
   | Trouble;
 
 /** What a page says with a word: `ready` when it takes messages. */
@@ -70,6 +72,7 @@ export type FromPage =
   | { readonly kind: "file"; readonly uri: string }
   | { readonly kind: "change"; readonly uri: string; readonly turnId: string | null }
   | { readonly kind: "goTo"; readonly sessionId: string }
+  | { readonly kind: "planThen"; readonly turnId: string }
   | { readonly kind: "remedy"; readonly remedy: Remedy };
 
 /** The ids that a page kept over a reload; null if one is missing. */
@@ -117,6 +120,8 @@ export function fromPage(value: unknown): FromPage | null {
       return typeof turnId === "string" && Number.isInteger(offset)
         ? { kind, turnId, offset: Number(offset) }
         : null;
+    case "planThen":
+      return typeof turnId === "string" ? { kind, turnId } : null;
     case "goTo":
       return typeof sessionId === "string" ? { kind, sessionId } : null;
     case "remedy":

@@ -10,6 +10,7 @@ import type {
   TurnEntry,
   TurnTranscript,
 } from "../protocol.ts";
+import type { Begun } from "./begun.ts";
 import type { CheckpointNode } from "./checkpoint.ts";
 import { lossWords, lostNames } from "./compaction.ts";
 import type { LineagePicture } from "./lineage.ts";
@@ -37,12 +38,22 @@ export interface SessionView {
   /** Null until they are there. */
   readonly files: FileChanges | null;
   readonly kept: readonly KeptList[];
+  /** Where a session without a turn of its own comes from; null for any other. */
+  readonly begun: Begun | null;
   /** The sessions that it came from and those that came from it, with itself; null until then. */
   readonly lineage: LineagePicture | null;
 }
 
+/** The plan as it was at the end of a turn; null where there was none. */
+export interface PlanThen {
+  readonly kind: "planThen";
+  readonly turnId: string;
+  readonly plan: KeptList | null;
+}
+
 /** A list of the checkpoint: the plan, facts, or decisions. */
 export interface KeptList {
+  readonly id: string;
   readonly title: string;
   readonly count: string;
   readonly items: readonly string[];
@@ -303,7 +314,8 @@ const KEPT = ["plan", "facts", "decisions"];
 export function keptLists(nodes: readonly CheckpointNode[]): readonly KeptList[] {
   return nodes
     .filter(({ id, children }) => KEPT.includes(id) && children.length > 0)
-    .map(({ row, children }) => ({
+    .map(({ id, row, children }) => ({
+      id,
       title: row.label,
       count: row.description,
       items: children.map((child) => dotted(child.row.label, child.row.description, done(child))),

@@ -134,17 +134,17 @@ export function drawLineage(lines: HTMLElement, picture: LineagePicture | null):
 
 /** The same as the picture, in words. */
 export function tableOf({ rows, events }: SessionView): HTMLElement {
-  const head = "Turn Began Context Window Calls Files Failed Ended Request Events".split(" ");
+  const head = "Turn Request Ended Context Files Failed Calls Window Began Events".split(" ");
   const body = rows.map((row) => [
     turnName(row).replace(/^Turns? /, ""),
-    row.startedAt === null ? "" : time(row.startedAt),
+    cut(row.turns[0].task, 80),
+    row.outcome,
     row.contextTokens?.toLocaleString("en-US") ?? "",
-    String(row.window),
-    String(row.calls),
     String(row.filesChanged),
     String(row.checksFailed),
-    row.outcome,
-    cut(row.turns[0].task, 80),
+    String(row.calls),
+    String(row.window),
+    row.startedAt === null ? "" : time(row.startedAt),
     eventsOf(row, events)
       .map(({ name }) => name)
       .join(" "),

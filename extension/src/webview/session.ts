@@ -1,7 +1,14 @@
 /** The page of a session: its turns as a strip, its conversation, and below what is known of it. */
 
 import type { ToPage, Trouble } from "../model/pages.ts";
-import { chosenIn, type PageEvent, type PageTurn, type SessionView } from "../model/sessionPage.ts";
+import {
+  chosenIn,
+  type PageEvent,
+  type PageTurn,
+  type PlanThen,
+  type SessionView,
+} from "../model/sessionPage.ts";
+import { showBegun } from "./begun.ts";
 import { showFiles } from "./changedFiles.ts";
 import {
   button,
@@ -23,6 +30,8 @@ import { TurnCard } from "./turnCard.ts";
 
 /** The pause in moving after which the conversation of a turn is asked for. */
 const REST_MS = 150;
+/** The same for the plan of a turn, for which more is read. */
+const PLAN_MS = 500;
 
 class SessionPage implements Shown<SessionView> {
   readonly #title = el("h1");
@@ -33,6 +42,7 @@ class SessionPage implements Shown<SessionView> {
   readonly #card = new TurnCard((turn) => this.#choose(turn));
   readonly #transcript: Transcript;
   readonly #files = el("section.block");
+  readonly #begun = el("section.begun", { aria: { label: "No turn yet" } });
   readonly #kept = el("div");
   readonly #lineage = el("section.block.lineage");
   readonly #lines = el("div.lines", { aria: { hidden: "true" } });
@@ -42,6 +52,9 @@ class SessionPage implements Shown<SessionView> {
   #view: SessionView;
   /** The chosen turn; null for the newest one. */
   #turnNumber: number | null = null;
+  /** The plan at the end of a turn, and what waits to ask for another one. */
+  #planThen: PlanThen | null = null;
+  #askingPlan: number | undefined;
   /** What parts of the page were drawn from. */
   readonly #drawn = new Map<string, string>();
 
@@ -68,6 +81,7 @@ class SessionPage implements Shown<SessionView> {
       this.#trouble.element,
       this.#strip.element,
       this.#card.element,
+      this.#begun,
     );
     // The conversation takes what is left of the first screen.
     new ResizeObserver(() => {
@@ -108,12 +122,14 @@ class SessionPage implements Shown<SessionView> {
     page().setAttribute("data-ready", String(rows.length));
   }
 
-  #showAll({ events, kept: lists, digest, ...view }: SessionView): void {
+  #showAll({ events, digest, ...view }: SessionView): void {
     fill(this.#title, view.name);
     fill(this.#about, view.about);
     this.#losses.hidden = !events.some(({ kind }) => kind === "compaction");
     this.#showChosen();
-    this.#drawnOnce("kept", [lists], () => fill(this.#kept, ...lists.map(listSection)));
+    this.#drawnOnce("begun", [view.begun, view.rows.length === 0], () =>
+      showBegun(this.#begun, this.#view),
+    );
     this.#drawnOnce("digest", [digest], () => showDigest(this.#done, this.#digest, digest));
     this.#drawnOnce("lineage", [view.lineage], () =>
       showLineage(this.#lineage, this.#lines, view.lineage),
@@ -155,6 +171,9 @@ class SessionPage implements Shown<SessionView> {
       void this.#transcript.take(message);
     } else if (message.kind === "whole") {
       takeWhole(message);
+    } else if (message.kind === "planThen") {
+      this.#planThen = message;
+      this.#showKept();
     } else if (message.kind === "place") {
       this.#chooseOnly(message.turn);
       this.#transcript.highlights.show(message.found);
@@ -214,9 +233,29 @@ class SessionPage implements Shown<SessionView> {
     this.#strip.show(this.#view, this.#chosen);
     this.#card.show(this.#view.rows[this.#chosen], this.#turnNumber, this.#view);
     const turn = this.#turnNumber === null ? null : this.#turnChosen;
+    window.clearTimeout(this.#askingPlan);
+    if (turn !== null && this.#planThen?.turnId !== turn.turnId) {
+      const { turnId } = turn;
+      this.#askingPlan = window.setTimeout(() => send({ kind: "planThen", turnId }), PLAN_MS);
+    }
+    this.#showKept();
     this.#drawnOnce("files", [this.#view.files, turn], () =>
       showFiles(this.#files, this.#view.files, turn),
     );
+  }
+
+  /** Show facts and decisions as they are, and the plan as of the chosen turn once it is known. */
+  #showKept(): void {
+    const turn = this.#turnNumber === null ? null : this.#turnChosen;
+    const then = turn === null || this.#planThen?.turnId !== turn.turnId ? null : this.#planThen;
+    const { kept } = this.#view;
+    const others = kept.filter(({ id }) => id !== "plan");
+    const plan = then?.plan && {
+      ...then.plan,
+      title: `${then.plan.title} as of turn ${turn?.turn}`,
+    };
+    const lists = then === null ? kept : [...(plan ? [plan] : []), ...others];
+    this.#drawnOnce("kept", [lists], () => fill(this.#kept, ...lists.map(listSection)));
   }
 
   /** Fill the table while it is open: it has a row for each of the picture. */

@@ -50,6 +50,7 @@ export class Strip {
     this.#chosen = chosen;
     const { rows, events } = view;
     const row = rows[chosen];
+    this.element.hidden = rows.length === 0;
     this.#slider.max = String(Math.max(1, rows.length));
     this.#slider.disabled = rows.length === 0;
     this.#slider.value = String(chosen + 1);

@@ -23,6 +23,7 @@ export class TurnCard {
   }
 
   show(row: PageRow | undefined, turn: number | null, { merged }: SessionView): void {
+    this.element.hidden = row === undefined;
     const from = JSON.stringify([row, turn, merged]);
     if (this.#drawn !== from) {
       this.#drawn = from;
@@ -32,7 +33,7 @@ export class TurnCard {
 
   #parts(row: PageRow | undefined, turn: number | null, isMerged: boolean): readonly Child[] {
     if (row === undefined) {
-      return [el("p.quiet", "No turn yet. The page follows the session.")];
+      return [];
     }
     const chosen = chosenIn(row, turn);
     const task = chosen.task === "" ? "No text." : chosen.task;

@@ -1,0 +1,21 @@
+/** A session without a turn of its own: the level of its source beside its own one. */
+
+import type { SessionView } from "../model/sessionPage.ts";
+import { button, el, figures, fill, send } from "./draw.ts";
+
+export function showBegun(place: HTMLElement, { begun, rows, window }: SessionView): void {
+  place.hidden = rows.length > 0;
+  if (begun === null) {
+    fill(place, el("p.quiet", "No turn yet. The page follows the session."));
+    return;
+  }
+  const { sourceId, source, made, before, after, isEstimate } = begun;
+  const open = button(source, "link", () => send({ kind: "goTo", sessionId: sourceId }));
+  const from = source === "" ? "a session that is no longer here" : open;
+  const old = { name: "Before", tokens: before, isEstimate: false };
+  fill(
+    place,
+    el("p", `${made} from `, from, ". Its first turn begins when you resume it."),
+    figures(window, ...(before === null ? [] : [old]), { name: "Now", tokens: after, isEstimate }),
+  );
+}
