@@ -107,7 +107,7 @@ test("a person sees what a session changed in files, and what changed since", as
     assert.equal(await entry("kept.py").getByText("(from patches)").count(), 0);
     await workbench.closeTab();
     await workbench.command("Codex Checkpoints: Open Session Page");
-    await inFront(page).getByRole("button", { name: "Changed Files", exact: true }).click();
+    await inFront(page).getByRole("button", { name: "Show Changed Files", exact: true }).click();
     await tab(/what changed in turn 2 \(3 files\)/);
     await entry("price = 1").waitFor();
     await workbench.closeTab();
