@@ -762,6 +762,28 @@ def test_a_plan_that_was_proposed_stands_whole_where_it_has_room() -> None:
     assert " … " not in line
 
 
+def test_a_plan_that_three_turns_of_changes_followed_is_told_in_short() -> None:
+    plan = "<proposed_plan>\n" + "- dig there, and then dig here\n" * 70 + "</proposed_plan>"
+    rows = "\n".join(f"the_bat_{number} = cave_of_the_bats({number})" for number in range(400))
+
+    def of(turns: int) -> str:
+        dug = [
+            r.turn(
+                r.user("dig"),
+                r.patch(update=f"cave_{at}.py"),
+                r.shell("cat cave.py", rows),
+                r.assistant("Dug."),
+            )
+            for at in range(turns)
+        ]
+        found = digest(r.turn(r.user("plan"), r.assistant(plan)), *dug, budget=1400)
+        (line,) = (each for each in section(found, "OUTCOMES") if "<proposed_plan>" in each)
+        return line
+
+    assert " … " not in of(2)
+    assert " … " in of(3)
+
+
 def test_the_answer_of_the_newest_turn_that_changed_a_file_is_told_at_length() -> None:
     words = "It is mended in the deep of the cave. " * 9
     steps = [r.turn(r.user("look"), r.assistant(words)) for _ in range(60)]

@@ -39,8 +39,8 @@ LAST: Final = 10
 CHANGED: Final = 3
 PLAN: Final = 50
 """The percents of the budget that are sure for the last answer, for that of the newest turn that
-changed files, and for the newest one that proposes a plan; each is cut to the first length that
-fits."""
+changed files, and for the newest one that proposes a plan which is not worked through; each is cut
+to the first length that fits."""
 
 
 @frozen

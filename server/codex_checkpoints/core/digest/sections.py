@@ -36,6 +36,9 @@ _ANSWER_LIMITS: Final = (1 << 14, 4800, 2400, 1600, 1000, 600, 400, 250, 130)
 
 _LEAST_SECONDS: Final = 0.1
 """How long a command took is not worth saying below that."""
+_WORKED_THROUGH: Final = 3
+"""With so many turns that changed files behind it a plan is told in short."""
+
 _TURNS: Final = 6
 """So many of the turns that changed a file are named, the newest."""
 
@@ -115,8 +118,15 @@ class Sections:
         newest = max((each.where for each in trails), key=_seq, default=None)
         changed = (each for each in own if newest and each.said.where.turn_id == newest.turn_id)
         plans = (each for each in own if PROPOSED in each.said.text)
+        plans = (each for each in plans if not self._is_worked_through(each.said.where))
         for found, part in ((changed, CHANGED), (iter(own), LAST), (plans, PLAN)):
             yield from ((each.said.where.seq, part) for each in islice(found, 1))
+
+    def _is_worked_through(self, plan: Where) -> bool:
+        """Return whether so many turns changed files since a plan that newer answers say more."""
+        trails = self._gathered.changes.values()
+        since = {turn for trail in trails for turn in trail.turns if turn > (plan.turn or 0)}
+        return len(since) >= _WORKED_THROUGH
 
     def _outcome(self, answer: Answer, sure: int) -> Row | None:
         mark = f"{answer.ended}{' asks' if answer.is_question else ''}: "
