@@ -18,6 +18,9 @@ const PATCH = [
   "+cheaper = 2\n*** End Patch\nEOF",
 ].join("\n");
 
+/** Before and after a line, so that neither end of an output has it. */
+const EMPTY = "nothing here\n".repeat(450);
+
 /** 300 sessions with two hits of "errand" each, one with 30 more, and two about something else. */
 function write(lab: Lab): void {
   lab.write("shop.py", "price = 1\n");
@@ -26,7 +29,7 @@ function write(lab: Lab): void {
     cwd: lab.project,
     age: 90,
     commands: ["grep -n read_prices shop.py"],
-    output: `${"nothing here\n".repeat(900)}read_prices() took 412 ms\n`,
+    output: `${EMPTY}read_prices() took 412 ms\n${EMPTY}`,
     answer: `The list is read twice: Read_Prices is called by show() and by total(). ${LINK}`,
     further: [
       ...Array.from({ length: 12 }, (_, at) => ({
