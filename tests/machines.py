@@ -36,14 +36,18 @@ def read(sessions: Sessions, number: int = 1) -> Generator[Outgoing]:
 
 
 class Machines:
-    """Two Codex homes that have the same folder as remote, each a machine of its own."""
+    """Two Codex homes that have the same folder as remote, each a machine of its own.
 
-    def __init__(self, root: Path) -> None:
+    `places` are those of another remote, as the first and the second one name it.
+    """
+
+    def __init__(self, root: Path, places: tuple[str, str] | None = None) -> None:
         self.folder = root / "remote"
         self.there, self.here = Home(root / "there"), Home(root / "here")
-        for home in (self.there, self.here):
+        own = places or (str(self.folder),) * 2
+        for home, place in zip((self.there, self.here), own, strict=True):
             (home.user / "shop").mkdir()
-            home.json("remote", "set", str(self.folder), "--yes")
+            home.json("remote", "set", place, "--yes")
             self.call_machine(home, home.root.parent.name)
 
     @property

@@ -84,8 +84,15 @@ def _rollout_folders(codex_home: str) -> Iterator[str]:
 
 
 def remote_store(place: str) -> HistoryStore:
-    """Return the store of pushed sessions in a folder; nothing is opened."""
-    # No other command needs it.
+    """Return the store of pushed sessions at a place, a folder or `postgresql://…`.
+
+    Nothing is opened.  Raises `BadAddress`.
+    """
+    # Each driver is imported only by commands that use it.
+    if "://" in place:
+        from codex_checkpoints.storage.remote.postgres import PostgresHistoryStore
+
+        return PostgresHistoryStore(place)
     from codex_checkpoints.storage.remote.folder import FolderHistoryStore
 
     return FolderHistoryStore(place)

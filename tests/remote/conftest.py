@@ -1,5 +1,8 @@
-"""What the tests of push and pull share."""
+"""What the tests of remotes share: two machines, stores, and a PostgreSQL server."""
 
+import itertools
+from collections.abc import Generator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,9 @@ from codex_checkpoints.storage.remote.contract import HistoryStore
 from codex_checkpoints.storage.remote.folder import FolderHistoryStore
 from codex_checkpoints.storage.remote.memory import MemoryHistoryStore
 from machines import Machines
+from postgres_server import ADMIN, PostgresServer, Team, programs, running
+
+_numbers = itertools.count(1)
 
 
 @pytest.fixture
@@ -23,3 +29,30 @@ def store(request: pytest.FixtureRequest, machines: Machines) -> HistoryStore:
     made = MemoryHistoryStore()
     made.make()
     return made
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Generator[PostgresServer]:
+    if programs() is None:
+        pytest.skip("there is no PostgreSQL server here: the package is called postgresql")
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> Generator[Team]:
+    """Give an empty database."""
+    name = f"test{next(_numbers)}"
+    with postgres.connect(ADMIN, "postgres") as admin:
+        admin.run(f"create database {name}")
+    with ExitStack() as opened:
+        yield Team(postgres, name, opened)
+    with postgres.connect(ADMIN, "postgres") as admin:
+        admin.run(f"drop database {name} with (force)")
+
+
+@pytest.fixture
+def team(database: Team) -> Team:
+    """Give a database with a store."""
+    database.store(ADMIN).make()
+    return database

@@ -221,7 +221,7 @@ def test_remote_set_asks_before_it_makes_anything(tmp_path: Path) -> None:
     ), "a remote that exists is only chosen"
 
 
-@pytest.mark.parametrize("place", ["{home}/sessions/x", "postgresql://me@db/codex"])
+@pytest.mark.parametrize("place", ["{home}/sessions/x", "https://db.example.com/codex"])
 def test_what_cannot_be_a_remote_is_refused(tmp_path: Path, place: str) -> None:
     machines = Machines(tmp_path)
 

@@ -78,7 +78,7 @@ COMMANDS = {
     "import": Command(
         "portable", "make a session from a portable file, for a folder of this machine"
     ),
-    "remote": Command("remote", "choose the folder that several machines share, or look at it"),
+    "remote": Command("remote", "choose and manage the store that several machines share"),
     "push": Command("remote", "copy sessions to the remote, redacted; show first what leaves"),
     "pull": Command("remote", "make a branch here of a session in the remote"),
     "rename": Command("sessions", "give a session a name"),

@@ -20,6 +20,7 @@ from codex_checkpoints.cli.commands import (
     answer,
     ask,
     flag,
+    one_of,
     report,
     screen,
     value,
@@ -35,7 +36,11 @@ FOLLOW_SECONDS = 2.0
 PAUSE_FACTOR = 9
 """How much longer it pauses than the last look took, so that nine tenths of the time are free."""
 
-_ACTIONS = ("set", "status", "delete")
+_ACTIONS = ("set", "status", "delete", "audit", "retain")
+_USAGE = (
+    "codex-checkpoints remote set DIR|URL | status | delete SESSION | audit [--limit N]"
+    " | retain --days N  [--yes] [--json]"
+)
 
 
 def add(commands: Commands) -> None:
@@ -44,13 +49,15 @@ def add(commands: Commands) -> None:
     commands.add(
         "remote",
         _remote,
-        value("action", "ACTION", "set DIR, status, or delete SESSION", choices=_ACTIONS),
-        value("target", "TARGET", "the folder, or the session in the remote", nargs="?"),
+        value("action", "ACTION", "set, status, delete, audit or retain", choices=_ACTIONS),
+        value("target", "TARGET", "the folder or postgresql://…; or the session", nargs="?"),
+        value("--days", "N", "retain: remove lines not pushed for so long", type=int),
+        value("--limit", "N", "audit: at most so many entries", type=int, default=100),
         yes,
         JSON,
         check=_wrong_action,
         before=None,
-        usage="codex-checkpoints remote set DIR | status | delete SESSION  [--yes] [--json]",
+        usage=_USAGE,
     )
     cwd, _ = CHOSEN
     commands.add(
@@ -59,6 +66,10 @@ def add(commands: Commands) -> None:
         value("session_ids", "SESSION", "sessions: ids, their beginnings, or names", nargs="*"),
         cwd,
         value("--since", "TIME", "only sessions that changed since, such as 2026-11-28"),
+        one_of(
+            value("--team", "NAME", "let a team read them, on a server"),
+            flag("--private", "let nobody else read them, as without --team"),
+        ),
         flag("--allow-redacted", "also sessions with more than 20 secrets, redacted"),
         flag("--follow", "go on pushing as the sessions grow, until Ctrl+C"),
         flag("--dry-run", "only show what would leave"),
@@ -76,9 +87,11 @@ def add(commands: Commands) -> None:
 
 
 def _wrong_action(options: argparse.Namespace) -> str | None:
-    if options.action == "status":
-        return "status takes nothing else" if options.target else None
-    wanted = {"set": "the folder", "delete": "the session"}[options.action]
+    if (options.days is None) == (options.action == "retain"):
+        return "retain needs --days, and nothing else has it"
+    if options.action not in {"set", "delete"}:
+        return f"{options.action} takes no {options.target!r}" if options.target else None
+    wanted = {"set": "the folder or server", "delete": "the session"}[options.action]
     return None if options.target else f"{options.action} what? Name {wanted}"
 
 
@@ -95,18 +108,21 @@ def _wrong_choice(options: argparse.Namespace) -> str | None:
 def _remote(options: argparse.Namespace, services: Terminal) -> int:
     if options.action == "status":
         return answer(options, services, remote.remote_status, texts.status_lines)
+    if options.action == "audit":
+        return answer(options, services, remote.remote_audit, texts.audit_lines)
+    if options.action == "retain":
+        question = f"Remove the lines of sessions that nobody pushed for {options.days} days?"
+        _consent(options, question, "nothing was removed")
+        return answer(options, services, remote.remote_retain, texts.retained_lines)
     if options.action == "set":
-        options.place = os.path.abspath(options.target) if _is_path(options) else options.target
-        if _is_path(options) and not remote.is_remote(options.place):
+        is_path = "://" not in options.target
+        options.place = os.path.abspath(options.target) if is_path else options.target
+        if not remote.is_remote(options.place):
             _consent(options, f"Make a remote in {options.place}?", "nothing was made")
         return answer(options, services, remote.remote_set, texts.status_lines)
     options.session_id = options.target
     _consent(options, f"Delete session {options.target} from the remote?", "nothing was deleted")
     return answer(options, services, remote.remote_delete, texts.deleted_lines)
-
-
-def _is_path(options: argparse.Namespace) -> bool:
-    return "://" not in options.target
 
 
 def _consent(options: argparse.Namespace, question: str, otherwise: str) -> None:
@@ -148,7 +164,7 @@ def _follow(options: argparse.Namespace, services: Terminal) -> None:
     A large session takes its time each time, so the pauses grow with that.
     """
     params = pushing.PushParams(
-        options.session_ids, options.cwd, options.since, options.allow_redacted
+        options.session_ids, options.cwd, options.since, options.allow_redacted, options.team
     )
     seen = pushing.looks(services, params)
     output.say(texts.following(len(seen)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import closing
 from datetime import UTC, datetime
 
 from attrs import frozen
@@ -22,7 +23,7 @@ from codex_checkpoints.service.remote.refusing import remote_refusals
 from codex_checkpoints.service.remote.unchanged import unchanged_row
 from codex_checkpoints.storage.contract import Row, ThreadQuery
 from codex_checkpoints.storage.remote.chosen import ChosenRemote
-from codex_checkpoints.storage.remote.contract import HistoryStore
+from codex_checkpoints.storage.remote.contract import HistoryStore, team_store
 from codex_checkpoints.storage.remote.spool import Spool
 
 SHOWN_TEXTS = 10
@@ -33,13 +34,14 @@ class PushParams:
     """Which sessions to push: those named, else those in or below `cwd` changed since a time.
 
     `since` is ISO 8601; without a zone it is a time here.  `allowRedacted` also pushes sessions
-    with more than 20 secrets, redacted.
+    with more than 20 secrets, redacted.  `team` may read them; null: only their owner may.
     """
 
     session_ids: tuple[str, ...] = ()
     cwd: str | None = None
     since: str | None = None
     allow_redacted: bool = False
+    team: str | None = None
 
 
 @frozen
@@ -105,6 +107,7 @@ class Preparation:
     store: HistoryStore
     chosen: ChosenRemote
     spool: Spool
+    team: str | None
 
     def close(self) -> None:
         """Let go of what was read."""
@@ -116,46 +119,49 @@ def prepare_push(services: Services, params: PushParams) -> Preparation:
 
     A session that is refused is reported, and the others go.
     """
-    chosen, store = opened_remote(services)
-    with remote_refusals(store):
+    with opened_remote(services) as (chosen, store):
+        if params.team is not None:
+            team_store(store)
         if not store.is_made():
             message = f"there is no remote in {store.place}"
             raise Refusal("remote_unreachable", message, {"place": store.place, "hint": MOUNT})
-    wanted = _chosen(services, params)
-    with keeping("redacted lines", None):
-        spool = Spool(services.where.state_dir)
-    going: list[Outgoing] = []
-    known: list[PushedSession] = []
-    refused: list[RefusedSession] = []
-    try:
-        for number, session in enumerate(wanted):
-            services.advanced(number, len(wanted))
-            try:
-                there = _unchanged(services, store, session)
-                if there is None:
-                    going.append(_read(services, session, spool, params))
-                else:
-                    known.append(there)
-            except Refusal as refusal:
-                if len(wanted) == 1:
-                    raise
-                refused.append(_refused(session, refusal))
-    except BaseException:
-        spool.close()
-        raise
+        wanted = _chosen(services, params)
+        with keeping("redacted lines", None):
+            spool = Spool(services.where.state_dir)
+        going: list[Outgoing] = []
+        known: list[PushedSession] = []
+        refused: list[RefusedSession] = []
+        try:
+            for number, session in enumerate(wanted):
+                services.advanced(number, len(wanted))
+                try:
+                    there = _unchanged(services, store, session, params.team)
+                    if there is None:
+                        going.append(_read(services, session, spool, params))
+                    else:
+                        known.append(there)
+                except Refusal as refusal:
+                    if len(wanted) == 1:
+                        raise
+                    refused.append(_refused(session, refusal))
+        except BaseException:
+            spool.close()
+            raise
     services.advanced(len(wanted), len(wanted))
     entries = (*(_shown(each, 0, "new") for each in going), *known)
     shown = Push(store.place, entries, tuple(refused), _longest(going), KINDS_OF_SECRETS)
-    return Preparation(shown, tuple(going), store, chosen, spool)
+    return Preparation(shown, tuple(going), store, chosen, spool, params.team)
 
 
-def _unchanged(services: Services, store: HistoryStore, session: str) -> PushedSession | None:
+def _unchanged(
+    services: Services, store: HistoryStore, session: str, team: str | None
+) -> PushedSession | None:
     """Return a session that the remote has as it is, without reading it."""
     row = services.sessions.own(session)
     refuse_never_pushed(services.sessions.settings.never_push, row, _homes(services))
     with remote_refusals(store):
         there = unchanged_row(services.sessions, store, row)
-    if there is None:
+    if there is None or there.team != team:
         return None
     counts = there.lines, there.size, 0, there.secrets, there.left_out
     return PushedSession(session, there.title, there.cwd, *counts, "unchanged")
@@ -181,12 +187,13 @@ def _longest(going: Iterable[Outgoing]) -> tuple[LeavingText, ...]:
 
 def send(services: Services, prepared: Preparation) -> Push:
     """Send what was prepared, and no line more."""
-    pusher = Pusher(services.sessions, prepared.store, prepared.chosen)
+    pusher = Pusher(services.sessions, prepared.store, prepared.chosen, team=prepared.team)
     done: list[PushedSession] = []
-    for number, going in enumerate(prepared.going):
-        services.advanced(number, len(prepared.going))
-        pushed = pusher.push(going)
-        done.append(_shown(going, pushed.sent, pushed.state))
+    with closing(prepared.store):
+        for number, going in enumerate(prepared.going):
+            services.advanced(number, len(prepared.going))
+            pushed = pusher.push(going)
+            done.append(_shown(going, pushed.sent, pushed.state))
     services.advanced(len(prepared.going), len(prepared.going))
     shown = prepared.shown
     done += (each for each in shown.sessions if each.state == "unchanged")

@@ -6,6 +6,8 @@ import contextlib
 import getpass
 import os
 import platform
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 
 from attrs import frozen
 
@@ -20,13 +22,19 @@ from codex_checkpoints.service.remote.pulling import Pulled, find_row, pull
 from codex_checkpoints.service.remote.refusing import remote_refusals
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import new_id
+from codex_checkpoints.storage.remote.address import Address, BadAddress, is_address
 from codex_checkpoints.storage.remote.chosen import ChosenRemote, choose_remote, chosen_remote
-from codex_checkpoints.storage.remote.contract import HistoryStore, SessionRow
+from codex_checkpoints.storage.remote.contract import (
+    AuditEntry,
+    HistoryStore,
+    SessionRow,
+    team_store,
+)
 
 
 @frozen
 class RemoteSetParams:
-    """A folder by its whole path; it is made where there is none."""
+    """A folder by its whole path, or `postgresql://…`; it is made if it does not exist."""
 
     place: str
 
@@ -67,6 +75,35 @@ class RemoteDeleted:
 
 
 @frozen
+class RemoteAuditParams:
+    """How many entries to return at most."""
+
+    limit: int = 100
+
+
+@frozen
+class RemoteAudit:
+    """Entries of the audit, the newest first."""
+
+    items: tuple[AuditEntry, ...]
+
+
+@frozen
+class RemoteRetainParams:
+    """The lines of sessions that nobody pushed for so many `days` are removed."""
+
+    days: int
+
+
+@frozen
+class RemoteRetained:
+    """How many `sessions` lost their lines; their rows and the audit stay."""
+
+    days: int
+    sessions: int
+
+
+@frozen
 class RemoteSessionsParams:
     """Which sessions of the remote to list: those in or below `cwd`, those with a text."""
 
@@ -93,6 +130,7 @@ class RemoteSession:
     lines: int
     bytes: int
     generation: int
+    team: str | None
 
 
 @frozen
@@ -142,18 +180,17 @@ class PulledSession:
 
 def is_remote(place: str) -> bool:
     """Return whether a folder is a remote already; refuses `remote_…`."""
-    store = remote_store(place)
-    with remote_refusals(store):
+    with closing(_store_at(place)) as store, remote_refusals(store):
         return store.is_made()
 
 
 def remote_set(services: Services, params: RemoteSetParams) -> RemoteStatus:
     """Choose a folder as the remote of this machine; make it one where it is none."""
     place = _checked_place(services, params.place)
-    store = remote_store(place)
-    with remote_refusals(store):
+    with closing(_store_at(place)) as store, remote_refusals(store):
         store.make()
-    owner = services.sessions.settings.user_id or getpass.getuser()
+    login = Address.of(place).user if is_address(place) else None
+    owner = login or services.sessions.settings.user_id or getpass.getuser()
     machine = platform.node() or "this machine"
     before = None
     with contextlib.suppress(StorageError):  # a damaged choice is replaced
@@ -167,8 +204,7 @@ def remote_set(services: Services, params: RemoteSetParams) -> RemoteStatus:
 
 def remote_status(services: Services, _params: NoParams) -> RemoteStatus:
     """Return the state of the remote."""
-    chosen, store = opened_remote(services)
-    with remote_refusals(store):
+    with opened_remote(services) as (chosen, store):
         if not store.is_made():
             return RemoteStatus(store.place, chosen.owner, chosen.machine, made=False, **_NOTHING)
         page = store.rows()
@@ -182,17 +218,32 @@ _NOTHING = {"sessions": 0, "bytes": 0, "unreadable": 0}
 
 def remote_delete(services: Services, params: RemoteDeleteParams) -> RemoteDeleted:
     """Remove a session from the remote."""
-    _, store = opened_remote(services)
-    session_id = find_row(store, params.session_id).row.session_id
-    with remote_refusals(store):
+    with opened_remote(services) as (_, store):
+        session_id = find_row(store, params.session_id).row.session_id
         store.delete(session_id)
     return RemoteDeleted(session_id)
 
 
+def remote_audit(services: Services, params: RemoteAuditParams) -> RemoteAudit:
+    """Return who pushed, pulled and deleted which session, the newest entry first."""
+    with opened_remote(services) as (_, store):
+        return RemoteAudit(team_store(store).audit(params.limit))
+
+
+def remote_retain(services: Services, params: RemoteRetainParams) -> RemoteRetained:
+    """Remove the lines of sessions that nobody pushed for some days; their rows stay."""
+    if not 0 < params.days <= _MOST_DAYS:
+        raise misfit(f"--days: {params.days} is not a number of days from 1 to {_MOST_DAYS}")
+    with opened_remote(services) as (_, store):
+        return RemoteRetained(params.days, team_store(store).retain(params.days))
+
+
+_MOST_DAYS = 36_500
+
+
 def remote_sessions(services: Services, params: RemoteSessionsParams) -> RemoteSessions:
     """List the sessions of the remote."""
-    _, store = opened_remote(services)
-    with remote_refusals(store):
+    with opened_remote(services) as (_, store):
         rows = [each.row for each in store.rows().rows]
     found = [row for row in rows if _fits(row, params)]
     shown = found if params.limit is None else found[: params.limit]
@@ -225,6 +276,7 @@ def _listed(row: SessionRow) -> RemoteSession:
         row.lines,
         row.size,
         row.generation,
+        row.team,
     )
 
 
@@ -233,10 +285,10 @@ def _listed(row: SessionRow) -> RemoteSession:
 
 def pull_session(services: Services, params: PullParams) -> PulledSession:
     """Make a branch of a session in the remote."""
-    _, store = opened_remote(services)
-    row = find_row(store, params.session_id).row
-    there = row.cwd if row.cwd is not None and os.path.isdir(row.cwd) else os.getcwd()
-    made = pull(services.sessions, store, row.session_id, params.into or there)
+    with opened_remote(services) as (_, store):
+        row = find_row(store, params.session_id).row
+        there = row.cwd if row.cwd is not None and os.path.isdir(row.cwd) else os.getcwd()
+        made = pull(services.sessions, store, row.session_id, params.into or there)
     digest = _digest_for(services, made) if made.source.lost_summary else None
     services.changed((made.session_id,), "rollout")
     return PulledSession(
@@ -271,20 +323,29 @@ def _digest_for(services: Services, made: Pulled) -> str:
 MOUNT = "Check that the disk is mounted; `codex-checkpoints remote set` makes a remote."
 
 
-def opened_remote(services: Services) -> tuple[ChosenRemote, HistoryStore]:
-    """Return the chosen remote; refuses `remote_unreachable` where none is chosen."""
+@contextmanager
+def opened_remote(services: Services) -> Generator[tuple[ChosenRemote, HistoryStore]]:
+    """Give the chosen remote; refuses `remote_unreachable` if none is chosen, `remote_…`."""
     with keeping("choice of the remote", None):
         chosen = chosen_remote(services.where.state_dir)
     if chosen is None:
-        hint = "`codex-checkpoints remote set DIR` chooses a folder."
+        hint = "`codex-checkpoints remote set` chooses a folder or a server."
         raise Refusal("remote_unreachable", "no remote is set on this machine", {"hint": hint})
-    return chosen, remote_store(chosen.place)
+    with closing(_store_at(chosen.place)) as store, remote_refusals(store):
+        yield chosen, store
+
+
+def _store_at(place: str) -> HistoryStore:
+    try:
+        return remote_store(place)
+    except BadAddress as error:
+        raise misfit(str(error)) from error
 
 
 def _checked_place(services: Services, place: str) -> str:
     """Return a place as a path; refuses `invalid_payload` for what cannot be a remote."""
-    if "://" in place:
-        raise misfit(f"{place.partition('://')[0]}: a remote is a folder in this version")
+    if is_address(place):
+        return place
     folder = os.path.realpath(place)
     home = os.path.realpath(services.where.codex_home)
     if folder == home or folder.startswith(home + os.sep):

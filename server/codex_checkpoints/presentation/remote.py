@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from codex_checkpoints.operations.pushing import Push, PushedSession
 from codex_checkpoints.operations.remote import (
     PulledSession,
+    RemoteAudit,
     RemoteDeleted,
+    RemoteRetained,
     RemoteSession,
     RemoteSessions,
     RemoteStatus,
@@ -62,11 +64,29 @@ def remote_session_lines(record: RemoteSessions, screen: Screen) -> Iterator[str
 
 def _session_line(item: RemoteSession, screen: Screen) -> str:
     folder = fit(plain(folder_name(item.cwd or "-")), 18)
-    whose = fit(plain(f"{item.owner}@{item.machine}"), 20)
+    team = f" ({item.team})" if item.team else ""
+    whose = fit(plain(f"{item.owner}@{item.machine}{team}"), 20)
     when = moment(item.updated_at, screen)
     head = f"{when}  {size(item.bytes):>8}  {whose}  {folder}  {item.session_id[:13]}  "
     label = plain(item.title or item.task or "(no message yet)")
     return f"{screen.tinted(DIM, head)}{screen.behind(head, label)}"
+
+
+def audit_lines(record: RemoteAudit, screen: Screen) -> Iterator[str]:
+    """Return one line an entry: when, who, did what, with which session of whom."""
+    for each in record.items:
+        whose = "" if each.owner == each.login else f" of {each.owner}"
+        team = f" for {each.team}" if each.team and each.kind == "pushed" else ""
+        did = f"{each.login} {each.kind} {each.session_id}{whose}{team}"
+        yield f"{moment(each.at, screen)}  {plain(did)}"
+    if not record.items:
+        yield "no entries"
+
+
+def retained_lines(record: RemoteRetained, _screen: Screen) -> list[str]:
+    """Return how many sessions lost their lines."""
+    sessions = _number(record.sessions, "session")
+    return [f"removed the lines of {sessions} not pushed for {record.days} days; their rows stay"]
 
 
 def preview_lines(record: Push, screen: Screen) -> Iterator[str]:

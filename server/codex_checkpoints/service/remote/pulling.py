@@ -51,7 +51,13 @@ from codex_checkpoints.service.undertaking import (
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Copied, HistoryItem, NewThread
 from codex_checkpoints.storage.records import MARKERS, PULLS, UPDATES
-from codex_checkpoints.storage.remote.contract import HistoryStore, SessionRow, StoredRow, damaged
+from codex_checkpoints.storage.remote.contract import (
+    HistoryStore,
+    SessionRow,
+    StoredRow,
+    damaged,
+    is_session_id,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -76,12 +82,13 @@ def find_row(store: HistoryStore, session: str) -> StoredRow:
 
     Refuses `unknown_session`, `ambiguous_session`, `remote_…`.
     """
-    with remote_refusals(store):
-        page = store.rows()
     wanted = session.lower()
+    with remote_refusals(store):
+        known = store.row(wanted) if is_session_id(wanted) else None
+        if known is not None:
+            return known
+        page = store.rows()
     rows = {each.row.session_id: each for each in page.rows}
-    if wanted in rows:
-        return rows[wanted]
     fitting = [each for name, each in rows.items() if name.startswith(wanted)]
     if len(wanted) >= SHORTEST_PREFIX and len(fitting) == 1:
         return fitting[0]

@@ -61,13 +61,17 @@ class Pushed:
 
 @frozen
 class Pusher:
-    """Pushes sessions of one home to one remote; `segment` is the most bytes of a segment."""
+    """Pushes sessions of one home to one remote, for a `team` to read or for nobody else.
+
+    `segment` is the most bytes of a segment.
+    """
 
     sessions: Sessions
     store: HistoryStore
     chosen: ChosenRemote
     now: Callable[[], str] = stamps.now
     segment: int = SEGMENT
+    team: str | None = None
 
     def push(self, going: Outgoing) -> Pushed:
         """Send a session; durable on return.
@@ -178,6 +182,7 @@ class Pusher:
             secrets=going.secrets,
             left_out=going.left_out,
             lost_summary=going.lost_summary,
+            team=self.team,
         )
         known = self.store.row(going.session_id)
         if known is not None and known.row.head == row.head:

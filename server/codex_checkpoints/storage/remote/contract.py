@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from hashlib import sha256
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from attrs import Factory, frozen
 
@@ -33,11 +33,15 @@ NO_PREFIX = sha256().hexdigest()
 class RemoteError(Exception):
     """A store could not do it; the text is a sentence for a person, without any content.
 
-    `code` is that of the refusal, `hint` a way out.
+    `code` is the code of the refusal, `hint` a way out.
     """
 
     code = "remote_unreachable"
     hint = "Check that the disk is mounted and the folder is there, then try again."
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint or self.hint
 
 
 class RemoteUnreachable(RemoteError):
@@ -126,7 +130,8 @@ class SessionRow:
     state.  `updated_at` is the time of the last record.  `seq_shift` is how far the numbers in its
     records are ahead of its lines.  `secrets` are counts of redacted secrets by kind, `left_out`
     counts of dropped parts by kind.  `lost_summary`: the current window began with a summary that
-    only its owner's account can read, so it was left out.
+    only its owner's account can read, so it was left out.  `team` may read
+    the session; None: only its owner may.
     """
 
     session_id: str
@@ -152,6 +157,7 @@ class SessionRow:
     secrets: dict[str, int] = Factory(dict[str, int])
     left_out: dict[str, int] = Factory(dict[str, int])
     lost_summary: bool = False
+    team: str | None = None
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -173,6 +179,21 @@ class StoredRow:
 
 
 @frozen
+class AuditEntry:
+    """What a login did with a session of an owner: `pushed`, `pulled` or `deleted` it.
+
+    `at` is ISO 8601, UTC.
+    """
+
+    at: str
+    login: str
+    kind: str
+    owner: str
+    session_id: str
+    team: str | None
+
+
+@frozen
 class RowPage:
     """Rows, the latest session first; `unreadable` counts sessions whose row is not readable."""
 
@@ -189,6 +210,10 @@ class HistoryStore(Protocol):
 
     place: str
     """Where the store is, for a person; never a password."""
+
+    def close(self) -> None:
+        """Let go of a connection; the next call makes a new one."""
+        ...
 
     def is_made(self) -> bool:
         """Return whether the store exists; raises `RemoteNewer` for one of a newer version."""
@@ -235,6 +260,30 @@ class HistoryStore(Protocol):
     def delete(self, session_id: str) -> bool:
         """Remove a session with all generations; return whether it was there."""
         ...
+
+
+@runtime_checkable
+class TeamStore(HistoryStore, Protocol):
+    """A store of several people: it knows teams and keeps an audit."""
+
+    def audit(self, limit: int) -> tuple[AuditEntry, ...]:
+        """Return who pushed, pulled and deleted which session, the newest entry first."""
+        ...
+
+    def retain(self, days: int) -> int:
+        """Remove the lines of sessions that were not pushed for some days, and keep their rows.
+
+        Returns how many sessions lost their lines.
+        """
+        ...
+
+
+def team_store(store: HistoryStore) -> TeamStore:
+    """Return a store as one of several people; raises `RemoteRefused` for a folder."""
+    if isinstance(store, TeamStore):
+        return store
+    message = f"the remote {store.place} is a folder, without teams and without an audit"
+    raise RemoteRefused(message, "A remote on PostgreSQL has both: see docs/team.md.")
 
 
 def is_session_id(text: str) -> bool:

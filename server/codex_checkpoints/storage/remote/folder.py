@@ -99,6 +99,9 @@ class FolderHistoryStore:
         """Take an absolute path; nothing is read or made."""
         self.place = folder
 
+    def close(self) -> None:
+        pass
+
     def is_made(self) -> bool:
         with self._working():
             try:

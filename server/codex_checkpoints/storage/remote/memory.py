@@ -44,6 +44,9 @@ class MemoryHistoryStore:
         self._made = False
         self._sessions: dict[str, _Session] = {}
 
+    def close(self) -> None:
+        pass
+
     def is_made(self) -> bool:
         return self._made
 

@@ -1,0 +1,418 @@
+"""Who sees what on a PostgreSQL server, and pushes that are cut off there."""
+
+import hashlib
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from pg8000.exceptions import DatabaseError
+
+from codex_checkpoints.storage.remote.contract import (
+    NO_PREFIX,
+    Elsewhere,
+    Head,
+    RemoteDamaged,
+    RemoteError,
+    RemoteNewer,
+    RemoteRefused,
+    RemoteUnreachable,
+    SessionRow,
+    StoredRow,
+    Told,
+)
+from codex_checkpoints.storage.remote.postgres import PostgresHistoryStore
+from machines import segments
+from postgres_server import ADMIN, Team
+
+SESSION = "01a1f865-0000-7000-8000-000000000001"
+TABLES = ("session", "rollout", "segment")
+
+
+def text(lines: int, word: str = "y") -> bytes:
+    return b"".join(b'{"line":%d,"x":"%s"}\n' % (n, word.encode() * (n % 90)) for n in range(lines))
+
+
+def head_of(data: bytes, generation: int = 1) -> Head:
+    return Head(generation, len(data), hashlib.sha256(data).hexdigest())
+
+
+def row_of(
+    data: bytes, team: str | None = None, session: str = SESSION, at: str = ""
+) -> SessionRow:
+    head = head_of(data)
+    ends = head.generation, head.size, head.prefix, data.count(b"\n")
+    return SessionRow(session, *ends, "whoever", "laptop", "m1", updated_at=at, team=team)
+
+
+def send(store: PostgresHistoryStore, data: bytes, most: int = 700, session: str = SESSION) -> None:
+    """Append what a store lacks, as a pusher does."""
+    while (end := (store.head(session) or Head(1, 0, NO_PREFIX))).size < len(data):
+        for segment in segments(data, end.size, most):
+            answer = store.append(session, 1, segment)
+            if isinstance(answer, Elsewhere):
+                break
+
+
+def push(store: PostgresHistoryStore, data: bytes, team: str | None = None) -> SessionRow:
+    send(store, data)
+    row = row_of(data, team)
+    store.put(row, b"records")
+    return row
+
+
+def read(store: PostgresHistoryStore, data: bytes) -> bytes:
+    return b"".join(store.read(SESSION, head_of(data)))
+
+
+def refused(work: Callable[[], object]) -> str:
+    with pytest.raises(DatabaseError) as error:
+        work()
+    return error.value.args[0]["C"]
+
+
+# --- who sees what -------------------------------------------------------------------------------
+
+
+def test_a_session_is_private_unless_it_is_given_to_a_team(team: Team) -> None:
+    ana, ben = team.join("ana", "shop"), team.join("ben", "shop")
+    data = text(50)
+    push(team.store(ana), data)
+
+    store = team.store(ben)
+    assert store.rows().rows == ()
+    assert store.row(SESSION) is None
+    assert store.head(SESSION) is None
+    with pytest.raises(RemoteDamaged):
+        read(store, data)
+    assert read(team.store(ana), data) == data
+    plain = team.sql(ben)
+    assert [plain.run(f"select count(*) from codex_checkpoints.{each}") for each in TABLES] == [
+        [[0]]
+    ] * 3
+
+
+def test_a_team_reads_what_is_given_to_it_and_nobody_else_does(team: Team) -> None:
+    ana, ben = team.join("ana", "shop"), team.join("ben", "shop", "web")
+    others = [team.join("carl", "web"), team.join("dora", "shop", org="other")]
+    data = text(50)
+    row = push(team.store(ana), data, team="shop")
+
+    store = team.store(ben)
+    (listed,) = store.rows().rows
+    assert listed.row == evolve(row, owner=ana)
+    assert store.records(SESSION, listed.version) == b"records"
+    assert read(store, data) == data
+    for other in others:
+        assert team.store(other).rows().rows == ()
+        assert team.sql(other).run("select count(*) from codex_checkpoints.segment") == [[0]]
+
+
+def test_a_session_that_is_taken_from_its_team_is_private_again(team: Team) -> None:
+    ana, ben = team.join("ana", "shop"), team.join("ben", "shop")
+    data = text(50)
+    row = push(team.store(ana), data, team="shop")
+    team.store(ana).put(evolve(row, team=None, revision=1), b"")
+
+    assert team.store(ben).rows().rows == ()
+    assert team.sql(ben).run("select count(*) from codex_checkpoints.segment") == [[0]]
+
+
+def test_two_people_may_push_a_session_with_the_same_id(team: Team) -> None:
+    ana, ben = team.join("ana", "shop"), team.join("ben", "shop")
+    push(team.store(ana), text(50, "a"), team="shop")
+    push(team.store(ben), text(40, "b"), team="shop")
+
+    assert read(team.store(ben), text(40, "b")) == text(40, "b")
+    found = team.store(ana).row(SESSION)
+    assert found is not None
+    assert found.row.owner == ana
+    assert {each.row.owner for each in team.store(ana).rows().rows} == {ana, ben}
+
+
+def test_by_plain_sql_a_member_changes_nothing_of_others(team: Team) -> None:
+    ana, ben = team.join("ana", "shop"), team.join("ben", "shop")
+    push(team.store(ana), text(50), team="shop")
+    plain = team.sql(ben)
+
+    for table in TABLES:
+        plain.run(f"update codex_checkpoints.{table} set team = 'shop'")
+        assert plain.row_count == 0
+        plain.run(f"delete from codex_checkpoints.{table}")
+        assert plain.row_count == 0
+    with pytest.raises(RemoteRefused, match=f"belongs to {ana}"):
+        team.store(ben).delete(SESSION)
+    assert read(team.store(ana), text(50)) == text(50)
+
+
+@pytest.mark.parametrize(
+    ("owner", "org", "group"),
+    [("{ana}", "default", None), ("{ben}", "other", None), ("{ben}", "default", "board")],
+)
+def test_by_plain_sql_a_member_writes_only_as_itself(
+    team: Team, owner: str, org: str, group: str | None
+) -> None:
+    ana, ben = team.join("ana", "shop"), team.join("ben", "shop")
+    plain = team.sql(ben)
+    query = (
+        "insert into codex_checkpoints.rollout (org, owner, session_id, generation, team, prefix)"
+        " values (:org, :owner, 's', 1, :team, '')"
+    )
+    its = {"org": org, "owner": owner.format(ana=ana, ben=ben), "team": group}
+    assert refused(lambda: plain.run(query, **its)) == "42501"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "update codex_checkpoints.member set teams = '{board}'",
+        "insert into codex_checkpoints.member values ('eve', 'default', '{}')",
+        "select * from codex_checkpoints.event",
+        "delete from codex_checkpoints.event",
+        "insert into codex_checkpoints.event (kind, owner, session_id) values ('x', 'x', 'x')",
+        "select codex_checkpoints.retain(1)",
+        "set session authorization administrator",
+        "set role codex_checkpoints_owner",
+        "alter table codex_checkpoints.session disable row level security",
+        "create or replace function codex_checkpoints.my_org() returns text return null",
+    ],
+)
+def test_by_plain_sql_a_member_is_nobody_else(team: Team, statement: str) -> None:
+    plain = team.sql(team.join("ben", "shop"))
+
+    assert refused(lambda: plain.run(statement)) == "42501"
+
+
+def test_the_audit_holds_who_pushed_pulled_and_deleted(team: Team) -> None:
+    ana, ben = team.join("ana", "shop"), team.join("ben", "shop")
+    eve = team.join("eve", role="auditor")
+    push(team.store(ana), text(50), team="shop")
+    listed = team.store(ben).row(SESSION)
+    assert listed is not None
+    team.store(ben).records(SESSION, listed.version)
+    assert team.store(ana).delete(SESSION)
+
+    plain = team.sql(eve)
+    found = plain.run("select login, kind, owner from codex_checkpoints.event order by number")
+    assert found == [[ana, "pushed", ana], [ben, "pulled", ana], [ana, "deleted", ana]]
+    assert refused(lambda: plain.run("delete from codex_checkpoints.event")) == "42501"
+    assert plain.run("select * from codex_checkpoints.session") == []
+    for table in ("rollout", "segment"):
+        assert refused(lambda: plain.run(f"select * from codex_checkpoints.{table}")) == "42501"  # noqa: B023
+
+
+def test_a_note_of_a_pull_tells_only_of_a_session_that_can_be_read(team: Team) -> None:
+    ana, ben = team.join("ana", "shop"), team.join("ben", "web")
+    push(team.store(ana), text(50), team="shop")
+
+    team.sql(ben).run(
+        "select codex_checkpoints.note_pull(:ana, :session)", ana=ana, session=SESSION
+    )
+
+    kinds = team.sql(ADMIN).run("select kind from codex_checkpoints.event")
+    assert kinds == [["pushed"]]
+
+
+def test_retention_removes_lines_and_keeps_rows(team: Team) -> None:
+    ana, boss = team.join("ana"), team.join("boss", role="admin")
+    data = text(50)
+    row = push(team.store(ana), data)
+    team.sql(ADMIN).run(
+        "update codex_checkpoints.session set pushed_at = now() - interval '8 days'"
+    )
+
+    assert team.sql(boss).run("select codex_checkpoints.retain(9)") == [[0]]
+    assert team.sql(boss).run("select codex_checkpoints.retain(7)") == [[1]]
+
+    store = team.store(ana)
+    assert [each.row for each in store.rows().rows] == [evolve(row, owner=ana)]
+    with pytest.raises(RemoteRefused, match="removed"):
+        read(store, data)
+    send(store, data)
+    store.put(evolve(row, revision=1), b"")
+    assert read(store, data) == data
+
+
+# --- the store -----------------------------------------------------------------------------------
+
+
+def test_pages_hold_each_row_once_and_the_latest_first(team: Team) -> None:
+    ana, ben = team.join("ana", "shop", "web"), team.join("ben", "shop", "web")
+    for number in range(23):
+        store, group = team.store((ana, ben)[number % 2]), ("shop", "web", None)[number % 3]
+        session = f"{SESSION[:-2]}{number:02}"
+        store.put(row_of(b"", group, session, f"2026-11-{number % 5 + 10}"), b"")
+
+    whole = team.store(ana).rows().rows
+    visible = [n for n in range(23) if n % 2 == 0 or n % 3 < 2]
+    assert len(whole) == len(visible)
+    assert [each.row.updated_at for each in whole] == sorted(
+        (each.row.updated_at or "" for each in whole), reverse=True
+    )
+    paged: list[StoredRow] = []
+    cursor = None
+    for _ in range(9):
+        page = team.store(ana).rows(4, cursor)
+        paged += page.rows
+        if (cursor := page.next_cursor) is None:
+            break
+    assert paged == [*whole]
+
+
+def test_of_several_that_make_a_store_one_does(database: Team) -> None:
+    stores = [database.store(ADMIN) for _ in range(3)]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(PostgresHistoryStore.make, stores))
+
+    assert database.store(ADMIN).is_made()
+    plain = database.sql(ADMIN)
+    assert plain.run("select count(*) from codex_checkpoints.schema_version") == [[1]]
+
+
+def test_who_is_no_member_is_told_so(team: Team) -> None:
+    login = f"guest_{team.name}"
+    with team.admin() as admin:
+        admin.run(f"create role {login} login")
+
+    with pytest.raises(RemoteRefused, match="is not a member"):
+        team.store(login).is_made()
+    with pytest.raises(RemoteRefused):
+        team.store(login).rows()
+
+
+def test_a_store_of_a_newer_version_is_not_touched(team: Team) -> None:
+    team.sql(ADMIN).run("update codex_checkpoints.schema_version set major = 2")
+
+    with pytest.raises(RemoteNewer):
+        team.store(ADMIN).is_made()
+
+
+@pytest.mark.parametrize("sizes", [(700, 1_333), (97, 4_000, 512)])
+def test_pushers_with_other_segments_give_the_same_bytes(
+    team: Team, sizes: tuple[int, ...]
+) -> None:
+    ana, data = team.join("ana"), text(900)
+
+    def send_as(most: int) -> None:
+        send(team.store(ana), data, most)
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(send_as, sizes))
+
+    assert team.store(ana).head(SESSION) == head_of(data)
+    assert read(team.store(ana), data) == data
+
+
+def test_a_push_that_is_cut_off_anywhere_goes_on(team: Team) -> None:
+    ana, data = team.join("ana"), text(300)
+    store = team.store(ana)
+    for number in range(200):
+        with cutting(team.server.port, 400 + number * 61) as port:
+            url = f"postgresql://{ana}@127.0.0.1:{port}/{team.name}"
+            cut = PostgresHistoryStore(url, {})
+            with suppress(RemoteError):
+                send(cut, data, 2_000 + number)
+            cut.close()
+        if number % 20 == 19:
+            head = store.head(SESSION) or Head(1, 0, NO_PREFIX)
+            assert head == head_of(data[: head.size])
+            if head.size == len(data):
+                store.delete(SESSION)
+    send(store, data)
+
+    assert read(store, data) == data
+
+
+@contextmanager
+def cutting(port: int, after: int) -> Generator[int]:
+    """Give the port of a way to a server that is cut after so many bytes towards it."""
+
+    def carry(near: socket.socket, far: socket.socket, left: int | None) -> None:
+        with suppress(OSError):
+            while (left is None or left > 0) and (data := near.recv(1 << 16)):
+                far.sendall(data[:left])
+                left = None if left is None else left - len(data)
+        for each in (near, far):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    with socket.create_server(("127.0.0.1", 0)) as door:
+
+        def serve() -> None:
+            with suppress(OSError):
+                near, _ = door.accept()
+                with near, socket.create_connection(("127.0.0.1", port)) as far:
+                    back = threading.Thread(target=carry, args=(far, near, None))
+                    back.start()
+                    carry(near, far, after)
+                    back.join()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield door.getsockname()[1]
+        door.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def test_a_server_that_stops_is_said_and_found_again(team: Team) -> None:
+    ana = team.join("ana")
+    store, data = team.store(ana), text(50)
+    send(store, data[:2_000])
+    team.server.stop()
+    with pytest.raises(RemoteUnreachable, match=r"PostgreSQL server at 127\.0\.0\.1"):
+        store.head(SESSION)
+    with pytest.raises(RemoteUnreachable):
+        store.head(SESSION)
+    team.server.start()
+
+    send(store, data)
+    assert read(store, data) == data
+
+
+def test_a_connection_beyond_this_machine_is_encrypted_and_its_certificate_checked(
+    team: Team, tmp_path: Path
+) -> None:
+    certificate, key = tmp_path / "server.crt", tmp_path / "server.key"
+    try:
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+             "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+             "-keyout", str(key), "-out", str(certificate)],
+            check=True, capture_output=True,
+        )  # fmt: skip
+    except FileNotFoundError:
+        pytest.skip("there is no openssl here")
+    team.server.use_certificate(certificate, key)
+    ana = team.join("ana")
+    url = f"postgresql://{ana}@localhost:{team.server.port}/{team.name}?sslmode=verify-full"
+
+    with pytest.raises(RemoteUnreachable, match="certificate"):
+        PostgresHistoryStore(url, {}).is_made()
+    store = PostgresHistoryStore(f"{url}&sslrootcert={certificate}", {})
+    assert store.is_made()
+    store.close()
+
+
+def test_what_a_store_was_asked_for_is_in_no_error(team: Team) -> None:
+    secret = "a sentence that somebody typed"
+    ana = team.join("ana")
+    store = team.store(ana)
+
+    with pytest.raises(RemoteRefused) as error:
+        store.put(evolve(row_of(b"", "board"), title=secret), secret.encode())
+
+    assert secret not in str(error.value)
+
+
+def test_answers_to_an_append_are_those_of_the_contract(team: Team) -> None:
+    (segment,) = segments(text(9), 0, 1 << 20)
+    store = team.store(team.join("ana"))
+
+    assert store.append(SESSION, 1, segment) is Told.TAKEN
+    with pytest.raises(RemoteRefused):
+        store.append("../x", 1, segment)

@@ -1,0 +1,127 @@
+"""A team on a PostgreSQL server, by the command line of two people."""
+
+from pathlib import Path
+
+import pytest
+
+from codex_checkpoints.storage.remote.contract import Segment
+from codex_checkpoints.storage.remote.packing import unpacked
+from homes import Home, thread
+from machines import Machines
+from planted import TOKEN, everything
+from postgres_server import ADMIN, Team
+
+
+@pytest.fixture
+def people(team: Team, tmp_path: Path) -> Machines:
+    """Ana there and Ben here, both of the team `shop`."""
+    logins = team.join("ana", "shop"), team.join("ben", "shop", "web")
+    ana, ben = (team.server.url(login, team.name) for login in logins)
+    return Machines(tmp_path, (ana, ben))
+
+
+def test_a_session_of_one_person_is_pulled_by_another_of_the_team(people: Machines) -> None:
+    people.chat("Fix the login.", "And the logout.")
+    assert people.push(1, "--team", "shop")["state"] == "pushed"
+    assert people.push(1, "--team", "shop")["state"] == "unchanged"
+
+    (listed,) = people.listed()
+    assert (listed["team"], listed["owner"][:4]) == ("shop", "ana_")
+    pulled = people.pull()
+    assert pulled["sourceSessionId"] == thread(1)
+    texts = [str(each) for each in people.branch(pulled["sessionId"])]
+    assert any("And the logout." in each for each in texts)
+
+
+def test_a_push_is_private_unless_a_team_is_named(people: Machines) -> None:
+    people.chat("Fix the login.")
+    people.push()
+    assert people.listed() == []
+
+    people.push(1, "--team", "shop")
+    assert len(people.listed()) == 1
+    people.push(1, "--private")
+    assert people.listed() == []
+    refused = people.here.refused("pull", thread(1))
+    assert refused["code"] == "unknown_session"
+
+
+def test_a_push_for_a_team_that_one_is_not_in_is_refused(people: Machines) -> None:
+    people.chat("Fix the login.")
+
+    refused = people.there.refused("push", thread(1), "--yes", "--team", "web")
+
+    assert refused["code"] == "remote_refused"
+    assert people.listed() == []
+
+
+def test_no_secret_arrives_in_any_table(people: Machines, team: Team) -> None:
+    people.there.put(everything(cwd=people.shop), 1)
+    people.push(1, "--team", "shop", "--allow-redacted")
+
+    admin = team.sql(ADMIN)
+    for table in ("session", "rollout", "event", "member"):
+        rows = admin.run(f"select * from codex_checkpoints.{table}")
+        assert rows
+        assert TOKEN not in str(rows)
+    bodies = admin.run('select start, "end", before, after, body from codex_checkpoints.segment')
+    assert bodies
+    assert all(TOKEN.encode() not in unpacked(Segment(*each)) for each in bodies)
+
+
+def test_the_audit_and_the_retention_are_for_those_who_may(people: Machines, team: Team) -> None:
+    people.chat("Fix the login.")
+    people.push(1, "--team", "shop")
+    people.pull()
+    for words in (("audit",), ("retain", "--days", "1", "--yes")):
+        assert people.there.refused("remote", *words)["code"] == "remote_refused"
+
+    boss = team.join("boss", role="admin")
+    people.here.json("remote", "set", team.server.url(boss, team.name), "--yes")
+    kinds = [each["kind"] for each in people.here.json("remote", "audit")["items"]]
+    assert kinds == ["pulled", "pushed"]
+    assert people.here.json("remote", "retain", "--days", "1", "--yes")["sessions"] == 0
+
+
+def test_a_remote_in_a_folder_has_no_teams(tmp_path: Path) -> None:
+    machines = Machines(tmp_path)
+    machines.chat("Fix the login.")
+
+    for words in (("push", thread(1), "--yes", "--team", "shop"), ("remote", "audit")):
+        refused = machines.there.refused(*words)
+        assert refused["code"] == "remote_refused"
+        assert "docs/team.md" in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("postgresql://ana:secret@db.example.com/codex", "leave the password out"),
+        ("postgresql://db.example.com/codex", "postgresql://USER@HOST/DATABASE"),
+        ("postgresql://ana@db.example.com/codex?sslmode=disable", "sslmode"),
+        ("postgresql://ana@db.example.com:x/codex", "port"),
+        ("https://example.com/codex", "https"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_refused_and_never_repeated_with_its_password(
+    tmp_path: Path, place: str, says: str
+) -> None:
+    refused = Home(tmp_path).refused("remote", "set", place, "--yes")
+
+    assert (refused["code"], says in refused["message"]) == ("invalid_payload", True)
+    assert "secret" not in str(refused)
+
+
+def test_local_commands_ask_no_server(people: Machines, team: Team) -> None:
+    people.chat("Fix the login.")
+    team.server.stop()
+    try:
+        assert [each["sessionId"] for each in people.there.json("sessions")] == [thread(1)]
+        people.there.json("show", thread(1))
+        refused = people.there.refused("sessions", "--remote")
+    finally:
+        team.server.start()
+
+    assert refused["code"] == "remote_unreachable"
+    assert "127.0.0.1" in refused["message"]
+    assert "disk" not in str(refused)
