@@ -3,7 +3,7 @@
 
 .PHONY: help run announced watch package setup fetched test lint types contracts extension unit pythons \
 	on-one-python codex e2e \
-	e2e-one e2e-other fuzz soak pages bench bench-editor requirements clean
+	e2e-one e2e-other fuzz soak pages bench bench-editor pictures requirements clean
 .SUFFIXES:
 
 # Where it may not keep what it has compiled, Python compiles all of it at each start.
@@ -78,6 +78,7 @@ help:
 	@echo '                   minutes (HOURS=2: for two hours)'
 	@echo 'make bench         what it costs, as bench/README.md shows it'
 	@echo 'make bench-editor  how long people wait for a page and a list in the editor'
+	@echo 'make pictures      the pictures of the walkthrough anew, of the demo'
 	@echo 'make pages         docs/cli.md and server/PROTOCOL.md anew from the code'
 	@echo 'make clean         remove what was installed and built'
 	@echo 'make requirements  compile requirements*.txt anew from pyproject.toml'
@@ -181,6 +182,11 @@ bench: setup
 bench-editor: setup node_modules/.ok $(WORKBENCH)/.ok $(VSIX)
 	node_modules/.bin/tsc -p tests/workbench
 	$(END_TO_END) tests/workbench/bench.ts
+
+# The pictures of the walkthrough.
+pictures: setup node_modules/.ok $(WORKBENCH)/.ok $(VSIX)
+	node_modules/.bin/tsc -p tests/workbench
+	$(END_TO_END) tests/workbench/pictures.ts
 
 requirements: setup
 	$(COMPILE) -o requirements.txt

@@ -92,12 +92,12 @@ test("codex is connected after a look at every line, and disconnected without a 
     const picker = page.locator(".quick-input-widget:visible");
     await picker.locator("input").first().fill("Codex Checkpoints");
     await picker.getByText("Get Started with Codex Checkpoints").first().click();
+    await page.getByText("Compact a long session").first().click();
     await page
       .getByRole("button", { name: /Connect Codex/ })
       .first()
       .waitFor();
-    const pictures = page.locator("iframe.webview").contentFrame().locator("iframe").contentFrame();
-    await pictures.locator("svg").first().waitFor();
+    await page.getByAltText("The preview of a compaction").waitFor();
     await workbench.screenshot("walkthrough");
   });
 

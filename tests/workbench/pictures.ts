@@ -1,0 +1,54 @@
+/** Takes the pictures of the walkthrough, of the demo in a real workbench: `make pictures`. */
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { Lab } from "./lab.ts";
+import { inEachTheme, inFront } from "./pages.ts";
+import { shows, Workbench } from "./workbench.ts";
+
+const ROOT = join(import.meta.dirname, "..", "..");
+const PLACE = join(ROOT, "extension", "media", "walkthrough");
+
+test("pictures of the walkthrough", async (t) => {
+  const lab = new Lab();
+  const python = join(ROOT, ".venv", "bin", "python");
+  execFileSync(python, [join(ROOT, "tools", "demo.py"), lab.codexHome, lab.project]);
+  const [{ sessionId }] = lab.run("sessions");
+  const workbench = await Workbench.open(t, lab, {
+    environment: { CODEX_CHECKPOINTS_OPEN: sessionId },
+    size: { width: 1200, height: 720 },
+  });
+  const { page } = workbench;
+  const front = inFront(page);
+  const picker = page.locator(".quick-input-widget:visible");
+  mkdirSync(PLACE, { recursive: true });
+  const take = (name: string) =>
+    inEachTheme(workbench, async (colours) => {
+      if (!colours.includes("contrast")) {
+        await page.screenshot({ path: join(PLACE, `${name}-${colours}.png`), scale: "css" });
+      }
+    });
+
+  await shows(front.getByRole("heading", { name: /^Let the reader take the price lists/ }));
+  await take("read");
+
+  await workbench.command("Codex Checkpoints: Search Sessions…");
+  await picker.locator("input").first().fill("Decimal");
+  await page.keyboard.press("Enter");
+  await shows(workbench.search.getByRole("treeitem").first());
+  await take("search");
+
+  await workbench.command("View: Toggle Panel Visibility");
+  // The last turn of the session in view is still open.
+  const branch = workbench.sessions.getByRole("treeitem", { name: /^nine suppliers work/ });
+  await workbench.menu(branch, "Compact Session…");
+  await shows(front.getByText("Afterwards"));
+  await take("compact");
+
+  await workbench.command("Codex Checkpoints: Restore from Marker…");
+  await picker.getByText("nine suppliers work").first().click();
+  await shows(front.getByRole("heading", { name: /^Restore “nine suppliers work”/ }));
+  await take("go-back");
+});
