@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from codex_checkpoints.core.digest.choosing import Candidate, Place
 from codex_checkpoints.core.digest.records import Quote
@@ -172,20 +172,37 @@ class Known:
 
 def known_of(quotes: Sequence[Quote], tables: Tables) -> Known:
     """Score the lines of quotes; of equal lines the newest stands for all."""
-    lines, worths = dict[str, Candidate](), dict[str, int]()
+    lines, worths = dict[str, Row](), dict[str, int]()
     for row in rows_of(quotes):
         of_name = tables.names.worth(row.source, row.bucket)
         for name in row.names:
             worth = of_name * (_OF_NUMBER if name.isdigit() else _OF_NAME) // 100
             worths[name] = max(worth, worths.get(name, 0))
-        worth = 0
-        if len(row.text) >= WHOLE_LINE:
-            worth = tables.lines.worth(row.source, row.bucket) * _OF_LINE // 100
-        if row.source == "answer" and not row.text.isascii():
-            worth = _SAID * len(row.text.encode()) * 2 // (2 + row.age)
+        lines[row.text] = row
+    return Known(tuple(_candidates(sorted(lines.values(), key=_place), tables)), worths)
+
+
+def _place(row: Row) -> Place:
+    return row.place
+
+
+def _worth(row: Row, tables: Tables) -> int:
+    """Return what a line counts by itself."""
+    if row.source == "answer" and not row.text.isascii():
+        return _SAID * len(row.text.encode()) * 2 // (2 + row.age)
+    if len(row.text) < WHOLE_LINE:
+        return 0
+    return tables.lines.worth(row.source, row.bucket) * _OF_LINE // 100
+
+
+def _candidates(rows: Sequence[Row], tables: Tables) -> Iterator[Candidate]:
+    """Yield the lines of rows in their order, each with its neighbours in the record."""
+    for at, row in enumerate(rows):
+        near = [*rows[max(at - 1, 0) : at], *rows[at + 1 : at + 2]]
+        beside = tuple(other.place for other in near if _is_beside(other.place, row.place))
+        worth = _worth(row, tables)
         if row.names or worth:
-            lines[row.text] = Candidate(row.place, row.text, worth, row.names)
-    return Known(_beside(sorted(lines.values(), key=lambda each: each.place)), worths)
+            yield Candidate(row.place, row.text, worth, row.names, beside)
 
 
 def rows_of(quotes: Sequence[Quote]) -> Iterator[Row]:
@@ -218,16 +235,6 @@ def _source(quote: Quote, rows: Sequence[tuple[int, str]], own: Collection[str])
     if any(len(row) >= _TELLING and row in own for _, row in rows):
         return "edited"
     return "file" if _READS.match(quote.label) else "other"
-
-
-def _beside(lines: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Return lines in their order, each with its neighbours in the record."""
-    found = list[Candidate]()
-    for at, line in enumerate(lines):
-        near = [*lines[max(at - 1, 0) : at], *lines[at + 1 : at + 2]]
-        beside = tuple(other.place for other in near if _is_beside(other.place, line.place))
-        found.append(evolve(line, beside=beside))
-    return tuple(found)
 
 
 def _is_beside(one: Place, other: Place) -> bool:
