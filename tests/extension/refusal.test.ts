@@ -104,7 +104,7 @@ test("advice of the server names our commands by their titles", () => {
     .flatMap((source) => [...source.matchAll(/`codex-checkpoints ([a-z]+)[^`\n]*`/g)])
     .map(([whole, verb = ""]) => [verb, inEditor(whole)] as const);
   // Those that are written into a file of Codex, or are only said on the command line.
-  const elsewhere = new Set(["restore", "history", "recall"]);
+  const elsewhere = new Set(["restore", "history", "recall", "remote"]);
   for (const [verb, shown] of advice.filter(([each]) => !elsewhere.has(each))) {
     assert.ok(titles.includes(shown.slice(1, -1)), `${verb}: ${shown}`);
   }
