@@ -539,7 +539,7 @@ def test_a_hard_restore_goes_on_from_its_source_up_to_the_marker(home: Home) -> 
     (line,) = (line for line in told["lines"] if line["text"].endswith("Otherwise, then."))
     assert (line["sessionId"], line["turn"]) == (made, 1)
     assert recalled(home, line["ref"], session=made)["text"] == "Otherwise, then."
-    assert recalled(home, line["ref"])["text"] == "test_opens fails. Shall I mend it?"
+    assert home.refused("recall", SESSION, "--ref", line["ref"])["code"] == "unknown_ref"
 
 
 # --- in a replacement ----------------------------------------------------------------------------
