@@ -27,11 +27,21 @@ import yaml from "highlight.js/lib/languages/yaml";
 import { createLowlight } from "lowlight";
 import { el, textOf } from "./draw.ts";
 
-const LANGUAGES = createLowlight({
+const GRAMMARS = {
   ...{ bash, c, cpp, csharp, css, diff, dockerfile, go, ini, java, javascript, json, kotlin },
   ...{ makefile, markdown, php, python, ruby, rust, sql, swift, typescript, xml, yaml },
-});
-LANGUAGES.registerAlias({ bash: ["console", "shell", "shellsession"] });
+};
+
+/** Made for the first block: no page without code waits for it. */
+let made: Lowlight | undefined;
+
+function languages(): Lowlight {
+  if (made === undefined) {
+    made = createLowlight(GRAMMARS);
+    made.registerAlias({ bash: ["console", "shell", "shellsession"] });
+  }
+  return made;
+}
 
 /** The grammars take long for long lines. */
 const [MOST_TEXT, LONGEST_LINE] = [10_000, 400];
@@ -52,7 +62,7 @@ export function codeBlock(info: string, text: string): HTMLElement {
   place.append(textOf(text.replace(/\n$/, "")));
   const language = /^[\w#+-]+/.exec(info)?.[0].toLowerCase() ?? "";
   const isShort = text.length <= MOST_TEXT && !new RegExp(`.{${LONGEST_LINE + 1}}`).test(text);
-  if (isShort && LANGUAGES.registered(language)) {
+  if (isShort && language !== "") {
     if (waiting.length === 0) {
       window.setTimeout(colourSome);
     }
@@ -66,15 +76,18 @@ function colourSome(): void {
   while (waiting.length > 0 && performance.now() - start < SLICE) {
     const [{ place, language, text }, ...rest] = waiting as readonly [Waiting, ...Waiting[]];
     waiting = rest;
-    const { children } = LANGUAGES.highlight(language, text);
-    place.replaceChildren(...children.map(coloured));
+    if (languages().registered(language)) {
+      const { children } = languages().highlight(language, text);
+      place.replaceChildren(...children.map(coloured));
+    }
   }
   if (waiting.length > 0) {
     window.setTimeout(colourSome);
   }
 }
 
-type Tree = ReturnType<typeof LANGUAGES.highlight>["children"][number];
+type Lowlight = ReturnType<typeof createLowlight>;
+type Tree = ReturnType<Lowlight["highlight"]>["children"][number];
 
 /** A word of the code; of its elements only their classes are taken. */
 function coloured(node: Tree): Node {

@@ -2,9 +2,11 @@
 
 import { charactersLeft, type Spoken, type Whole } from "../model/sessionPage.ts";
 import { button, el, fill, send, textOf } from "./draw.ts";
-import { markdownBlock, typedBlock } from "./markdown.ts";
 import { commandBlock, patchBlock, type Where } from "./patches.ts";
 import { link } from "./quotes.ts";
+
+/** The parsers: they are loaded with the first conversation, behind the picture. */
+type Markdown = typeof import("./markdown.ts");
 
 /** Steps in order, each by the values that it was drawn from. */
 export type Rows = ReadonlyMap<string, HTMLElement>;
@@ -14,11 +16,12 @@ const SLICE = 12;
 
 /** Draw steps; one that was drawn already stays as it is: unfolded, focused, and in its place. */
 export async function rowsOf(steps: readonly Spoken[], drawn: Rows, where: Where): Promise<Rows> {
+  const markdown = await import("./markdown.ts");
   const rows = new Map<string, HTMLElement>();
   let start = performance.now();
   for (const step of steps) {
     const from = JSON.stringify(step);
-    rows.set(from, drawn.get(from) ?? stepRow(step, where));
+    rows.set(from, drawn.get(from) ?? stepRow(step, where, markdown));
     if (performance.now() - start > SLICE) {
       await new Promise((resolve) => window.setTimeout(resolve));
       start = performance.now();
@@ -53,7 +56,7 @@ export function takeWhole(whole: Whole): void {
 }
 
 /** A step of a conversation: what was said, or a command with its output folded. */
-function stepRow(step: Spoken, where: Where): HTMLElement {
+function stepRow(step: Spoken, where: Where, markdown: Markdown): HTMLElement {
   const { ref, kind, about, hasFailed } = step;
   const record = link(ref, ref);
   const head = el(
@@ -62,12 +65,12 @@ function stepRow(step: Spoken, where: Where): HTMLElement {
     record,
     el("span", { class: hasFailed ? "failed" : "about" }, about),
   );
-  const body = el("div", bodyOf(step, where));
+  const body = el("div", bodyOf(step, where, markdown));
   const rest = el("p.rest.quiet");
   const more = (left: number) => {
     const all = button("Show all", "link", () => {
       asked.set(ref, (whole) => {
-        fill(body, bodyOf({ ...step, ...textIn(step, whole.text) }, where, true));
+        fill(body, bodyOf({ ...step, ...textIn(step, whole.text) }, where, markdown, true));
         fill(rest, whole.left > 0 ? `${charactersLeft(whole.left)} are not shown.` : null);
         record.focus({ preventScroll: true });
       });
@@ -86,13 +89,18 @@ function textIn({ kind }: Spoken, text: string): Partial<Spoken> {
   return kind === "command" ? { printed: text } : { text };
 }
 
-function bodyOf({ kind, text, printed }: Spoken, where: Where, isOpen = false): HTMLElement {
+function bodyOf(
+  { kind, text, printed }: Spoken,
+  where: Where,
+  markdown: Markdown,
+  isOpen = false,
+): HTMLElement {
   switch (kind) {
     case "user":
-      return typedBlock(text);
+      return markdown.typedBlock(text);
     case "assistant":
     case "summary":
-      return markdownBlock(text);
+      return markdown.markdownBlock(text);
     case "plan":
       return el("div.words.as-it-is", textOf(text));
     case "patch":
