@@ -163,7 +163,8 @@ def _reading(ask: Callable[..., Json], shop: str) -> None:
     ask("view", sessionId=LOGIN, caps={"maxRecentArtifacts": 1, "maxDonePlanSteps": 0})
     ask("digest", sessionId=LOGIN, tokens=300)
     ask("recall", sessionId=LOGIN, ref="#9")
-    ask("search", text="refresh", kinds=["user"], perSession=1)
+    ask("search", text="refresh", kind="user")
+    ask("searchSessions", text="refresh", kinds=["user"], perSession=1)
     ask("history", sessionId=BLOG)
     for method in ("windows", "outline", "losses", "timeline"):
         ask(method, sessionId=ORDERS)

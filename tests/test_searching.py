@@ -15,7 +15,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.text import one_line
 from codex_checkpoints.core.digest.searching import Needle, passing_over
 from codex_checkpoints.core.rollout.reader import CHUNK
-from codex_checkpoints.operations.searching import SearchParams, search
+from codex_checkpoints.operations.searching import SearchSessionsParams, search_sessions
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.reading.pace import carried_out
 from codex_checkpoints.service.refusal import Refusal
@@ -27,6 +27,8 @@ if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
+
+OF_SESSION = ("sessionId", "title", "cwd", "updatedAt")
 
 WORK = r.turn(
     r.user("Mend the sesame door."),
@@ -42,12 +44,9 @@ NEXT = r.turn(
 
 
 def found(home: Home, text: str, *options: str) -> list[Any]:
-    """Search by the command; return the hits, each with the id of its session."""
-    return [
-        {"sessionId": each["session"]["sessionId"], **hit}
-        for each in home.json("search", text, *options)
-        for hit in each["hits"]
-    ]
+    """Search by the command; return the hits."""
+    hits: list[Any] = home.json("search", text, *options)
+    return hits
 
 
 def lines(hits: Sequence[Any]) -> list[tuple[int | None, str, str]]:
@@ -58,7 +57,7 @@ def searched(home: Home, text: str, **params: Any) -> list[tuple[str, int | None
     """Search in this process; return session, turn, `seq` and line of each hit."""
     with home.house() as house:
         services = Services(house_places(home), house)
-        items = carried_out(search(services, SearchParams(text, **params))).items
+        items = carried_out(search_sessions(services, SearchSessionsParams(text, **params))).items
     return [
         (each.session.session_id, hit.turn, hit.seq, hit.line)
         for each in items
@@ -87,9 +86,8 @@ def test_a_hit_says_which_line_of_which_session_turn_and_record_it_is(
         (1, "user", "Mend the sesame door."),
     ]
     [row] = home.json("sessions")
-    [group] = home.json("search", "sesame")
-    assert (group["session"], group["count"]) == (row, 4)
     for hit in hits:
+        assert {name: hit[name] for name in OF_SESSION} == {name: row[name] for name in OF_SESSION}
         assert hit["at"] is None or hit["at"] <= row["updatedAt"]
         record = home.json("recall", thread(1), "--ref", f"#{hit['seq']}")
         assert (record["turn"], record["turnId"]) == (hit["turn"], hit["turnId"])
@@ -199,16 +197,19 @@ def test_the_newest_session_comes_first_and_options_choose_sessions(home: Home) 
 def test_a_limit_of_each_session_leaves_hits_out_and_counts_them(home: Home) -> None:
     home.put(r.rollout(r.session(), WORK, NEXT))
     home.put(r.rollout(r.session(thread=thread(2)), r.turn(r.user("sesame 2"))), 2)
+    with Peer(home.root) as peer:
+        peer.start()
 
-    def counts(*options: str) -> list[tuple[int, int]]:
-        groups = home.json("search", "sesame", *options)
-        return [(each["count"], len(each["hits"])) for each in groups]
+        def counts(**options: int) -> list[tuple[int, int]]:
+            found = peer.call("checkpoints/searchSessions", {"text": "sesame", **options})
+            return [(each["count"], len(each["hits"])) for each in found["items"]]
 
-    assert counts() == [(4, 4), (1, 1)]
-    assert counts("--per-session", "3") == [(4, 3), (1, 1)]
-    assert counts("--per-session", "3", "--limit", "4") == [(4, 3), (1, 1)]
-    assert counts("--per-session", "3", "--limit", "3") == [(4, 3)]
-    assert counts("--limit", "2") == [(4, 2)]
+        assert counts() == [(4, 4), (1, 1)]
+        assert counts(perSession=3) == [(4, 3), (1, 1)]
+        assert counts(perSession=3, limit=4) == [(4, 3), (1, 1)]
+        assert counts(perSession=3, limit=3) == [(4, 3)]
+        assert counts(limit=2) == [(4, 2)]
+        peer.stop()
     text = home.here("search", "sesame", "--per-session", "3").stdout.decode()
     assert text.splitlines()[4] == "  1 more"
 
@@ -415,7 +416,7 @@ def test_the_command_prints_what_it_has_found_before_it_has_searched_all(home: H
         assert process.stdout is not None
         assert process.stdout.readline() == b"[\n"
         first = process.stdout.readline()
-        assert json.loads(first.rstrip(b",\n"))["hits"][0]["line"] == "sesame 1"
+        assert json.loads(first.rstrip(b",\n"))["line"] == "sesame 1"
         assert process.poll() is None
         assert len(json.loads(b"[" + first + process.stdout.read())) == 12
     assert process.returncode == 0
@@ -461,10 +462,10 @@ def test_a_client_gets_the_hits_in_parts_and_then_an_answer_without_them(home: H
         parts = [peer.heard("$/progress") for _ in range(11)]
         assert result == {"items": [], "more": True}
         assert {part["token"] for part in parts} == {"p"}
-        got = [each["hits"][0]["line"] for part in parts for each in part["value"]["items"]]
+        got = [each["line"] for part in parts for each in part["value"]["items"]]
         assert got == [f"sesame {number}" for number in range(1, 12)]
         whole = peer.call("checkpoints/search", {"text": "sesame"})
-        assert [each["hits"][0]["line"] for each in whole["items"]] == [*got, "sesame 12"]
+        assert [each["line"] for each in whole["items"]] == [*got, "sesame 12"]
         assert whole["more"] is False
         peer.stop()
 
@@ -486,13 +487,13 @@ def test_a_wrong_kind_or_limit_is_refused(home: Home) -> None:
     home.put(r.rollout(r.session(), WORK))
     with Peer(home.root) as peer:
         peer.start()
-        for wrong in (
-            {"kinds": ["secret"]},
-            {"kinds": ["file", "user"]},
-            {"limit": 0},
-            {"perSession": 0},
-            {"text": ""},
+        for method, wrong in (
+            ("search", {"kind": "secret"}),
+            ("search", {"limit": 0}),
+            ("search", {"text": ""}),
+            ("searchSessions", {"kinds": ["file", "user"]}),
+            ("searchSessions", {"perSession": 0}),
         ):
-            error = peer.error("checkpoints/search", {"text": "a", **wrong})
+            error = peer.error(f"checkpoints/{method}", {"text": "a", **wrong})
             assert error["data"]["code"] == "invalid_payload"
         peer.stop()

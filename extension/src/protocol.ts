@@ -308,12 +308,57 @@ export interface RecallAnswer {
 /**
  * A text, and the sessions to search: those in or below `cwd`, or the archived ones instead.
  *
- * With `sessionId` only one session is searched, with all its bases unless `carried` is false.
- * `kinds` are some of `user`, `assistant`, `command`, `output`, `patch` and `error`, none for all;
- * with `file` the text is a path, and the hits are the turns that read or changed that file.
- * `limit` and `perSession` null ask for all hits.
+ * With `sessionId` only one session is searched, with all its bases.  `kind` is `user`,
+ * `assistant`, `command`, `output`, `patch` or `error`; with `file` the text is a path, and the
+ * hits are the turns that read or changed that file.  `limit` null asks for all hits.
  */
 export interface SearchParams {
+  readonly text: string;
+  readonly cwd: string | null;
+  readonly archived: boolean;
+  readonly limit: number | null;
+  readonly kind: string | null;
+  readonly sessionId: string | null;
+  readonly workDoneToken: number | string | null;
+  readonly partialResultToken: number | string | null;
+}
+
+/**
+ * A line that contains the text, with its place and its session.
+ *
+ * `turn` is null for a turn that was rolled back, and before the first one.  `at` is the time of
+ * the record, `updated_at` the time of the session's last record.
+ */
+export interface FoundLine {
+  readonly sessionId: string;
+  readonly title: string | null;
+  readonly cwd: string | null;
+  readonly updatedAt: string | null;
+  readonly turn: number | null;
+  readonly turnId: string | null;
+  readonly seq: number;
+  readonly kind: string;
+  readonly line: string;
+  readonly at: string | null;
+}
+
+/**
+ * Lines, of the newest session first; `more`: the limit left some out.
+ *
+ * Those that were reported to `partialResultToken` are not repeated.
+ */
+export interface SearchAnswer {
+  readonly items: readonly FoundLine[];
+  readonly more: boolean;
+}
+
+/**
+ * As `SearchParams`, for a search whose hits are grouped by session.
+ *
+ * `kinds` are several of the kinds, none for all.  `perSession` is the most hits of a session.
+ * With `carried` false the bases of a session that is named are not searched.
+ */
+export interface SearchSessionsParams {
   readonly text: string;
   readonly cwd: string | null;
   readonly archived: boolean;
@@ -353,7 +398,7 @@ export interface SessionHits {
  *
  * Those that were reported to `partialResultToken` are not repeated.
  */
-export interface SearchAnswer {
+export interface SearchSessionsAnswer {
   readonly items: readonly SessionHits[];
   readonly more: boolean;
 }
@@ -1722,6 +1767,7 @@ export interface Methods {
   readonly "checkpoints/digest": [DigestParams, SessionDigest];
   readonly "checkpoints/recall": [RecallParams, RecallAnswer];
   readonly "checkpoints/search": [SearchParams, SearchAnswer];
+  readonly "checkpoints/searchSessions": [SearchSessionsParams, SearchSessionsAnswer];
   readonly "checkpoints/applyUpdate": [ApplyParams, Applied];
   readonly "checkpoints/notes": [SessionParams, NoteList];
   readonly "checkpoints/revokeNote": [RevokeParams, Revoked];

@@ -20,7 +20,7 @@ import {
 } from "./model/searching.ts";
 import { OneAtATime } from "./model/status.ts";
 import { harmless, rowOf } from "./model/text.ts";
-import type { SearchAnswer, SearchParams, SessionHits } from "./protocol.ts";
+import type { SearchSessionsAnswer, SearchSessionsParams, SessionHits } from "./protocol.ts";
 import { errorText } from "./requests.ts";
 import { APART_MS, Tree, treeItem } from "./rows.ts";
 import { setContext } from "./settings.ts";
@@ -34,7 +34,7 @@ const PER_SESSION = 10;
 /** After so many hits a search of all sessions ends; each click goes on to so many times as many. */
 const [FIRST_LIMIT, FURTHER] = [500, 4];
 
-const PARTS = new ProgressType<Pick<SearchAnswer, "items">>();
+const PARTS = new ProgressType<Pick<SearchSessionsAnswer, "items">>();
 
 /** A search, and what it has found: the row of each session, and the rows below it. */
 interface Found {
@@ -145,7 +145,7 @@ export class SearchView extends Tree<SearchNode> {
     if (found !== null) {
       this.#focusOn(({ rows }) => rows.get(sessionId)?.[hits.length]);
       const asked = { ...paramsOf(found.query), sessionId, carried: false };
-      put(found, (await this.server.request("search", asked)).items);
+      put(found, (await this.server.request("searchSessions", asked)).items);
       this.#draw();
     }
   }
@@ -265,7 +265,7 @@ export class SearchView extends Tree<SearchNode> {
     { number, query, limit }: Found,
     token: vscode.CancellationToken,
     take: (items: readonly SessionHits[]) => void,
-  ): Promise<SearchAnswer> {
+  ): Promise<SearchSessionsAnswer> {
     const partialResultToken = `search-${number}-${limit}`;
     const limits = query.session === null ? { limit, perSession: PER_SESSION } : {};
     const asked = { ...paramsOf(query), ...limits, partialResultToken };
@@ -273,7 +273,7 @@ export class SearchView extends Tree<SearchNode> {
       take(items),
     );
     try {
-      return await this.server.request("search", asked, token);
+      return await this.server.request("searchSessions", asked, token);
     } finally {
       listening?.dispose();
     }
@@ -347,7 +347,7 @@ function put({ groups, rows }: Found, items: readonly SessionHits[]): void {
   }
 }
 
-function paramsOf({ text, kinds, session }: Query): SearchParams {
+function paramsOf({ text, kinds, session }: Query): SearchSessionsParams {
   const sessionId = session?.sessionId ?? null;
   const tokens = { workDoneToken: null, partialResultToken: null };
   const all = { cwd: null, archived: false, limit: null, perSession: null, carried: true };

@@ -94,6 +94,7 @@ METHODS = (
     _method("digest", "histories.digest", _READING, lets_in=True),
     _method("recall", "histories.recall", _READING),
     _method("search", "searching.search", "Searching the sessions"),
+    _method("searchSessions", "searching.search_sessions", "Searching the sessions"),
     _method("applyUpdate", "memory.apply_update"),
     _method("notes", "memory.notes"),
     _method("revokeNote", "memory.revoke_note"),

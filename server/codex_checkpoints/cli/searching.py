@@ -58,16 +58,17 @@ def _search(options: argparse.Namespace, services: Terminal) -> int:
     def show(found: Sequence[SessionHits]) -> None:
         nonlocal count
         for each in found:
-            if options.json:
-                line = orjson.dumps(wire.unstructure(each))
-                output.write((b",\n" if count else b"[\n") + line)
-            else:
+            if not options.json:
                 output.write_lines(texts.found_lines(each, screen(options)))
-            count += len(each.hits)
+                count += len(each.hits)
+                continue
+            for line in searching.lines_of(each):
+                output.write((b",\n" if count else b"[\n") + orjson.dumps(wire.unstructure(line)))
+                count += 1
 
     options.cwd = options.cwd or None
     services.show = show
-    answer = ask(options, services, searching.search)
+    answer = ask(options, services, searching.search_sessions)
     if options.json:
         output.write(b"\n]\n" if count else b"[]\n")
     elif not count:

@@ -135,7 +135,8 @@ def _left_out(counts: Mapping[str, int]) -> str:
 def push_question(record: Push) -> str:
     """Return the question before a push."""
     leaving = [each.bytes for each in record.sessions if each.state != "unchanged"]
-    return f"Push {_number(len(leaving), 'session')} ({size(sum(leaving))}) to {record.place}?"
+    sessions = _number(len(leaving), "session")
+    return f"Push {sessions} ({size(sum(leaving))}) to {plain(record.place)}?"
 
 
 def question(text: str) -> str:
