@@ -112,8 +112,8 @@ def plain_words(words: list[str]) -> tuple[list[str], bool]:
 
 def name_of(word: str) -> str:
     """Return the name of a program without its folder and ending, in lower case."""
-    name = re.split(r"[/\\]", word)[-1].lower()
-    return re.sub(r"\.(?:exe|cmd|bat)$", "", name)
+    name = word.replace("\\", "/").rpartition("/")[2].lower()
+    return name[:-4] if name.endswith((".exe", ".cmd", ".bat")) else name
 
 
 def _by_name(words: list[str], fed: Sequence[str]) -> Act:

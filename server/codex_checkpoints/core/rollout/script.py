@@ -132,6 +132,10 @@ _HERE_STRING: Final = re.compile(r"@['\"]\r?\n")
 
 def read_script(script: str, program: str = "") -> ShellReading:
     """Find the files that a script reads, writes and patches; `program` is its shell, if known."""
+    return (_read_once if len(script) <= _SHORT else _read)(script, program)
+
+
+def _read(script: str, program: str) -> ShellReading:
     parts = split(script, program)
     if not parts:
         return _NOTHING
@@ -250,6 +254,7 @@ def _nested(part: SimpleCommand, depth: int) -> tuple[SimpleCommand, ...] | None
 _SHELLS: Final = POSIX_SHELLS | POWERSHELLS | {f"{each}.exe" for each in POWERSHELLS}
 _SHORT: Final = 4096
 _split_once = lru_cache(32)(_split_all)
+_read_once = lru_cache(32)(_read)
 """A command is examined for several purposes, and a session is read by several readers at once."""
 
 
