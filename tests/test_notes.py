@@ -307,7 +307,7 @@ def test_anchors_are_the_newest_with_their_first_words(home: Home, form: Form):
 
 
 def test_a_call_names_its_files_as_the_checkpoint_does_and_each_once(home: Home):
-    base = str(home.user / "shop")
+    base = "/home/ana/shop"
     patches = patch(update=f"{base}/a.py"), shell(f"cat {base}/b.py /srv/c.log {base}/b.py")
     data = rollout(session(thread=thread(1), cwd=base), turn(user("go"), *patches))
     home.put(data)
