@@ -78,7 +78,7 @@ help:
 	@echo '                   minutes (HOURS=2: for two hours)'
 	@echo 'make bench         what it costs, as bench/README.md shows it'
 	@echo 'make bench-editor  how long people wait for a page and a list in the editor'
-	@echo 'make pictures      the pictures of the walkthrough anew, of the demo'
+	@echo 'make pictures      the pictures of the walkthrough and of the README anew, of the demo'
 	@echo 'make pages         docs/cli.md and server/PROTOCOL.md anew from the code'
 	@echo 'make clean         remove what was installed and built'
 	@echo 'make requirements  compile requirements*.txt anew from pyproject.toml'
@@ -183,7 +183,7 @@ bench-editor: setup node_modules/.ok $(WORKBENCH)/.ok $(VSIX)
 	node_modules/.bin/tsc -p tests/workbench
 	$(END_TO_END) tests/workbench/bench.ts
 
-# The pictures of the walkthrough.
+# The pictures of the walkthrough and of the README.
 pictures: setup node_modules/.ok $(WORKBENCH)/.ok $(VSIX)
 	node_modules/.bin/tsc -p tests/workbench
 	$(END_TO_END) tests/workbench/pictures.ts

@@ -1,4 +1,4 @@
-/** Takes the pictures of the walkthrough, of the demo in a real workbench: `make pictures`. */
+/** Takes the pictures of the walkthrough and of the README, of the demo in a real workbench. */
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
@@ -9,30 +9,37 @@ import { inEachTheme, inFront } from "./pages.ts";
 import { shows, Workbench } from "./workbench.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
-const PLACE = join(ROOT, "extension", "media", "walkthrough");
+const WALKTHROUGH = join(ROOT, "extension", "media", "walkthrough");
+const WINDOW = { width: 1200, height: 720 };
 
-test("pictures of the walkthrough", async (t) => {
+test("pictures of the walkthrough and of the README", async (t) => {
   const lab = new Lab();
   const python = join(ROOT, ".venv", "bin", "python");
   execFileSync(python, [join(ROOT, "tools", "demo.py"), lab.codexHome, lab.project]);
   const [{ sessionId }] = lab.run("sessions");
   const workbench = await Workbench.open(t, lab, {
     environment: { CODEX_CHECKPOINTS_OPEN: sessionId },
-    size: { width: 1200, height: 720 },
+    size: WINDOW,
   });
   const { page } = workbench;
   const front = inFront(page);
   const picker = page.locator(".quick-input-widget:visible");
-  mkdirSync(PLACE, { recursive: true });
-  const take = (name: string) =>
+  mkdirSync(WALKTHROUGH, { recursive: true });
+  const takeAs = (path: (colours: string) => string) =>
     inEachTheme(workbench, async (colours) => {
       if (!colours.includes("contrast")) {
-        await page.screenshot({ path: join(PLACE, `${name}-${colours}.png`), scale: "css" });
+        await page.screenshot({ path: path(colours), scale: "css" });
       }
     });
+  const take = (name: string) => takeAs((colours) => join(WALKTHROUGH, `${name}-${colours}.png`));
 
   await shows(front.getByRole("heading", { name: /^Let the reader take the price lists/ }));
   await take("read");
+  await page.setViewportSize({ width: 1400, height: 1000 });
+  await takeAs((colours) =>
+    join(ROOT, "docs", colours === "dark" ? "editor-dark.png" : "editor.png"),
+  );
+  await page.setViewportSize(WINDOW);
 
   await workbench.command("Codex Checkpoints: Search Sessions…");
   await picker.locator("input").first().fill("Decimal");
