@@ -14,6 +14,7 @@ import socket
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC
+from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -61,17 +62,19 @@ _MOST_ROWS = 1_000
 
 _SCHEMA: Final = "codex_checkpoints"
 
-_READABLE = "org = my_org() and (owner = session_user or team = any (my_teams()))"
-_OWN = "org = my_org() and owner = session_user and session_id = :session"
-_OWN_FIRST = "order by owner = session_user desc, change desc limit 1"
+# The login is a parameter as well as `session_user`: behind a policy PostgreSQL uses an index only
+# for what cannot leak a row, and a cast of `session_user` could.
+_READABLE = "org = my_org() and (owner = :me or team = any (my_teams()))"
+_OWN = "org = my_org() and owner = :me and session_id = :session"
+_OWN_FIRST = "order by owner = :me desc, change desc limit 1"
 
 _ROLLOUT = f"select generation, size, prefix from rollout where {_OWN}"
 _ROW = f"select row, owner, change from session where {_READABLE} and session_id = :session"
 
-_APPEND = """
+_APPEND = f"""
 insert into segment (org, owner, session_id, generation, team, start, "end", before, after, body)
 select org, owner, session_id, generation, team, :start, :end, :before, :after, :body from rollout
-where org = my_org() and owner = session_user and session_id = :session and generation = :generation
+where {_OWN} and generation = :generation
 """
 
 _PUT = """
@@ -94,12 +97,12 @@ _PAGE = """
 select row, owner, change, updated_at, session_id from (
     (
         select * from session
-        where org = my_org() and owner = session_user {after}
+        where org = my_org() and owner = :me {after}
         order by updated_at desc, session_id, owner limit :limit
     ) union all (
         select of_team.* from unnest(my_teams()) as mine (team) cross join lateral (
             select * from session
-            where org = my_org() and session.team = mine.team and owner <> session_user {after}
+            where org = my_org() and session.team = mine.team and owner <> :me {after}
             order by updated_at desc, session_id, owner limit :limit
         ) as of_team
     )
@@ -208,7 +211,7 @@ class PostgresHistoryStore:
             owners = run(
                 f"select owner from segment where {_READABLE} and session_id = :session"
                 ' and generation = :generation and "end" = :size and after = :prefix'
-                " order by owner = session_user desc limit 1",
+                " order by owner = :me desc limit 1",
                 size=head.size,
                 prefix=head.prefix,
                 **its,
@@ -363,7 +366,7 @@ class PostgresHistoryStore:
         """Give what runs a statement; a broken connection is made anew the next time."""
         try:
             with _as_remote_errors(self._address):
-                yield self._connected().run
+                yield partial(self._connected().run, me=self._address.user)
         except RemoteUnreachable:
             self.close()
             raise
