@@ -233,7 +233,7 @@ export interface DigestParams {
 }
 
 /**
- * One line: its section, its anchor, the turn it is of, and why it stands.
+ * One line: its section, its anchor, its turn, and the reason it is quoted.
  *
  * `tokens` is ceil(UTF-8 bytes / 4) of the line with its LF.
  */
@@ -248,7 +248,7 @@ export interface DigestLine {
   readonly why: string;
 }
 
-/** A digest: its text, its cost, and its lines; `left` counts by section what is left out. */
+/** A digest: its text, its cost, and its lines; `left` counts the omitted entries by section. */
 export interface SessionDigest {
   readonly text: string;
   readonly tokens: number;
@@ -1134,9 +1134,9 @@ export interface RestoreDetails {
 /**
  * A session, and a turn by id or number, or a marker on one.
  *
- * `files` are the files to restore; null stands for all that are on.  `merge` are files that are
- * restored although somebody changed other lines of them.  With `texts` a preview has texts, of
- * the named files where some are named.
+ * `files` are the files to restore; null restores all that are on.  `merge` are files to restore
+ * although somebody changed other lines of them.  With `texts` a preview has texts, of the named
+ * files if any are named.
  */
 export interface FilesParams {
   readonly sessionId: string;
@@ -1150,14 +1150,14 @@ export interface FilesParams {
 /**
  * A file that the session changed after the turn.
  *
- * `state` says what restoring does to it, or why it is left alone, and `label` says so in words;
- * `proof` how its bytes of then are known: `diff`, `hash`, `copy` (made by a hook before Codex
- * wrote it) or `context`.  `added` and `removed` count lines.  `hashNow` is null where there is no
- * file, `hashThen` too, and where nobody knows.  `movedTo` is the place from which it comes back.
- * `offered`: the caller may choose it.  `on`: it is restored unless the caller says otherwise.
- * `written`: it was written.  `before` and `after` are its texts now and then, with `texts` alone,
- * and null where they hold a secret; `after` of a `new_or_replaced` file is the text that git has
- * of it in the commit where the session began.
+ * `state` is the effect of restoring it, or the reason why it is left alone, and `label` the same
+ * in words; `proof` is how its earlier bytes are known: `diff`, `hash`, `copy` (made by a hook
+ * before Codex wrote it) or `context`.  `added` and `removed` count lines.  `hashNow` is null if
+ * there is no file, `hashThen` too, and if it is unknown.  `movedTo` is the place from which it
+ * returns.  `offered`: the caller may choose it.  `on`: it is restored by default.  `written`: it
+ * was written.  `before` and `after` are its texts now and then, only with `texts`, and null if
+ * they hold a secret; `after` of a `new_or_replaced` file is its text in git in the commit at
+ * which the session began.
  */
 export interface RestoredFile {
   readonly path: string;
@@ -1178,11 +1178,11 @@ export interface RestoredFile {
 }
 
 /**
- * The rows of a plan, or of what was done; `operationId` is null where nothing was written.
+ * The rows of a plan, or of its result; `operationId` is null if nothing was written.
  *
- * `headline` says it in sentences.  `folder` is that of the session, to which the paths are
- * relative.  `unnamed` counts the commands after the turn that may have changed files which they
- * do not name, `remark` says so, and `commands` are the newest of them.
+ * `headline` says it in sentences.  `folder` is the session's folder, to which the paths are
+ * relative.  `unnamed` counts the commands after the turn that may have changed files without
+ * naming them, `remark` says so, and `commands` are the newest of them.
  */
 export interface RestoredFiles {
   readonly operationId: string | null;

@@ -1,7 +1,7 @@
-"""Bring files of a session back to their bytes at the end of a turn, one by one (FIL).
+"""Restores files of a session to their bytes at the end of a turn, one by one (FIL).
 
 A plan comes first and writes nothing.  Only rows that the plan offers and the caller chose are
-written; each is looked at again right before, and one that changed meanwhile stays as it is.
+written; each is checked again right before, and one that changed meanwhile stays as it is.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ from codex_checkpoints.storage.records import FILE_RESTORES
 from codex_checkpoints.storage.safety_copies import SafetyCopies
 
 MOST_TEXT = 1 << 20
-"""Code points of a text in a preview; a longer one is not given."""
+"""The most code points of a text in a preview; a longer text is omitted."""
 
 MOST_COMMANDS = 20
-"""Commands that are shown, the newest."""
+"""The most commands that are shown, the newest."""
 
 
 @frozen
 class FilesParams:
     """A session, and a turn by id or number, or a marker on one.
 
-    `files` are the files to restore; null stands for all that are on.  `merge` are files that are
-    restored although somebody changed other lines of them.  With `texts` a preview has texts, of
-    the named files where some are named.
+    `files` are the files to restore; null restores all that are on.  `merge` are files to restore
+    although somebody changed other lines of them.  With `texts` a preview has texts, of the named
+    files if any are named.
     """
 
     session_id: str
@@ -85,14 +85,14 @@ class UndoFilesParams:
 class RestoredFile:
     """A file that the session changed after the turn.
 
-    `state` says what restoring does to it, or why it is left alone, and `label` says so in words;
-    `proof` how its bytes of then are known: `diff`, `hash`, `copy` (made by a hook before Codex
-    wrote it) or `context`.  `added` and `removed` count lines.  `hashNow` is null where there is no
-    file, `hashThen` too, and where nobody knows.  `movedTo` is the place from which it comes back.
-    `offered`: the caller may choose it.  `on`: it is restored unless the caller says otherwise.
-    `written`: it was written.  `before` and `after` are its texts now and then, with `texts` alone,
-    and null where they hold a secret; `after` of a `new_or_replaced` file is the text that git has
-    of it in the commit where the session began.
+    `state` is the effect of restoring it, or the reason why it is left alone, and `label` the same
+    in words; `proof` is how its earlier bytes are known: `diff`, `hash`, `copy` (made by a hook
+    before Codex wrote it) or `context`.  `added` and `removed` count lines.  `hashNow` is null if
+    there is no file, `hashThen` too, and if it is unknown.  `movedTo` is the place from which it
+    returns.  `offered`: the caller may choose it.  `on`: it is restored by default.  `written`: it
+    was written.  `before` and `after` are its texts now and then, only with `texts`, and null if
+    they hold a secret; `after` of a `new_or_replaced` file is its text in git in the commit at
+    which the session began.
     """
 
     path: str
@@ -114,11 +114,11 @@ class RestoredFile:
 
 @frozen
 class RestoredFiles:
-    """The rows of a plan, or of what was done; `operationId` is null where nothing was written.
+    """The rows of a plan, or of its result; `operationId` is null if nothing was written.
 
-    `headline` says it in sentences.  `folder` is that of the session, to which the paths are
-    relative.  `unnamed` counts the commands after the turn that may have changed files which they
-    do not name, `remark` says so, and `commands` are the newest of them.
+    `headline` says it in sentences.  `folder` is the session's folder, to which the paths are
+    relative.  `unnamed` counts the commands after the turn that may have changed files without
+    naming them, `remark` says so, and `commands` are the newest of them.
     """
 
     operation_id: str | None
@@ -134,7 +134,7 @@ class RestoredFiles:
 
 @frozen
 class _Plan:
-    """What is planned for a session, with each file as it was looked at."""
+    """The plan for a session, with each file as it was checked."""
 
     session_id: str
     turn_id: str
@@ -143,11 +143,11 @@ class _Plan:
     seen: Mapping[str, ProjectFile]
     unnamed: tuple[UnnamedChange, ...]
     commit: str | None
-    """The commit of the folder where the session began."""
+    """The commit of the folder at which the session began."""
 
 
 def preview(sessions: Sessions, params: FilesParams) -> RestoredFiles:
-    """Return what a restore would do, and write nothing; refuses as `restore`."""
+    """Return the effect of a restore, and write nothing; refuses as `restore`."""
     plan = _plan(sessions, params)
     _chosen(plan, params)
     shown = {each.path for each in plan.files} if params.texts else set[str]()
@@ -176,7 +176,7 @@ def _texts_in_git(sessions: Sessions, plan: _Plan, shown: set[str]) -> Mapping[s
 def _beside_git(
     row: RestoredFile, file: PlannedFile, plan: _Plan, in_git: Mapping[str, str]
 ) -> RestoredFile:
-    """Return a row with the text that git has of the file, if any."""
+    """Return a row with the file's text in git, if any."""
     text = in_git.get(file.path)
     if text is None:
         return row
@@ -188,7 +188,7 @@ def restore(sessions: Sessions, params: FilesParams) -> RestoredFiles:
     """Restore the chosen files.
 
     Refuses as `Sessions.find`, `unknown_turn`, `unknown_checkpoint`, `invalid_payload`,
-    `missing_context` where the folder of the session is not on this machine, `storage_error`.
+    `missing_context` if the folder of the session is not on this machine, `storage_error`.
     """
     plan = _plan(sessions, params)
     chosen = {each.path for each in _chosen(plan, params)}
@@ -230,7 +230,7 @@ def _answer(
 
 
 def undo(sessions: Sessions, params: UndoFilesParams) -> RestoredFiles:
-    """Put back what a restore of files replaced, under the same rules.
+    """Put back the files that a restore replaced, under the same rules.
 
     Refuses `unknown_operation`, `missing_context`, `storage_error`.
     """
@@ -291,7 +291,7 @@ def undo(sessions: Sessions, params: UndoFilesParams) -> RestoredFiles:
 def _undo_state(
     write: FileWrite, now: ProjectFile | FileState, data: bytes | None
 ) -> tuple[FileState, str | None]:
-    """Return what an undo does to a file, and why it does not."""
+    """Return the effect of an undo on a file, and the reason if it has none."""
     if not isinstance(now, ProjectFile):
         return now, "it cannot be looked at"
     if hash_of(now.data) != write.after:
@@ -374,7 +374,7 @@ def _made(sessions: Sessions, session_id: str) -> list[FileRestore]:
 def _known_again(
     file: PlannedFile, turn_id: str, seen: Mapping[str, ProjectFile], made: Sequence[FileRestore]
 ) -> PlannedFile:
-    """Say of a file that was restored before that it is as it was, or how to go on from there."""
+    """Mark a file as unchanged since its last restore, or name the restore to undo first."""
     now = seen.get(file.path)
     if now is None or file.state not in {"conflict", "gone"}:
         return file
@@ -389,7 +389,7 @@ def _known_again(
 
 
 def _chosen(plan: _Plan, params: FilesParams) -> list[PlannedFile]:
-    """Return the files to restore; refuses `invalid_payload` for those that the plan has not."""
+    """Return the files to restore; refuses `invalid_payload` for files missing from the plan."""
     known = {each.path: each for each in plan.files}
     if missing := params.named - known.keys():
         raise misfit(f"the session did not change {min(missing)[:200]} after that turn")
@@ -402,7 +402,7 @@ def _chosen(plan: _Plan, params: FilesParams) -> list[PlannedFile]:
 
 
 def _is_asked(file: PlannedFile, params: FilesParams) -> bool:
-    """Return whether a file is to be restored, by its name or as one of all that are on."""
+    """Return whether a file is to be restored: it is named, or all that are on are restored."""
     return file.path in params.named or (file.is_on and params.files is None)
 
 
@@ -431,12 +431,12 @@ def _row(
 
 
 def _shown(text: str | None) -> str | None:
-    """Return a text that may be shown: none that is too long or holds a secret."""
+    """Return a text, None if it may not be shown: it is too long or holds a secret."""
     return None if text is None or len(text) > MOST_TEXT or redact(text) != text else text
 
 
 def _changes(file: PlannedFile) -> Iterator[FileChange]:
-    """Yield the changes of a planned file, the new bytes before anything is removed."""
+    """Yield the changes of a planned file: new bytes are written before anything is removed."""
     yield FileChange(file.path, None if file.then is None else file.then.encode())
     if file.moved_to is not None:
         yield FileChange(file.moved_to, None)

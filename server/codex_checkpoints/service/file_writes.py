@@ -1,6 +1,6 @@
 """Writes files of a session's folder as one operation, and completes its record after a crash.
 
-Each file is checked again right before it is written; one that changed meanwhile stays.
+Each file is checked again right before it is written; one that changed meanwhile is kept.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from codex_checkpoints.storage.records import FILE_RESTORES
 from codex_checkpoints.storage.safety_copies import SafetyCopies
 
 RESTORED = "FilesRestored"
-"""The event of files that were written."""
+"""The event of a restore that wrote files."""
 
 _NEW_MODE = 0o644
 
 
 def root_of(folder: str | None, session_id: str) -> str:
-    """Return the folder of a session without links; refuses `missing_context`."""
+    """Return the folder of a session with links resolved; refuses `missing_context`."""
     if not project_files.is_supported():
         raise misfit("files are not restored on this system: it follows links on the way to a file")
     real = None if folder is None else os.path.realpath(folder)
@@ -52,7 +52,7 @@ def hash_of(data: bytes | None) -> str | None:
 class FileChange:
     """A file with its new bytes, None to remove it; `mode` is for a new file.
 
-    `folders` counts the folders above a removed file that are removed if they are empty then.
+    `folders` counts the folders above a removed file that are removed too if they become empty.
     """
 
     path: str
@@ -74,7 +74,7 @@ class Restoring:
     def write(
         self, changes: Sequence[FileChange], undoes: str | None = None
     ) -> tuple[str, dict[str, str]]:
-        """Write the changes; return the operation, and why each file that failed was left."""
+        """Write the changes; return the operation, and the reason for each file that failed."""
         name, problems = records.new_id(), dict[str, str]()
         if not changes:
             return name, problems
@@ -120,7 +120,7 @@ class Restoring:
 
 @frozen
 class FilesWork:
-    """The end of a restore of files: the record and the event of the writes; `Work`."""
+    """Completes a restore of files: the record and the event of the writes; a `Work`."""
 
     _sessions: Sessions
     _made: FileRestore
@@ -148,7 +148,7 @@ class FilesWork:
         return SafetyCopies(self._sessions.records.state_dir).remove(self._made.operation_id)
 
     def _done(self) -> tuple[FileWrite, ...]:
-        """Return the files that have their new bytes."""
+        """Return the files that hold their new bytes."""
         root = os.path.realpath(self._made.folder)
         found = [(each, project_files.look(root, each.path)) for each in self._made.writes]
         return tuple(
@@ -161,7 +161,7 @@ class FilesWork:
 
 
 def reopened(sessions: Sessions, written: Json) -> FilesWork | None:
-    """Return the restore that a process wrote down; None if its line cannot be read."""
+    """Return the restore that a process recorded; None if its line cannot be read."""
     made = next(iter(file_restores_in([written.get("files")]).values()), None)
     if made is None:
         return None

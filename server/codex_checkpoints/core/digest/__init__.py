@@ -1,1 +1,1 @@
-"""The digest of a session: what was asked, answered, changed, run and found, in quotes."""
+"""Builds the digest of a session: quoted requests, answers, changes, commands and results."""

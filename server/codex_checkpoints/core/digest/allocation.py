@@ -1,6 +1,6 @@
-"""What a digest may cost, and how much of it each section may take.
+"""Sets the budget of a digest and the share of each section.
 
-The cost of a text is ceil(UTF-8 bytes / 4).  All rooms here are bytes.
+The cost of a text is ceil(UTF-8 bytes / 4).  All sizes here are in bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SECTIONS: Final = (
     "KEY_LINES",
 )
 LEAST_TOKENS: Final = 50
-"""With a smaller budget there is no text."""
+"""Below this budget the digest is empty."""
 
 _PERCENT: Final = {
     "REQUESTS": 25,
@@ -33,23 +33,23 @@ _PERCENT: Final = {
     "CHECKS": 6,
     "EARLIER_SUMMARY": 15,
 }
-"""The most of the budget that a section takes, outcomes beside those that are told at length."""
+"""The largest share of the budget for a section; `OUTCOMES` excludes answers quoted at length."""
 
 LAST: Final = 10
 CHANGED: Final = 3
 PLAN: Final = 50
-"""The percents of the budget that are sure for the last answer, for that of the newest turn that
-changed files, and for the newest one that proposes a plan which is not worked through; each is cut
-to the first length that fits."""
+"""The percents of the budget reserved for the last answer, for the answer of the newest turn that
+changed files, and for the newest proposed plan that is not done; each is cut to the first length
+that fits."""
 
 
 @frozen
 class DigestTerms:
-    """What a caller wants of a digest.
+    """Options of a digest.
 
-    `beside`: the user's messages that stand whole beside it.  `ignore`: patterns of file names that
-    are never quoted.  `before`: only records below this `seq` are quoted, since the history holds
-    the rest.  `status_room`: so many bytes at least are left to the section `[STATUS]`.
+    `beside`: user messages kept whole next to the digest.  `ignore`: patterns of names of files
+    that are never quoted.  `before`: only records below this `seq` are quoted, since the history
+    holds the rest.  `status_room`: the least bytes reserved for the section `[STATUS]`.
     """
 
     budget: int
@@ -65,7 +65,7 @@ class DigestTerms:
 
 @define(eq=False)
 class Row:
-    """A line that may stand: its text without the `- `, and shorter forms, the longest first."""
+    """A candidate line: its text without the `- `, and its shorter forms, the longest first."""
 
     where: Where | None
     text: str
@@ -74,7 +74,7 @@ class Row:
 
     @property
     def forms(self) -> list[str]:
-        """The whole lines, the longest first."""
+        """Return the complete lines, the longest first."""
         return [f"- {form}" for form in (self.text, *self.shorter)]
 
 
@@ -89,15 +89,15 @@ def size_of(line: str) -> int:
 
 
 def heading_size(section: str) -> int:
-    """Return the bytes of a heading with the empty line before it."""
+    """Return the bytes of a heading with the empty line above it."""
     return len(section) + 4
 
 
 def share_of(section: str, budget: int, room: int) -> int:
-    """Return how much of a budget a section may take where so much room is left."""
+    """Return the bytes of a budget that a section may use when `room` bytes are left."""
     return min(room, budget * _PERCENT[section] // 100)
 
 
 def pinned_share(room: int) -> int:
-    """Return how much of a room the pins may take."""
+    """Return the bytes of a room that the pins may use."""
     return room // 2

@@ -1,4 +1,4 @@
-"""Keeps the answers of a turn, whatever records tell them."""
+"""Keeps the answers of a turn, whichever records contain them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from codex_checkpoints.core.rollout.fields import renew
 from codex_checkpoints.core.rollout.turns import Ended, asks
 
 _SUBAGENTS: Final = 64
-"""How many answers of subagents are kept of one turn."""
+"""The most answers of subagents that are kept per turn."""
 
 
 @define
 class TurnAnswers:
     """The answers of one turn; `before` is the answer before the last one.
 
-    `item` is the last one that an item alone tells, `subagents` has those of subagents by their id.
+    `item` is the last answer found only in an item, `subagents` has the subagents' answers by id.
     """
 
     answer: Said | None = None
@@ -45,9 +45,9 @@ class TurnAnswers:
         return True
 
     def without(self, summary: str) -> Said | None:
-        """Take the newest answer back where it is a summary, which Codex records as both.
+        """Drop the newest answer if it is a summary, which Codex records as an answer too.
 
-        Return the answer that was taken back.
+        Return the dropped answer.
         """
         if self.item is not None and self.item.text == summary:
             self.item = None
@@ -58,14 +58,14 @@ class TurnAnswers:
 
     @property
     def last(self) -> Said | None:
-        """The answer that stands for the turn."""
+        """Return the final answer of the turn."""
         item, commentary = self.item, self.commentary
         if item is not None and commentary is not None and item.text == commentary.text:
             item = None
         return self.answer or item or commentary or self.reported
 
     def answers(self, ended: Ended, placed: Callable[[Where], Where]) -> list[Answer]:
-        """Return the answers of the subagents, and that of the turn."""
+        """Return the subagents' answers, then the turn's."""
         told = (evolve(said, where=placed(said.where)) for said in self.subagents.values())
         found = [Answer(said, ended, asks=False, by_subagent=True) for said in told]
         if (last := self.last) is not None:

@@ -1,4 +1,4 @@
-"""Read calls and their outputs: the scripts, patches and dialogs that digest and recall quote."""
+"""Reads calls and outputs: the scripts, patches and dialogs that digest and recall quote."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from codex_checkpoints.core.rollout.script import BEGIN, split, writes_into
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 OURS = frozenset({"memory_read", "memory_apply", "memory_recall"})
-_GOALS = {"create_goal", "get_goal", "update_goal"}  # their goal stands with the requests
+_GOALS = {"create_goal", "get_goal", "update_goal"}  # the goal is listed with the requests
 SILENT = OURS | _GOALS | {"update_plan", "write_stdin", "wait"}
 DIALOG = "request_user_input"
 _ANEW: Final = frozenset({">", ">|", "&>", ">&"})
@@ -37,7 +37,7 @@ _REFUSED: Final = re.compile(
     "(?:error: |apply_patch verification failed|Failed to |Invalid |patch rejected|execution error"
     "|unsupported (?:custom tool )?call: |rejected by user|aborted)"
 )
-"""How an answer begins that says that a patch was not applied."""
+"""The first words of an answer to a patch that was not applied."""
 
 _HEADING: Final = re.compile(r"\*\*\* ((?:Add|Update|Delete) File|Move to): (.+)")
 
@@ -58,22 +58,22 @@ def script_of(item: Item) -> str | None:
 
 
 def written_anew(item: Item) -> frozenset[str]:
-    """Return the files that the redirections of a command's script write from their beginning."""
+    """Return the files that the redirections in a command's script overwrite."""
     script = shell.script_of(item.argv) if isinstance(item, CommandRun) else script_of(item)
     redirects = (each for part in split(script or "") or () for each in writes_into(part))
     return frozenset(each.target.text for each in redirects if each.operator in _ANEW)
 
 
 def is_refusal(outcome: Outcome) -> bool:
-    """Return whether an answer to a patch says that it was not applied."""
+    """Return whether the answer to a patch says that the patch was not applied."""
     text = outcome.printed or ""
     return "Success." not in text and bool(outcome.failed or _REFUSED.match(text))
 
 
 def output_of(payload: Json) -> str:
-    """Return the text of an output; an image in base64 is told by its size alone.
+    """Return the text of an output; a base64 image is replaced by its size.
 
-    Very old files have the text in an object.
+    Very old files store the text in an object.
     """
     output = payload.get("output")
     if not isinstance(output, str):
@@ -89,9 +89,9 @@ def patched_in(text: str) -> tuple[str, ...]:
 def files_of_patch(
     lines: str, name: Callable[[str], str]
 ) -> tuple[str, list[tuple[tuple[str, ...], str]]]:
-    """Return what stands around the patch in the lines of a call, and the patch file by file.
+    """Return the text around the patch in the arguments of a call, and the patch by file.
 
-    Each file comes with its names, as `name` gives them, and with its headings and rows.
+    Each file comes with its names, as `name` returns them, and with its headings and rows.
     """
     around, files = list[str](), list[tuple[list[str], list[str]]]()
     inside = closes = False
@@ -118,11 +118,11 @@ def files_of_patch(
 
 
 def calls_in(call: ToolCall) -> list[str]:
-    """Return the commands and patches of a code-mode script, none where one is not literal.
+    """Return the commands and patches of a code-mode script, none if any is not literal.
 
-    Of other calls the arguments stand: they may name a file that is never quoted.
+    For other calls return the arguments, since they may name a file that is never quoted.
     """
-    # The module takes time to load, and many sessions have no such script.
+    # The import is slow, and many sessions have no such script.
     calls, unread = javascript.literal_calls(str(call.arguments))
     inner = (evolve(call, name=each.name, arguments=each.argument) for each in calls)
     found = [
@@ -134,12 +134,12 @@ def calls_in(call: ToolCall) -> list[str]:
 
 
 def chosen_in(asked: Json, told: Json) -> str:
-    """Return what the user chose in a dialog, a line a question; nothing of secret ones."""
+    """Return the user's choices in a dialog, one line per question, without secret questions."""
     answers, lines = object_of(told.get("answers")), list[str]()
     for question in map(object_of, list_of(asked.get("questions"))):
         chosen = words_of(object_of(answers.get(text_of(question.get("id")) or "")).get("answers"))
         if chosen and not question.get("isSecret"):
-            # In one line, and first what is the user's: the question could hold such a line, too.
+            # One line, the user's choice first: a question could contain a line of the same form.
             line = (
                 f"chosen: {', '.join(chosen)} (asked: {text_of(question.get('question')) or '?'})"
             )
@@ -154,15 +154,15 @@ def secrets_of(asked: Json) -> frozenset[str | None]:
 
 
 def without_answers(told: str, ids: frozenset[str | None]) -> str:
-    """Return what a dialog told, without the answers to some of its questions."""
+    """Return the output of a dialog without the answers to the given questions."""
     answers = object_of(json_in(told).get("answers"))
     return written({"answers": {each: answers[each] for each in answers if each not in ids}})
 
 
 def quoted_lines(arguments: str) -> tuple[str, str]:
-    """Return the lines of the command or the patch in the arguments of a call, and the others.
+    """Return the lines of the command or patch in the arguments of a call, and the other arguments.
 
-    The lines are as they stand in a file, the other arguments as JSON writes them.
+    The lines are unescaped, the other arguments are JSON.
     """
     given = json_in(arguments)
     key = next((key for key in ("command", "cmd", "input", "patch") if key in given), "")
@@ -175,9 +175,9 @@ def quoted_lines(arguments: str) -> tuple[str, str]:
 
 
 def texts_handed_over(arguments: str) -> tuple[str, str] | None:
-    """Return the short arguments of a call, and the lines of the long ones, None without such.
+    """Return the short arguments of a call and the lines of the long ones, None without long ones.
 
-    Tools that edit take the text of a file.  What stood there before (`old_string`) is left out.
+    Editing tools pass the text of a file.  The replaced text (`old_string`) is left out.
     """
     given = json_in(arguments)
     long = {key: value for key, value in given.items() if "\n" in (text_of(value) or "")}
@@ -188,7 +188,7 @@ def texts_handed_over(arguments: str) -> tuple[str, str] | None:
 
 
 def written(value: object) -> str:
-    """Return a value as JSON writes it, a text without its quotation marks."""
+    """Return a value as JSON, a string without its quotation marks."""
     try:
         line = orjson.dumps(value).decode()
     except orjson.JSONEncodeError:  # too deep
@@ -197,11 +197,11 @@ def written(value: object) -> str:
 
 
 def json_in(text: str) -> Json:
-    """Return the JSON object of a text; empty where it is none."""
+    """Return the JSON object in a text; empty if there is none."""
     return object_of(load(text.encode(errors="replace"))) if text.startswith("{") else {}
 
 
 def notification_in(payload: Json) -> Json:
-    """Return what a message tells of a subagent that has ended; empty where it tells nothing."""
+    """Return the notification in a message about an ended subagent; empty if there is none."""
     found = _NOTIFICATION.fullmatch("\n".join(texts_of(payload.get("content"))))
     return {} if found is None else json_in(found[1].strip())

@@ -1,4 +1,4 @@
-"""Keeps what a session did to files, and how its checks ended."""
+"""Keeps a session's changes to files and the results of its checks."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from codex_checkpoints.core.rollout.items import Seen
 from codex_checkpoints.core.rollout.reader import Line
 
 _MOST: Final = 1024
-"""How many files and commands are kept, each; the newest."""
+"""The most files, and the most commands, that are kept: the newest."""
 
 
 @define
 class Changes:
-    """The trails of the files by their uri, and the checks; `edits` counts all changes of files.
+    """The trails of the files by uri, and the checks; `edits` counts all changes of files.
 
-    `unnamed` are the commands that may have changed files which they do not name.
+    `unnamed` are the commands that may have changed files without naming them.
     """
 
     files: dict[str, Trail] = Factory(dict[str, Trail])
@@ -44,7 +44,7 @@ class Changes:
         began: int,
         rewritten: frozenset[str],
     ) -> None:
-        """Take the files that a call changed, which began at a `seq`."""
+        """Record the files changed by a call that began at a `seq`."""
         item = observed.item
         changed = [each for each in touched_in(observed, rewritten) if each.edits]
         hunks = hunks_of(item, line) if changed else {}
@@ -69,13 +69,13 @@ class Changes:
             self.unnamed.append((where, ends_of(script)))
 
     def ran(self, run: Run, observed: Observation, where: Where) -> None:
-        """Take a command that ended."""
+        """Record a command that ended."""
         self._git(run, observed, where)
         inside = name_of(Seen("file", "_", "read", run.folder), observed.place)[0] or "_"
         self.checks.ran(run, where, inside[:-1], self.edits)
 
     def _git(self, run: Run, observed: Observation, where: Where) -> None:
-        """Take what git put back; what may have been committed before stays in the files."""
+        """Record the files that git restored; changes that may be committed are kept."""
         for folder in folders_put_back(run, observed):
             for known, trail in self.files.items():
                 is_new = trail.created and trail.began > self._committed

@@ -1,6 +1,6 @@
 """Keeps the last outcome of each command that verified something, for `[CHECKS]`.
 
-Which command is a check is decided in `core.rollout.commands` alone.
+`core.rollout.commands` alone decides which commands are checks.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from codex_checkpoints.core.rollout.fields import renew
 from codex_checkpoints.core.rollout.items import Outcome
 
 MOST = 1024
-"""How many commands are kept, the newest."""
+"""The most commands that are kept, the newest."""
 
 
 @define
 class Checks:
-    """The last outcome of each check, and by folder and program the place of the last pass."""
+    """The last outcome of each check, and the place of the last pass by folder and program."""
 
     last: dict[Ran, Check] = Factory(dict[Ran, Check])
     passed: dict[Ran, Where] = Factory(dict[Ran, Where])
     _refused: dict[str, Ran] = Factory(dict[str, Ran])
-    """By file the check that says that its newest patch was refused."""
+    """By file, the check that reports its newest patch as refused."""
 
     def ran(self, run: Run, where: Where, folder: str, edits: int) -> None:
-        """Take a command that ended in a folder, after so many edits."""
+        """Record a command that ended in a folder, after `edits` edits."""
         outcome = run.outcome
         command = ends_of(run.script)
         called_off = (outcome.printed or "").startswith("aborted by user")
@@ -43,19 +43,19 @@ class Checks:
                 renew(self.passed, (folder, program), where, MOST)
 
     def refused(self, files: tuple[str, ...], outcome: Outcome, where: Where, edits: int) -> None:
-        """Take a patch that was not applied."""
+        """Record a patch that was not applied."""
         command = f"apply_patch {', '.join(files)}"
         self._keep(Check(where, command, (), evolve(outcome, failed=True), edits))
         self._refused.update(dict.fromkeys(files, ("", command)))
 
     def edited(self, *names: str) -> None:
-        """Forget that the newest patch of a file was refused: the file was changed since."""
+        """Forget that the newest patch of a file was refused: the file has changed since."""
         for name in names:
             self.last.pop(self._refused.pop(name, ("", "")), None)
 
     def _keep(self, check: Check) -> tuple[str, ...]:
-        """Keep a check with the lines that tell how it ended; return them."""
-        # Where nobody knows how it ended, its last lines say most.
+        """Keep a check with the output lines that report its result; return these lines."""
+        # If the result is unknown, the last lines are the most informative.
         lines = telling_lines(check.outcome.printed or "", failed=check.outcome.failed is not False)
         kept = evolve(check, outcome=evolve(check.outcome, printed="\n".join(lines)))
         renew(self.last, check.key, kept, MOST)

@@ -1,10 +1,10 @@
-"""Chooses the lines that a digest quotes for what the rest of it lacks: one pure function.
+"""Chooses the lines that a digest quotes to complement its other sections: one pure function.
 
-Every line has a worth, and so has every name in it that does not stand yet; the line that adds most
-for its bytes comes next.  Lines of one record share a heading, so the second one costs less, and a
-neighbour of a chosen line is worth more: a patch needs whole hunks.  The order does not depend on
-the room, which only ends it, so more room never holds less; nor does it on the order of what is
-given: of two lines that add the same the newer one comes first.
+Each line has a worth, and so has each name in it that is not quoted yet; the next line is the one
+that adds most for its bytes.  Lines of one record share a heading, so a second one costs less, and
+a neighbour of a chosen line is worth more, since a patch needs whole hunks.  The order depends
+neither on the room, which only ends it, so more room never quotes less, nor on the order of the
+input: of two lines that add the same, the newer one comes first.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Final
 from attrs import Factory, define, frozen
 
 _OVERHEAD: Final = 12
-"""Bytes added to the cost of each line: short lines say little."""
+"""Bytes added to the cost of each line: short lines carry little information."""
 
 _BESIDE: Final = 3, 2
-"""What a line counts by itself that stands beside a chosen one: so many times."""
+"""The factor for the own worth of a line next to a chosen one."""
 
 _SCALE: Final = 1 << 16
 LEAST: Final = 1 << 12
-"""A line that adds less for a byte, in `_SCALE`, is not worth reading, whatever room there is."""
+"""A line that adds less for a byte, in `_SCALE`, is never chosen, even if there is room."""
 
 _PART: Final = re.compile(r"[^./:-]+")
 
@@ -35,9 +35,9 @@ Place = tuple[int, int]
 
 @frozen
 class Candidate:
-    """A line that may be chosen: where it stands, its worth, and the names in it.
+    """A line that may be chosen: its place, its worth, and the names in it.
 
-    `beside` are the places of the candidates next to it.
+    `beside` are the places of the adjacent candidates.
     """
 
     place: Place
@@ -49,7 +49,7 @@ class Candidate:
 
 @frozen
 class Heading:
-    """What stands before the first line of a record: the names in it, and its bytes."""
+    """The heading before the first line of a record: the names in it, and its bytes."""
 
     names: tuple[str, ...]
     size: int
@@ -57,7 +57,7 @@ class Heading:
 
 @define(eq=False)
 class Chosen:
-    """The chosen lines by record, each with its row; `refused` counts others."""
+    """The chosen lines by record, each with its row; `refused` counts lines not allowed."""
 
     lines: dict[int, list[tuple[int, str]]] = Factory(dict[int, list[tuple[int, str]]])
     refused: int = 0
@@ -74,8 +74,8 @@ def choose(  # noqa: PLR0913 - what a choice depends on
 ) -> Chosen:
     """Return the best lines within `room` bytes.
 
-    `worths` are those of names, `held` the names that stand already; `allowed` tells whether a line
-    may be quoted.
+    `worths` are the worths of names, `held` the names already quoted; `allowed` checks whether a
+    line may be quoted.
     """
     packing = _Packing({each.place: each for each in candidates}, worths, heading)
     packing.hold(held)
@@ -97,7 +97,7 @@ def choose(  # noqa: PLR0913 - what a choice depends on
 
 @define(eq=False)
 class _Packing:
-    """The lines that are left, and what those that were taken hold."""
+    """The lines that remain, and the names in the lines already taken."""
 
     _candidates: dict[Place, Candidate]
     _worths: Mapping[str, int]
@@ -108,9 +108,10 @@ class _Packing:
     _heap: list[tuple[int, Place]] = Factory(list[tuple[int, Place]])
 
     def order(self) -> Iterator[Candidate]:
-        """Yield the lines, the best first, each by what adds to those that were taken so far.
+        """Yield the lines, the best first, each ranked by its gain over the lines taken so far.
 
-        A line adds less the more stands, but for a neighbour of a taken one: that is put in again.
+        Gains only fall as lines are taken, except for neighbours of a taken line: they are queued
+        again.
         """
         for each in self._candidates.values():
             self._push(each, self._gain(each))
@@ -127,17 +128,17 @@ class _Packing:
                 yield candidate
 
     def _push(self, candidate: Candidate, gain: int) -> None:
-        """Put a line in; of two that add the same the newer one comes first."""
+        """Queue a line; of two lines with the same gain the newer one comes first."""
         if gain >= LEAST:
             record, row = candidate.place
             heapq.heappush(self._heap, (-gain, (-record, -row)))
 
     def hold(self, names: Iterable[str]) -> None:
-        """Count names as standing, and those that stand within them."""
+        """Mark names as quoted, and the names within them."""
         self._held.update(chain.from_iterable(map(within, names)))
 
     def take(self, candidate: Candidate) -> None:
-        """Count a line as standing."""
+        """Mark a line as quoted."""
         self.hold(self._names(candidate))
         self._opened.add(candidate.place[0])
         self._taken.add(candidate.place)
@@ -146,7 +147,7 @@ class _Packing:
                 self._push(self._candidates[place], self._gain(self._candidates[place]))
 
     def cost(self, candidate: Candidate) -> int:
-        """Return the bytes that a line adds, with the break or the sign in front of it."""
+        """Return the bytes that a line adds, with the line break or sign before it."""
         record = candidate.place[0]
         opens = 0 if record in self._opened else self._heading(record).size
         return len(candidate.text.encode()) + 3 + opens
@@ -167,7 +168,7 @@ class _Packing:
 
 
 def within(name: str) -> set[str]:
-    """Return a name and those that stand in it: `a.b.c` holds `b.c`, `a.b` and `b`."""
+    """Return a name and the names within it: `a.b.c` holds `b.c`, `a.b` and `b`."""
     parts = [found.span() for found in _PART.finditer(name)]
     starts, ends = {start for start, _ in parts}, {end for _, end in parts}
     begun, ended = {name[start:] for start in starts}, {name[:end] for end in ends}

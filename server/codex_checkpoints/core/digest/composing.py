@@ -1,7 +1,6 @@
-"""`digest_v1`: from what was gathered to a text inside a budget (rules, "Digest").
+"""Composes `digest_v1`: a text inside a budget from the gathered records (rules, "Digest").
 
-Each section gets a share of the budget, and what one leaves the next may use; the key lines get the
-rest.
+Each section has a share of the budget and passes its unused bytes on; the key lines get the rest.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from codex_checkpoints.core.digest.sections import Sections, is_policy
 from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 
 _IN_TWO_ROUNDS: Final = frozenset({"REQUESTS", "OUTCOMES", "CHANGES"})
-"""Sections that say something of everything before they say more of the newest."""
+"""Sections that give every entry a short form before they quote the newest at length."""
 
 _WHY: Final = {
     "call": "names in a call",
@@ -49,7 +48,7 @@ _WHY: Final = {
 
 @frozen
 class DigestLine:
-    """One line: its section, its anchor, the turn it is of, and why it stands.
+    """One line: its section, its anchor, its turn, and the reason it is quoted.
 
     `tokens` is ceil(UTF-8 bytes / 4) of the line with its LF.
     """
@@ -66,7 +65,7 @@ class DigestLine:
 
 @frozen
 class Digest:
-    """A digest: its text, its cost, and its lines; `left` counts by section what is left out."""
+    """A digest: its text, its cost, and its lines; `left` counts the omitted entries by section."""
 
     text: str = ""
     tokens: int = 0
@@ -85,7 +84,7 @@ def digest_v1(gathered: Gathered, terms: DigestTerms) -> Digest:
 
 
 class _Composing:
-    """One digest while its sections are filled; `_room` are the bytes that are left."""
+    """One digest under construction; `_room` is the number of remaining bytes."""
 
     def __init__(self, gathered: Gathered, terms: DigestTerms) -> None:
         self._gathered = gathered
@@ -117,9 +116,9 @@ class _Composing:
         self._key_lines(outcomes)
 
     def _key_lines(self, outcomes: Sequence[tuple[Row, bool]]) -> None:
-        """Choose the key lines; what they leave goes to the answers, and they are chosen again.
+        """Choose the key lines, give their unused bytes to the answers, and choose again.
 
-        So no key line says again what stands there now.
+        The second choice avoids lines that the longer answers now quote.
         """
         quotes = quotable(self._gathered, self._ignored, self._terms.before)
         known = known_in(self._gathered, quotes)
@@ -144,7 +143,7 @@ class _Composing:
         return cost + heading_size("KEY_LINES") * bool(cost and not self._lines["KEY_LINES"])
 
     def _chosen(self, quotes: Sequence[Quote], known: Known) -> Chosen:
-        """Choose among the lines that do not stand in the other sections or beside the digest."""
+        """Choose among the lines that are neither in the other sections nor beside the digest."""
         headings = dict[int, Heading]()
 
         def heading(number: int) -> Heading:
@@ -183,7 +182,7 @@ class _Composing:
         self._fill(name, chain(rows, self._sections.carried(name)), share)
 
     def _fill(self, name: str, rows: Iterable[Row], share: int) -> None:
-        """Add rows in their order while they fit; count the others."""
+        """Add rows in their order while they fit; count the rest."""
         share -= heading_size(name)
         fitting = list[tuple[Row, str]]()
         for row in rows:
@@ -202,7 +201,7 @@ class _Composing:
             self._add(name, row, more)
 
     def _outcomes(self, rows: Sequence[tuple[Row, bool]], room: int) -> None:
-        """Fill the section with answers, those that are not told at length within `room`."""
+        """Fill the section with answers; those not quoted at length share `room`."""
         name, picked, cost = "OUTCOMES", list[Row](), heading_size("OUTCOMES")
         self._room += cost * bool(self._lines[name]) + sum(
             size_of(line.text) for line in self._lines[name]
@@ -239,7 +238,7 @@ class _Composing:
 
 
 def _rendered(quotes: Sequence[Quote], chosen: Chosen) -> Iterator[tuple[int, str]]:
-    """Yield the chosen lines as one line a record; those that a patch adds are marked."""
+    """Yield the chosen lines, joined to one line per record; lines added by a patch are marked."""
     for number in sorted(chosen.lines):
         added = rows_with("+", quotes[number])
         rows = ("+" * (place in added) + line for place, line in chosen.lines[number])

@@ -1,4 +1,4 @@
-"""Cut texts, so that no secret is cut into halves."""
+"""Cuts texts without splitting a secret."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ GAP = " … "
 
 _LABEL = 400
 _AROUND = 8192
-"""How many code points around a cut are searched for a secret that it would halve."""
+"""The code points around a cut that are searched for a secret that the cut would split."""
 
 
 def ends_of(text: str, limit: int = 8192) -> str:
-    """Return a text, cut in its middle where it is longer; no secret is cut into halves."""
+    """Return a text, with its middle cut out if it exceeds `limit`; no secret is split."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -33,7 +33,7 @@ def _secrets_near(text: str, place: int) -> list[tuple[int, int]]:
 
 
 def label_of(text: str) -> str:
-    """Return what names a call: its beginning, redacted before it is cut."""
+    """Return the label of a call: its beginning, redacted before it is cut."""
     return text if len(text) <= _LABEL else redact(text[:_AROUND])[:_LABEL]
 
 
@@ -42,7 +42,7 @@ _END = "</proposed_plan>"
 
 
 def without_plan(text: str, beside: Collection[str]) -> str:
-    """Return an answer without the plan that it proposes where that stands whole beside it."""
+    """Return an answer without its proposed plan, if `beside` holds the whole plan."""
     before, begin, rest = text.partition(PROPOSED)
     plan, end, after = rest.partition(_END)
     folded = " ".join(plan.split())

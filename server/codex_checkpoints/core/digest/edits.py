@@ -1,7 +1,7 @@
-"""What a session did to files, one touch after the other, and the texts that files had in between.
+"""Collects a session's changes to files, touch by touch, and the texts of the files in between.
 
-A text counts as that of a file only where a hash proves it: the session file holds it whole, or the
-patches of the session lead, without a gap, from a text that is known to a hash that is known.
+A text is accepted only if a hash proves it: the session file holds the whole text, or the session's
+patches lead without a gap from a known text to a known hash.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from codex_checkpoints.core.rollout.reader import Fold, Line
 
 @frozen
 class Touch:
-    """A session read or changed a file in the record `seq`, at the line `position`.
+    """A read or change of a file in the record `seq`, at the line `position`.
 
-    `hunks` are the rows of a patch, None where the change was made in another way.  `text` is the
-    whole text after it and `hash` its hash, where the record holds it.  `content` is the whole text
-    that an item or event has of an added or deleted file.  `moved_from` is the uri
-    that the file had before, `moved_to` the one that it has since.  `anew`: it was written anew.
-    Where git put the file back, `undone_from` is the position of the first line whose changes it
-    took away.  `call_id` is the id of the call that made it.
+    `hunks` are the rows of a patch, None if the change was not a patch.  `text` is the whole text
+    after the change and `hash` its hash, if the record holds it.  `content` is the whole text of an
+    added or deleted file in an item or event.  `moved_from` is the previous uri of the file,
+    `moved_to` its next one.  `anew`: the file was rewritten completely.  If git restored the file,
+    `undone_from` is the position of the first line whose changes were discarded.  `call_id` is the
+    id of the call that made the change.
     """
 
     position: int
@@ -74,31 +74,31 @@ class Touch:
 
     @property
     def found_it(self) -> bool:
-        """Return whether the file was there before; of a command that wrote it nobody knows."""
+        """Return whether the file existed before; unknown for a command that wrote it."""
         is_patched = self.action == "update" and self.hunks is not None
         return self.action in {"read", "delete"} or self.moved_to is not None or is_patched
 
     @property
     def touched(self) -> Touched:
-        """Return it as what a call did to a file."""
+        """Return this touch as the effect of a call on a file."""
         ends = self.moved_from, self.moved_to
         return Touched("", "", self.action, self.anew, *ends)
 
     def is_undone_by(self, later: Touch) -> bool:
-        """Return whether a later touch took this one away."""
+        """Return whether a later touch discarded this one."""
         since = later.undone_from
         return since is not None and since <= self.position < later.position
 
 
 MOST_COMMAND = 200
-"""Code points of a command that is shown."""
+"""The code points of a command that are shown."""
 
 
 @frozen
 class UnnamedChange:
-    """A command, at the line `position`, that may have changed files which it does not name.
+    """A command, at the line `position`, that may have changed files without naming them.
 
-    `command` is one line without secrets, empty where no command is recorded.
+    `command` is one line without secrets, empty if no command is recorded.
     """
 
     position: int
@@ -118,7 +118,7 @@ class Edits(Fold):
         replay.folds.append(self)
 
     def take(self, line: Line) -> None:
-        """Take what was observed with a line."""
+        """Record the observations of a line."""
         state = self.replay.state
         if line.tag in CALLS and (found := rewritten_by(line.payload)) is not None:
             self._rewritten = found
@@ -140,7 +140,7 @@ class Edits(Fold):
             script = next((run.script for run in runs_in(observed)), "")
             self.unnamed.append(UnnamedChange(line.position, value(script, MOST_COMMAND)))
         for each in files:
-            # Of a move the new name has the rows, and the old one has none.
+            # The rows of a move belong to the new name; the old name has none.
             rows = [] if each.moved_to else hunks.get(each.name)
             text, proof = None, each.added
             if each.anew and rows is not None and each.action != "delete":
@@ -167,7 +167,7 @@ class Edits(Fold):
         self._git(observed, line, turn_id)
 
     def _git(self, observed: Observation, line: Line, turn_id: str | None) -> None:
-        """Take what git put back: all changes of a file since the last commit."""
+        """Record a restore by git: it discards all changes of a file since the last commit."""
         for run in runs_in(observed):
             for folder in folders_put_back(run, observed):
                 self._put_back(folder, line, turn_id)
@@ -175,7 +175,7 @@ class Edits(Fold):
                 self._committed = line.position
 
     def _put_back(self, folder: str, line: Line, turn_id: str | None) -> None:
-        """Add a touch to each changed file that git put back in a folder."""
+        """Add a touch to each changed file in a folder that git restored."""
         since = self._committed + 1
         for uri, touches in self.files.items():
             if not is_in(uri, folder):
@@ -185,16 +185,16 @@ class Edits(Fold):
                 touches.pop()
             edits = [each.position for each in touches if each.edits]
             is_open = bool(edits) and edits[-1] > self._committed
-            # Git leaves a file alone that it does not know.
+            # Git does not touch untracked files.
             is_new = is_open and touches[0].action == "add" and edits[0] > self._committed
             if is_named or (is_open and not is_new):
                 touches.append(Touch(line.position, line.seq, turn_id, "update", undone_from=since))
 
 
 def trail_of(touches: Sequence[Touch]) -> Trail:
-    """Return what the changes among some touches together did to a file.
+    """Return the combined effect of the changes among some touches on a file.
 
-    Those that git took back do not count.
+    Changes that git discarded do not count.
     """
     trail = Trail(Where(None, -1))
     undone = [each for each in touches if each.undone_from is not None]
@@ -210,7 +210,7 @@ def trail_of(touches: Sequence[Touch]) -> Trail:
 
 
 def _printed(observed: Observation) -> tuple[str | None, str | None]:
-    """Return the text of a file that a call printed, and its hash if that is all of it."""
+    """Return the text of a file that a call printed, and its hash if the text is complete."""
     if isinstance(observed.item, CommandRun):
         found = outcome_of(observed.item)
         return found.printed, printed_whole(found)
@@ -223,10 +223,10 @@ def texts_of(
     now: str | None = None,
     before: str | None = None,
 ) -> dict[int, str]:
-    """Return the text of a file after each touch by its index, -1 for before the first one.
+    """Return the text of a file after each touch, by index; -1 is the text before the first one.
 
-    `known` are the hashes that were seen right after the touches.  `now` is the text of the file as
-    it is, `before` one that it may have had before the session.  What no hash proves is left out.
+    `known` are the hashes seen right after the touches.  `now` is the current text of the file,
+    `before` a possible text before the session.  A text that no hash proves is left out.
     """
     last = len(touches) - 1
     hashes = {at: each.hash or known[at] for at, each in enumerate(touches)}
@@ -255,7 +255,7 @@ def texts_of(
 def _along(
     touches: Sequence[Touch], text: str, steps: range, *, back: bool
 ) -> Iterator[tuple[int, str]]:
-    """Yield the texts after the touches of some indexes, or with `back` before each of them."""
+    """Yield the texts after the touches at some indexes, or before each of them with `back`."""
     for at in steps:
         touch = touches[at]
         if touch.edits:

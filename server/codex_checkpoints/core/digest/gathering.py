@@ -1,8 +1,8 @@
-"""The fold that keeps what a digest quotes: requests, answers, changes, checks and texts.
+"""Collects what a digest can quote: requests, answers, changes, check results and texts.
 
-It follows a replay, whose state tells turns and observations.  Memory is bounded: of the texts the
-newest `TEXTS` code points are kept, of requests, answers, files and commands the newest of each.
-The result depends on the lines alone.
+It follows a replay, whose state has the turns and observations.  Memory is bounded: the newest
+`TEXTS` code points of texts are kept, and the newest requests, answers, files and commands.  The
+result depends on the lines alone.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ from codex_checkpoints.core.rollout.script import BEGIN
 from codex_checkpoints.core.rollout.turns import TASK_ENDS
 
 MOST = 1024
-"""How many requests, answers, files and commands are kept, each; the newest."""
+"""The most requests, answers, files and commands that are kept, each: the newest."""
 
 _ASK_SUBAGENTS = frozenset({"send_input", "resume_agent"})
 _OF_SUBAGENTS = _ASK_SUBAGENTS | {"spawn_agent", "wait_agent", "wait", "close_agent"}
@@ -91,10 +91,10 @@ _RUNNING: Final = re.compile(r"Process running with session ID (\d{1,10})")
 
 @frozen
 class _Call:
-    """A call that waits for its output: what names it, and what it is about.
+    """A call that waits for its output: its label, and its subject.
 
-    `ran` is the same for two calls that do the same, and `seq` that of this one.  `folder` is the
-    one that it names.
+    `ran` is equal for two calls that do the same, and `seq` is the call's own.  `folder` is the
+    folder that it names.
     """
 
     label: str
@@ -105,12 +105,12 @@ class _Call:
 
 
 class Gathering(Fold):
-    """Keeps the texts of a session while a replay reads it."""
+    """Keeps the quotable texts of a session while a replay reads it."""
 
     def __init__(self, replay: Replay, session_id: str, whole: State | None = None) -> None:
-        """Follow a replay; `whole` is the state of the session where only a part of it is read.
+        """Follow a replay; `whole` is the state of the session if only a part of it is read.
 
-        It tells which turns were rolled back, and how they ended.
+        It supplies the rolled back turns, and how turns ended.
         """
         self._whole = whole or replay.state
         self._position = 0
@@ -126,16 +126,16 @@ class Gathering(Fold):
         self._calls: dict[str, _Call] = {}
         self._running: dict[str, _Call] = {}
         self._called_at = -1
-        """The `seq` of the newest call; in code mode nobody tells which one ran a command."""
+        """The `seq` of the newest call; in code mode no record names the call of a command."""
         self._patches: dict[str, tuple[int, tuple[str, ...]]] = {}
-        """By call the line of a patch without an outcome yet, and the files that it names."""
+        """By call, the line of a patch without an outcome so far, and the files that it names."""
         self._callers: dict[str, str | None] = {}
         self._goal: str | None = None
-        """The objective that was kept last: each report of a goal repeats it."""
+        """The objective kept last: each report of a goal repeats it."""
         self._review: tuple[Said, bool] | None = None
-        """The request for a review, until a message of the user says it in more words."""
+        """The request for a review, until a user message repeats it in more detail."""
         self._said_with: dict[tuple[str | None, str], None] = {}
-        """Arguments beside a command, by turn: they stand with its first command that has them."""
+        """Arguments passed with a command, by turn: they are quoted with their first command."""
         replay.folds.append(self)
 
     @classmethod
@@ -149,12 +149,12 @@ class Gathering(Fold):
         return found
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
-        """Ask for the words of everything that may be quoted."""
+        """Ask for the words of all quotable content."""
         quoted = kind in {None, "response_item", "compacted"} or inner == _ITEM
         return WORDS if quoted else NOTED
 
     def take(self, line: Line) -> None:
-        """Keep what a line tells."""
+        """Keep the content of a line."""
         state = self._state
         self._position = line.position
         if line.passed_over or not state.tells(line.seq):
@@ -182,7 +182,7 @@ class Gathering(Fold):
             self._observe(each, line)
 
     def gathered(self) -> Gathered:
-        """Return what was kept, without the turns that were rolled back."""
+        """Return the kept records, without the rolled back turns."""
         turns, end = self._whole.turns, self._position
         counted = [turn for turn in turns.counting() if turn.opened <= end]
         numbers = {turn.turn_id: number for number, turn in enumerate(counted, 1)}
@@ -193,7 +193,7 @@ class Gathering(Fold):
             return evolve(where, turn=turn, age=len(counted) - (turn or 0))
 
         def asked(where: Where) -> Where:
-            """Return the place of a request; what was asked between turns opened the next one."""
+            """Return the place of a request; a request between turns belongs to the next turn."""
             if where.turn_id is not None:
                 return where
             opened = (turn for turn in counted if turn.opened_seq >= where.seq)
@@ -252,7 +252,7 @@ class Gathering(Fold):
             ),
         )
 
-    # --- what lines tell ---------------------------------------------------------------------
+    # --- reading lines -----------------------------------------------------------------------
 
     def _where(self, line: Line, turn_id: str | None = None) -> Where:
         turn = self._state.turns.at(turn_id)
@@ -291,7 +291,7 @@ class Gathering(Fold):
                 pass
 
     def _asked_otherwise(self, text: str, turn_id: str | None, line: Line) -> None:
-        """Keep a request that is no user message; without a turn it belongs to the next one."""
+        """Keep a request outside a user message; without a turn it belongs to the next one."""
         where = Where(self._session, line.seq, turn_id)
         text = without_payloads(text.strip(), [])[0]
         if text:
@@ -304,7 +304,7 @@ class Gathering(Fold):
             text = without_payloads(text, [])[0]
             if text:
                 if self._review is not None and self._review in [*self._requests][-1:]:
-                    self._requests.pop()  # the message says it in more words
+                    self._requests.pop()  # the message repeats it in more detail
                 self._review = None
                 said = Said(self._where(line, item.turn_id), ends_of(text))
                 self._requests.append((said, item.in_history))
@@ -324,7 +324,7 @@ class Gathering(Fold):
         self._quotes.add(Quote(where, "answer", "", said.text if said.text == text else text))
 
     def _item(self, item: Json, line: Line) -> None:
-        """Keep an answer that an item tells; mostly a message of the history says the same."""
+        """Keep an answer in an item; mostly a message of the history repeats it."""
         text = "\n".join(texts_of(item.get("content"))).strip()
         if text and item.get("phase") != "commentary":
             where = self._where(line, text_of(line.payload.get("turn_id")))
@@ -397,7 +397,7 @@ class Gathering(Fold):
             renew(self._callers, agent_id, where.turn_id, MOST)
         self._calls[call_id], self._called_at = call, line.seq
         _keep_newest(self._calls)
-        if not text or name in SILENT or name == DIALOG:  # it stands with the requests
+        if not text or name in SILENT or name == DIALOG:  # it is listed with the requests
             return
         about = about if parts == [text] else ends_of(text)
         handed = None if script or is_patch else texts_handed_over(text)
@@ -452,32 +452,32 @@ class Gathering(Fold):
             self._quotes.ran(call.ran, call.seq, where)
 
     def _patched(self, seq: int, files: tuple[str, ...], outcome: Outcome, where: Where) -> None:
-        """Take the quote of a patch back that was refused: no file holds its lines."""
+        """Drop the quote of a patch that was refused: no file holds its lines."""
         if not is_refusal(outcome):
             return
         trails = [self._changes.files.get(self._relative(each)) for each in files]
         if trails and all(trail and trail.where.seq >= seq for trail in trails):
-            return  # the files did change: what failed is another part of the script
+            return  # the files did change: another part of the script failed
         self._quotes.without_patch(seq)
         self._changes.checks.refused(files, outcome, where, self._changes.edits)
 
     def _observe(self, observed: Observation, line: Line) -> None:
-        """Take the outcome of a call: the files that it changed, and how the command ended."""
+        """Record the outcome of a call: the files that it changed, and how the command ended."""
         item = observed.item
         of_call = item.turn_id if isinstance(item, ToolCall) else None
         where = self._where(line, of_call or turn_named_by(line.payload))
         call = self._calls.get(item.call_id)
         began = self._called_at if call is None else call.seq
-        # The call has what was changed; its answer only says that it was.
+        # The call holds the change; its answer only confirms it.
         at = where if call is None else evolve(where, seq=began)
         self._changes.observe(observed, line, at, began, self._rewritten)
         for run in self._runs_in(observed, line):
             self._changes.ran(run, observed, where)
 
     def _runs_in(self, observed: Observation, line: Line) -> tuple[Run, ...]:
-        """Return the commands whose end is told."""
+        """Return the commands whose end is reported."""
         match observed.item:
-            case ToolCall(name="write_stdin") as item:  # its time is that of the last look alone
+            case ToolCall(name="write_stdin") as item:  # its time covers the last look only
                 call = self._running.get(str(object_of(item.arguments).get("session_id")))
                 is_over = call is not None and observed.outcome.failed is not None
                 return (Run(call.label, observed.outcome, call.folder),) if call and is_over else ()
@@ -493,6 +493,6 @@ def _hash_of(text: str) -> str:
 
 
 def _keep_newest(kept: dict[Any, Any]) -> None:
-    """Drop the oldest entry of a table that has grown over `MOST`."""
+    """Drop the oldest entry of a table that exceeds `MOST`."""
     if len(kept) > MOST:
         del kept[next(iter(kept))]

@@ -1,4 +1,4 @@
-"""Finds what git put back in a command that ended, and whether it may have committed."""
+"""Finds the files that an ended command had git restore, and whether it may have committed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codex_checkpoints.core.rollout.tools import files_put_back
 
 
 def folders_put_back(run: Run, observed: Observation) -> Iterator[str]:
-    """Yield what a command had git put back: the uri of a folder or a file, with a final `/`."""
+    """Yield the uris that a command had git restore: a folder or a file, with a final `/`."""
     if "git" in run.script and not run.outcome.failed:
         for each in files_put_back(run.script, run.folder):
             uri = name_of(each, observed.place)[0]
@@ -19,12 +19,12 @@ def folders_put_back(run: Run, observed: Observation) -> Iterator[str]:
 
 
 def commits(run: Run) -> bool:
-    """Return whether a command may have committed what was changed before."""
+    """Return whether a command may have committed the changes before it."""
     return "git" in run.script and "commit" in run.script and not run.outcome.failed
 
 
 def is_in(uri: str, folder: str) -> bool:
-    """Return whether a uri is that of a folder with its `/`, or below; the base is empty."""
+    """Return whether a uri is a folder, given with its `/`, or is below it; the base is empty."""
     if not folder:
         return uri[:1] != "/" and uri[1:2] != ":"
     return f"{uri}/" == folder or uri.startswith(folder)

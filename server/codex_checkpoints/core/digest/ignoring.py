@@ -1,4 +1,4 @@
-"""The files that are never quoted, by the names that the setting `digestIgnore` has."""
+"""Finds content of files that are never quoted, by the patterns of the setting `digestIgnore`."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from codex_checkpoints.core.rollout import shell
 _TOKEN: Final = re.compile(r"[^\s\"'`=<>|;&(),\\]+")
 _SEPARATOR: Final = re.compile(r"[/\\:]")
 _LONGEST_GLOB: Final = 4096
-"""A longer one may stand for any name: to read it takes the square of its length."""
+"""A longer pattern may match any name: reading it takes quadratic time."""
 
 _GLOB: Final = re.compile(r"[*?\[]")
 _ATTRIBUTE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-"""The name of a file may look like that, and so may one in a program: `server.key`, `self.key`."""
+"""An attribute in a program may look like a file name: `self.key` and `server.key`."""
 
 _QUOTED: Final = re.compile(r"""(?<=["'])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?=\\?["'])""")
 _READ: Final = re.compile(
     r"\b(?:cat|head|tail|less|more|nl|base64|xxd|source|Get-Content)\s+(?:-\S+\s+)*+([^\s\"'`;|&)]+)"
 )
-"""A command within a program, a text or another command."""
+"""A command inside a program, a text or another command."""
 
 _OWN: Final = re.compile(r"(?:self|this|cls)\.")
 _STATEMENTS: Final = frozenset(
     ["return", "if", "elif", "while", "for", "const", "let", "var", "await", "assert", "import"]
 )
-"""What a line of a program begins with."""
+"""The beginnings of a line of a program."""
 
 PATCHED: Final = re.compile(
     r"\*\*\* (?:Add|Update|Delete) File: ([^\n\\]+)|\*\*\* Move to: ([^\n\\]+)"
 )
-"""The files that a patch names, in a text or in the arguments of a call as JSON writes them."""
+"""The files that a patch names, in plain text or in a call's JSON arguments."""
 
 _PATCH: Final = re.compile(r"\*\*\* Begin Patch.*?(?:\*\*\* End Patch|\Z)", re.DOTALL)
 
 _SEARCHES: Final = frozenset(
     ["rg", "grep", "egrep", "fgrep", "ag", "git", "find", "fd", "echo", "printf"]
 )
-"""Programs whose first word is no name of a file."""
+"""Programs whose first argument is not a file name."""
 
 _FINDERS: Final = frozenset(["find", "fd"])
-"""Those that print names alone."""
+"""Programs that print names only."""
 
 _IN_FRONT: Final = re.compile(r":|-\d+[-:]")
-"""What stands behind the file's name in a line of a search: `.env:3:KEY=…`, `.env-4-KEY=…`."""
+"""The text after the file name in a line of a search: `.env:3:KEY=…`, `.env-4-KEY=…`."""
 
 _FRONTS: Final = 4
 _BEGINS: Final = re.compile(
     r"==> (?P<file>.+) <==\s*|diff -(?P<files>.*)|commit [0-9a-f]{7,40}\b.*"
 )
-"""A line behind which an output shows another file, as `tail` and `diff` write it."""
+"""A line that starts another file in an output, as `tail` and `diff` print it."""
 
 
 class Ignoring:
-    """Tells paths, commands, patches and lines that are about files which are never quoted."""
+    """Detects paths, commands, patches and lines about files that are never quoted."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         known = tuple(patterns)
@@ -66,12 +66,12 @@ class Ignoring:
         self._samples = tuple(_GLOB.sub("", pattern) for pattern in known)
 
     def path(self, path: str) -> bool:
-        """Return whether a path names such a file."""
+        """Return whether a path names an ignored file."""
         return self._names.match(_SEPARATOR.split(path.strip())[-1]) is not None
 
     def script(self, script: str) -> bool:
-        """Return whether a command, or the arguments of a call, name such a file."""
-        # The stars of a patch's headers are no names for the shell.
+        """Return whether a command, or the arguments of a call, name an ignored file."""
+        # The asterisks in a patch's headers are not globs for the shell.
         if self.patch(script):
             return True
         script = _PATCH.sub("", script)
@@ -103,11 +103,11 @@ class Ignoring:
         return self.path(name) and not _OWN.match(name)
 
     def patch(self, text: str) -> bool:
-        """Return whether a patch changes such a file."""
+        """Return whether a patch changes an ignored file."""
         return any(self.path(one or other) for one, other in PATCHED.findall(text))
 
     def line(self, line: str) -> bool:
-        """Return whether a line of a search names such a file in front: `.env:3:KEY=…`."""
+        """Return whether a line of a search begins with an ignored file: `.env:3:KEY=…`."""
         return any(
             self.path(line[: found.start()])
             for found in islice(_IN_FRONT.finditer(line), _FRONTS)
@@ -116,7 +116,7 @@ class Ignoring:
         )
 
     def without(self, output: str) -> str:
-        """Return an output without its lines from such files, as far as it says whose they are."""
+        """Return an output without the lines that it attributes to ignored files."""
         return "\n".join(self._shown(output.split("\n")))
 
     def _shown(self, lines: Iterable[str]) -> Iterator[str]:
@@ -129,7 +129,7 @@ class Ignoring:
                 yield line
 
     def _covers(self, word: str) -> bool:
-        """Return whether the shell may make such a name of a word: `.e*`."""
+        """Return whether the shell may expand a word to an ignored name: `.e*`."""
         glob = _SEPARATOR.split(word)[-1]
         if _GLOB.search(glob) is None:
             return False

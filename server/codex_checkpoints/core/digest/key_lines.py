@@ -1,4 +1,4 @@
-"""Gathers what key lines are chosen from: the quotable texts, their headings, and what is known."""
+"""Gathers the input of the choice of key lines: quotable texts, headings, and known lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codex_checkpoints.core.rollout import script
 from codex_checkpoints.core.rollout.commands import only_looks
 
 _LABEL, _FILES = 40, 160
-"""Code points of the call, or of the files, that lines of an output stand in."""
+"""The code points of a heading: for the call of an output, and for files."""
 
 _WORDS: Final = re.compile(r"[^\s'\"/;|&<>(),]+")
 
@@ -33,12 +33,12 @@ def quotable(gathered: Gathered, ignored: Ignoring, before: int | None) -> list[
 
 
 def known_in(gathered: Gathered, quotes: list[Quote]) -> Known:
-    """Return what is known of the lines that may be quoted."""
+    """Return the scores of the lines that may be quoted."""
     return known_of(quotes, TABLES[gathered.ended == "open"])
 
 
 def _current(gathered: Gathered, whole: Mapping[str, int]) -> Iterator[Quote]:
-    """Yield quotes without those whose files were all written anew or deleted since."""
+    """Yield the quotes, except where all their files have since been rewritten or deleted."""
     names = {uri.rpartition("/")[2] for uri in whole}
     for quote in gathered.quotes:
         is_named = not names.isdisjoint(_WORDS.findall(quote.label))
@@ -62,7 +62,7 @@ def _without_ignored(quote: Quote, ignored: Ignoring) -> str:
 
 
 def heading_of(quote: Quote) -> str:
-    """Return what stands before the lines of a record: its anchor, its file or its call."""
+    """Return the heading of a record's lines: its anchor, its file or its call."""
     at = f"#{quote.where.seq} "
     match quote.kind:
         case "answer" | "call":
@@ -80,7 +80,7 @@ def heading_of(quote: Quote) -> str:
 
 
 def _files(quote: Quote) -> tuple[str, ...]:
-    """Return the files that a quote is of; none where it may be of something else."""
+    """Return the files of a quote; none if it may also be about something else."""
     if quote.kind == "patch":
         return tuple(quote.label.split(", "))
     reading = script.read_script(quote.label)

@@ -1,4 +1,4 @@
-"""Writes texts from outside as one line each: redacted, and cut where a sentence ends."""
+"""Writes external texts as one line each: redacted, and cut at the end of a sentence."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _BREAKS: Final = re.compile(
 _CONTROLS: Final = re.compile(f"[{CONTROLS}]+")
 _BUT_LF: Final = re.compile(rf"(?:(?!\n)[{CONTROLS}])+")
 ENDS: Final = (re.compile(r"\\n|[.!?;:](?= |\\n)|[\u3002\uff01\uff1f]"), re.compile(" "))
-"""Ends of sentences and lines, else of words, in a text of one line."""
+"""Ends of sentences and lines, or else of words, in a one-line text."""
 
 _LONE: Final = re.compile(r"[\ud800-\udfff]")
 
 BREAK: Final = r"\n"
-"""Stands where the quoted text has a break of lines, as in JSON."""
+"""Marks a line break of the quoted text, as in JSON."""
 
 
 def inline(text: str, limit: int) -> str:
-    """Return a quoted text as one line: redacted, `BREAK` for breaks, cut in its middle."""
+    """Return a quoted text as one line: redacted, with `BREAK` for line breaks, its middle cut."""
     return cut(quoted(text), limit)
 
 
@@ -37,12 +37,12 @@ def quoted(text: str) -> str:
 
 
 def cut(clean: str, limit: int) -> str:
-    """Return a text of one line, cut in its middle where it is longer."""
+    """Return a one-line text, with its middle cut out if it is too long."""
     return clean if len(clean) <= limit else GAP.join(ends_within(clean, limit))
 
 
 def ends_within(clean: str, limit: int) -> tuple[str, str]:
-    """Return both ends of a text that is longer, cut where a line, a sentence or a word ends."""
+    """Return both ends of a text that is too long, cut at a line, a sentence or a word."""
     half = (limit - len(GAP)) // 2
     tail = clean[-half:]
     for ends in ENDS:
@@ -58,12 +58,12 @@ def ends_within(clean: str, limit: int) -> tuple[str, str]:
 
 
 def anchor(where: Where) -> str:
-    """Return the anchor of a record: `t3 #120`, or `#120` in an earlier session."""
+    """Return the anchor of a record: `t3 #120`, or `#120` for an earlier session."""
     return f"#{where.seq}" if where.turn is None else f"t{where.turn} #{where.seq}"
 
 
 def one_line(text: str) -> str:
-    """Return a text with its breaks as `BREAK`, without control characters."""
+    """Return a text with `BREAK` for its line breaks and without control characters."""
     return _LONE.sub("\ufffd", _CONTROLS.sub(" ", _BREAKS.sub(lambda _: BREAK, text)))
 
 

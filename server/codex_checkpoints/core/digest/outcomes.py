@@ -1,7 +1,6 @@
-"""What calls left: the hunks of patches, and the lines of an output that say how a command ended.
+"""Reads the results of calls: the hunks of patches, and the output lines that report the result.
 
-`MARKS` has what the runners that people use print.  Where none of it is found, the last lines
-stand.
+`MARKS` holds the output of common runners.  If none of it is found, the last lines are used.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x
 _LAST_LINES: Final = 3
 _LONGEST: Final = 240
 _SEARCHED: Final = 1 << 18
-"""How many code points of an output are searched: the last ones."""
+"""The code points of an output that are searched: the last ones."""
 
 _LONGEST_TIME: Final = 1e10
 _HEAD: Final = 1024
-"""How many code points of an answer its headings may take."""
+"""The most code points of an answer that its headings may take."""
 
 _WALL_TIME: Final = re.compile(r"^Wall time: ([0-9]{1,9}(?:\.[0-9]{1,9})?) seconds$", re.MULTILINE)
 
@@ -71,21 +70,21 @@ ERRORS: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""Lines that say what went wrong."""
+"""Lines that report an error."""
 
 TROUBLES: Final = re.compile(
     r"(?!npm warn).*"
     r"(?:\b(?:ECONN|EPIPE|EPERM|EACCES|ENOENT|ETIMEDOUT|ENOTFOUND|EADDR)[A-Z]*\b|refused|hang up"
     r"|timed out|[Dd]enied|\bERR(?:OR)?\b|[Ee]rror: ).*"
 )
-"""Lines that tell of trouble, whatever the exit code says."""
+"""Lines that report trouble, whatever the exit code is."""
 
 FRAME: Final = re.compile(r'\s*File "[^"]+", line \d+.*')
-"""A frame of a Python traceback; the last one, a few lines above the error, says where it arose."""
+"""A frame of a Python traceback; the last one, a few lines above the error, is its origin."""
 
 _OF_FILE: Final = re.compile(r"\s*\d+:\d+\s+error\s")
 _FILE: Final = re.compile(r"(?!\s)[^:]*[^:\s]")
-"""An error as ESLint prints it, and the file above that it is of."""
+"""The file in ESLint's output, in the line above its errors."""
 
 _CALLED_AT: Final = re.compile(r"\s+at .*:\d+:\d+\)?$")
 """A frame as Node prints it."""
@@ -107,10 +106,10 @@ SUMMARIES: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""Lines that sum up."""
+"""Summary lines."""
 
 COMMITS: Final = re.compile(r"\[\S+ (?:\([^)]*\) )?[0-9a-f]{7,12}\] .*")
-"""What `git commit` made: it stands with the summary, and never instead of it."""
+"""The output of `git commit`: it accompanies the summary and never replaces it."""
 
 
 def plain(text: str) -> str:
@@ -119,7 +118,7 @@ def plain(text: str) -> str:
 
 
 def seconds_of(item: Json, texts: Iterable[str]) -> float | None:
-    """Return how long a command took, by its item or event, or by the answer to its call."""
+    """Return how long a command took, from its item or event, or from the answer to its call."""
     text = "\n".join(texts)
     if found := _WALL_TIME.search(text[:_HEAD].partition("\nOutput:\n")[0]):
         return float(found[1])
@@ -138,7 +137,7 @@ def _number(value: object) -> float | None:
 
 
 def telling_lines(output: str, *, failed: bool) -> tuple[str, ...]:
-    """Return the lines that say how a command ended, in their order; none for a quiet success.
+    """Return the lines that report how a command ended, in their order; none for a quiet success.
 
     They are redacted: a line alone does not show that it is a part of a key.
     """
@@ -171,7 +170,7 @@ _FAILURE: Final = re.compile(
 
 
 def tells_of_failure(lines: Iterable[str]) -> bool:
-    """Return whether the telling lines say that something failed, whatever the exit code was.
+    """Return whether the telling lines report a failure, whatever the exit code was.
 
     `pytest | tail` and `pytest; git status` end with the code of the last command.
     """
@@ -183,10 +182,10 @@ def _last(lines: Iterable[str], pattern: re.Pattern[str], count: int) -> list[st
 
 
 _NAME = 60
-"""Code points of a name."""
+"""The code points of a name."""
 
 _NAMES = 16
-"""How many names one patch gives to a file."""
+"""The most names that one patch gives to a file."""
 
 _HEADER = re.compile(r"\*\*\* (?:Add|Update|Delete) File:(.*)")
 _DEFINITION = re.compile(
@@ -194,7 +193,7 @@ _DEFINITION = re.compile(
     r"|abstract )*"
     r"(?:def|class|func|fn|function|struct|enum|trait|interface|type|impl|module)"
     r"\s+([A-Za-z_$][\w$]*(?:(?:::|\.)[\w$]+)*)"
-    # A function that JavaScript binds to a name, or a method with a word in front.
+    # A function bound to a name in JavaScript, or a method after a modifier.
     r"|\s*(?:export )?(?:const|let) ([A-Za-z_$][\w$]*) = "
     r"(?:async )?(?:function\b|\w+ =>|\(.*=>|\([{[]?$)"
     r"|\s*(?:(?:public|private|protected|static|async|override) )+([A-Za-z_$][\w$]*)\("
@@ -202,7 +201,7 @@ _DEFINITION = re.compile(
 
 
 def defined(row: str, otherwise: str | None = None) -> str:
-    """Return what a row defines, else the row itself or what is given."""
+    """Return the name that a row defines, else the fallback if given, else the row itself."""
     found = _DEFINITION.match(row)
     default = row if otherwise is None else otherwise
     return default if found is None else found[found.lastindex or 0][:_NAME]
@@ -210,9 +209,9 @@ def defined(row: str, otherwise: str | None = None) -> str:
 
 @define
 class PatchCounts:
-    """What patches did to one file, as far as their text tells.
+    """The changes of patches to one file, as far as their text shows them.
 
-    `gone` are the names of definitions that they took away and did not bring again.
+    `gone` are the names of definitions that they removed and did not add again.
     """
 
     added: int = 0
@@ -229,7 +228,7 @@ class PatchCounts:
         return found
 
     def line(self, line: str) -> None:
-        """Take one line of a hunk."""
+        """Count one line of a hunk."""
         if line.startswith("@@"):
             name = line.rsplit("@@", maxsplit=1)[-1].strip()
             if name:
@@ -249,7 +248,7 @@ class PatchCounts:
 
 
 def hunks_of(item: object, line: Line) -> dict[str, list[str]]:
-    """Return the rows of the hunks that a call has for each file, by the path as it has it."""
+    """Return the rows of the hunks that a call has for each file, by the path in the call."""
     found: dict[str, list[str]] = {}
     if isinstance(item, FilesChanged):
         payload = object_of(line.payload.get("item")) or line.payload
@@ -260,7 +259,7 @@ def hunks_of(item: object, line: Line) -> dict[str, list[str]]:
             diff = text_of(change.get("unified_diff")) or "".join(
                 f"{sign}{row}\n" for row in content.splitlines()
             )
-            begin = 0 if content else max(0, diff.find("@@"))  # what stands in front is a heading
+            begin = 0 if content else max(0, diff.find("@@"))  # the text before it is a heading
             found[path] = diff[begin:].removesuffix("\n").split("\n") if diff else []
     elif isinstance(item, ToolCall | CommandRun):
         current: list[str] | None = None
@@ -287,7 +286,7 @@ def contents_of(item: object, line: Line) -> dict[str, str]:
 
 
 def _patches_of(item: ToolCall | CommandRun) -> str:
-    """Return the patches of a call, of a script in code mode those that are literal."""
+    """Return the patches of a call; of a code-mode script, only the literal ones."""
     if isinstance(item, CommandRun):
         return patch_in({"": list(item.argv)})
     if not item.is_script:

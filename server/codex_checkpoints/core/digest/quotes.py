@@ -1,4 +1,4 @@
-"""Keeps the texts that may be quoted line by line, the newest of them."""
+"""Keeps the newest texts that may be quoted line by line."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from codex_checkpoints.core.digest.records import Quote, Where
 from codex_checkpoints.core.rollout.fields import renew
 
 TEXTS: Final = 1 << 21
-"""Code points of calls, outputs and answers that are kept to be quoted line by line."""
+"""The code points of calls, outputs and answers that are kept for quoting."""
 
 LONGEST: Final = 1 << 16
-"""Code points of one text; of a longer one the two ends are kept."""
+"""The code points of one text; of a longer one, both ends are kept."""
 
 _RUNS: Final = 1024
 
 
 @define
 class Quotes:
-    """The newest texts, in order, and of what calls do the newest that printed something.
+    """The newest texts, in order, and the newest of equal calls that printed something.
 
-    That is kept as the `seq` of the call and its turn.
+    A call is kept as its `seq` and its turn.
     """
 
     _kept: deque[Quote] = Factory(deque[Quote])
@@ -33,7 +33,7 @@ class Quotes:
     _newest_runs: dict[str, tuple[int, str | None]] = Factory(dict[str, tuple[int, str | None]])
 
     def add(self, quote: Quote) -> None:
-        """Keep a text, and let go of the oldest ones that have no room beside it."""
+        """Keep a text, and drop the oldest ones that exceed the room."""
         quote = evolve(quote, text=ends_of(quote.text, LONGEST))
         self._kept.append(quote)
         self._size += len(quote.text)
@@ -41,17 +41,17 @@ class Quotes:
             self._size -= len(self._kept.popleft().text)
 
     def ran(self, ran: str, seq: int, where: Where) -> None:
-        """Take that a call printed something: what the same call printed before is old."""
+        """Record that a call printed something: the earlier output of the same call is outdated."""
         if ran:
             renew(self._newest_runs, ran, (seq, where.turn_id), _RUNS)
 
     def without_last(self, where: Where) -> None:
-        """Take the newest text back where it is of a record."""
+        """Drop the newest text if it belongs to a record."""
         if self._kept and self._kept[-1].where == where:
             self._size -= len(self._kept.pop().text)
 
     def without_patch(self, seq: int) -> None:
-        """Take the patch of a call back: no file holds its lines."""
+        """Drop the patch of a call: no file holds its lines."""
         at = len(self._kept) - 1
         while at >= 0 and self._kept[at].where.seq >= seq:
             if (self._kept[at].where.seq, self._kept[at].kind) == (seq, "patch"):

@@ -1,7 +1,7 @@
-"""The fold that finds what an anchor names, or the lines that contain a text (RCL-1).
+"""Finds the record that an anchor names, or the lines that contain a text (RCL-1).
 
-Only what was said and done can be recalled: messages of the user and the agent, calls, outputs,
-patches and summaries.  Instructions, reasoning and the heads of files cannot.
+Only the conversation can be recalled: messages of the user and the agent, calls, outputs, patches
+and summaries.  Instructions, reasoning and the heads of files cannot.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from codex_checkpoints.core.rollout.turns import Turns
 Kind = Literal["user", "assistant", "call", "output", "patch", "summary", "file", "error"]
 
 MOST_TEXT = 8_000
-"""Code points that one answer holds."""
+"""The most code points of one answer."""
 
 MOST_HITS = 1000
 _TURN = re.compile(r"t([1-9][0-9]{0,6})")
@@ -64,10 +64,10 @@ _SEQ = re.compile(r"#?([0-9]{1,15})")
 class Entry:
     """A record that can be recalled: its number, its turn, its ids and its text, redacted.
 
-    `about` is the script or the arguments of the call that it is of.  `repeats`: another record of
-    the session says the same, or it is itself a look at the session.  `in_history`: it is the
-    history's copy of a message from the user.  `stamp` is the time of its line; `outcome` is that
-    of an output, without what was printed.
+    `about` is the script or the arguments of its call.  `repeats`: another record of the session
+    has the same content, or the record is itself a look at the session.  `in_history`: it is the
+    history's copy of a user message.  `stamp` is the time of its line; `outcome` is the result of
+    an output, without the printed text.
     """
 
     seq: int
@@ -83,13 +83,13 @@ class Entry:
 
     @property
     def lines(self) -> int:
-        """Return how many lines its text has."""
+        """Return the number of lines of its text."""
         return self.text.count("\n") + 1
 
 
 @frozen
 class Ref:
-    """What a reference names: a `seq`, the number of a turn, or an id."""
+    """The target of a reference: a `seq`, the number of a turn, or an id."""
 
     seq: int | None = None
     turn: int | None = None
@@ -117,10 +117,10 @@ class _Said:
 class Recall(Fold):
     """Collects the entries of a session that a test accepts, as far as `part` keeps them.
 
-    `is_named` sees an entry before it is redacted, which takes time, and must not look at its text.
-    Of the lines that are kept the newest `most` are there, with the rest of their entry.
-    `is_wanted` sees the line of a session file first.  With `scripts` the text of a command's call
-    is its script, else its arguments.
+    `is_named` sees an entry before its redaction, which is slow, and must not read its text.  The
+    newest `most` of the kept lines are returned, with the rest of their entry.  `is_wanted` sees
+    the line of a session file first.  With `scripts` the text of a command's call is its script,
+    else its arguments.
     """
 
     def __init__(  # noqa: PLR0913 - each is an option of its own
@@ -141,12 +141,12 @@ class Recall(Fold):
         self._calls: dict[str | None, str] = {}
         self._looks: set[str | None] = set()
         self._secrets: dict[str | None, frozenset[str | None]] = {}
-        """By call of a dialog the ids of its secret questions."""
+        """By call of a dialog, the ids of its secret questions."""
         self.entries: deque[Entry] = deque()
         self._compacted: deque[int] = deque(maxlen=MOST)
-        """The `seq` of the compactions that were not taken back, the newest the last."""
+        """The `seq` of the compactions that were not undone, the newest last."""
         self._copy: Entry | None = None
-        """The history's copy of a message, which may stand in front of the turn it opens."""
+        """The history's copy of a message, which may precede the turn that it opens."""
         replay.folds.append(self)
 
     @property
@@ -156,7 +156,7 @@ class Recall(Fold):
 
     @property
     def typed(self) -> bool:
-        """Return whether the session has its user's messages beside the history, too."""
+        """Return whether the session also has its user messages outside the history."""
         return self._state.typed
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
@@ -172,7 +172,7 @@ class Recall(Fold):
             return
         read = self._read(line)
         if not self._is_wanted(line):
-            deque(read, 0)  # what it says of a call counts for other lines
+            deque(read, 0)  # its information about a call serves other lines
             return
         for said in read:
             kind, text, ids = said.kind, said.text, said.ids
@@ -200,7 +200,7 @@ class Recall(Fold):
                         self._copy = found if entry.in_history else None
 
     def _compaction(self, line: Line) -> None:
-        """Note a compaction, or drop the summary of the one that is taken back."""
+        """Record a compaction, or drop the summary of an undone one."""
         if line.tag != UNDO:
             self._compacted.append(line.seq)
             return
@@ -242,7 +242,7 @@ class Recall(Fold):
             output, secrets = output_of(payload), self._secrets.pop(call_id, None)
             output = without_answers(output, secrets) if secrets else output
             ended = outcome_in((output,))
-            # As people read it: very old ones are JSON.
+            # The readable form: very old ones are JSON.
             text = (ended.printed or output) if output.startswith("{") else output
             outcome = Outcome(ended.failed, ended.exit_code)
             yield _Said("output", text, (call_id,), looks, outcome)
@@ -264,7 +264,7 @@ class Recall(Fold):
             yield from self._told(payload, line)
 
     def _told(self, payload: Json, line: Line) -> Iterator[_Said]:
-        """Yield what else an event or an item says: requests, results, errors."""
+        """Yield the other texts of an event or an item: requests, results, errors."""
         match self._reducer.item:
             case UserMessage() as item if contextual.is_by_person(item):
                 yield _Said("user", "\n".join(item.texts), (item.ref,))
@@ -283,9 +283,9 @@ class Recall(Fold):
                     yield from self._item(payload, line)
 
     def _item(self, payload: Json, line: Line) -> Iterator[_Said]:
-        """Yield what an item or an event says that ends a call.
+        """Yield the texts of an item or an event that ends a call.
 
-        Response items say the same, but for messages of the user.
+        Response items repeat them, except for user messages.
         """
         value = object_of(payload.get("item")) or payload
         match line.item:
@@ -307,7 +307,7 @@ class Recall(Fold):
 
 
 def _diffs(value: Json) -> Iterator[str]:
-    """Yield the changes of files with the headers that a patch has."""
+    """Yield the changes of files with patch headers."""
     for path, each in object_of(value.get("changes")).items():
         change = object_of(each)
         yield f"*** {str(change.get('type') or 'update').capitalize()} File: {path}"
@@ -317,7 +317,7 @@ def _diffs(value: Json) -> Iterator[str]:
 
 
 def shown(entry: Entry, ignored: Ignoring) -> Entry | None:
-    """Return an entry without the files that are never quoted; None if it is about one."""
+    """Return an entry without files that are never quoted; None if it is about such a file."""
     if entry.kind == "patch":
         return None if ignored.patch(entry.text) else entry
     if ignored.script(entry.about):
@@ -327,5 +327,5 @@ def shown(entry: Entry, ignored: Ignoring) -> Entry | None:
 
 
 def says_more(entry: Entry) -> bool:
-    """Return whether no other record of the session says the same."""
+    """Return whether no other record of the session has the same content."""
     return not entry.repeats

@@ -1,4 +1,4 @@
-"""What a digest quotes, gathered of a session and of those that it goes on from."""
+"""Defines the records that a digest is built from, for a session and its predecessors."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from codex_checkpoints.core.rollout.items import Outcome
 from codex_checkpoints.core.rollout.turns import Ended
 
 MOST_NAMES = 64
-"""With so many names of one file no more are kept."""
+"""The most names that are kept for one file."""
 
 
 @frozen
 class Where:
-    """Where a record stands: the session, its `seq`, and its turn.
+    """The place of a record: the session, its `seq`, and its turn.
 
-    `turn` is the number of the turn, None in sessions that this one goes on from; `age` is how many
-    turns came after it.
+    `turn` is the number of the turn, None in a session that this one continues; `age` is the number
+    of later turns.
     """
 
     session_id: str | None
@@ -33,7 +33,7 @@ class Where:
     age: int = 0
 
     def below(self, turns: int) -> Where:
-        """Return the place as a session of so many turns sees it that goes on from this one."""
+        """Return the place as seen from a session of `turns` turns that continues this one."""
         return evolve(self, turn=None, age=self.age + turns)
 
 
@@ -41,7 +41,7 @@ class Where:
 class Said:
     """A text of the user, an answer of the agent, or the summary of a compaction.
 
-    `chosen`: questions of the agent in a dialog of Codex, each with what the user chose.
+    `chosen`: the agent's questions in a dialog of Codex, each with the user's choice.
     """
 
     where: Where
@@ -51,12 +51,12 @@ class Said:
 
 @frozen
 class Quote:
-    """A text that may be quoted line by line, and the file or call it stands in.
+    """A text that may be quoted line by line, with its file or call.
 
-    `written` is what a call hands to another tool than a shell: mostly what it writes into a file.
-    `label` is the script or the tool of a call, or the files of a patch.  `about` is the script or
-    the arguments of the call: they tell whose content a text is.  `ran` is the same for the outputs
-    of all calls that do the same.  `failed` says how a call ended that failed: `exit 2`.
+    `written` is an argument of a tool other than a shell: mostly the new text of a file.  `label`
+    is the script or the tool of a call, or the files of a patch.  `about` is the script or the
+    arguments of the call: they show whose content a text is.  `ran` is equal for the outputs of all
+    calls that do the same.  `failed` is the result of a failed call: `exit 2`.
     """
 
     where: Where
@@ -73,12 +73,12 @@ ChangeKind = Literal["created", "changed", "deleted", "moved", "put_back"]
 
 @define
 class Trail:
-    """What a session did to one file: counts of lines, and the names that hunks give.
+    """The changes of a session to one file: counts of lines, and the names from the hunks.
 
-    `onto` is the uri of the target where the file was only copied or moved: it is no file of that
-    name where the target is a folder.  `whole` is the `seq` of the newest call that wrote all of it
-    or deleted it, -1 without one.  `was_there`: the session did not make it.  `began` is the `seq`
-    of its first change, `put_back` that of the call by which git put the file back.
+    `onto` is the uri of the target if the file was only copied or moved: if the target is a folder,
+    it is not a file of that name.  `whole` is the `seq` of the newest call that wrote all of it or
+    deleted it, -1 if there is none.  `was_there`: the session did not create it.  `began` is the
+    `seq` of its first change, `put_back` the `seq` of the call by which git restored the file.
     """
 
     where: Where
@@ -97,11 +97,11 @@ class Trail:
     put_back: int | None = None
     moved_to: str | None = None
     kept: tuple[int, int, tuple[str, ...]] = (0, 0, ())
-    """Lines added and removed, and names, when something was committed last."""
+    """Lines added and removed, and names, at the last commit."""
 
     @property
     def kind(self) -> ChangeKind:
-        """Return what the changes together did to the file."""
+        """Return the combined kind of the changes to the file."""
         if self.put_back is not None and self.where.seq <= self.put_back:
             return "put_back"
         if self.deleted:
@@ -111,7 +111,7 @@ class Trail:
         return "changed" if self.moved_to is None and self.moved_from is None else "moved"
 
     def take(self, where: Where, touched: Touched, counts: PatchCounts | None, whole: int) -> None:
-        """Add one change; `whole` is the `seq` that is kept where it left nothing of the file."""
+        """Add one change; `whole` is the `seq` to keep if it replaced the whole file."""
         self.where = where
         is_added = touched.action == "add"
         self.was_there |= not self.turn_ids and not is_added
@@ -135,11 +135,11 @@ class Trail:
                 self.names |= counts.names
 
     def commit(self) -> None:
-        """Keep what was changed so far: git does not take it back."""
+        """Keep the changes so far: git does not discard them."""
         self.kept = self.added, self.removed, tuple(self.names)
 
     def put_back_at(self, where: Where, *, whole: bool) -> None:
-        """Forget what was changed since the last commit: git put the file back."""
+        """Drop the changes since the last commit: git restored the file."""
         self.put_back, self.deleted, self.moved_to = where.seq, False, None
         self.turn_ids[where.turn_id] = None
         self.added, self.removed, names = self.kept
@@ -149,16 +149,16 @@ class Trail:
 
 
 Ran = tuple[str, str]
-"""A folder, and the command or the program that ran there."""
+"""A folder, and the command or program that ran there."""
 
 
 @frozen
 class Check:
-    """The last outcome of a check; `changes` counts the edits that came before.
+    """The last outcome of a check; `changes` counts the edits before it.
 
-    `programs` are those whose later success says that of this one, too: `pytest` and `pytest
-    tests/test_one.py`.  `seconds` is how long it took, None where the file does not tell.
-    `folder` is the uri of the folder in which it ran, with a `/` behind it; the base is empty.
+    A later success of one of `programs` covers this check too: `pytest` and `pytest
+    tests/test_one.py`.  `seconds` is its duration, None if the file does not record it.  `folder`
+    is the uri of the folder in which it ran, with a final `/`; the base is empty.
     """
 
     where: Where
@@ -171,7 +171,7 @@ class Check:
 
     @property
     def key(self) -> Ran:
-        """Return what is the same for two runs of the command."""
+        """Return the key that equal runs of the command share."""
         return self.folder, self.command
 
 
@@ -179,7 +179,7 @@ class Check:
 class Answer:
     """The last answer of a turn, and how the turn ended; `asks`: it ends with a question.
 
-    With `by_subagent` it is that of a subagent which the turn called.
+    With `by_subagent` it is the answer of a subagent that the turn called.
     """
 
     said: Said
@@ -204,12 +204,12 @@ class Carried:
 
 @frozen
 class Gathered:
-    """What was kept of a session and of those it goes on from, each in order.
+    """The records kept of a session and of its predecessors, each in order.
 
-    `unnamed` are the commands that may have changed files which they do not name, each with its
-    place.  `turns` counts the turns, `edits` all changes of files, `passed` has the `seq` of the
-    last pass of a program.  `plan_age` is how many requests ago the plan was last changed, None
-    without one.
+    `unnamed` are the commands that may have changed files without naming them, each with its place.
+    `turns` counts the turns, `edits` all changes of files, `passed` has the `seq` of the last pass
+    of a program.  `plan_age` is the number of requests since the last change of the plan, None
+    without a plan.
     """
 
     turns: int = 0
@@ -224,18 +224,18 @@ class Gathered:
     summary: Said | None = None
     quotes: tuple[Quote, ...] = ()
     replaced_below: int = 0
-    """The `seq` of the newest compaction: the history holds records from there on."""
+    """The `seq` of the newest compaction: the history holds records from this one on."""
     carried: tuple[Carried, ...] = ()
-    """The digest in the newest replacement; it stands in for a source that is gone."""
+    """The digest in the newest replacement; it is used if its source is gone."""
     reason: str | None = None
-    """Why the last turn failed."""
+    """The reason why the last turn failed."""
     goal: str | None = None
     """The state of the session's goal, as Codex names it."""
     pinned: tuple[str, ...] = ()
-    """The texts of the user's pins in their order, empty where there is no such record."""
+    """The texts of the user's pins in their order, empty if there is no such record."""
     unnamed: tuple[tuple[Where, str], ...] = ()
     drifted: frozenset[str] = frozenset()
-    """The uris of files that are not what the session saw of them."""
+    """The uris of files that differ from what the session saw."""
 
     def is_late(self, check: Check) -> bool:
         """Return whether a file was changed after a check."""
@@ -256,22 +256,22 @@ class Gathered:
 
     @property
     def targets(self) -> frozenset[str]:
-        """Return the uris of which it matters whether a folder is there now."""
+        """Return the uris that must be checked for an existing folder."""
         return frozenset(each.onto for each in self.changes.values() if each.onto is not None)
 
     def without(self, folders: Collection[str]) -> Gathered:
-        """Return this without what was copied or moved into one of these folders."""
+        """Return a copy without the files copied or moved into one of these folders."""
         changes = {uri: each for uri, each in self.changes.items() if each.onto not in folders}
         return evolve(self, changes=changes)
 
     def since(self, commands: Collection[str], *, edited: bool) -> Gathered:
-        """Return this as it is now: these commands ran again, and a file was edited or none was."""
+        """Return a copy updated to now: these commands ran again, `edited`: files changed."""
         again = (value(each.command, MAX_VALUE_CHARS) in commands for each in self.checks)
         checks = tuple(each for each, ran in zip(self.checks, again, strict=True) if not ran)
         return evolve(self, checks=checks, edits=self.edits + edited)
 
     def after(self, before: Gathered) -> Gathered:
-        """Return both together: `before` is of the sessions that this one goes on from."""
+        """Return both merged: `before` is from the sessions that this one continues."""
         old = before.below(self.turns)
         later = (evolve(each, changes=each.changes + old.edits) for each in self.checks)
         checks = {each.key: each for each in (*old.checks, *later)}
@@ -295,7 +295,7 @@ class Gathered:
         )
 
     def below(self, turns: int) -> Gathered:
-        """Return this as a session of so many turns sees it that goes on from it."""
+        """Return a copy as seen from a session of `turns` turns that continues this one."""
         return evolve(
             self,
             requests=tuple(evolve(each, where=each.where.below(turns)) for each in self.requests),
@@ -316,7 +316,7 @@ class Gathered:
 
 
 def _continued(before: Mapping[str, Trail], now: Mapping[str, Trail]) -> dict[str, Trail]:
-    """Return the trails of now, with the counts of before."""
+    """Return the current trails, with the earlier counts added."""
     return {
         uri: trail
         if (old := before.get(uri)) is None or trail.put_back is not None

@@ -1,4 +1,4 @@
-"""Keeps what compactions left in the history, also where one is undone."""
+"""Keeps the readable results of compactions, including when one is undone."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _CARRIED: Final = re.compile(r"- (?:t[0-9]+ )?#([0-9]{1,15}) (.+)")
 
 @frozen
 class Replaced:
-    """What compactions left: the `seq` of the newest, and what those say that can be read.
+    """The results of compactions: the `seq` of the newest, and the readable texts.
 
-    `carried` are the digest lines of the newest of ours, `summaries` those of Codex, the newest
+    `carried` are the digest lines of our newest one, `summaries` the summaries by Codex, the newest
     first.
     """
 
@@ -31,26 +31,26 @@ class Replaced:
 
 @define
 class Replacements:
-    """What the newest compactions left, each; an undo goes back by one."""
+    """The results of each of the newest compactions; an undo goes back by one."""
 
     now: Replaced = Replaced()
     _before: deque[Replaced] = Factory(lambda: deque[Replaced](maxlen=_SUMMARIES))
 
     def undo(self) -> None:
-        """Go back to what there was before the newest compaction."""
+        """Go back to the state before the newest compaction."""
         self.now = self._before.pop() if self._before else Replaced()
 
     def begin(self, seq: int) -> None:
-        """Take a compaction that says nothing that can be read."""
+        """Record a compaction without a readable text."""
         self._before.append(self.now)
         self.now = evolve(self.now, below=seq)
 
     def ours(self, handoff: str) -> None:
-        """Take the digest in the handoff of the newest compaction."""
+        """Record the digest in the handoff of the newest compaction."""
         self.now = evolve(self.now, carried=tuple(_carried_in(handoff)))
 
     def summary(self, said: Said) -> None:
-        """Take the summary of the newest compaction."""
+        """Record the summary of the newest compaction."""
         summaries = (said, *self.now.summaries[: _SUMMARIES - 1])
         self.now = evolve(self.now, summaries=summaries)
 

@@ -1,4 +1,4 @@
-"""Makes the rows of the section `[REQUESTS]`, so short that all that was asked has room."""
+"""Makes the rows of the section `[REQUESTS]`, short enough to fit all requests."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from codex_checkpoints.core.digest.records import Answer, Gathered, Where
 
 _REQUEST: Final = 1200
 _REQUEST_LIMITS: Final = ((300, 3), (150, 3), (80, 2), (80, 1), (80, 0))
-"""Code points of a request that is cut, and how many of its rules stand all the same."""
+"""The code points of a cut request, and the most of its rules that are kept nevertheless."""
 
 _ASSENT, _QUESTION = 24, 200
-"""A message so short stands with the question that it answers."""
+"""A message this short is quoted with the question that it answers."""
 
 _SHORT, _RULES, _RULE_CHARS = 300, 3, 160
 _RULE: Final = re.compile(
@@ -35,27 +35,28 @@ _RULE: Final = re.compile(
     r"|\u5fc5\u305a|\u3057\u306a\u3044\u3067|\u4e0d\u8981|\u3057\u3066\u304f\u3060\u3055\u3044",
     re.IGNORECASE,
 )
-"""What the user says for good: it stands where the rest of a message is cut."""
+"""Standing rules of the user: they are kept when the rest of a message is cut."""
 
 _DIGITS: Final = re.compile(r"\d+")
 _TIME: Final = re.compile(r"\d:\d\d")
 _REPEATS, _LEAST_REPEATED = 5, 4
-"""How often a line stands in a log, and its least code points: a brace repeats in any code."""
+"""The least repeats of a line in a log, and its least code points: any code repeats a brace."""
 
 _BEGINNING: Final = 200
-"""A request that begins like a message beside it was only cut there: it stands in short."""
+"""A request that begins like a message beside it was only cut there: it is abbreviated."""
 
 
 Told = tuple[Where, str, str, bool]
-"""A request: its place, its text, why it stands, and whether a message beside it begins so."""
+"""A request: its place, its text, the reason for quoting it, and whether a message beside the
+digest begins with it."""
 
 
 def request_rows(
     gathered: Gathered, terms: DigestTerms, room: int, allowed: Callable[[str], str]
 ) -> list[Row]:
-    """Return the requests, the newest first, so short that all have room if that goes.
+    """Return the requests, the newest first, short enough to fit all of them if possible.
 
-    `allowed` takes the lines out of a text that order the agent about.
+    `allowed` removes the lines of a text that give orders to the agent.
     """
     told = [*_told(gathered, terms, allowed)]
     rows = list[Row]()
@@ -75,7 +76,7 @@ def request_rows(
 
 
 def _told(gathered: Gathered, terms: DigestTerms, allowed: Callable[[str], str]) -> Iterator[Told]:
-    """Yield the requests that do not stand beside the digest, each text once."""
+    """Yield the requests that are not beside the digest, each text once."""
     beside = {" ".join(ends_of(text.strip()).split()) for text in terms.beside}
     begun = {text[:_BEGINNING] for text in beside}
     answers = sorted(gathered.answers, key=lambda each: each.said.where.seq)
@@ -105,7 +106,7 @@ def _question(before: Answer, allowed: Callable[[str], str]) -> str:
 
 
 def _with_rules(clean: str, limit: int, most: int) -> str:
-    """Return a text that is cut as `cut` does it, with the first rules of what is left out."""
+    """Return a text cut by `cut`, with the first rules of the omitted part."""
     if len(clean) <= limit:
         return clean
     head, tail = ends_within(clean, limit)
@@ -118,9 +119,9 @@ def _with_rules(clean: str, limit: int, most: int) -> str:
 
 
 def _collapsed(text: str) -> str:
-    """Return a text with what repeats in it as logs do told once, with how often it stands there.
+    """Return a text with repeated log lines shown once, each with its count.
 
-    Lines repeat that are equal, or differ in digits alone and hold a time of day.
+    Lines are repeats if they are equal, or differ only in digits and contain a time of day.
     """
     rows = text.split("\n")
     keys = [_DIGITS.sub("0", each.strip()) if _TIME.search(each) else each.strip() for each in rows]

@@ -1,4 +1,4 @@
-"""Reads the lines that a digest may quote out of calls, patches, outputs and answers."""
+"""Extracts the quotable lines of calls, patches, outputs and answers."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ NAME: Final = re.compile(
     r"|[A-Za-z_][A-Za-z0-9_]*(?:[.:-]{1,2}[A-Za-z0-9_]+)*"
     r"|\d{3,}"
 )
-"""What an agent must write exactly: URLs, paths, identifiers, numbers."""
+"""Text that an agent must copy exactly: URLs, paths, identifiers, numbers."""
 
 _SHORTEST: Final = 5
 _LONGEST_LINE: Final = 240
 _LEAST_LINE: Final = 4
 WHOLE_LINE: Final = 20
-"""A line of so many code points may be needed as it stands."""
+"""A line up to this many code points may be needed in full."""
 
 _WHOLE: Final = "*** Add File"
-"""How a patch begins that brings all of a file."""
+"""The first line of a patch that contains a whole file."""
 
 _WORD: Final = re.compile(r"\w{2}")
 _HEADERS: Final = re.compile(r"\*\*\* |@@|-|\\ No newline")
 _DIFF: Final = re.compile(r"git (?:-[Cc] \S+ |-(?![Cc] )\S+ )*(?:diff|show)\b[^:;&\n]*")
-"""A command that prints differences and nothing else."""
+"""A command that prints only differences."""
 
 _HUNK: Final = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
 _OF_DIFF: Final = re.compile(
@@ -41,15 +41,15 @@ _LISTED: Final = re.compile(
     r"[-dlbcps][-rwxsStT]{9}[@+.]?\s+\d+\s+\S+\s+\S+\s+[\d.,]+[KMGT]?\s+"
     r"(?:\d{4}-\d\d-\d\d\s+[\d:.]+(?:\s+[-+]\d{4})?|\S+\s+\S+\s+\S+)\s+(?=\S)"
 )
-"""What `ls -l` writes in front of a name."""
+"""The columns of `ls -l` before a name."""
 
 _NUMBERING: Final = re.compile(r"\b(?:nl|cat(?: -\w+)*? -\w*n\w*|(?:rg|grep)\b.*? -\w*n\w*)\b")
 _NUMBERED: Final = re.compile(r"\s*\d{1,7}(?:[:-]|[ \t]+|$)")
-"""What commands write in front of the lines of a file that they number."""
+"""The prefix of a line in a numbered listing of a file."""
 
 _SEARCH: Final = re.compile(r"\b(?:rg|grep|ag)\b")
 _FOUND_AT: Final = re.compile(r"[^\s:]+[:-]\d{1,7}[:-]\s*")
-"""What a search writes in front of a line of one of several files."""
+"""The prefix of a line found by a search in several files."""
 
 _NO_NEWS: Final = re.compile(
     r"\s*(?:at |\u276f |File \").*(?:node_modules|node:internal|site-packages|<frozen )"
@@ -58,12 +58,12 @@ _NO_NEWS: Final = re.compile(
     r"|\s*\"[\w@/.-]+\": \"(?:[\^~]|[<>]=? ?|npm:)?\d[\w.+-]*\",?\s*$"
     r"|(?:[^\s:]+:\d+:)?\s*(?:import\b.*['\"]|[a-z]+(?:-[a-z]+)+: [^;()]+;\s*$)|\S{300}"
 )
-"""A frame of a stack in code of others, the line above a stack, the sum below a list of changes,
-tests that passed, sizes of what was built, the banner of a script, versions of packages, what a
-file imports, how a page looks, and code that no person wrote."""
+"""A frame in third-party code, the line above a stack, the total below a list of changes, passed
+tests, build sizes, the banner of a script, package versions, imports, page styles, and generated
+code."""
 
 _BREAK: Final = re.compile(r"\\n|\n")
-"""A break of lines: an output has one, the arguments of a call have it as JSON writes it."""
+"""A line break: literal in an output, escaped in a call's JSON arguments."""
 
 
 def names_in(text: str) -> list[str]:
@@ -78,21 +78,21 @@ def names_in(text: str) -> list[str]:
 
 
 def rows_with(sign: str, quote: Quote) -> frozenset[int]:
-    """Return the places of the rows that a patch adds to a file that was there, or leaves in it."""
+    """Return the places of the rows that a patch adds to an existing file, or leaves in it."""
     if quote.kind != "patch" or quote.text.startswith(_WHOLE):
         return frozenset()
     return frozenset([at for at, row in enumerate(quote.text.split("\n")) if row[:1] == sign])
 
 
 def edited(quotes: Sequence[Quote]) -> set[str]:
-    """Return the lines that were written into files, and those beside them in patches."""
+    """Return the lines written into files, and the adjacent lines in patches."""
     own = [each for each in quotes if each.kind in {"patch", "written"}]
     rows = ((each, row) for each in own for row in each.text.split("\n"))
     return {row[each.kind == "patch" :].strip() for each, row in rows}
 
 
 def removed_since(quotes: Sequence[Quote]) -> dict[str, int]:
-    """Return the lines that patches took away and did not bring again, each with the last quote."""
+    """Return the lines that patches removed and did not add again, each with the last quote."""
     gone: dict[str, int] = {}
     for number, quote in enumerate(quotes):
         if quote.kind == "patch":
@@ -105,7 +105,7 @@ def removed_since(quotes: Sequence[Quote]) -> dict[str, int]:
 
 
 def shortened(line: str) -> str:
-    """Return a line as it is quoted: a long one cut in its middle."""
+    """Return a line in its quoted form: a long one with its middle cut out."""
     if len(line) <= _LONGEST_LINE:
         return line
     return f"{line[: _LONGEST_LINE // 2]}{GAP}{line[-(_LONGEST_LINE // 2) :]}"
@@ -120,7 +120,7 @@ def lines_of(quote: Quote) -> Iterator[tuple[int, str]]:
 
 
 def _rows_of(quote: Quote) -> Iterator[tuple[int, str]]:
-    """Yield the rows of a quote; of a patch or a difference those that it leaves in a file."""
+    """Yield the rows of a quote; for a patch or a difference, the rows that it leaves in a file."""
     if quote.kind == "patch":
         for place, row in enumerate(quote.text.split("\n")):
             if not _HEADERS.match(row):
@@ -139,9 +139,9 @@ def _rows_of(quote: Quote) -> Iterator[tuple[int, str]]:
 
 
 def _without_removed(quote: Quote) -> Iterator[tuple[int, str]]:
-    """Yield the rows of an output without those that a difference in it takes away.
+    """Yield the rows of an output without those removed by a difference in it.
 
-    In an output that is all differences a hunk may lack its heading, since the middle was cut out.
+    If the output consists of differences, a hunk may lack its heading, since the middle was cut.
     """
     is_diff = _DIFF.fullmatch(quote.label) is not None
     old = new = 0
@@ -157,7 +157,7 @@ def _without_removed(quote: Quote) -> Iterator[tuple[int, str]]:
 
 
 def plain_line(quote: Quote, line: str) -> str:
-    """Return a line as it stands in a file, also where a search quotes it."""
+    """Return a line as it is in its file, without the prefix of a search."""
     is_found = quote.kind == "output" and _SEARCH.search(quote.label) is not None
     found_at = _FOUND_AT.match(line) if is_found else None
     return line if found_at is None else line[found_at.end() :]

@@ -1,8 +1,8 @@
-"""Scores the lines of a session, and the names in them, by how often such were needed next.
+"""Scores the lines of a session, and their names, by how often similar ones were needed next.
 
-The tables are what `bench/learning.py` counts: of a thousand lines, or names, of a source how many
-the agent wrote again afterwards, and how fast that falls the more text stands behind.  What is
-needed inside a turn differs from what is needed after one.  All scores are whole numbers.
+The tables are measured by `bench/learning.py`: of a thousand lines, or names, of a source, the
+number that the agent wrote again, and its decline with the amount of later text.  The rates inside
+a turn differ from the rates after a turn.  All scores are integers.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from codex_checkpoints.core.digest.rows import (
 )
 
 Source = Literal["answer", "patch", "written", "call", "edited", "file", "list", "other"]
-"""Where a line stands.  Of outputs: what shows a file that was edited, another file, a list of
-files, all else."""
+"""The source of a line.  For outputs: an edited file, another file (`file`), a list of files, and
+everything else."""
 
 
 @frozen
 class Table:
-    """What names or whole lines count.
+    """The weights of names or of whole lines.
 
-    `rates`: of a thousand of a source how many were needed.  `falling`: the percents of that which
-    are left, by the bits of how many times `_NEAR` code points stand behind.
+    `rates`: the needed ones per thousand of a source.  `falling`: the percents of the rate that
+    remain, by the bit length of the later code points divided by `_NEAR`.
     """
 
     rates: Mapping[Source, int]
     falling: tuple[int, ...]
 
     def worth(self, source: Source, bucket: int) -> int:
-        """Return what one counts, of a hundred thousand."""
+        """Return the weight, in units of 1/100,000."""
         return self.rates[source] * self.falling[bucket]
 
 
 @frozen
 class Tables:
-    """What names and whole lines count."""
+    """The weights of names and of whole lines."""
 
     names: Table
     lines: Table
@@ -121,17 +121,17 @@ TABLES: Final = {False: _AFTER_TURN, True: _IN_TURN}
 _OF_NAME: Final = 10
 _OF_NUMBER: Final = 20
 _OF_LINE: Final = 3
-"""How many hundredths a name counts, one of digits alone, and a whole line: with more of these too
-few names stand."""
+"""The hundredths that count for a name, for a number, and for a whole line: larger shares of
+numbers and lines leave too few names."""
 
 _SAID: Final = 2
-"""What a byte of an answer of the newest turn counts in a script whose words are no names."""
+"""The weight of a byte in the newest turn's answer, in a script whose words are not names."""
 
 _OLDEST: Final = 1000
-"""The age from which on a turn counts nothing."""
+"""A turn of this age or older counts nothing."""
 
 _TELLING: Final = 8
-"""A shorter line stands in many files: it does not say that an output shows an edited one."""
+"""A shorter line occurs in many files: it does not show that an output is an edited file."""
 
 _FROM_FILES: Final = frozenset({"patch", "written", "output"})
 _IN: Final = r"(?:cd \S+ *(?:&&|;) *)?"
@@ -140,15 +140,15 @@ _READS: Final = re.compile(
     rf"{_IN}(?:cat|sed|nl|head|tail|git (?:-\S+ +)*(?:diff|show|status))(?![\w-])"
 )
 _LONG_LIST: Final = 80
-"""Of a longer list of files hardly a name is needed."""
+"""Names in a longer list of files are rarely needed."""
 
 _OF_OTHERS: Final = re.compile(r"(?:node_modules|site-packages|\.venv|vendor)[/\\]")
-"""Code that no one here writes: it counts as what any program prints."""
+"""Third-party code: it counts like any program's output."""
 
 
 @frozen
 class Row:
-    """A line that may be quoted, where it stands, and how much text stands behind it."""
+    """A line that may be quoted, its place, and the amount of text after it."""
 
     place: Place
     text: str
@@ -160,18 +160,18 @@ class Row:
 
 @frozen
 class Known:
-    """The lines that may be quoted, and what each name is worth."""
+    """The lines that may be quoted, and the worth of each name."""
 
     lines: tuple[Candidate, ...]
     worths: Mapping[str, int]
 
     def free(self, held: Collection[str]) -> list[Candidate]:
-        """Return the lines that do not stand yet."""
+        """Return the lines that are not quoted yet."""
         return [each for each in self.lines if each.text not in held]
 
 
 def known_of(quotes: Sequence[Quote], tables: Tables) -> Known:
-    """Score the lines of quotes; of equal lines the newest stands for all."""
+    """Score the lines of quotes; of equal lines only the newest counts."""
     lines, worths = dict[str, Row](), dict[str, int]()
     for row in rows_of(quotes):
         of_name = tables.names.worth(row.source, row.bucket)
@@ -187,7 +187,7 @@ def _place(row: Row) -> Place:
 
 
 def _worth(row: Row, tables: Tables) -> int:
-    """Return what a line counts by itself."""
+    """Return the own weight of a line."""
     if row.source == "answer" and not row.text.isascii():
         return _SAID * len(row.text.encode()) * 2 // (2 + row.age)
     if len(row.text) < WHOLE_LINE:
@@ -206,7 +206,7 @@ def _candidates(rows: Sequence[Row], tables: Tables) -> Iterator[Candidate]:
 
 
 def rows_of(quotes: Sequence[Quote]) -> Iterator[Row]:
-    """Yield the lines that may be quoted, without those that a later patch took away."""
+    """Yield the lines that may be quoted, without those that a later patch removed."""
     gone, own = removed_since(quotes), edited(quotes)
     behind = sum(len(quote.text) for quote in quotes)
     for number, quote in enumerate(quotes):

@@ -1,7 +1,7 @@
-"""Search the lines of session files: bytes first, JSON only of lines that may hit (RCL-2).
+"""Searches the lines of session files: first the bytes, then the JSON of possible hits (RCL-2).
 
-A text has a piece that JSON writes as it is, or in few forms.  A line without it is numbered by its
-first bytes and not parsed, unless it tells of turns or calls.
+Each text has a piece that JSON writes unchanged, or in few forms.  A line without this piece is
+numbered by its first bytes and not parsed, unless it concerns turns or calls.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from codex_checkpoints.core.rollout.reader import Fold, Line
 
 
 def with_lines(entry: Entry, needle: Needle, ignored: Ignoring) -> Entry | None:
-    """Return an entry with those of its lines that hold a text and may be shown, if any."""
+    """Return an entry with its lines that contain a text and may be shown, if any."""
     if not any(True for _ in needle.lines(entry.text)):
         return None
     may = shown(entry, ignored)
@@ -46,16 +46,16 @@ _TURNS = frozenset(
         "error",
     }
 )
-"""The events that tell where turns begin and end, and why."""
+"""The events that mark the beginning and end of turns, and the reason."""
 
 _OF_REVIEWS = frozenset({"UserMessage", "EnteredReviewMode"})
-"""The completed items that tell of turns."""
+"""The completed items that mark turns."""
 
 
 def passing_over(
     may_hit: Callable[[bytes], bool],
 ) -> Callable[[bytes, str, str | None, str | None], bool]:
-    """Return which lines a reader passes over that wants hits, their turns and their calls."""
+    """Return which lines a reader can skip if it needs only hits, their turns and their calls."""
 
     def passes_over(raw: bytes, kind: str, tag: str | None, inner: str | None) -> bool:
         if kind == "response_item":
@@ -77,7 +77,7 @@ _SEARCHED: Final[dict[Kind, str]] = {
 
 
 def kind_of(entry: Entry) -> str:
-    """Return what a hit is called: a call is a command, and a summary the agent's word."""
+    """Return the label of a hit: a call is a command, a summary is text of the agent."""
     return _SEARCHED.get(entry.kind, entry.kind)
 
 
@@ -85,7 +85,7 @@ _DONE: Final[dict[Action, str]] = {"read": "read", "add": "created", "delete": "
 
 
 def _told(touched: Touched) -> str:
-    """Return what was done to a file, as a line."""
+    """Return a line that describes a change or read of a file."""
     if touched.moved_to is not None:
         return f"moved {touched.uri} to {touched.moved_to}"
     if touched.moved_from is not None:
@@ -94,7 +94,7 @@ def _told(touched: Touched) -> str:
 
 
 class FileUses(Fold):
-    """Collects where a session read or changed a file, once a turn."""
+    """Collects the reads and changes of a file, one per turn."""
 
     def __init__(self, replay: Replay, needle: Needle, wanted: Callable[[Line], bool]) -> None:
         """Follow a replay that has read nothing yet."""
@@ -104,7 +104,7 @@ class FileUses(Fold):
         replay.folds.append(self)
 
     def take(self, line: Line) -> None:
-        """Take what was observed with a line."""
+        """Collect the observations of a line."""
         observed = self._state.observed
         if line.tag in CALLS and (found := rewritten_by(line.payload)) is not None:
             self._rewritten = found
@@ -122,7 +122,7 @@ class FileUses(Fold):
                     )
 
     def _is_meant(self, uri: str) -> bool:
-        """Return whether a file is the one that was named, whole or by the end of its path."""
+        """Return whether a file matches the given name, whole or by the end of its path."""
         base, named = self._state.base, self._needle
         whole = uri if base is None or is_outside(uri) else f"{base.rstrip('/')}/{uri}"
         whole = whole.replace("\\", "/")
@@ -140,7 +140,7 @@ def is_outside(uri: str) -> bool:
 
 
 _AS_IT_IS: Final = re.compile(r"[ !#-\[\]-~]+")
-"""What JSON does not escape, however often it is put into a JSON text."""
+"""Text that JSON does not escape, at any depth of nested JSON."""
 
 _OTHER: Final = re.compile(r"[^\x00-\x7f]+")
 _LONGEST_PIECE = 64
@@ -150,9 +150,9 @@ _FOLD: Final = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 
 
 @frozen
 class Needle:
-    """A text to search for; ASCII letters match without case, unless it has a capital.
+    """A text to search for; ASCII letters ignore case unless the text has a capital letter.
 
-    One of `pieces` stands in the bytes of each line whose text contains it, `folded`: without case.
+    One of `pieces` is in the bytes of each line whose text contains it, `folded`: ignoring case.
     """
 
     text: str
@@ -162,7 +162,7 @@ class Needle:
 
     @classmethod
     def of(cls, text: str) -> Needle:
-        """Return the needle for a text in Unicode of one line, which is not blank."""
+        """Return the needle for a Unicode text of one line that is not blank."""
         is_exact = any(character.isupper() for character in text)
         runs = [run for run in _AS_IT_IS.findall(text) if run.strip()]
         plain = max(runs, key=len, default="")[:_LONGEST_PIECE]
@@ -176,18 +176,18 @@ class Needle:
         return cls(text, is_exact, (escaped, *_escaped(text.strip()[0])), folded=False)
 
     def may_hit(self, line: bytes) -> bool:
-        """Return whether a line, by its bytes, may hold the text."""
+        """Return whether the bytes of a line may contain the text."""
         data = line.lower() if self.folded else line
         return any(piece in data for piece in self.pieces)
 
     def find(self, text: str) -> int:
-        """Return where a text holds this one, else -1."""
+        """Return the offset of this text in another, else -1."""
         if self.is_exact:
             return text.find(self.text)
         return (text.lower() if text.isascii() else text.translate(_FOLD)).find(self.text)
 
     def lines(self, text: str) -> Iterator[str]:
-        """Yield the lines of a text that hold this one, long ones only around it."""
+        """Yield the lines of a text that contain this one, long ones cut to its surroundings."""
         if self.find(text) < 0:
             return
         for line in text.split("\n"):
@@ -198,7 +198,7 @@ class Needle:
 
 
 def _escaped(text: str) -> tuple[bytes, bytes]:
-    r"""Return a text as JSON in ASCII has it, `\u00e9`, with small and with large digits."""
+    r"""Return a text as ASCII JSON writes it, `\u00e9`, with lowercase and uppercase digits."""
     units = text.encode("utf-16-be").hex()
     escapes = [units[place : place + 4] for place in range(0, len(units), 4)]
     low, high = (

@@ -1,4 +1,4 @@
-"""Makes the rows of the sections `[STATUS]` to `[EARLIER_SUMMARY]`, but for the requests."""
+"""Makes the rows of the sections `[STATUS]` to `[EARLIER_SUMMARY]`, except the requests."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _PIN_LIMITS: Final = (1200, 600, 300, 150, 80)
 _SUMMARY_LINE: Final = 400
 
 _ANSWER_LIMITS: Final = (1 << 14, 4800, 2400, 1600, 1000, 600, 400, 250, 130)
-"""Code points of an answer, the whole one first."""
+"""The code points of an answer, the longest first."""
 
 _LEAST_SECONDS: Final = 0.1
-"""How long a command took is not worth saying below that."""
+"""Shorter durations of a command are not shown."""
 _WORKED_THROUGH: Final = 3
-"""With so many turns that changed files behind it a plan is told in short."""
+"""A plan is abbreviated after this many turns that changed files."""
 
 _TURNS: Final = 6
-"""So many of the turns that changed a file are named, the newest."""
+"""The most turns that are named for a changed file: the newest."""
 
 _PASSING: Final = re.compile(r"^(?:file://)?/(?:var/)?tmp/.*\.log$|(?:^|/)\.gitkeep$")
-"""Files that a session makes on the way and that say nothing of its work."""
+"""Temporary files of a session that are irrelevant to its work."""
 
 _FILES: Final = 160
-"""Code points of the folder that a check ran in."""
+"""The code points of the folder in which a check ran."""
 
 
 _WHY_CHECKED: Final = {
@@ -57,13 +57,13 @@ _WHY_CHECKED: Final = {
 
 
 def is_policy(line: str) -> bool:
-    """Return whether a line orders the agent about for good."""
+    """Return whether a line is a standing order to the agent."""
     return standing_policy(line) is not None
 
 
 @define(eq=False)
 class Sections:
-    """The rows of one digest; `budget` are its bytes, `refused` counts what may not be quoted."""
+    """The rows of one digest; `budget` is in bytes, `refused` counts the text not allowed."""
 
     _gathered: Gathered
     _terms: DigestTerms
@@ -72,7 +72,7 @@ class Sections:
     refused: Counter[str] = Factory(Counter[str])
 
     def status(self) -> Iterator[Row]:
-        """Yield how the last turn ended, the state of goal and plan, and how much was changed."""
+        """Yield the end of the last turn, the state of goal and plan, and the number of changes."""
         gathered = self._gathered
         if gathered.ended is not None:
             last = gathered.last_answer
@@ -87,7 +87,7 @@ class Sections:
             yield Row(None, f"changed files: {len(gathered.changes)}", "counted")
 
     def pins(self, share: int) -> list[Row]:
-        """Return the pins in their order, so short that all fit, as far as that goes."""
+        """Return the pins in their order, short enough to fit all of them if possible."""
         texts = [text for text in self._gathered.pinned if text]
         self.refused["PINNED"] += len(self._gathered.pinned) - len(texts)
         room = share - heading_size("PINNED")
@@ -99,7 +99,7 @@ class Sections:
         return rows
 
     def outcomes(self) -> Iterator[tuple[Row, bool]]:
-        """Yield the answers, the newest first, each with whether it is told at length."""
+        """Yield the answers, the newest first, each with whether it is quoted at length."""
         answers = [each for each in self._gathered.answers if self._terms.quotes(each.said.where)]
         sure = dict(self._told_at_length(answers))
         for answer in reversed(answers):
@@ -109,9 +109,9 @@ class Sections:
         yield from ((row, False) for row in self.carried("OUTCOMES"))
 
     def _told_at_length(self, answers: Iterable[Answer]) -> Iterator[tuple[int, int]]:
-        """Yield the answers that are told at length by `seq`, each with its percents of the budget.
+        """Yield the answers quoted at length by `seq`, each with its percents of the budget.
 
-        The last one, that of the newest turn that changed files, the newest that proposes a plan.
+        These are the last one, the one of the newest turn that changed files, the newest plan.
         """
         own = [each for each in reversed(list(answers)) if not each.by_subagent]
         trails = self._gathered.changes.values()
@@ -123,7 +123,7 @@ class Sections:
             yield from ((each.said.where.seq, part) for each in islice(found, 1))
 
     def _is_worked_through(self, plan: Where) -> bool:
-        """Return whether so many turns changed files since a plan that newer answers say more."""
+        """Return whether enough later turns changed files that newer answers matter more."""
         trails = self._gathered.changes.values()
         since = {turn for trail in trails for turn in trail.turns if turn > (plan.turn or 0)}
         return len(since) >= _WORKED_THROUGH
@@ -145,18 +145,18 @@ class Sections:
         return Row(answer.said.where, forms[0], why, tuple(forms[1 : last + 1]))
 
     def allowed_request(self, text: str) -> str:
-        """Return a text among the requests without the lines that order the agent about."""
+        """Return the text of a request without the lines that give orders to the agent."""
         return self._allowed(text, "REQUESTS")
 
     def _allowed(self, text: str, section: str) -> str:
-        """Return a text without the lines that order the agent about; count them."""
+        """Return a text without the lines that give orders to the agent; count them."""
         lines = text.split("\n")
         allowed = [line for line in lines if not is_policy(line)]
         self.refused[section] += len(lines) - len(allowed)
         return "\n".join(allowed)
 
     def changes(self) -> Iterator[Row]:
-        """Yield the changed files, the newest first; a moved one stands by its new name alone."""
+        """Yield the changed files, the newest first; a moved one is listed by its new name only."""
         trails = self._gathered.changes
         for uri in sorted(trails, key=lambda uri: (-trails[uri].where.seq, uri)):
             trail = trails[uri]
@@ -240,7 +240,7 @@ class Sections:
                 yield Row(summary.where, text, "Codex's own summary")
 
     def carried(self, name: str) -> Iterator[Row]:
-        """Yield the lines of a section that stand in for a source that is gone."""
+        """Yield the carried lines of a section whose source is gone."""
         for each in self._gathered.carried:
             if each.section == name:
                 text = inline(each.text, _ANSWER_LIMITS[0])

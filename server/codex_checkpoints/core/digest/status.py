@@ -1,7 +1,7 @@
-"""The section `[STATUS]` of a digest, which also stands before one that was kept.
+"""Makes the section `[STATUS]` of a digest, which also precedes a cached digest.
 
-What is kept of a session is made of the records before its newest compaction; how its last turn
-ended is of now.
+A cached digest covers the records before the newest compaction; the status describes the last turn
+as of now.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 from codex_checkpoints.core.rollout.turns import Ended
 
 ROOM: Final = 168
-"""Bytes; the section never takes more."""
+"""The most bytes of the section."""
 
 _REASON: Final = 80
-"""Bytes of the reason of a turn that failed."""
+"""The most bytes of the reason for a failed turn."""
 
 _HEAD: Final = f"{DIGEST_LINE}\n\n[STATUS]\n"
 
@@ -40,12 +40,12 @@ _LONGEST_STATE: Final = 13
 
 
 def plan_line(age: int) -> str:
-    """Return how many requests ago the plan was changed."""
+    """Return the number of requests since the last change of the plan."""
     return f"plan: last changed {age} request{'' if age == 1 else 's'} ago"
 
 
 def status_of(state: State) -> Iterator[str]:
-    """Yield what a digest says of a session as it is now."""
+    """Yield the status lines of a session as it is now."""
     counted = list(state.turns.counting())
     if counted:
         last = counted[-1]
@@ -58,7 +58,7 @@ def status_of(state: State) -> Iterator[str]:
 
 
 def with_status(digest: str, lines: Iterable[str]) -> str:
-    """Return a digest that says these lines first."""
+    """Return a digest that begins with these lines."""
     rows = "".join(f"- {line}\n" for line in lines)
     rest = (
         digest.removeprefix(_HEAD) if digest.startswith(_HEAD) else digest[len(DIGEST_LINE) + 1 :]

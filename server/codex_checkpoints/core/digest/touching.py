@@ -1,8 +1,8 @@
-"""Reads off an observation what it did to each file: the one account of files.
+"""Reads the changes of each file from an observation: the only account of files.
 
-`changes`, the digest, the timeline and the search for files all take it from here.  A move to
-itself is an update; a file that one patch deletes and adds again was written anew; the lines of a
-patch that moves a file are those of its new name.
+`changes`, the digest, the timeline and the search for files all use it.  A move to itself is an
+update; a file that one patch deletes and adds again counts as rewritten; the lines of a patch that
+moves a file belong to its new name.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _ADDED: Final = re.compile(r"\*\*\* Add File: (.+?)(?:\\[rn]|[\r\n]|\Z)")
 
 @frozen
 class Touched:
-    """What a call did to one file; by `name` its patch has the rows of the file.
+    """The effect of a call on one file; its patch lists the rows of the file under `name`.
 
-    `anew`: nothing stands any more of what was there.  `moved_from` and `moved_to` are uris, the
-    other end of a move.  `onto` is the uri of the target of a copy or a move by a command: it is no
-    file of that name where a folder is there.  `added` is the hash of the whole text of a file that
-    a patch added.
+    `anew`: none of the earlier content remains.  `moved_from` and `moved_to` are uris, the other
+    end of a move.  `onto` is the uri of the target of a copy or a move by a command: if it is a
+    folder, it is not a file of that name.  `added` is the hash of the whole text of a file that a
+    patch added.
     """
 
     uri: str
@@ -48,7 +48,7 @@ class Touched:
 
 
 def rewritten_by(payload: Json) -> frozenset[str] | None:
-    """Return the files that the patch of a call deletes and adds again; None without a patch.
+    """Return the files that a call's patch deletes and adds again; None without a patch.
 
     Codex records such a file as added.
     """
@@ -60,7 +60,7 @@ def rewritten_by(payload: Json) -> frozenset[str] | None:
 
 
 def touched_in(observed: Observation, rewritten: frozenset[str] = frozenset()) -> Iterator[Touched]:
-    """Yield what a call did to each file, in its order."""
+    """Yield the effect of a call on each file, in its order."""
     files = [(each, uri) for each in observed.seen() if (uri := _uri_of(each, observed.place))]
     again = {name_of(Seen("file", name, "add"), observed.place)[0] for name in rewritten}
     added = {uri for each, uri in files if each.action == "add"}
@@ -83,16 +83,16 @@ def touched_in(observed: Observation, rewritten: frozenset[str] = frozenset()) -
         else:
             anew = each.action in {"add", "delete"}
             yield Touched(uri, each.name, each.action, anew, onto=onto, added=each.hash)
-    if source is not None:  # the other end has a name that cannot be kept
+    if source is not None:  # the other end's name cannot be kept
         yield Touched(source[1], source[0].name, "move")
 
 
 def _uri_of(seen: Seen, place: Place) -> str | None:
-    """Return the uri of a file; None for what is a file only if something lies there now."""
+    """Return the uri of a file; None if it is a file only if something exists there now."""
     depends = seen.only_if is not None and seen.only_if[0] != "no folder"
     return None if seen.kind != "file" or depends else name_of(seen, place)[0]
 
 
 def may_have_changed_more(observed: Observation) -> bool:
-    """Return whether a call ran a command that may have changed files which it does not name."""
+    """Return whether a call ran a command that may have changed files without naming them."""
     return any(each.more for each in observed.seen())

@@ -1,1 +1,1 @@
-"""Bring files back to their bytes at the end of a turn."""
+"""Restores files to their bytes at the end of a turn."""

@@ -1,7 +1,7 @@
-"""The files that a call of Codex's is about to write, and what a hook noted of them.
+"""Finds the files that a call of Codex is about to write, and reads a hook's notes about them.
 
-The session file has neither the text under an added file, nor that of a file in whose place another
-one is moved, nor that of a file before a command writes it.  So a hook may copy these.
+The session file lacks the old text of a file that is added over, replaced by a move, or written by
+a command.  So a hook may copy these files.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ CopyMode = Literal["off", "replaced", "named"]
 """The files that are copied: none, those that a patch replaces, or also those of commands."""
 
 NoteEvent = Literal["PreToolUse", "PostToolUse"]
-"""The hook that noted files: right before a call, or right after it."""
+"""The hook that noted the files: right before a call, or right after it."""
 
 NOTE_EVENTS: tuple[NoteEvent, ...] = ("PreToolUse", "PostToolUse")
 
 PATCH_TOOL, SHELL_TOOL = "apply_patch", "Bash"
-"""The tools by the names that Codex has for them in its hooks."""
+"""The tools, by their names in Codex's hooks."""
 
 
 @frozen
 class Target:
-    """A file that a call writes, by its uri; `source` is the uri of the one that is moved there."""
+    """A file that a call writes, by its uri; `source` is the uri of the file moved there."""
 
     uri: str
     source: str | None = None
@@ -39,8 +39,8 @@ class Target:
 class NotedFile:
     """A file at the time of a note, by its uri.
 
-    `hash` is that of its bytes, null where there is no file and where `problem` says why it could
-    not be read.  `source` is the hash of the file that is about to be moved there.
+    `hash` is the hash of its bytes, null if there is no file or if it could not be read because of
+    `problem`.  `source` is the hash of the file that is about to be moved there.
     """
 
     uri: str
@@ -63,8 +63,8 @@ class CallNote:
 class Copied:
     """A file right before a call, as the hook noted it: its text, None for no file.
 
-    `problem` says why the text is not there.  `source` is the hash of the file that the call moves
-    there, `after` that of the file right after the call.
+    `problem` is the reason why the text is missing.  `source` is the hash of the file that the call
+    moves there, `after` the hash of the file right after the call.
     """
 
     text: str | None = None
@@ -74,16 +74,16 @@ class Copied:
 
 
 Copies = Callable[[str, str], Copied | None]
-"""A file right before a call, by its uri; None where the hook noted nothing."""
+"""A file right before a call, by its uri; None if the hook noted nothing."""
 
 
 def targets_of(
     tool: str, command: str, folder: str, base: str, mode: CopyMode
 ) -> tuple[Target, ...]:
-    """Return the files that a call writes and whose earlier text the session file will not have.
+    """Return the files that a call writes and whose earlier text the session file will lack.
 
-    `command` is the patch or the script, which runs in `folder`; `base` is that of the session.
-    The files that a patch only updates are not among them.
+    `command` is the patch or the script, which runs in `folder`; `base` is the session's folder.
+    Files that a patch only updates are not included.
     """
     found: dict[str, Target] = {}
 
@@ -111,7 +111,7 @@ def targets_of(
 
 
 def _replaced_by(patch: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the files that a patch adds, and those to which it moves another one."""
+    """Yield the files that a patch adds, and the targets of its moves."""
     for each in files_of(patch):
         if each.kind == "add":
             yield each.path, None
@@ -126,7 +126,7 @@ def line_of(note: CallNote) -> dict[str, object]:
 
 
 def notes_in(lines: Iterable[object]) -> Iterator[CallNote]:
-    """Yield the notes of such a file; other lines are left out."""
+    """Yield the notes of such a file; other lines are skipped."""
     for line in map(object_of, lines):
         at, call_id = text_of(line.get("at")), text_of(line.get("callId"))
         named = line.get("event")
@@ -145,7 +145,7 @@ def _files(files: Iterable[Mapping[str, object]]) -> Iterator[NotedFile]:
 
 
 def folder_in(head: bytes, session_id: str) -> str | None:
-    """Return the folder of a session by the first line of its file; None for another session's."""
+    """Return the folder of a session from the first line of its file; None if the id differs."""
     record = object_of(load(head))
     meta = object_of(record.get("payload"))
     is_own = record.get("type") == "session_meta" and str(meta.get("id")).lower() == session_id

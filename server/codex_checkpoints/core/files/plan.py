@@ -1,6 +1,6 @@
-"""Plan how the files of a session come back to their bytes at the end of a turn.
+"""Plans how the files of a session are restored to their bytes at the end of a turn.
 
-The bytes of then follow from the bytes of now: the later patches of a file are undone, newest
+The earlier bytes are derived from the current ones: the later patches of a file are undone, newest
 first, and strictly.  Bytes that no record explains belong to somebody else, and stay (FIL-2).
 """
 
@@ -37,12 +37,12 @@ FileState = Literal[
 Proof = Literal["diff", "hash", "copy", "context"]
 
 OFFERED: frozenset[FileState] = frozenset(["restore", "create", "move", "delete"])
-"""The states that are written when the caller chooses the file."""
+"""The states that are written if the caller chooses the file."""
 
 
 @frozen
 class OnDisk:
-    """A file as it is now: its text, None where there is none; `problem` where it is not read."""
+    """A file as it is now: its text, None if there is none; `problem` if it was not read."""
 
     text: str | None = None
     problem: FileState | None = None
@@ -50,11 +50,11 @@ class OnDisk:
 
 @frozen
 class PlannedFile:
-    """A file that the session changed after the turn: how it is now, and how it was then.
+    """A file that the session changed after the turn: as it is now, and as it was then.
 
-    `now` and `then` are its texts, None for no file; without `is_known` nobody knows the latter.
-    `moved_to` is the place from which a moved file comes back.  `added` and `removed` count the
-    lines that restoring adds and removes.
+    `now` and `then` are its texts, None for no file; without `is_known` the latter is unknown.
+    `moved_to` is the place from which a moved file returns.  `added` and `removed` count the lines
+    that restoring adds and removes.
     """
 
     path: str
@@ -74,7 +74,7 @@ class PlannedFile:
 
     @property
     def is_on(self) -> bool:
-        """Return whether it is restored unless the caller says otherwise."""
+        """Return whether it is restored by default."""
         return self.state in OFFERED and self.proof != "context"
 
 
@@ -85,17 +85,17 @@ _PROBLEMS: Mapping[FileState, str] = {
     "too_large": "it is too large",
     "unreadable": "it cannot be read",
 }
-"""Why a file is not looked at."""
+"""The reasons why a file is not checked."""
 
 _BY_CONTEXT = "only the text of the patch is recorded: blanks at line ends may differ"
 
 _MOST_MOVES = 16
-"""A file that was moved more often is left alone."""
+"""A file with more moves is left alone."""
 
 
 Look = Callable[[str], OnDisk]
 Seen = Callable[[str, Touch], str | None]
-"""The hash of a file that was seen right after a touch."""
+"""Returns the hash of a file that was seen right after a touch."""
 
 
 def planned(
@@ -105,7 +105,7 @@ def planned(
     seen: Seen = lambda _uri, _touch: None,
     copies: Copies = lambda _call_id, _uri: None,
 ) -> tuple[PlannedFile, ...]:
-    """Return the files that were changed after the line `end`, by name, with what is to be done.
+    """Return the files that were changed after the line `end`, by name, with the action for each.
 
     `files` are the touches of each file in order, by uri.
     """
@@ -118,7 +118,7 @@ def planned(
 
 
 def _beside_victim(row: PlannedFile, rows: Mapping[str, PlannedFile]) -> PlannedFile:
-    """Return the row of a file; one that was moved onto another file, which comes back, is made."""
+    """Return the row of a file; if its move replaced a file that is restored, it is created."""
     target = rows.get(row.moved_to or "")
     if row.state != "move" or target is None or target.then is None:
         return row
@@ -134,11 +134,11 @@ def _later(touches: Sequence[Touch], end: int) -> Iterator[Touch]:
 
 @frozen
 class _Past:
-    """A text of a file at an earlier time, None for no file, and how it was found.
+    """A text of a file at an earlier time, None for no file, and its derivation.
 
-    `place` is the uri at which its text is now, None where it is at none.  `copied_for` is the call
-    before which the hook copied it.  `lost` says of the place to which it was moved that a file may
-    have been there.  `arrival` is the touch that moved another file to its place, where none was.
+    `place` is the uri that holds its text now, None if there is none.  `copied_for` is the call
+    before which the hook copied it.  `lost` says that a file may have been at the place to which it
+    was moved.  `arrival` is the touch that moved another file to its place, which was empty.
     """
 
     text: str | None
@@ -152,7 +152,7 @@ class _Past:
 
 
 class _Stop(Exception):
-    """The reason why the earlier bytes of a file are not known or not to be written."""
+    """The reason why the earlier bytes of a file are unknown or must not be written."""
 
     def __init__(self, state: FileState, why: str | None = None) -> None:
         self.state: FileState = state
@@ -202,7 +202,7 @@ class _Steps:
         return evolve(row, state="restore", why=by_context)
 
     def _arrived(self, row: PlannedFile, arrival: Touch, end: int) -> PlannedFile:
-        """Plan a file that was moved to where none was; it goes if records have all its text."""
+        """Plan a file that was moved to an empty place; it is removed if its text is recorded."""
         why = f"it was moved here in #{arrival.seq}"
         try:
             source = self._past(arrival.moved_from or "", end)
@@ -213,7 +213,7 @@ class _Steps:
         return evolve(row, state="delete", why=f"{why}, and no file was there before")
 
     def _past(self, uri: str, end: int, moves: int = 0) -> _Past:
-        """Return a file right after a line, after so many moves; raises `_Stop`."""
+        """Return a file right after a line, after `moves` moves; raises `_Stop`."""
         if moves > _MOST_MOVES:
             raise _Stop("unknown", f"it was moved more than {_MOST_MOVES} times")
         disk = self._look(uri)
@@ -221,7 +221,7 @@ class _Steps:
             raise _Stop(disk.problem, _PROBLEMS.get(disk.problem))
         past = _Past(disk.text, place=uri)
         for touch in _later(self._files[uri], end):
-            # A copy is from before the whole call, whatever this did to the file.
+            # A copy is from before the whole call, whatever this touch did to the file.
             if past.copied_for is None or past.copied_for != touch.call_id:
                 past = self._before(uri, touch, past, moves)
         return past
@@ -277,17 +277,17 @@ class _Steps:
         moved = _unpatched(touch, rows, past)
         source = None if copied is None else copied.source
         if source != _hash(moved.text) and self._seen_after(uri, touch) != _hash(past.text):
-            past = evolve(past, fits=past.fits | {"shifted"})  # perhaps more was changed since
+            past = evolve(past, fits=past.fits | {"shifted"})  # more may have changed since
         if copied is not None and copied.text is not None:
             return _as_copied(touch, past, copied)
-        # Where it was written anew since, the text that was moved here is elsewhere or gone.
+        # If it was rewritten since, the moved text is elsewhere or gone.
         arrival = touch if past.place is not None else None
         return evolve(past, text=None, place=None, arrival=arrival)
 
     def _before_writing(self, uri: str, touch: Touch, past: _Past, copied: Copied | None) -> _Past:
-        """Return a file before a patch wrote it as new.
+        """Return a file before a patch added it.
 
-        Its absence is proved by the hook, or by a deletion before.
+        The hook, or an earlier deletion, proves that it was absent.
         """
         record, content = f"#{touch.seq}", content_of(touch)
         if past.text is None:
@@ -305,7 +305,7 @@ class _Steps:
         return evolve(past, text=None, place=None, removed=past.removed + content.count("\n"))
 
     def _before_command(self, uri: str, touch: Touch, past: _Past, copied: Copied) -> _Past:
-        """Return a file before a command, where it is as the command left it."""
+        """Return a file before a command, if it is as the command left it."""
         record = f"#{touch.seq}"
         if copied.problem is not None:
             raise _Stop("unknown", f"a command changed it in {record}; {copied.problem}")
@@ -327,7 +327,7 @@ class _Steps:
         return None if touch.call_id is None else self._copies(touch.call_id, uri)
 
     def _was_removed(self, uri: str, touch: Touch) -> bool:
-        """Return whether the session itself had removed a file before it made it again."""
+        """Return whether the session itself had removed a file before it created it again."""
         touches = self._files[uri]
         before = [each for each in touches[: touches.index(touch)] if each.edits]
         return bool(before) and (before[-1].action == "delete" or before[-1].moved_to is not None)
@@ -337,7 +337,7 @@ class _Steps:
 
 
 def _proof(past: _Past, *, is_seen: bool) -> Proof:
-    """Return how a text of then is known."""
+    """Return how an earlier text is known."""
     if is_seen:
         return "hash"
     if "context" in past.fits:

@@ -1,4 +1,4 @@
-"""`file_restores.jsonl`: one record for each restore of files, with what its undo needs."""
+"""Defines `file_restores.jsonl`: one record per restore of files, with the data for its undo."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from codex_checkpoints.core.converters import read_or_none, stored
 class FileWrite:
     """A file that was written or removed; its hashes before and after, None for no file.
 
-    `mode` is that of the file before, or of the new one; `copy` names the safety copy of the bytes
-    before; `folders` counts the folders that were missing above a new file.
+    `mode` is the mode of the file before, or of the new one; `copy` names the safety copy of the
+    earlier bytes; `folders` counts the folders that were missing above a new file.
     """
 
     path: str
@@ -30,7 +30,7 @@ class FileWrite:
 class FileRestore:
     """A restore of files to the end of a turn, or the undo of one (`undoes`).
 
-    `folder` is that of the session, to which the paths are relative.
+    `folder` is the session's folder, to which the paths are relative.
     """
 
     operation_id: str
@@ -48,7 +48,7 @@ def line_of(restore: FileRestore) -> dict[str, Any]:
 
 
 def file_restore_in(line: object) -> FileRestore | None:
-    """Read a record; None for what is none."""
+    """Read a record; None if the line is not a record."""
     return read_or_none(stored, line, FileRestore)
 
 

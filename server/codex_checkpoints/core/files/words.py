@@ -1,4 +1,4 @@
-"""Words about files that come back, the same at every door."""
+"""Words restores of files, the same in every interface."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ LABELS: Final[Mapping[FileState, str]] = {
     "gone": "gone",
     "unreadable": "unreadable",
 }
-"""Each state as a label."""
+"""The label of each state."""
 
 _MOST_NAMED = 3
-"""So many files are named in a sentence."""
+"""The most files that are named in a sentence."""
 
 
 def plan_headline(offered: int, left: Sequence[str], same: int) -> str:
-    """Return how many files a plan offers, which it leaves alone, and how many are as they were."""
+    """Return how many files a plan offers, which it leaves alone, and how many are unchanged."""
     if offered + len(left) + same == 0:
         return "The session changed no file after that turn."
     parts = [f"{_counted(offered, 'file') if offered else 'No file'} can be restored."]
@@ -44,18 +44,18 @@ def plan_headline(offered: int, left: Sequence[str], same: int) -> str:
 
 
 def commands_remark(unnamed: int) -> str | None:
-    """Return that commands may have changed files which they do not name; None without any."""
+    """Return that commands may have changed files without naming them; None if there are none."""
     commands = _counted(unnamed, "command")
     return f"{commands} after that turn may have changed more files." if unnamed else None
 
 
 def done_headline(written: int, left: Mapping[str, str]) -> str:
-    """Return how many files were restored, and the reasons of those that were `left`, by path."""
+    """Return how many files were restored, and the reasons for those that were `left`, by path."""
     return _headline(f"{_counted(written, 'file')} restored.", left)
 
 
 def undone_headline(written: int, left: Mapping[str, str]) -> str:
-    """Return how many files an undo put back, and the reasons of those that were `left`."""
+    """Return how many files an undo put back, and the reasons for those that were `left`."""
     return _headline(f"{_counted(written, 'file')} put back.", left)
 
 
