@@ -3,7 +3,7 @@
 
 .PHONY: help run announced watch package setup fetched test lint types contracts extension unit pythons \
 	on-one-python codex e2e \
-	e2e-one e2e-other fuzz soak pages bench bench-editor pictures requirements clean
+	e2e-one e2e-other fuzz soak pages bench bench-editor pictures team requirements clean
 .SUFFIXES:
 
 # Where it may not keep what it has compiled, Python compiles all of it at each start.
@@ -79,6 +79,7 @@ help:
 	@echo 'make bench         what it costs, as bench/README.md shows it'
 	@echo 'make bench-editor  how long people wait for a page and a list in the editor'
 	@echo 'make pictures      the pictures of the walkthrough and of the README anew, of the demo'
+	@echo 'make team          a PostgreSQL server and two people who share sessions there, to look at'
 	@echo 'make pages         docs/cli.md and server/PROTOCOL.md anew from the code'
 	@echo 'make clean         remove what was installed and built'
 	@echo 'make requirements  compile requirements*.txt anew from pyproject.toml'
@@ -187,6 +188,9 @@ bench-editor: setup node_modules/.ok $(WORKBENCH)/.ok $(VSIX)
 pictures: setup node_modules/.ok $(WORKBENCH)/.ok $(VSIX)
 	node_modules/.bin/tsc -p tests/workbench
 	$(END_TO_END) tests/workbench/pictures.ts
+
+team: setup
+	@$(BIN)/python tools/team.py
 
 requirements: setup
 	$(COMPILE) -o requirements.txt

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from datetime import UTC, datetime
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.text import KINDS_OF_SECRETS
 from codex_checkpoints.operations.remote import MOUNT, opened_remote
@@ -86,13 +86,14 @@ class LeavingText:
 
 @frozen
 class Push:
-    """Sessions that leave; `kinds` is how many kinds of secrets redaction knows."""
+    """Sessions that leave, for a `team` or for nobody else; `kinds` of secrets redaction knows."""
 
     place: str
     sessions: tuple[PushedSession, ...]
     refused: tuple[RefusedSession, ...]
     longest: tuple[LeavingText, ...]
     kinds: int
+    team: str | None = None
 
 
 @frozen
@@ -149,7 +150,9 @@ def prepare_push(services: Services, params: PushParams) -> Preparation:
             raise
     services.advanced(len(wanted), len(wanted))
     entries = (*(_shown(each, 0, "new") for each in going), *known)
-    shown = Push(store.place, entries, tuple(refused), _longest(going), KINDS_OF_SECRETS)
+    shown = Push(
+        store.place, entries, tuple(refused), _longest(going), KINDS_OF_SECRETS, params.team
+    )
     return Preparation(shown, tuple(going), store, chosen, spool, params.team)
 
 
@@ -197,7 +200,7 @@ def send(services: Services, prepared: Preparation) -> Push:
     services.advanced(len(prepared.going), len(prepared.going))
     shown = prepared.shown
     done += (each for each in shown.sessions if each.state == "unchanged")
-    return Push(shown.place, tuple(done), shown.refused, shown.longest, shown.kinds)
+    return evolve(shown, sessions=tuple(done))
 
 
 def _chosen(services: Services, params: PushParams) -> list[str]:

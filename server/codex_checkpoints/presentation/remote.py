@@ -136,7 +136,8 @@ def push_question(record: Push) -> str:
     """Return the question before a push."""
     leaving = [each.bytes for each in record.sessions if each.state != "unchanged"]
     sessions = _number(len(leaving), "session")
-    return f"Push {sessions} ({size(sum(leaving))}) to {plain(record.place)}?"
+    team = f" for team {plain(record.team)}" if record.team else ""
+    return f"Push {sessions} ({size(sum(leaving))}) to {plain(record.place)}{team}?"
 
 
 def question(text: str) -> str:
