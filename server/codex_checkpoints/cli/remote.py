@@ -1,4 +1,4 @@
-"""The commands `remote`, `push` and `pull`."""
+"""Defines the commands `remote`, `push` and `pull`."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from codex_checkpoints.presentation import remote as texts
 from codex_checkpoints.service.refusal import Refusal
 
 FOLLOW_SECONDS = 2.0
-"""How often `push --follow` looks for sessions that have grown, at most."""
+"""The least seconds between two checks of `push --follow` for grown sessions."""
 
 PAUSE_FACTOR = 9
-"""How much longer it pauses than the last look took, so that nine tenths of the time are free."""
+"""The factor of the pause to the time of the last check: nine tenths of the time are free."""
 
 _ACTIONS = ("set", "status", "delete", "audit", "retain")
 _USAGE = (
@@ -126,7 +126,7 @@ def _remote(options: argparse.Namespace, services: Terminal) -> int:
 
 
 def _consent(options: argparse.Namespace, question: str, otherwise: str) -> None:
-    """Ask, unless `--yes`; refuse `cancelled` for a no, and where nobody can answer."""
+    """Ask, unless `--yes`; refuse `cancelled` for a no, and if nobody can answer."""
     if options.yes:
         return
     if options.json or not output.is_answered():
@@ -159,9 +159,9 @@ def _report(options: argparse.Namespace, record: pushing.Push, lines: Iterable[s
 
 
 def _follow(options: argparse.Namespace, services: Terminal) -> None:
-    """Push again what grows, until Ctrl+C; what the remote does not take now is tried again.
+    """Push grown sessions again, until Ctrl+C; sessions that the remote rejects now are retried.
 
-    A large session takes its time each time, so the pauses grow with that.
+    A large session takes long each time, so the pauses grow with it.
     """
     params = pushing.PushParams(
         options.session_ids, options.cwd, options.since, options.allow_redacted, options.team

@@ -1,4 +1,4 @@
-"""Push sessions to the remote: read and show what leaves, then send just that."""
+"""Pushes sessions to the remote: read and show the data, then send exactly that."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ SHOWN_TEXTS = 10
 
 @frozen
 class PushParams:
-    """Which sessions to push: those named, else those in or below `cwd` changed since a time.
+    """Selects the sessions to push: named ones, else those in or below `cwd` changed since a time.
 
-    `since` is ISO 8601; without a zone it is a time here.  `allowRedacted` also pushes sessions
+    `since` is ISO 8601; without a zone it is a local time.  `allowRedacted` also pushes sessions
     with more than 20 secrets, redacted.  `team` may read them; null: only their owner may.
     """
 
@@ -48,7 +48,7 @@ class PushParams:
 class PushedSession:
     """A session that was pushed, or would be.
 
-    `bytes` are those of its history as it leaves, `sent` those that this push sent.  `redacted`
+    `bytes` is the size of its outgoing history, `sent` the bytes sent by this push.  `redacted`
     counts secrets by kind, `leftOut` dropped parts by kind: `images`, `encrypted`, `unreadable`.
     `state` is `new` before the push, then `pushed`, `unchanged` or `ahead`.
     """
@@ -66,7 +66,7 @@ class PushedSession:
 
 @frozen
 class RefusedSession:
-    """A session that is not pushed, and why."""
+    """A session that is not pushed, and the reason."""
 
     session_id: str
     code: str
@@ -76,7 +76,7 @@ class RefusedSession:
 
 @frozen
 class LeavingText:
-    """One of the longest texts that leave: where it stands, its length, and its beginning."""
+    """One of the longest outgoing texts: its place, its length, and its beginning."""
 
     session_id: str
     line: int
@@ -86,7 +86,10 @@ class LeavingText:
 
 @frozen
 class Push:
-    """Sessions that leave, for a `team` or for nobody else; `kinds` of secrets redaction knows."""
+    """The sessions to send, for a `team` or only for their owner.
+
+    `kinds` is the number of secret kinds that redaction knows.
+    """
 
     place: str
     sessions: tuple[PushedSession, ...]
@@ -98,7 +101,7 @@ class Push:
 
 @frozen
 class Preparation:
-    """A push before it is sent: what is shown, and the sessions as they were read.
+    """A push before it is sent: the account to show, and the sessions as they were read.
 
     It keeps them in a file until it is closed.
     """
@@ -111,14 +114,14 @@ class Preparation:
     team: str | None
 
     def close(self) -> None:
-        """Let go of what was read."""
+        """Release the sessions that were read."""
         self.spool.close()
 
 
 def prepare_push(services: Services, params: PushParams) -> Preparation:
-    """Read the sessions as they would leave; nothing is sent.
+    """Read the sessions in their outgoing form; nothing is sent.
 
-    A session that is refused is reported, and the others go.
+    A refused session is reported, and the others are read.
     """
     with opened_remote(services) as (chosen, store):
         if params.team is not None:
@@ -159,7 +162,7 @@ def prepare_push(services: Services, params: PushParams) -> Preparation:
 def _unchanged(
     services: Services, store: HistoryStore, session: str, team: str | None
 ) -> PushedSession | None:
-    """Return a session that the remote has as it is, without reading it."""
+    """Return a session that is unchanged in the remote, without reading it."""
     row = services.sessions.own(session)
     refuse_never_pushed(services.sessions.settings.never_push, row, _homes(services))
     with remote_refusals(store):
@@ -189,7 +192,7 @@ def _longest(going: Iterable[Outgoing]) -> tuple[LeavingText, ...]:
 
 
 def send(services: Services, prepared: Preparation) -> Push:
-    """Send what was prepared, and no line more."""
+    """Send the prepared sessions, and not a line more."""
     pusher = Pusher(services.sessions, prepared.store, prepared.chosen, team=prepared.team)
     done: list[PushedSession] = []
     with closing(prepared.store):
@@ -204,7 +207,7 @@ def send(services: Services, prepared: Preparation) -> Push:
 
 
 def _chosen(services: Services, params: PushParams) -> list[str]:
-    """Return the sessions to push: as named, else those that fit, the latest first."""
+    """Return the sessions to push: as named, else the matching ones, the latest first."""
     if params.session_ids:
         return [services.sessions.own(each).session_id for each in params.session_ids]
     since = _moment(params.since)
@@ -246,6 +249,6 @@ def _refused(session: str, refusal: Refusal) -> RefusedSession:
 
 
 def looks(services: Services, params: PushParams) -> dict[str, object]:
-    """Return what changes whenever a session that fits grows, by session."""
+    """Return a value by session that changes whenever a matching session grows."""
     current = services.sessions.catalogue.current()
     return {each: current[each].rollout.look for each in _chosen(services, params)}

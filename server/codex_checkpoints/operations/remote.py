@@ -1,4 +1,4 @@
-"""Sessions of several machines: choose a remote, look at it and pull from it."""
+"""Shares sessions between machines: choose a remote, look at it and pull from it."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from codex_checkpoints.storage.remote.contract import (
 
 @frozen
 class RemoteSetParams:
-    """A folder by its whole path, or `postgresql://…`; it is made if it does not exist."""
+    """A folder by its whole path, or `postgresql://…`; it is created if it does not exist."""
 
     place: str
 
 
 @frozen
 class NoParams:
-    """Nothing to say."""
+    """No parameters."""
 
 
 @frozen
 class RemoteStatus:
-    """The remote of this machine; `made` says whether the folder is a remote already.
+    """The remote of this machine; `made` says whether the folder is already a remote.
 
-    `unreadable` counts sessions whose row is not readable, mostly since the disk still syncs.
+    `unreadable` counts sessions with an unreadable row, mostly because the disk is still syncing.
     """
 
     place: str
@@ -90,14 +90,14 @@ class RemoteAudit:
 
 @frozen
 class RemoteRetainParams:
-    """The lines of sessions that nobody pushed for so many `days` are removed."""
+    """Removes the lines of sessions that nobody pushed for this many `days`."""
 
     days: int
 
 
 @frozen
 class RemoteRetained:
-    """How many `sessions` lost their lines; their rows and the audit stay."""
+    """The number of `sessions` that lost their lines; their rows and the audit stay."""
 
     days: int
     sessions: int
@@ -105,7 +105,7 @@ class RemoteRetained:
 
 @frozen
 class RemoteSessionsParams:
-    """Which sessions of the remote to list: those in or below `cwd`, those with a text."""
+    """Filters the sessions of the remote: in or below `cwd`, and with a text."""
 
     cwd: str | None = None
     search: str | None = None
@@ -114,7 +114,7 @@ class RemoteSessionsParams:
 
 @frozen
 class RemoteSession:
-    """A session in the remote; `lines` and `bytes` are those of its history as it was pushed."""
+    """A session in the remote; `lines` and `bytes` count its history as it was pushed."""
 
     session_id: str
     owner: str
@@ -145,7 +145,7 @@ class RemoteSessions:
 class PullParams:
     """A session in the remote, and the folder of the branch.
 
-    `into` null takes the folder of the source where it exists here, else the server's own.
+    `into` null uses the folder of the source if it exists here, else the server's own.
     """
 
     session_id: str
@@ -156,8 +156,8 @@ class PullParams:
 class PulledSession:
     """The branch that was made here.
 
-    `digest` says how it opens where the summary of its current window could not be pulled: `made`
-    with a digest of ours, `failed` without one, null where nothing was missing.
+    `digest` is set if the summary of its current window could not be pulled: `made` if it opens
+    with a digest of ours, `failed` if it opens without one, null if nothing was missing.
     """
 
     session_id: str
@@ -179,13 +179,13 @@ class PulledSession:
 
 
 def is_remote(place: str) -> bool:
-    """Return whether a folder is a remote already; refuses `remote_…`."""
+    """Return whether a folder is already a remote; refuses `remote_…`."""
     with closing(_store_at(place)) as store, remote_refusals(store):
         return store.is_made()
 
 
 def remote_set(services: Services, params: RemoteSetParams) -> RemoteStatus:
-    """Choose a folder as the remote of this machine; make it one where it is none."""
+    """Choose a folder as the remote of this machine; create the remote if there is none."""
     place = _checked_place(services, params.place)
     with closing(_store_at(place)) as store, remote_refusals(store):
         store.make()
@@ -309,7 +309,7 @@ def pull_session(services: Services, params: PullParams) -> PulledSession:
 
 
 def _digest_for(services: Services, made: Pulled) -> str:
-    """Put our digest in the place of a summary that only its owner can read."""
+    """Replace a summary that only its owner can read with our digest."""
     compacting = Compacting(services.sessions, outside(os.environ), services.look_around)
     try:
         compacting.compact(Request(made.session_id, "in-place", "checkpoint", force=True))
@@ -343,7 +343,7 @@ def _store_at(place: str) -> HistoryStore:
 
 
 def _checked_place(services: Services, place: str) -> str:
-    """Return a place as a path; refuses `invalid_payload` for what cannot be a remote."""
+    """Return a place as a path; refuses `invalid_payload` if it cannot be a remote."""
     if is_address(place):
         return place
     folder = os.path.realpath(place)

@@ -1,4 +1,4 @@
-"""What a person reads about a remote: its state, what leaves, what arrived."""
+"""Words a remote for a person: its state, the outgoing data, the result of a pull."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _STATES = {
 _UNIT = 1000
 
 MOST_NAMED = 4
-"""Up to so many sessions without anything new are named."""
+"""The most sessions without anything new that are named."""
 
 
 def status_lines(record: RemoteStatus, screen: Screen) -> list[str]:
-    """Return where the remote is, and how much it has."""
+    """Return the place of the remote, and its content."""
     if not record.made:
         hint = screen.within(f"`codex-checkpoints remote set {record.place}` makes one.")
         return [plain(f"{record.place} is not a remote; is the disk mounted? {hint}")]
@@ -50,12 +50,12 @@ def status_lines(record: RemoteStatus, screen: Screen) -> list[str]:
 
 
 def deleted_lines(record: RemoteDeleted, _screen: Screen) -> list[str]:
-    """Return which session was removed from the remote."""
+    """Return the session that was removed from the remote."""
     return [plain(f"deleted {record.session_id} from the remote; sessions here stay")]
 
 
 def remote_session_lines(record: RemoteSessions, screen: Screen) -> Iterator[str]:
-    """Return one line a session: when, how large, whose, in which folder, what about."""
+    """Return one line per session: its time, size, owner, folder and title."""
     for item in record.items:
         yield _session_line(item, screen)
     if record.more:
@@ -73,7 +73,7 @@ def _session_line(item: RemoteSession, screen: Screen) -> str:
 
 
 def audit_lines(record: RemoteAudit, screen: Screen) -> Iterator[str]:
-    """Return one line an entry: when, who, did what, with which session of whom."""
+    """Return one line per entry: its time, the login, the action, the session and its owner."""
     for each in record.items:
         whose = "" if each.owner == each.login else f" of {each.owner}"
         team = f" for {each.team}" if each.team and each.kind == "pushed" else ""
@@ -84,13 +84,13 @@ def audit_lines(record: RemoteAudit, screen: Screen) -> Iterator[str]:
 
 
 def retained_lines(record: RemoteRetained, _screen: Screen) -> list[str]:
-    """Return how many sessions lost their lines."""
+    """Return the number of sessions that lost their lines."""
     sessions = _number(record.sessions, "session")
     return [f"removed the lines of {sessions} not pushed for {record.days} days; their rows stay"]
 
 
 def preview_lines(record: Push, screen: Screen) -> Iterator[str]:
-    """Return what would leave: sessions, sizes, what was redacted, the longest texts."""
+    """Return the outgoing data: sessions, sizes, redactions, the longest texts."""
     leaving = [each for each in record.sessions if each.state != "unchanged"]
     for each in leaving:
         yield from _leaving_lines(each, screen)
@@ -141,12 +141,12 @@ def push_question(record: Push) -> str:
 
 
 def question(text: str) -> str:
-    """Return a question as a terminal may show it."""
+    """Return a question in a form that a terminal may show."""
     return plain(text)
 
 
 def push_lines(record: Push, _screen: Screen) -> Iterator[str]:
-    """Return what was sent; many sessions without anything new are one line."""
+    """Return the result of a push; many sessions without anything new share one line."""
     unchanged = [each for each in record.sessions if each.state == "unchanged"]
     are_many = len(unchanged) > MOST_NAMED
     if are_many:
@@ -159,12 +159,12 @@ def push_lines(record: Push, _screen: Screen) -> Iterator[str]:
 
 
 def following(count: int) -> str:
-    """Return that pushes go on."""
+    """Return a line saying that pushes continue."""
     return f"following {_number(count, 'session')}; Ctrl+C stops it"
 
 
 def pulled_lines(record: PulledSession, screen: Screen) -> Iterator[str]:
-    """Return the branch that was made, and how to go on."""
+    """Return the branch that was made, and the next step."""
     yield plain(f"made session {record.session_id} in {record.cwd}: {record.title or ''}".rstrip())
     counts = f"{record.lines:,} lines, {_number(record.notes, 'note')}"
     counts += f", {_number(record.markers, 'marker')}"

@@ -63,7 +63,7 @@ class Chosen:
     refused: int = 0
 
 
-def choose(  # noqa: PLR0913 - what a choice depends on
+def choose(  # noqa: PLR0913 - the inputs of a choice
     candidates: Iterable[Candidate],
     worths: Mapping[str, int],
     held: Iterable[str],

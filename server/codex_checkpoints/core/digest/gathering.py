@@ -1,4 +1,4 @@
-"""Collects what a digest can quote: requests, answers, changes, check results and texts.
+"""Collects the quotable content of a session: requests, answers, changes, checks and texts.
 
 It follows a replay, whose state has the turns and observations.  Memory is bounded: the newest
 `TEXTS` code points of texts are kept, and the newest requests, answers, files and commands.  The

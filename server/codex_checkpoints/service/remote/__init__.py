@@ -1,5 +1,5 @@
-"""Push sessions to a store that several machines share, and pull them as branches.
+"""Pushes sessions to a store that several machines share, and pulls them as branches.
 
-`outgoing` decides and shows what leaves, `pushing` sends it, `pulling` makes a branch of it.
+`outgoing` selects and shows the data to send, `pushing` sends it, `pulling` makes a branch from it.
 Nothing else in the service opens a remote.
 """

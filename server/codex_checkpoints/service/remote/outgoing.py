@@ -1,8 +1,8 @@
-"""Read what would leave of a session: its resolved lines, redacted, with an account of them.
+"""Reads the data of a session to send: its resolved lines, redacted, with an account of them.
 
-The chain of rollouts is flattened: the lines of the bases up to their cuts, then its own.  The head
-is that of the session, without its reference to a base; the heads in between become quiet records,
-so that positions and ordinals stay.
+The chain of rollouts is flattened: the lines of the bases up to their cuts, then the session's own.
+The head is the session's, without its reference to a base; the heads in between become quiet
+records, so that positions and ordinals stay.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.remote.spool import Spool, Spooled
 
 MOST_SECRETS = 20
-"""More secrets than this in one session need a person's consent."""
+"""A session with more secrets needs a person's consent."""
 
 _MOST_PLACES = 10
 
 
 @frozen
 class Outgoing:
-    """What leaves of one session: `size` bytes of `history`, which end with `prefix`.
+    """The data of one session to send: `size` bytes of `history`, which end with `prefix`.
 
-    `inputs` is a digest of what it was made of, `own` its own file as it was read.  `title`,
-    `task`, `cwd`, `branch` and `repository` are redacted, as `records` are.
+    `inputs` is a digest of its sources, `own` the session's own file as it was read.  `title`,
+    `task`, `cwd`, `branch` and `repository` are redacted, and so are `records`.
     """
 
     row: Row
@@ -85,16 +85,16 @@ def outgoing(
     *,
     allow_redacted: bool = False,
 ) -> Outgoing:
-    """Read a session, its notes and its markers as they would leave, into a spool.
+    """Read a session, its notes and its markers in their outgoing form, into a spool.
 
-    `homes` are home folders here, which no record names.  Refuses as `find`, `unreadable_source`,
-    `never_pushed` for a folder in `neverPush`, and `secret_text` for a private key, and for more
-    than `MOST_SECRETS` secrets unless they are allowed, and `storage_error`.  Raises `Cancelled`.
+    `homes` are home folders here; no record names them.  Refuses as `find`, `unreadable_source`,
+    `never_pushed` for a folder in `neverPush`, `secret_text` for a private key, and for more than
+    `MOST_SECRETS` secrets unless they are allowed, and `storage_error`.  Raises `Cancelled`.
     """
     row = sessions.own(session)
     refuse_never_pushed(sessions.settings.never_push, row, homes)
     row, opened = sessions.open_own(row.session_id)
-    inputs = inputs_of(sessions, row)  # before it is read: it may grow meanwhile
+    inputs = inputs_of(sessions, row)  # before reading: the session may grow meanwhile
     with reading_file(row), keeping("redacted lines", row.session_id):
         parts = _parts(sessions, row)
         redactor, reading = LineRedactor(), Fingerprint()
@@ -129,7 +129,7 @@ def outgoing(
 
 
 def _counted(lines: Iterable[bytes], reading: Fingerprint) -> Iterator[bytes]:
-    """Yield lines, and let their bytes be counted and hashed."""
+    """Yield lines unchanged, and add their bytes to a count and a hash."""
     for line in lines:
         reading.add(line)
         yield line
@@ -138,7 +138,7 @@ def _counted(lines: Iterable[bytes], reading: Fingerprint) -> Iterator[bytes]:
 def _redacted_lines(
     sessions: Sessions, row: Row, parts: Iterable[CopiedPart], redactor: LineRedactor
 ) -> Iterator[bytes]:
-    """Yield the lines of a history as they leave, each with its LF.
+    """Yield the lines of a history in their outgoing form, each with its LF.
 
     Raises `UnreadableSource`, at the end also for a file that changed since it was planned.
     """
@@ -156,7 +156,7 @@ def _redacted_lines(
 
 
 def refuse_never_pushed(globs: Iterable[str], row: Row, homes: Iterable[str]) -> None:
-    """Refuse `never_pushed` for a session of a folder that a glob names, or of one below it."""
+    """Refuse `never_pushed` for a session in a folder that a glob names, or in one below it."""
     folders = [_plain(folder) for folder in (row.folder, row.base) if folder]
     above = {each for folder in folders for each in _with_those_above(folder)}
     for glob in globs:
@@ -186,7 +186,7 @@ def _with_those_above(folder: str) -> Iterator[str]:
 
 
 def _parts(sessions: Sessions, row: Row) -> tuple[CopiedPart, ...]:
-    """Return the files of a history, the farthest first; raises `UnreadableSource`."""
+    """Return the files of a history, the most distant base first; raises `UnreadableSource`."""
     reader, locate = sessions.catalogue.reader, sessions.catalogue.chains.locator(row.path)
     _, problems = bases_below(reader, row.path, locate)
     if problems:

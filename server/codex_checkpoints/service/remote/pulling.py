@@ -1,7 +1,7 @@
-"""Pull a session from a remote as a branch here, with its notes, markers and lineage.
+"""Pulls a session from a remote as a branch here, with its notes, markers and lineage.
 
-The branch is a new session file: the remote is only read, and the source need not be here.  What
-comes in is untrusted.  Its bytes are checked against its row, its records as those of a pack, and a
+The branch is a new session file: the remote is only read, and the source need not be here.  The
+pulled data is untrusted.  Its bytes are checked against its row, its records like a pack's, and a
 note is SUSPECT until it is accepted here (TRU-7).
 """
 
@@ -62,12 +62,12 @@ from codex_checkpoints.storage.remote.contract import (
 logger = logging.getLogger(__name__)
 
 PULLED = "SessionPulled"
-"""The event of a pull that is done."""
+"""The event of a completed pull."""
 
 
 @frozen
 class Pulled:
-    """A branch that was pulled, and the row of its source."""
+    """A pulled branch, and the row of its source."""
 
     session_id: str
     operation_id: str
@@ -140,12 +140,12 @@ def pull(sessions: Sessions, store: HistoryStore, session: str, into: str) -> Pu
 
 
 def reopened_pull(sessions: Sessions, branch_id: str) -> OneStep:
-    """Return the pull that a process wrote down."""
+    """Return the pull that a process recorded."""
     return _work(sessions, branch_id, PullRecords(sessions.records).made(branch_id))
 
 
 def _work(sessions: Sessions, branch_id: str, made: Pull | None) -> OneStep:
-    """Return the work of a pull; its records lie with the branch before that is published."""
+    """Return the work of a pull; its records are stored before the branch is published."""
 
     def is_published() -> bool:
         return made is not None and sessions.catalogue.look_for(branch_id) is not None
@@ -169,9 +169,9 @@ def _pack_of(store: HistoryStore, found: StoredRow) -> Pack:
 
 
 def _updates(notes: Iterable[NoteEvent], shift: int, at: str) -> Iterator[Mapping[str, object]]:
-    """Yield the lines of notes, which count as the lines of the branch do, without hashes.
+    """Yield the lines of notes, numbered as the branch's lines, without hashes.
 
-    A fact rests on its import besides, so it is SUSPECT until it is accepted here.
+    A fact is also based on its import, so it is SUSPECT until it is accepted here.
     """
     for note in notes:
         seq = max(1, note.seq - shift)
@@ -194,7 +194,7 @@ def _updates(notes: Iterable[NoteEvent], shift: int, at: str) -> Iterator[Mappin
 
 
 def _markers(pack: Pack, source_id: str, branch_id: str) -> MarkerSet:
-    """Return the markers and pins of a branch: it has the turns of its source."""
+    """Return the markers and pins of a branch, which has the turns of its source."""
     known = tuple(
         Marker(each.checkpoint_id, each.session_id, each.turn_id, each.label, each.created_at)
         for each in pack.markers
@@ -225,7 +225,7 @@ def _thread(  # noqa: PLR0913, PLR0917 - the source, the branch, and the time
         raise damaged("its first line is not the head of a session")
     before, window = text_of(head.get("cwd")), stamps.new_id()
     source = SourceSession(row.session_id, folder, head, None)
-    # The provider of models is that of the other machine; Codex takes its own setting (WIN-13).
+    # The model provider is the other machine's; Codex uses its own setting (WIN-13).
     meta = dict(session_meta(branch_id, window, source, moment_of(at)))
     meta.pop("model_provider", None)
     start = whole_of(head.get("subagent_history_start_ordinal"))
@@ -245,7 +245,7 @@ def _arrived(
     payload = object_of(record.get("payload"))
     match record.get("type"), payload.get("type"):
         case ("session_meta", _) | ("event_msg", "thread_settings_applied"):
-            # Codex forgets what comes before a second head, and would take over the permissions
+            # Codex ignores everything before a second head, and would take over the permissions
             # and the folders of the other machine.
             return evolve(QUIET, timestamp=text_of(record.get("timestamp")))
         case "compacted", _:
@@ -260,14 +260,14 @@ _PERMISSIONS = frozenset(
     {"approval_policy", "approvals_reviewer", "permission_profile", "sandbox_policy"}
 )
 _CAREFUL: Json = {"approval_policy": "on-request", "sandbox_policy": {"type": "read-only"}}
-"""Codex reads no settings of a turn without these two; its own sandbox setting goes before."""
+"""Codex ignores the settings of a turn without these two; its own sandbox setting wins."""
 
 
 def _settled(record: Json, payload: Json, before: str | None, folder: str) -> bytes:
     """Return the settings of a turn with the folder of the branch and careful permissions.
 
-    Codex takes the approvals of a resumed session from here: a machine that never asks must not
-    make this one do so.
+    Codex takes the approvals of a resumed session from these settings: a machine that never asks
+    must not make this one do so.
     """
     kept = {key: each for key, each in payload.items() if key not in _PERMISSIONS}
     cwd = text_of(payload.get("cwd"))
@@ -277,7 +277,7 @@ def _settled(record: Json, payload: Json, before: str | None, folder: str) -> by
 
 
 def _moved(cwd: str, before: str, folder: str) -> str:
-    """Return a folder of the other machine as one of the branch, if it is one of the session."""
+    """Return a folder of the other machine mapped to the branch, if it is in the session's."""
     below = cwd[len(before) :]
     if not cwd.startswith(before) or below[:1] not in {"", "/", "\\"}:
         return cwd
@@ -286,7 +286,7 @@ def _moved(cwd: str, before: str, folder: str) -> str:
 
 
 def _name(sessions: Sessions, branch_id: str, row: SessionRow) -> None:
-    """Give a branch the title of its source, in Codex's list alone."""
+    """Give a branch the title of its source, only in Codex's list."""
     if row.title is None:
         return
     try:

@@ -1,8 +1,8 @@
-"""Send sessions to a remote, just the bytes that were shown.
+"""Sends sessions to a remote, exactly the bytes that were shown.
 
-Bytes go first, the row last: a push that is cut off leaves a session that lists do not show, or
-show as it was.  A later push goes on from the size that the remote has.  The remote is asked for
-its size before the session file is looked at again, so a shorter file is one that was reverted.
+Bytes go first, the row last: an interrupted push leaves a session that lists do not show, or show
+in its earlier state.  A later push continues from the size in the remote.  The remote is asked for
+its size before the session file is checked again, so a shorter file is one that was reverted.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from codex_checkpoints.storage.remote.contract import (
 from codex_checkpoints.storage.remote.packing import SegmentStream
 
 PUSHED = "SessionPushed"
-"""The event of a push; it holds counts and no text."""
+"""The event of a push; it contains counts and no text."""
 
 _ATTEMPTS = 20
-"""How often a push begins anew: each time another pusher opened a generation or deleted one."""
+"""The most restarts of a push: each time another pusher opened or deleted a generation."""
 
 State = Literal["pushed", "unchanged", "ahead"]
-"""Whether something was sent; `ahead`: the remote has all lines that are here, and more."""
+"""Whether something was sent; `ahead`: the remote has all lines from here, and more."""
 
 
 Outcome = Literal["done", "elsewhere", "differs"]
-"""How adding segments ended: all are there, the remote has another size, it has other bytes."""
+"""The result of adding segments: all are stored, the remote has another size, or other bytes."""
 
 
 @frozen
 class Pushed:
-    """A session in the remote; `sent` are the bytes of its history that this push sent."""
+    """A session in the remote; `sent` counts the bytes of its history sent by this push."""
 
     session_id: str
     state: State
@@ -61,7 +61,7 @@ class Pushed:
 
 @frozen
 class Pusher:
-    """Pushes sessions of one home to one remote, for a `team` to read or for nobody else.
+    """Pushes sessions of one home to one remote, readable for a `team` or only for their owner.
 
     `segment` is the most bytes of a segment.
     """
@@ -76,8 +76,8 @@ class Pusher:
     def push(self, going: Outgoing) -> Pushed:
         """Send a session; durable on return.
 
-        Refuses `remote_…`, `conflict` where other pushers were faster each time,
-        `unreadable_source`, `storage_error`.  Raises `Cancelled`; then the next push goes on.
+        Refuses `remote_…`, `conflict` if other pushers were faster each time, `unreadable_source`,
+        `storage_error`.  Raises `Cancelled`; then the next push continues.
         """
         with keeping("audit", going.session_id):
             self.sessions.records.audit.check()
@@ -95,7 +95,7 @@ class Pusher:
         return pushed
 
     def _send(self, going: Outgoing) -> Pushed:
-        """Send what the remote lacks of a history; its row is not written."""
+        """Send the bytes of a history that the remote lacks; its row is not written."""
         sent, found = 0, self.store.head(going.session_id)
         for _ in range(_ATTEMPTS):
             head = found or Head(1, 0, NO_PREFIX)
@@ -116,7 +116,7 @@ class Pusher:
         raise Refusal("conflict", message, facts)
 
     def _append(self, going: Outgoing, head: Head) -> tuple[int, Outcome]:
-        """Add what follows a head; return how many bytes were taken, and how it ended."""
+        """Add the bytes after a head; return how many were stored, and the outcome."""
         stream = SegmentStream(going.history.portions(), self.segment)
         added, end = 0, (head.size, head.prefix)
         while end[0] < going.size:
@@ -138,7 +138,7 @@ class Pusher:
         return added, "done" if end == (going.size, going.prefix) else "elsewhere"
 
     def _begins_so(self, going: Outgoing, head: Head) -> bool:
-        """Return whether a longer history in the remote begins with the one that is here."""
+        """Return whether a longer history in the remote begins with the history here."""
         found, left = sha256(), going.size
         for data in self.store.read(going.session_id, head):
             found.update(data[:left])
@@ -150,7 +150,7 @@ class Pusher:
     def _is_reverted(self, going: Outgoing) -> bool:
         """Return whether this machine pushed more of the session before, and it is shorter now.
 
-        Otherwise the remote has it from a machine where the session went on.
+        Otherwise the remote has the rest from a machine on which the session continued.
         """
         known = self.store.row(going.session_id)
         if known is not None and known.row.machine_id != self.chosen.machine_id:

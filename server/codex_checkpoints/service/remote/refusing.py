@@ -1,4 +1,4 @@
-"""Turn the errors of a remote into refusals."""
+"""Turns the errors of a remote into refusals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codex_checkpoints.storage.remote.contract import HistoryStore, RemoteError
 
 @contextmanager
 def remote_refusals(store: HistoryStore) -> Generator[None]:
-    """Turn a `RemoteError` of a block into a refusal with its code, sentence and way out."""
+    """Turn a `RemoteError` of a block into a refusal with its code, sentence and hint."""
     try:
         yield
     except RemoteError as error:

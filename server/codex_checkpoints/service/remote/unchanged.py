@@ -1,4 +1,4 @@
-"""Know without reading it that a session has nothing new for a remote."""
+"""Detects, without reading a session, that it has nothing new for a remote."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RECORDS = (UPDATES, MARKERS, COMPACTIONS, RESTORES, IMPORTS, PULLS)
 
 
 def inputs_of(sessions: Sessions, row: Row) -> str:
-    """Return a digest of what a push of a session is made of: files, records, names, rules."""
+    """Return a digest of the sources of a session's push: files, records, names, rules."""
     chain = (row, *sessions.catalogue.chains.below(row))
     files = [(each.path, each.rollout.look) for each in chain]
     records = [sessions.records.look(row.session_id, name) for name in _RECORDS]
@@ -31,7 +31,7 @@ def inputs_of(sessions: Sessions, row: Row) -> str:
 
 
 def unchanged_row(sessions: Sessions, store: HistoryStore, row: Row) -> SessionRow | None:
-    """Return the row in the remote if this machine pushed just this; raises `RemoteError`."""
+    """Return the row in the remote if this machine pushed exactly this; raises `RemoteError`."""
     last = last_push(sessions.records.session_dir(row.session_id))
     if last is None or last.place != store.place or last.inputs != inputs_of(sessions, row):
         return None
@@ -40,7 +40,7 @@ def unchanged_row(sessions: Sessions, store: HistoryStore, row: Row) -> SessionR
 
 
 def remember(sessions: Sessions, store: HistoryStore, session_id: str, inputs: str) -> None:
-    """Note that a session was pushed as it was with these inputs; raises `RemoteError`."""
+    """Record that a session was pushed with these inputs; raises `RemoteError`."""
     there = store.row(session_id)
     if there is not None:
         last = LastPush(store.place, there.version, inputs)

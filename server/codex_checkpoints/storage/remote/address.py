@@ -1,7 +1,7 @@
-"""The address of a PostgreSQL server, and how a connection to it is opened.
+"""Reads the address of a PostgreSQL server, and prepares the connection to it.
 
-No password is part of an address, so none is stored: it comes from `PGPASSWORD` or `~/.pgpass`.
-Beyond this machine a connection is encrypted, and the certificate is checked.
+An address never contains a password, so none is stored: it comes from `PGPASSWORD` or `~/.pgpass`.
+A connection to another machine is encrypted, and the certificate is checked.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def is_address(place: str) -> bool:
 
 
 class BadAddress(ValueError):
-    """An address that cannot be used; the text is a sentence for a person."""
+    """An unusable address; the text is a sentence for a person."""
 
 
 @frozen
 class Address:
     """A database on a server; `encrypted` by TLS, with the certificates in the file `trusted`.
 
-    `trusted` None means those of the system.
+    `trusted` None means the system's certificates.
     """
 
     user: str
@@ -82,7 +82,7 @@ class Address:
             raise BadAddress(f"the certificates in {self.trusted} cannot be read") from error
 
     def password(self, environment: Mapping[str, str]) -> str | None:
-        """Return the password for the user, None where none is known."""
+        """Return the password for the user, None if none is known."""
         if (given := environment.get("PGPASSWORD")) is not None:
             return given
         path = environment.get("PGPASSFILE") or os.path.expanduser("~/.pgpass")

@@ -1,4 +1,4 @@
-"""The remote that a person chose for this machine: `remote.json` in the state folder."""
+"""Stores the remote that a person chose for this machine: `remote.json` in the state folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LARGEST = 1 << 16
 
 @frozen
 class ChosenRemote:
-    """Where the remote is, and the names that rows from this machine carry.
+    """The place of the remote, and the names in the rows from this machine.
 
     `place` is the absolute path of a folder, `owner` a person, `machine` the name of this computer
     and `machine_id` its id, since two computers may have one name.
@@ -29,7 +29,7 @@ class ChosenRemote:
 
 
 def chosen_remote(state_dir: str) -> ChosenRemote | None:
-    """Return the chosen remote, None where none is; raises `StorageError`."""
+    """Return the chosen remote, None if there is none; raises `StorageError`."""
     with durable.storage_errors():
         try:
             data = durable.read(os.path.join(state_dir, REMOTE), _LARGEST)

@@ -1,14 +1,15 @@
-"""The contract of a store for pushed sessions.
+"""Defines the contract of a store for pushed sessions.
 
 A session is stored as the bytes of its *history*: redacted lines, each with its LF.  The bytes only
 grow.  A history that differs from the stored one opens the next *generation* of the session.
 
 The *prefix* of a history is the SHA-256 of everything so far, as 64 hex digits.  A store takes
-bytes only at the size it has, and only after the same prefix.  So a cut connection, a second pusher
-and other segment sizes need no lock: a pusher that is `Elsewhere` goes on from the size it is told.
+bytes only at its current size, and only after the same prefix.  So lost connections, concurrent
+pushers and different segment sizes need no lock: a pusher that is `Elsewhere` continues from the
+size in the answer.
 
-The row of a session is written last.  A session without a row is not listed, and a reader reads as
-far as the row says.  Nobody trusts a store: a reader checks every length, hash and prefix.
+The row of a session is written last.  A session without a row is not listed, and a reader stops at
+the size in the row.  Nobody trusts a store: a reader checks every length, hash and prefix.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from typing import Protocol, runtime_checkable
 from attrs import Factory, frozen
 
 FORMAT_VERSION = 1
-"""The version of a store that this program writes, and the newest one it reads."""
+"""The version of a store that this program writes, and the newest one that it reads."""
 
 SEGMENT = 1 << 20
-"""The most bytes of a history that one segment holds."""
+"""The most bytes of a history in one segment."""
 
 NO_PREFIX = sha256().hexdigest()
 """The prefix of an empty history."""
 
 
 class RemoteError(Exception):
-    """A store could not do it; the text is a sentence for a person, without any content.
+    """An operation of a store failed; the text is a sentence for a person, without any content.
 
     `code` is the code of the refusal, `hint` a way out.
     """
@@ -45,18 +46,18 @@ class RemoteError(Exception):
 
 
 class RemoteUnreachable(RemoteError):
-    """The store is not there, or does not answer."""
+    """The store is missing, or does not answer."""
 
 
 class RemoteRefused(RemoteError):
-    """The store answers, and does not permit it."""
+    """The store answers, but does not permit the operation."""
 
     code = "remote_refused"
     hint = "Check who may write to the folder."
 
 
 class RemoteNewer(RemoteError):
-    """A newer version of this program made the store."""
+    """A newer version of this program created the store."""
 
     code = "remote_newer"
     hint = "Update codex-checkpoints on this machine."
@@ -70,7 +71,7 @@ class RemoteFull(RemoteError):
 
 
 class RemoteDamaged(RemoteError):
-    """A stored session is not what its row says."""
+    """A stored session does not match its row."""
 
     code = "remote_damaged"
     hint = (
@@ -102,12 +103,12 @@ class Segment:
 
 
 class Told(Enum):
-    """The two answers to an append that say nothing else."""
+    """The two answers to an append that need no data."""
 
     TAKEN = "taken"
     """The segment is stored, durably."""
     UNKNOWN = "unknown"
-    """There is no such generation: begin with its first byte."""
+    """The generation does not exist: begin with its first byte."""
 
 
 @frozen
@@ -123,15 +124,15 @@ Answer = Told | Elsewhere
 
 @frozen
 class SessionRow:
-    """What a list shows of a pushed session, and how far its history counts.
+    """The entry of a pushed session in a list, and the valid end of its history.
 
-    All texts are redacted.  `generation`, `size` and `prefix` are those of the history, `lines` its
-    lines; `machine_id` tells machines of one name apart; `revision` counts the rows of one such
-    state.  `updated_at` is the time of the last record.  `seq_shift` is how far the numbers in its
-    records are ahead of its lines.  `secrets` are counts of redacted secrets by kind, `left_out`
-    counts of dropped parts by kind.  `lost_summary`: the current window began with a summary that
-    only its owner's account can read, so it was left out.  `team` may read
-    the session; None: only its owner may.
+    All texts are redacted.  `generation`, `size` and `prefix` describe the history, `lines` counts
+    its lines; `machine_id` distinguishes machines of one name; `revision` counts the rows of one
+    such state.  `updated_at` is the time of the last record.  `seq_shift` is the offset of the
+    numbers in its records from its lines.  `secrets` counts redacted secrets by kind, `left_out`
+    dropped parts by kind.  `lost_summary`: the current window began with a summary that only its
+    owner's account can read, so it was left out.  `team` may read the session; None: only its owner
+    may.
     """
 
     session_id: str
@@ -161,7 +162,7 @@ class SessionRow:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """Return the key that sorts the rows of a session, the newest last; no clock counts."""
+        """Return the key that sorts the rows of a session, the newest last; clocks are not used."""
         return self.generation, self.size, self.revision
 
     @property
@@ -172,7 +173,7 @@ class SessionRow:
 
 @frozen
 class StoredRow:
-    """A row, and an opaque text that changes whenever anything of the session changes."""
+    """A row, and an opaque text that changes whenever anything in the session changes."""
 
     row: SessionRow
     version: str
@@ -180,7 +181,7 @@ class StoredRow:
 
 @frozen
 class AuditEntry:
-    """What a login did with a session of an owner: `pushed`, `pulled` or `deleted` it.
+    """An action of a login on a session of an owner: `pushed`, `pulled` or `deleted`.
 
     `at` is ISO 8601, UTC.
     """
@@ -195,7 +196,7 @@ class AuditEntry:
 
 @frozen
 class RowPage:
-    """Rows, the latest session first; `unreadable` counts sessions whose row is not readable."""
+    """Rows, the latest session first; `unreadable` counts sessions with an unreadable row."""
 
     rows: tuple[StoredRow, ...]
     next_cursor: str | None
@@ -203,16 +204,16 @@ class RowPage:
 
 
 class HistoryStore(Protocol):
-    """Histories of pushed sessions; one thread uses a store.
+    """Stores histories of pushed sessions; a store is used by one thread.
 
     Every method raises `RemoteError`.
     """
 
     place: str
-    """Where the store is, for a person; never a password."""
+    """The place of the store, for a person; never a password."""
 
     def close(self) -> None:
-        """Let go of a connection; the next call makes a new one."""
+        """Close a connection; the next call opens a new one."""
         ...
 
     def is_made(self) -> bool:
@@ -220,11 +221,11 @@ class HistoryStore(Protocol):
         ...
 
     def make(self) -> None:
-        """Make the store, unless it exists; durable on return."""
+        """Create the store, unless it exists; durable on return."""
         ...
 
     def head(self, session_id: str) -> Head | None:
-        """Return the end of the newest generation; None for a session that is not here."""
+        """Return the end of the newest generation; None for a session that is not stored."""
         ...
 
     def append(self, session_id: str, generation: int, segment: Segment) -> Answer:
@@ -234,19 +235,19 @@ class HistoryStore(Protocol):
     def read(self, session_id: str, head: Head) -> Iterator[bytes]:
         """Yield the history up to a head, a segment at a time, each checked.
 
-        Raises `RemoteDamaged` where a length, a hash or a prefix differs, at the latest at the end.
+        Raises `RemoteDamaged` if a length, a hash or a prefix differs, at the latest at the end.
         """
         ...
 
     def put(self, row: SessionRow, records: bytes) -> None:
         """Replace the row of a session and the records beside its history; durable on return.
 
-        An older row than the stored one changes nothing.
+        A row older than the stored one changes nothing.
         """
         ...
 
     def row(self, session_id: str) -> StoredRow | None:
-        """Return the newest row of a session; None where it has none."""
+        """Return the newest row of a session; None if it has none."""
         ...
 
     def records(self, session_id: str, version: str) -> bytes:
@@ -254,32 +255,32 @@ class HistoryStore(Protocol):
         ...
 
     def rows(self, limit: int | None = None, cursor: str | None = None) -> RowPage:
-        """Return a page of rows; a cursor that is not one of ours begins with the first page."""
+        """Return a page of rows; a cursor from another source begins with the first page."""
         ...
 
     def delete(self, session_id: str) -> bool:
-        """Remove a session with all generations; return whether it was there."""
+        """Remove a session with all generations; return whether it existed."""
         ...
 
 
 @runtime_checkable
 class TeamStore(HistoryStore, Protocol):
-    """A store of several people: it knows teams and keeps an audit."""
+    """Stores sessions of several people: it has teams and keeps an audit."""
 
     def audit(self, limit: int) -> tuple[AuditEntry, ...]:
         """Return who pushed, pulled and deleted which session, the newest entry first."""
         ...
 
     def retain(self, days: int) -> int:
-        """Remove the lines of sessions that were not pushed for some days, and keep their rows.
+        """Remove the lines of sessions that were not pushed for `days` days, and keep their rows.
 
-        Returns how many sessions lost their lines.
+        Returns the number of sessions that lost their lines.
         """
         ...
 
 
 def team_store(store: HistoryStore) -> TeamStore:
-    """Return a store as one of several people; raises `RemoteRefused` for a folder."""
+    """Return a store as a team store; raises `RemoteRefused` for a folder."""
     if isinstance(store, TeamStore):
         return store
     message = f"the remote {store.place} is a folder, without teams and without an audit"
@@ -308,7 +309,7 @@ def in_order(found: Iterable[StoredRow]) -> list[StoredRow]:
 def page_of(
     found: Iterable[StoredRow], limit: int | None, cursor: str | None, unreadable: int = 0
 ) -> RowPage:
-    """Return a page of rows in any order; the cursor is the id of the last row of a page."""
+    """Return a page of rows in any order; the cursor is the id of the last row on a page."""
     rows = in_order(found)
     ids = [each.row.session_id for each in rows]
     start = ids.index(cursor) + 1 if cursor in ids else 0
@@ -342,5 +343,5 @@ class CheckedHistory:
 
 
 def damaged(why: str) -> RemoteDamaged:
-    """Return the error of a session that is not what its row says."""
+    """Return the error of a session that does not match its row."""
     return RemoteDamaged(f"the session in the remote is damaged or not synced yet: {why}")

@@ -1,4 +1,4 @@
-"""A store for pushed sessions in a folder: a synced or a mounted disk.
+"""Stores pushed sessions in a folder on a synced or mounted disk.
 
 ```text
 codex-checkpoints-remote.json                    format and version of the store
@@ -6,13 +6,14 @@ sessions/<session>/<generation>/<segment>.zst    a segment; its name has both en
 sessions/<session>/rows/<order>-<hash>.json      a row on the first line, the records after it
 ```
 
-No lock is used, since none holds between two machines that sync.  Each file is written once, under
-a temporary name, and then renamed; nothing is changed in place.  So two machines never write the
-same file with other bytes, and a file that has not arrived yet is only missing.
+It uses no lock, since a lock does not work between two machines that sync.  Each file is written
+once, under a temporary name, and then renamed; nothing is changed in place.  So two machines never
+write the same file with different bytes, and a file that has not arrived yet is only missing.
 
-Segments form a graph: from each size and prefix, some lead further.  The head of a generation is
-the farthest point that is reached from its beginning.  Two pushers may cut differently; both ways
-lead to the same point.  Of several rows the one that sorts last counts, whatever the clocks say.
+Segments form a graph: from a size and a prefix, one or more segments may lead further.  The head of
+a generation is the farthest point reachable from its beginning.  Two pushers may cut differently;
+both ways lead to the same point.  Of several rows the one that sorts last counts, regardless of
+clocks.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ Point = tuple[int, str]
 
 @frozen
 class _Name:
-    """What the name of a segment's file says; `before` are the first digits of a prefix."""
+    """The fields in the name of a segment's file; `before` is the beginning of a prefix."""
 
     start: int
     before: str
@@ -93,10 +94,10 @@ class _Name:
 
 
 class FolderHistoryStore:
-    """`contract.HistoryStore` in a folder."""
+    """Implements `contract.HistoryStore` in a folder."""
 
     def __init__(self, folder: str) -> None:
-        """Take an absolute path; nothing is read or made."""
+        """Take an absolute path; nothing is read or created."""
         self.place = folder
 
     def close(self) -> None:
@@ -189,7 +190,7 @@ class FolderHistoryStore:
             return self._row(session_id)
 
     def _row(self, session_id: str) -> StoredRow | None:
-        """Return the newest row that is complete; one that is still being synced is passed over."""
+        """Return the newest complete row; one that is still being synced is skipped."""
         folder = os.path.join(self._session(session_id), _ROWS)
         for file in sorted(_row_files(folder), reverse=True):
             with suppress(FileNotFoundError):
@@ -231,7 +232,7 @@ class FolderHistoryStore:
             folder = self._session(session_id)
             if not os.path.isdir(folder):
                 return False
-            # Rows go first: a deletion that is cut off leaves a session that is in no list.
+            # Rows go first: an interrupted deletion leaves a session that is not listed.
             for part in (os.path.join(folder, _ROWS), folder):
                 with suppress(FileNotFoundError):
                     shutil.rmtree(part)
@@ -275,14 +276,14 @@ def _json(data: bytes) -> object:
 
 
 def _listed(folder: str) -> list[str]:
-    """Return the names in a folder, none where there is no folder; raises `OSError`."""
+    """Return the names in a folder, none if the folder does not exist; raises `OSError`."""
     with suppress(FileNotFoundError, NotADirectoryError):
         return os.listdir(folder)
     return []
 
 
 def _make_folder(folder: str) -> None:
-    """Make a folder and those above it, for the owner alone; raises `OSError`."""
+    """Create a folder and its parents, for the owner alone; raises `OSError`."""
     if not os.path.isdir(folder):
         _make_folder(os.path.dirname(folder))
         durable.make_folder(folder, 0o700)
@@ -315,7 +316,7 @@ def _file_of(segment: Segment) -> str:
 
 
 def _points(names: Iterable[_Name]) -> dict[Point, tuple[Point, _Name] | None]:
-    """Return the points that segments reach from the beginning, each with its last step."""
+    """Return the points reachable from the beginning, each with its last step."""
     by_start: dict[int, list[_Name]] = {}
     for name in names:
         by_start.setdefault(name.start, []).append(name)
@@ -354,7 +355,7 @@ def _order_in(file: str) -> tuple[int, int, int]:
 
 
 def _row_in(path: str) -> SessionRow | None:
-    """Return the row of a file, None for one that is not whole; raises `OSError`."""
+    """Return the row in a file, None if it is incomplete; raises `OSError`."""
     with open(path, "rb", opener=durable.regular) as file:
         line = file.readline(_LONGEST_ROW)
     if not line.endswith(b"\n"):
@@ -365,7 +366,7 @@ def _row_in(path: str) -> SessionRow | None:
 
 
 def _clear_temporary(folder: str) -> None:
-    """Remove temporary files that killed pushers left."""
+    """Remove the temporary files of killed pushers."""
     for part in _listed(folder):
         for name in _listed(os.path.join(folder, part)):
             if name.startswith(".") and name.endswith(".tmp"):

@@ -1,4 +1,4 @@
-"""A store for pushed sessions in the memory of this process: the contract without a disk."""
+"""Stores pushed sessions in the memory of this process: the contract without a disk."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Session:
 
 
 class MemoryHistoryStore:
-    """`contract.HistoryStore` in memory."""
+    """Implements `contract.HistoryStore` in memory."""
 
     def __init__(self, place: str = "memory") -> None:
         self.place = place

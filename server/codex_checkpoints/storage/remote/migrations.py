@@ -1,11 +1,12 @@
-"""The tables, policies and roles of a store on PostgreSQL, as numbered migrations.
+"""Defines the tables, policies and roles of a store on PostgreSQL, as numbered migrations.
 
-A migration runs in one transaction, under an advisory lock.  A login sees its own rows, and those
-that a member of one of its teams gave to that team.  The identity is `session_user`, which nobody
-can set.
+A migration runs in one transaction, under an advisory lock.  A login sees its own rows, and the
+rows that a member of one of its teams gave to that team.  The identity is `session_user`, which
+nobody can set.
 
-Each table has organisation, owner and team itself, so that no policy joins.  The policies call
-functions as `(select f())`, which PostgreSQL evaluates once a query instead of once a row.
+Each table has its own columns for organisation, owner and team, so that no policy joins.  The
+policies call functions as `(select f())`, which PostgreSQL evaluates once per query instead of once
+per row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compress segments, and take them apart with a bound on memory."""
+"""Compresses segments, and decompresses them with bounded memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEVEL = 3
 
 
 def unpacked(segment: Segment) -> bytes:
-    """Return the bytes of a segment; raises `RemoteDamaged`, and never takes more than its size."""
+    """Return the bytes of a segment; raises `RemoteDamaged`, and never uses more than its size."""
     size = segment.end - segment.start
     if not 0 < size <= SEGMENT:
         raise damaged("a segment has a size that no segment has")
@@ -32,9 +32,9 @@ def unpacked(segment: Segment) -> bytes:
 
 
 class SegmentStream:
-    """Cuts the bytes of a history into segments, from any point on; `prefix` is that at `position`.
+    """Cuts the bytes of a history into segments, from any position; `prefix` is the prefix there.
 
-    `portions` are all bytes from the beginning of the history; they are read as they are needed.
+    `portions` are all bytes from the beginning of the history; they are read lazily.
     """
 
     def __init__(self, portions: Iterable[bytes], most: int = SEGMENT) -> None:
@@ -50,7 +50,7 @@ class SegmentStream:
         return self._found.hexdigest()
 
     def seek(self, position: int) -> bool:
-        """Go forward; return False where the history ends before, or the position is passed."""
+        """Go forward; return False if the history ends before, or is already past the position."""
         while self.position < position and self._fill():
             data = bytes(self._kept[: position - self.position])
             del self._kept[: len(data)]
@@ -59,7 +59,7 @@ class SegmentStream:
         return self.position == position
 
     def peek(self) -> Segment | None:
-        """Return the segment from here on, and stay here; None at the end."""
+        """Return the segment at the position without moving; None at the end."""
         while len(self._kept) < self._most and (portion := next(self._portions, None)) is not None:
             self._kept += portion
         data = bytes(self._kept[: self._most])
@@ -72,7 +72,7 @@ class SegmentStream:
         return Segment(*ends, self.prefix, following.hexdigest(), body)
 
     def _fill(self) -> bool:
-        """Keep some bytes; return False at the end."""
+        """Read some bytes into the buffer; return False at the end."""
         while not self._kept:
             portion = next(self._portions, None)
             if portion is None:

@@ -1,9 +1,10 @@
-"""A store for pushed sessions on a PostgreSQL server: of one person, or of a team.
+"""Stores pushed sessions on a PostgreSQL server, for one person or for a team.
 
-The database decides who sees what (`migrations`).  The queries name organisation, owner and team as
-well: so they use the indexes, and a superuser, whom no policy binds, sees no more than others.
+The database decides who sees which rows (`migrations`).  The queries name organisation, owner and
+team as well: so they use the indexes, and a superuser, to whom no policy applies, sees no more than
+others.
 
-A session is listed once for each owner that the login may read.  Where two own the same one, the
+A session is listed once for each owner that the login may read.  If two own the same one, the
 login's own goes first.
 """
 
@@ -52,18 +53,18 @@ from codex_checkpoints.storage.remote.packing import unpacked
 CONNECT_SECONDS = 3.0
 STATEMENT_SECONDS = 30
 _ANSWER_SECONDS = STATEMENT_SECONDS + 10.0
-"""How long the socket waits: longer than the server lets a statement run."""
+"""The timeout of the socket: longer than the server's limit for a statement."""
 
 _LOCK = 6_021_023
-"""The advisory lock of a migration."""
+"""The key of a migration's advisory lock."""
 
 _MOST_ROWS = 1_000
-"""Rows that are asked for at a time."""
+"""The most rows per request."""
 
 _SCHEMA: Final = "codex_checkpoints"
 
-# The login is a parameter as well as `session_user`: behind a policy PostgreSQL uses an index only
-# for what cannot leak a row, and a cast of `session_user` could.
+# The login is a parameter as well as `session_user`: under a policy PostgreSQL uses an index only
+# for conditions that cannot leak a row, and a cast of `session_user` could.
 _READABLE = "org = my_org() and (owner = :me or team = any (my_teams()))"
 _OWN = "org = my_org() and owner = :me and session_id = :session"
 _OWN_FIRST = "order by owner = :me desc, change desc limit 1"
@@ -92,7 +93,7 @@ where (known.generation, known.size, known.revision)
     < (excluded.generation, excluded.size, excluded.revision)
 """
 
-# A page is the latest of each place where rows can be: the login's own, and those of each team.
+# A page merges the latest rows of each source: the login's own, and each team's.
 _PAGE = """
 select row, owner, change, updated_at, session_id from (
     (
@@ -120,7 +121,7 @@ and (
 
 
 class PostgresHistoryStore:
-    """`contract.TeamStore` on a PostgreSQL server; it connects lazily."""
+    """Implements `contract.TeamStore` on a PostgreSQL server; it connects lazily."""
 
     def __init__(self, url: str, environment: Mapping[str, str] = os.environ) -> None:
         """Take the address of a database; raises `BadAddress`."""
@@ -132,7 +133,7 @@ class PostgresHistoryStore:
     def close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(OSError, InterfaceError):  # the server is gone, and with it its end
+            with suppress(OSError, InterfaceError):  # the server is gone, and so is the connection
                 connection.close()
 
     def is_made(self) -> bool:
@@ -363,7 +364,7 @@ class PostgresHistoryStore:
 
     @contextmanager
     def _working(self) -> Generator[Callable[..., list[Any]]]:
-        """Give what runs a statement; a broken connection is made anew the next time."""
+        """Give a function that runs a statement; a broken connection is reopened the next time."""
         try:
             with _as_remote_errors(self._address):
                 yield partial(self._connected().run, me=self._address.user)
@@ -381,7 +382,7 @@ class PostgresHistoryStore:
                 run("rollback")
                 raise
             except BaseException:
-                self.close()  # the server takes back what is open
+                self.close()  # the server rolls the open transaction back
                 raise
             run("commit")
 
@@ -411,7 +412,7 @@ _RIGHTS = "Check the login and its teams; `docs/team.md` says how an admin adds 
 
 
 def _state_of(error: DatabaseError) -> tuple[str, str]:
-    """Return the SQLSTATE of an error and what the server says, without the values of a row."""
+    """Return the SQLSTATE of an error and the server's message, without the values of a row."""
     given: object = error.args[0] if error.args else None
     if not is_object(given):
         return "", type(error).__name__
@@ -429,7 +430,7 @@ def _no_member(address: Address) -> RemoteRefused:
 
 
 def _stored(row: str, owner: str, change: int) -> StoredRow | None:
-    """Return a row as its owner stored it, None for one that cannot be read."""
+    """Return a row as its owner stored it, None if it cannot be read."""
     try:
         found = read_or_none(stored, orjson.loads(row), SessionRow)
     except orjson.JSONDecodeError:
@@ -442,7 +443,7 @@ def _cursor(after: Mapping[str, str]) -> str:
 
 
 def _after(cursor: str | None) -> dict[str, str]:
-    """Return where a cursor stands, nothing for one that is not ours."""
+    """Return the position of a cursor, nothing for a cursor from another source."""
     try:
         updated, session_id, owner = orjson.loads(cursor or "")
     except ValueError:

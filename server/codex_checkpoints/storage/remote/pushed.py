@@ -1,6 +1,6 @@
-"""What this machine last pushed of a session: `pushed.json` beside our records of it.
+"""Caches the last push of a session from this machine: `pushed.json` beside our records of it.
 
-It is a cache: without it a push reads the session again and finds that nothing is new.
+Without the cache a push reads the session again and finds nothing new.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LARGEST = 1 << 12
 
 @frozen
 class LastPush:
-    """The remote, the version of the row there, and a digest of all that the push was made of."""
+    """The remote, the version of the row there, and a digest of all sources of the push."""
 
     place: str
     version: str
@@ -28,7 +28,7 @@ class LastPush:
 
 
 def last_push(folder: str | None) -> LastPush | None:
-    """Return the last push of the session with this folder; None where it is not known."""
+    """Return the last push of the session with this folder; None if it is unknown."""
     if folder is None:
         return None
     with contextlib.suppress(OSError, durable.TooLarge, orjson.JSONDecodeError):
@@ -38,7 +38,7 @@ def last_push(folder: str | None) -> LastPush | None:
 
 
 def remember_push(folder: str | None, push: LastPush) -> None:
-    """Store the last push; where that fails, the next push reads the session again."""
+    """Store the last push; if that fails, the next push reads the session again."""
     if folder is None:
         return
     path = os.path.join(folder, PUSHED)

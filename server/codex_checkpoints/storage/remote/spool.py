@@ -1,6 +1,6 @@
-"""Keep redacted histories between preview and push, so that just what was shown is sent.
+"""Keeps redacted histories between preview and push, so that exactly the shown bytes are sent.
 
-They lie compressed in one nameless file, which only this process can read and which ends with it.
+They are compressed in one nameless file, which only this process can read and which ends with it.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Spool:
     """A file for the histories of one push; `close` frees its space."""
 
     def __init__(self, folder: str) -> None:
-        """Make the file in a folder of ours; raises `StorageError`."""
+        """Create the file in a folder of ours; raises `StorageError`."""
         with durable.storage_errors():
             durable.make_folder(folder, 0o700)
             self._file: BinaryIO = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - see `close`
 
     def add(self, portions: Iterable[bytes]) -> Spooled:
-        """Keep a history; raises `StorageError`, and what `portions` raises."""
+        """Keep a history; raises `StorageError`, and any error of `portions`."""
         frames: list[tuple[int, int]] = []
         kept = bytearray()
         for portion in portions:
