@@ -89,7 +89,7 @@ def patched_in(text: str) -> tuple[str, ...]:
 def files_of_patch(
     lines: str, name: Callable[[str], str]
 ) -> tuple[str, list[tuple[tuple[str, ...], str]]]:
-    """Return the text around the patch in the arguments of a call, and the patch by file.
+    """Return the text around the patch in the lines of a call, and the patch by file.
 
     Each file comes with its names, as `name` returns them, and with its headings and rows.
     """

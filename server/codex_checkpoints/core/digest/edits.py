@@ -91,7 +91,7 @@ class Touch:
 
 
 MOST_COMMAND = 200
-"""The code points of a command that are shown."""
+"""The most code points of a command that are shown."""
 
 
 @frozen

@@ -38,7 +38,7 @@ def known_in(gathered: Gathered, quotes: list[Quote]) -> Known:
 
 
 def _current(gathered: Gathered, whole: Mapping[str, int]) -> Iterator[Quote]:
-    """Yield the quotes, except where all their files have since been rewritten or deleted."""
+    """Yield the quotes, without those whose files were all rewritten or deleted since."""
     names = {uri.rpartition("/")[2] for uri in whole}
     for quote in gathered.quotes:
         is_named = not names.isdisjoint(_WORDS.findall(quote.label))

@@ -111,7 +111,7 @@ class Trail:
         return "changed" if self.moved_to is None and self.moved_from is None else "moved"
 
     def take(self, where: Where, touched: Touched, counts: PatchCounts | None, whole: int) -> None:
-        """Add one change; `whole` is the `seq` to keep if it replaced the whole file."""
+        """Add one change; `whole` is the `seq` to keep if none of the earlier file remains."""
         self.where = where
         is_added = touched.action == "add"
         self.was_there |= not self.turn_ids and not is_added
@@ -265,7 +265,7 @@ class Gathered:
         return evolve(self, changes=changes)
 
     def since(self, commands: Collection[str], *, edited: bool) -> Gathered:
-        """Return a copy updated to now: these commands ran again, `edited`: files changed."""
+        """Return a copy updated to now: these commands ran again; `edited`: a file changed."""
         again = (value(each.command, MAX_VALUE_CHARS) in commands for each in self.checks)
         checks = tuple(each for each, ran in zip(self.checks, again, strict=True) if not ran)
         return evolve(self, checks=checks, edits=self.edits + edited)
