@@ -157,35 +157,35 @@ test("turns are marked, turns taken back are told, branches are gone to: all fro
   await step(t, "a branch stands below its source, and leads to its own row", async () => {
     await twist(row(/^Make the build shorter/));
     await row("Branch: Try a cache").click();
-    await shows(row(/^Compacted: Try a cache, /).and(selected));
-    await twist(row(/^Compacted: Try a cache, /));
+    await shows(row(/^Try a cache, /).and(selected));
+    await twist(row(/^Try a cache, /));
     await shows(row("Source: Make the build shorter"));
     await workbench.screenshot("branches");
   });
 
   await step(t, "the way back leads to the source", async () => {
-    await workbench.menu(row(/^Compacted: Try a cache, /), "Go to Source");
+    await workbench.menu(row(/^Try a cache, /), "Go to Source");
     await shows(row(/^Make the build shorter/).and(selected));
     await shows(workbench.checkpoint.getByRole("treeitem", { name: "Plan, 0 of 1 done" }));
   });
 
   await step(t, "a source that is gone is said to be", async () => {
-    await workbench.menu(row(/^Compacted: An orphan, /), "Go to Source");
+    await workbench.menu(row(/^An orphan, /), "Go to Source");
     await notice("This session is no longer there.").waitFor();
     await workbench.command("Notifications: Clear All Notifications");
   });
 
   await step(t, "a branch is deleted once the person is sure", async () => {
-    await workbench.menu(row(/^Compacted: Try a cache, /), "Delete Session Branch…");
+    await workbench.menu(row(/^Try a cache, /), "Delete Session Branch…");
     const sure = page.getByRole("button", { name: "Delete", exact: true });
     await sure.waitFor();
     await page.keyboard.press("Enter"); // keeps it
     await sure.waitFor({ state: "detached" });
-    await workbench.menu(row(/^Compacted: Try a cache, /), "Delete Session Branch…");
+    await workbench.menu(row(/^Try a cache, /), "Delete Session Branch…");
     await sure.click();
     // It has a turn of the person's own, so that is asked about too.
     await page.getByRole("button", { name: "Delete All", exact: true }).click();
-    await row(/^Compacted: Try a cache, /).waitFor({ state: "detached" });
+    await row(/^Try a cache, /).waitFor({ state: "detached" });
     await row("Branch: Try a cache").waitFor({ state: "detached" });
   });
 
