@@ -33,7 +33,9 @@ test("pictures of the walkthrough and of the README", async (t) => {
     });
   const take = (name: string) => takeAs((colours) => join(WALKTHROUGH, `${name}-${colours}.png`));
 
-  await shows(front.getByRole("heading", { name: /^Let the reader take the price lists/ }));
+  // The first web view of a new profile takes its time.
+  const heading = front.getByRole("heading", { name: /^Let the reader take the price lists/ });
+  await heading.first().waitFor({ timeout: 30_000 });
   await take("read");
   await page.setViewportSize({ width: 1400, height: 1000 });
   await takeAs((colours) =>
