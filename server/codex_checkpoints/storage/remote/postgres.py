@@ -129,12 +129,16 @@ class PostgresHistoryStore:
         self._address = Address.of(url)
         self._environment = environment
         self._connection: Connection | None = None
+        self._socket: socket.socket | None = None
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
+        plain, self._socket = self._socket, None
         if connection is not None:
-            with suppress(OSError, InterfaceError):  # the server is gone, and so is the connection
+            with suppress(OSError, InterfaceError):  # the server is gone already
                 connection.close()
+        if plain is not None:
+            _end(plain)
 
     def is_made(self) -> bool:
         with self._working() as run:
@@ -273,7 +277,8 @@ class PostgresHistoryStore:
             if not found:
                 raise damaged("its row has changed since it was read")
             ((records, owner),) = found
-            run("select note_pull(:owner, :session)", owner=owner, session=session_id)
+            if owner != self._address.user:  # a push reads its own
+                run("select note_pull(:owner, :session)", owner=owner, session=session_id)
         return records
 
     def rows(self, limit: int | None = None, cursor: str | None = None) -> RowPage:
@@ -358,8 +363,9 @@ class PostgresHistoryStore:
                     },
                 )
             except BaseException:
-                plain.close()
+                _end(plain)
                 raise
+            self._socket = plain
         return self._connection
 
     @contextmanager
@@ -385,6 +391,13 @@ class PostgresHistoryStore:
                 self.close()  # the server rolls the open transaction back
                 raise
             run("commit")
+
+
+def _end(plain: socket.socket) -> None:
+    """Close a socket although the driver may keep a file of it, as after a lost connection."""
+    descriptor = plain.detach()
+    if descriptor >= 0:
+        socket.close(descriptor)
 
 
 @contextmanager
