@@ -21,7 +21,8 @@ test("the session that is named in the environment is there when the window open
   const workbench = await Workbench.open(t, lab, { environment });
 
   const name = "Let the reader take the price lists of all our suppliers.";
-  await shows(inFront(workbench.page).getByRole("heading", { name }));
+  // Window, server and the first web view of a new profile start at the same time.
+  await inFront(workbench.page).getByRole("heading", { name }).first().waitFor({ timeout: 30_000 });
   await shows(workbench.sessions.getByRole("treeitem", { name, selected: true }));
   await inEachTheme(workbench, (colours) => workbench.screenshot(`the demo in ${colours}`));
 });
