@@ -757,15 +757,24 @@ def test_what_failed_before_it_was_taken_out_is_no_problem_any_more(home: Path) 
 
 @pytest.mark.skipif(os.name == "nt", reason="a script of the POSIX shell")
 @pytest.mark.parametrize(
-    ("script", "code"),
-    [("exit 3", "codex_failed"), ("exec sleep 60", "timed_out"), ("yes", "timed_out")],
+    ("script", "seconds", "code"),
+    [
+        ("exit 3", 30, "codex_failed"),
+        ("exec sleep 60", 0.1, "timed_out"),
+        ("yes", 0.1, "timed_out"),
+    ],
 )
-def test_a_codex_that_does_not_answer_is_told_of(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, code: str
+def test_a_codex_that_does_not_answer_is_told_of(  # noqa: PLR0917 - each is a fixture or a case
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    seconds: float,
+    code: str,
 ) -> None:
     connect(home)
     found = a_codex(tmp_path / "bin", script)
-    monkeypatch.setattr(program, "SECONDS", 0.1)
+    monkeypatch.setattr(program, "SECONDS", seconds)
 
     seen = look(home, environment=found)
 
